@@ -1,0 +1,115 @@
+// Registries: how strategies, evaluators, datasets and the like join Lanista, each with one line in its own file.
+//
+// A kind of thing has a configuration message with a oneof `kind`: a field for each built-in (its own message), and
+// `custom { name params }` for what users register. `Create` finds the field that is set by reflection, so nothing
+// grows but the oneof.
+//
+//   class Strategy { ... };
+//   using StrategyRegistry = Registry<Strategy, const Space&>;                       // extra arguments of every
+//   factory LANISTA_REGISTER(StrategyRegistry, random, v1::RandomConfig, MakeRandom);        // last line of random.cc
+//
+// where `absl::StatusOr<std::unique_ptr<Strategy>> MakeRandom(const v1::RandomConfig&, const Space&)`. Users register
+// with LANISTA_REGISTER_CUSTOM(StrategyRegistry, "mine", MakeMine); MakeMine takes `const v1::Custom&`.
+//
+// Registration happens before main; afterwards registries are read-only and may be used by any thread.
+#ifndef LANISTA_SRC_BASE_REGISTRY_H_
+#define LANISTA_SRC_BASE_REGISTRY_H_
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "protos/experiment.pb.h"
+
+namespace lanista {
+
+template <typename Base, typename... Args>
+class Registry {
+ public:
+  using Result = absl::StatusOr<std::unique_ptr<Base>>;
+  using Factory = std::function<Result(const google::protobuf::Message& config, Args... args)>;
+
+  // The one registry of this kind.
+  static Registry& Get() {
+    static Registry* const registry = new Registry;
+    return *registry;
+  }
+
+  // Adds what the oneof's field `field` (or, with `custom`, the name in `custom { name }`) stands for. Ends the program
+  // if there is one already: two definitions are a programmer's error.
+  bool Add(const std::string& name, bool custom, Factory factory) {
+    auto& factories = custom ? custom_ : built_in_;
+    if (!factories.emplace(name, std::move(factory)).second) {
+      std::fprintf(stderr, "lanista: '%s' is registered twice\n", name.c_str());
+      std::abort();
+    }
+    return true;
+  }
+
+  // Makes what `config` (a message with a oneof `kind`) names. INVALID_ARGUMENT if nothing is set, NOT_FOUND (with the
+  // known names) if it is not linked into this program.
+  Result Create(const google::protobuf::Message& config, Args... args) const {
+    const google::protobuf::OneofDescriptor* kind = config.GetDescriptor()->FindOneofByName("kind");
+    const google::protobuf::FieldDescriptor* field = config.GetReflection()->GetOneofFieldDescriptor(config, kind);
+    if (field == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("nothing is set in ", config.GetDescriptor()->name(), "; set one of: ", KnownNames()));
+    }
+    const google::protobuf::Message& chosen = config.GetReflection()->GetMessage(config, field);
+    const bool custom = field->message_type() == v1::Custom::descriptor();
+    const std::string& name = custom ? static_cast<const v1::Custom&>(chosen).name() : field->name();
+    const auto& factories = custom ? custom_ : built_in_;
+    const auto found = factories.find(name);
+    if (found == factories.end()) {
+      return absl::NotFoundError(absl::StrCat("'", name, "' is not registered in this program; known: ", KnownNames()));
+    }
+    return found->second(chosen, args...);
+  }
+
+  // All names, sorted; those for `custom` come as "custom:NAME".
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : built_in_) names.push_back(entry.first);
+    for (const auto& entry : custom_) names.push_back("custom:" + entry.first);
+    return names;
+  }
+
+ private:
+  std::string KnownNames() const { return absl::StrJoin(Names(), ", "); }
+
+  std::map<std::string, Factory> built_in_;
+  std::map<std::string, Factory> custom_;
+};
+
+}  // namespace lanista
+
+// Registers `make(const Config&, Args...)` for the oneof's field `field`.
+#define LANISTA_REGISTER(RegistryType, field, Config, make)                                                \
+  [[maybe_unused]] static const bool lanista_registered_##field = RegistryType::Get().Add(                 \
+      #field, false, [](const google::protobuf::Message& config, auto&&... args) -> RegistryType::Result { \
+        return make(static_cast<const Config&>(config), std::forward<decltype(args)>(args)...);            \
+      })
+
+#define LANISTA_REGISTRY_CONCAT_INNER_(a, b) a##b
+#define LANISTA_REGISTRY_CONCAT_(a, b) LANISTA_REGISTRY_CONCAT_INNER_(a, b)
+
+// Registers `make(const v1::Custom&, Args...)` for `custom { name: "NAME" }`.
+#define LANISTA_REGISTER_CUSTOM(RegistryType, name, make)                                                          \
+  [[maybe_unused]] static const bool LANISTA_REGISTRY_CONCAT_(lanista_registered_custom_, __COUNTER__) =           \
+      RegistryType::Get().Add(                                                                                     \
+          name, true, [](const google::protobuf::Message& config, auto&&... args) -> RegistryType::Result {        \
+            return make(static_cast<const ::lanista::v1::Custom&>(config), std::forward<decltype(args)>(args)...); \
+          })
+
+#endif  // LANISTA_SRC_BASE_REGISTRY_H_

@@ -1,0 +1,56 @@
+// Loaders: batches of a dataset, made ahead of training by threads of their own.
+#ifndef LANISTA_SRC_DATA_LOADER_H_
+#define LANISTA_SRC_DATA_LOADER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "src/data/dataset.h"
+#include "src/data/transform.h"
+
+namespace lanista::data {
+
+struct LoaderOptions {
+  int64_t batch_size = 64;
+  // Shuffle each epoch by H(order_seed, epoch).
+  bool shuffle = false;
+  uint64_t order_seed = 0;
+  // Threads that prepare batches; 0: Next() prepares them itself.
+  int threads = 1;
+  // At most so many batches an epoch; 0: all. The last batch may be smaller.
+  int64_t max_batches = 0;
+};
+
+// Serves one epoch after the other. The batches depend on dataset, transforms, options and epoch only, never on the
+// number of threads: the randomness of a sample's augmentation is H(order_seed, epoch, sample index).
+//
+// Used by one thread. At most a few batches are held ready (bounded memory). The destructor stops the threads.
+class Loader {
+ public:
+  // `transforms` are applied to each sample in order.
+  Loader(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const TransformChain> transforms,
+         LoaderOptions options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // Batches an epoch.
+  int64_t batches() const;
+
+  // Begins epoch `epoch` (any number, from 0); what remains of the one before is dropped.
+  void StartEpoch(int64_t epoch);
+
+  // The next batch: input float32 [N, ...], target [N] or [N, targets]; nullopt at the epoch's end. Errors are the
+  // dataset's.
+  absl::StatusOr<std::optional<Example>> Next();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lanista::data
+
+#endif  // LANISTA_SRC_DATA_LOADER_H_

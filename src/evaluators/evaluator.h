@@ -1,0 +1,92 @@
+// Evaluators train and score a model.
+#ifndef LANISTA_SRC_EVALUATORS_EVALUATOR_H_
+#define LANISTA_SRC_EVALUATORS_EVALUATOR_H_
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "protos/experiment.pb.h"
+#include "protos/trial.pb.h"
+#include "src/base/registry.h"
+#include "src/nn/model.h"
+
+namespace lanista {
+
+// Named scalars that a trial reports; `default` is what the strategy sees.
+using MetricMap = std::map<std::string, double>;
+
+// What a trial tells its evaluator and what the evaluator tells the experiment (NNI: the trial's environment and
+// nni.report_*). Lives as long as the trial; used by the trial's thread.
+class TrialContext {
+ public:
+  virtual ~TrialContext() = default;
+
+  // The model that this trial trains, built on the first call from the trial's sample, with its weights drawn from
+  // seed(), on device(), in training mode. Throws what the model's constructor throws. Evaluators that never ask pay
+  // nothing.
+  virtual std::shared_ptr<nn::Model> model() = 0;
+
+  // The choices of the model.
+  virtual const v1::Sample& sample() const = 0;
+
+  // Where tensors belong.
+  virtual c10::Device device() const = 0;
+
+  // The model's own seed: initial weights and random stream. LibTorch's default generator is already seeded with it.
+  virtual uint64_t seed() const = 0;
+
+  // The same for all models of the experiment: split, shuffling, augmentation.
+  virtual uint64_t order_seed() const = 0;
+
+  // A folder of this attempt's own, made on the first call (NNI_OUTPUT_DIR).
+  virtual std::string output_folder() = 0;
+
+  // True once the trial should end: training loops ask every batch and return absl::CancelledError().
+  virtual bool canceled() const = 0;
+
+  // A metric while training, once an epoch for example; the first has step 0. A NaN or infinite value fails the trial:
+  // this then throws NanMetricError.
+  virtual void ReportIntermediate(const MetricMap& metrics) = 0;
+  void ReportIntermediate(double value) { ReportIntermediate(MetricMap{{"default", value}}); }
+
+  // The result, once; must hold `default`. NaN as above.
+  virtual void ReportFinal(const MetricMap& metrics) = 0;
+  void ReportFinal(double value) { ReportFinal(MetricMap{{"default", value}}); }
+};
+
+// Thrown where a loss or metric is NaN or infinite; the attempt fails with reason NAN_LOSS.
+class NanMetricError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Trains and scores models, one trial after the other; may keep what serves all trials (an open dataset). Used by one
+// thread.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+
+  // Checks what can be checked without a model: fields in range, files there. Called when a config is validated.
+  virtual absl::Status Prepare(uint64_t order_seed) = 0;
+
+  // Trains and scores `context.model()`, reports through the context. Prepare was called. An error, or anything thrown,
+  // fails the attempt; so does a return without ReportFinal.
+  virtual absl::Status Evaluate(TrialContext& context) = 0;
+};
+
+using EvaluatorRegistry = Registry<Evaluator>;
+
+// A user's own function as an evaluator (NNI: FunctionalEvaluator). `params` are the config's.
+using EvaluatorFunction =
+    std::function<void(TrialContext& context, const google::protobuf::Map<std::string, v1::Value>& params)>;
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_EVALUATORS_EVALUATOR_H_

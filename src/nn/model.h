@@ -1,0 +1,19 @@
+// A concrete network: what evaluators train.
+#ifndef LANISTA_SRC_NN_MODEL_H_
+#define LANISTA_SRC_NN_MODEL_H_
+
+#include <torch/nn/module.h>
+
+namespace lanista::nn {
+
+// Base of everything that an evaluator can train: spaces written in C++ (`ModelSpace`) and, later, instantiated graphs.
+// As LibTorch's modules: owned by a shared_ptr, used by one thread at a time.
+class Model : public torch::nn::Module {
+ public:
+  // One batch, [N, ...], to predictions, [N, ...]. Throws c10::Error on operators' errors, as LibTorch's modules do.
+  virtual torch::Tensor forward(torch::Tensor input) = 0;
+};
+
+}  // namespace lanista::nn
+
+#endif  // LANISTA_SRC_NN_MODEL_H_
