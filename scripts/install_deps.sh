@@ -1,0 +1,51 @@
+#!/bin/sh
+# Installs the Debian packages that Lanista is built from (Debian 12 and 13; as root, or with sudo).
+# Does nothing, and asks the network for nothing, once all of them are there.
+set -eu
+
+# Build tools, and a runtime library that nothing links by name.
+# libopenblas0-pthread: without it LibTorch multiplies matrices with the reference BLAS, 28 times slower.
+tools="
+  bazel-bootstrap bazel-rules-java ca-certificates g++ git binutils
+  protobuf-compiler protobuf-compiler-grpc
+  libopenblas0-pthread"
+
+# Libraries, with their headers.
+libraries="
+  libabsl-dev libbenchmark-dev libcaf-dev libcli11-dev libfmt-dev libgmock-dev libgmp-dev libgrpc++-dev libgtest-dev
+  libjpeg-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libtorch-dev nlohmann-json3-dev
+  zlib1g-dev"
+
+if ! command -v apt-get >/dev/null; then
+  echo "install_deps.sh: no apt-get here. Lanista is built from the packages of Debian 12 or 13; on another system install" >&2
+  echo "the counterparts of:" $tools $libraries >&2
+  exit 1
+fi
+
+# One line a package that is completely installed; dpkg-query complains on stderr about the others.
+# shellcheck disable=SC2086  # the lists are words
+installed=$(dpkg-query --show --showformat '${db:Status-Abbrev}${binary:Package}\n' $tools $libraries 2>/dev/null |
+  sed -n 's/^ii *\([^:]*\).*/\1/p')
+missing=""
+for package in $tools $libraries; do
+  case "
+$installed
+" in *"
+$package
+"*) ;; *) missing="$missing $package" ;; esac
+done
+if [ -z "$missing" ]; then
+  exit 0
+fi
+
+sudo=""
+if [ "$(id -u)" -ne 0 ]; then
+  sudo=$(command -v sudo) || {
+    echo "install_deps.sh: please run this as root, or install sudo: these packages are missing:$missing" >&2
+    exit 1
+  }
+fi
+echo "Installing packages that Lanista is built from:$missing"
+$sudo apt-get update -q
+# shellcheck disable=SC2086
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
