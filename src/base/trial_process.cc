@@ -1,0 +1,277 @@
+#include "src/base/trial_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/framing.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+
+extern char** environ;
+
+namespace lanista {
+namespace {
+
+// How often the kernel has killed a process because memory ran out, since it started.
+int64_t OomKills() {
+  std::ifstream vmstat("/proc/vmstat");
+  std::string name;
+  int64_t value = 0;
+  while (vmstat >> name >> value) {
+    if (name == "oom_kill") return value;
+  }
+  return 0;
+}
+
+// The environment with the variables that size thread pools set to `threads`: OpenBLAS and OpenMP read them when they
+// are loaded.
+std::vector<std::string> ChildEnvironment(int threads) {
+  const std::vector<std::string> pools = {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "MKL_NUM_THREADS="};
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    bool sized = false;
+    for (const std::string& pool : pools) sized |= absl::StartsWith(*variable, pool);
+    if (!sized) environment.emplace_back(*variable);
+  }
+  for (const std::string& pool : pools) environment.push_back(absl::StrCat(pool, threads));
+  return environment;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& string : strings) pointers.push_back(string.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Starts `program` with `socket` as its kTrialProcessSocket, in a process group of its own.
+absl::StatusOr<pid_t> Spawn(const std::string& program, int socket, int threads) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, socket, kTrialProcessSocket);
+  posix_spawn_file_actions_addclosefrom_np(&actions, kTrialProcessSocket + 1);
+
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  // The head blocks the signals that its signal thread takes and ignores SIGPIPE: the child starts afresh.
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+
+  std::vector<std::string> arguments = {program, kTrialProcessFlag};
+  std::vector<std::string> environment = ChildEnvironment(threads);
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, Pointers(arguments).data(),
+                                Pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return ErrnoToStatus(error, absl::StrCat("cannot start the trial program ", program));
+  return pid;
+}
+
+class TrialProcess final : public TrialChannel {
+ public:
+  explicit TrialProcess(std::string program) : program_(std::move(program)) {}
+
+  ~TrialProcess() override {
+    Kill();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Start(const v1::Device& device, Handlers handlers) override {
+    handlers_ = std::move(handlers);
+    int sockets[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return ErrnoToStatus(errno, "socketpair");
+    socket_ = UniqueFd(sockets[0]);
+    // Above the descriptor that it becomes in the child, so that dup2 is never a no-op that keeps close-on-exec.
+    const UniqueFd low(sockets[1]);
+    const UniqueFd child_socket(fcntl(low.get(), F_DUPFD_CLOEXEC, kTrialProcessSocket + 1));
+    wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (child_socket.get() < 0 || wake_.get() < 0)
+      return ErrnoToStatus(errno, "cannot make descriptors for a trial process");
+    fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
+
+    oom_kills_before_ = OomKills();
+    LANISTA_ASSIGN_OR_RETURN(pid_, Spawn(program_, child_socket.get(), device.threads()));
+    pid_fd_ = UniqueFd(pidfd_open(pid_, 0));
+    Limit(device.memory_limit());
+    thread_ = std::thread([this] { Serve(); });
+
+    v1::TrialRequest setup;
+    *setup.mutable_setup()->mutable_device() = device;
+    Send(setup);
+    return absl::OkStatus();
+  }
+
+  void Send(const v1::TrialRequest& request) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!AppendFrame(request, &outgoing_).ok()) return;
+    Flush();
+    if (!outgoing_.empty()) Wake();
+  }
+
+  void Kill() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    killed_ = true;
+    // Not after the child was waited for: its number may be another's by then.
+    if (pid_ > 0) kill(-pid_, SIGKILL);
+  }
+
+ private:
+  // Bounds the child's memory and offers it to the kernel first. Best effort: a container may forbid either.
+  void Limit(int64_t memory_limit) const {
+    const rlimit no_core = {0, 0};
+    prlimit(pid_, RLIMIT_CORE, &no_core, nullptr);
+    if (memory_limit > 0) {
+      const rlimit data = {static_cast<rlim_t>(memory_limit), static_cast<rlim_t>(memory_limit)};
+      prlimit(pid_, RLIMIT_DATA, &data, nullptr);
+    }
+    std::ofstream(absl::StrCat("/proc/", pid_, "/oom_score_adj")) << 1000;
+  }
+
+  void Wake() const {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  }
+
+  // Writes what the socket takes. REQUIRES: mutex_ is held.
+  void Flush() {
+    while (!outgoing_.empty()) {
+      const ssize_t sent = send(socket_.get(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL);
+      if (sent > 0) {
+        outgoing_.erase(0, static_cast<size_t>(sent));
+      } else if (errno == EAGAIN) {
+        return;
+      } else if (errno != EINTR) {
+        outgoing_.clear();
+      }
+    }
+  }
+
+  // The channel's thread: moves bytes until the child is gone, then reports how it ended.
+  void Serve() {
+    std::string problem;
+    bool child_ended = false;
+    bool open = true;
+    while (open) {
+      bool pending;
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        Flush();
+        pending = !outgoing_.empty();
+      }
+      pollfd fds[] = {{socket_.get(), static_cast<int16_t>(pending ? POLLIN | POLLOUT : POLLIN), 0},
+                      {wake_.get(), POLLIN, 0},
+                      {pid_fd_.get(), POLLIN, 0}};
+      // Once the child ended, what it wrote is read; descendants may hold the socket open for ever.
+      const int ready = poll(fds, child_ended ? 1 : 3, child_ended ? 0 : -1);
+      if (ready < 0 && errno == EINTR) continue;
+      if (child_ended && (ready <= 0 || (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0)) break;
+      if (!child_ended && fds[2].revents != 0) child_ended = true;
+      if (!child_ended && fds[1].revents != 0) {
+        uint64_t count;
+        [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof(count));
+      }
+      if (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) {
+        if (const absl::Status status = Receive(&open); !status.ok()) {
+          problem = std::string(status.message());
+          break;
+        }
+      }
+    }
+    handlers_.on_exit(Reap(std::move(problem)));
+  }
+
+  // Reads once and hands out the events. `open` becomes false at the stream's end.
+  absl::Status Receive(bool* open) {
+    char buffer[1 << 16];
+    const ssize_t got = recv(socket_.get(), buffer, sizeof(buffer), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return absl::OkStatus();
+    if (got <= 0) {
+      *open = false;
+      return absl::OkStatus();
+    }
+    decoder_.Append(absl::string_view(buffer, static_cast<size_t>(got)));
+    while (true) {
+      LANISTA_ASSIGN_OR_RETURN(const std::optional<std::string> frame, decoder_.Next());
+      if (!frame.has_value()) return absl::OkStatus();
+      v1::TrialEvent event;
+      if (!event.ParseFromString(*frame)) return absl::DataLossError("the trial process sent what is no event");
+      handlers_.on_event(std::move(event));
+    }
+  }
+
+  // Waits for the child (whose death closed the socket, or which closed it and gets a moment to end) and says how it
+  // ended.
+  v1::ProcessExited Reap(std::string problem) {
+    constexpr int kGraceMilliseconds = 2000;
+    pollfd fd = {pid_fd_.get(), POLLIN, 0};
+    if (poll(&fd, 1, problem.empty() ? kGraceMilliseconds : 0) <= 0) Kill();
+    v1::ProcessExited exited;
+    exited.set_message(std::move(problem));
+    // Leave it a zombie until its group was ended, so that its number stays its own.
+    siginfo_t info{};
+    while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    kill(-pid_, SIGKILL);
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = 0;
+    if (WIFSIGNALED(status)) exited.set_signal(WTERMSIG(status));
+    if (WIFEXITED(status)) exited.set_exit_status(WEXITSTATUS(status));
+    exited.set_out_of_memory(exited.signal() == SIGKILL && !killed_ && OomKills() > oom_kills_before_);
+    return exited;
+  }
+
+  const std::string program_;
+  // Constant after Start.
+  Handlers handlers_;
+  UniqueFd socket_;
+  UniqueFd wake_;
+  UniqueFd pid_fd_;
+  int64_t oom_kills_before_ = 0;
+  std::thread thread_;
+  // The thread's own.
+  FrameDecoder decoder_;
+
+  std::mutex mutex_;
+  // Protected by mutex_. 0 before the start and once the child was waited for.
+  pid_t pid_ = 0;
+  bool killed_ = false;
+  std::string outgoing_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program) {
+  return std::make_unique<TrialProcess>(std::move(program));
+}
+
+}  // namespace lanista

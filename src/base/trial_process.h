@@ -1,0 +1,26 @@
+// A trial process: a child that speaks the trial protocol over a socket pair.
+#ifndef LANISTA_SRC_BASE_TRIAL_PROCESS_H_
+#define LANISTA_SRC_BASE_TRIAL_PROCESS_H_
+
+#include <memory>
+#include <string>
+
+#include "src/base/trial_channel.h"
+
+namespace lanista {
+
+// The first argument of a program that is started as trial process. Its end of the socket pair is kTrialProcessSocket.
+inline constexpr char kTrialProcessFlag[] = "--trial-process";
+inline constexpr int kTrialProcessSocket = 3;
+
+// A child process as a TrialChannel.
+//
+// The child has a process group of its own (Ctrl-C reaches the head alone), inherits no other descriptor, may use
+// Device.memory_limit bytes of data (RLIMIT_DATA: the allocator fails and can say so), and is what the kernel takes
+// first when memory runs out (oom_score_adj). Kill, and the destructor, end the whole group. It ends by itself when the
+// socket closes, so that no orphan outlives its head.
+std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_BASE_TRIAL_PROCESS_H_
