@@ -17,6 +17,7 @@ libraries="
   zlib1g-dev"
 
 if ! command -v apt-get >/dev/null; then
+  # shellcheck disable=SC2086
   echo "install_deps.sh: no apt-get here. Lanista is built from the packages of Debian 12 or 13; on another system install" >&2
   echo "the counterparts of:" $tools $libraries >&2
   exit 1

@@ -1,0 +1,62 @@
+#!/bin/sh
+# Checks the rooms of the house: which folder may include which (docs/architecture.md). Prints each include that breaks
+# a rule, and fails if there is one.
+set -eu
+cd "$(dirname "$0")/.."
+
+# shellcheck disable=SC2046  # no file of ours has a space in its name
+awk '
+  # The room of a file is its folder; X_torch.h and X_torch.cc are in the half of it that uses LibTorch.
+  function room_of(path,   parts, room) {
+    split(path, parts, "/")
+    room = parts[1] == "src" ? parts[2] : parts[1]
+    return path ~ /_torch\.(h|cc)$/ ? room "_torch" : room
+  }
+  function complain(what) {
+    print FILENAME ":" FNR ": " what
+    bad = 1
+  }
+
+  # The first file is the table below.
+  NR == FNR {
+    room = $1
+    known[room] = 1
+    for (i = 2; i <= NF; ++i) may[room, $i] = 1
+    next
+  }
+  FNR == 1 {
+    room = room_of(FILENAME)
+    if (!known[room]) complain("room " room " is not in the table of scripts/check_rooms.sh")
+  }
+  $1 == "#include" {
+    included = substr($2, 2, length($2) - 2)
+    if (included ~ /^(torch|ATen|c10)\//) {
+      if (!((room, "torch") in may)) complain("room " room " may not use LibTorch: " included)
+    } else if (included ~ /^(src|actors|engines|tests|bench)\//) {
+      other = room_of(included)
+      if (other != room && !((room, other) in may)) complain("room " room " may not include room " other ": " included)
+    }
+  }
+  END { exit bad }
+' - $(find src actors engines -name '*.h' -o -name '*.cc') <<'TABLE'
+base
+space         base
+config        base
+strategies    base space
+storage       base
+views         base space storage
+graph         base
+ops           base graph
+ops_torch     base graph ops torch
+nn            base space torch
+data          base torch
+evaluators    base space nn ops ops_torch data torch
+frontends     base graph ops torch
+exporters     base graph ops torch
+engines       base space config strategies storage views graph ops
+engines_torch base space config graph ops ops_torch nn data evaluators engines torch
+actors        base space config strategies storage views graph ops engines
+rpc           base actors
+trial         base space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters engines engines_torch launcher torch
+launcher      base space config strategies storage views graph ops engines actors rpc
+TABLE
