@@ -6,11 +6,12 @@ cd "$(dirname "$0")/.."
 
 # shellcheck disable=SC2046  # no file of ours has a space in its name
 awk '
-  # The room of a file is its folder; X_torch.h and X_torch.cc are in the half of it that uses LibTorch.
+  # The room of a file is its folder; X_torch.h and X_torch.cc are in the half of it that uses LibTorch, and so is what
+  # every engine has there.
   function room_of(path,   parts, room) {
     split(path, parts, "/")
     room = parts[1] == "src" ? parts[2] : parts[1]
-    return path ~ /_torch\.(h|cc)$/ ? room "_torch" : room
+    return path ~ /_torch\.(h|cc)$|^engines\/model_builder\./ ? room "_torch" : room
   }
   function complain(what) {
     print FILENAME ":" FNR ": " what

@@ -16,24 +16,23 @@ libraries="
   libjpeg-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libtorch-dev nlohmann-json3-dev
   zlib1g-dev"
 
+# One line.
+packages=$(echo "$tools $libraries" | tr -s '\n ' ' ')
+
 if ! command -v apt-get >/dev/null; then
-  # shellcheck disable=SC2086
   echo "install_deps.sh: no apt-get here. Lanista is built from the packages of Debian 12 or 13; on another system install" >&2
-  echo "the counterparts of:" $tools $libraries >&2
+  echo "the counterparts of:$packages" >&2
   exit 1
 fi
 
-# One line a package that is completely installed; dpkg-query complains on stderr about the others.
-# shellcheck disable=SC2086  # the lists are words
-installed=$(dpkg-query --show --showformat '${db:Status-Abbrev}${binary:Package}\n' $tools $libraries 2>/dev/null |
-  sed -n 's/^ii *\([^:]*\).*/\1/p')
+# shellcheck disable=SC2016,SC2086  # dpkg-query's own variables; the list is words
+installed=$(dpkg-query --show --showformat '${db:Status-Abbrev}${Package} ' $packages 2>/dev/null) || true
 missing=""
-for package in $tools $libraries; do
-  case "
-$installed
-" in *"
-$package
-"*) ;; *) missing="$missing $package" ;; esac
+for package in $packages; do
+  case " $installed" in
+    *" ii $package "* | *" hi $package "*) ;;
+    *) missing="$missing $package" ;;
+  esac
 done
 if [ -z "$missing" ]; then
   exit 0
