@@ -231,7 +231,10 @@ class TrialProcess final : public TrialChannel {
   v1::ProcessExited Reap(std::string problem) {
     constexpr int kGraceMilliseconds = 2000;
     pollfd fd = {pid_fd_.get(), POLLIN, 0};
-    if (poll(&fd, 1, problem.empty() ? kGraceMilliseconds : 0) <= 0) Kill();
+    if (poll(&fd, 1, problem.empty() ? kGraceMilliseconds : 0) <= 0) {
+      if (problem.empty()) problem = "it closed its connection to the head";
+      Kill();
+    }
     v1::ProcessExited exited;
     exited.set_message(std::move(problem));
     // Leave it a zombie until its group was ended, so that its number stays its own.

@@ -1,0 +1,43 @@
+// The half of an engine that runs in the trial process: learns a space, builds models from samples.
+#ifndef LANISTA_ENGINES_MODEL_BUILDER_H_
+#define LANISTA_ENGINES_MODEL_BUILDER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "protos/experiment.pb.h"
+#include "protos/space.pb.h"
+#include "src/base/registry.h"
+#include "src/nn/model.h"
+#include "src/space/discovery.h"
+
+namespace lanista {
+
+// A model and the choices that it really asked for (those of its sample, and any that the space did not know of).
+struct BuiltModel {
+  std::shared_ptr<nn::Model> model;
+  v1::Sample actual_sample;
+};
+
+// Each engine registers one. Used by the trial process's main thread.
+class ModelBuilder {
+ public:
+  virtual ~ModelBuilder() = default;
+
+  // The space's choices; NOT_FOUND names the known spaces. Exceptions of the space's constructor count as candidates
+  // that cannot be built.
+  virtual absl::StatusOr<v1::SpaceSpec> Discover(const v1::SpaceConfig& space, const DiscoveryOptions& options) = 0;
+
+  // The model of `sample`, on the CPU, in training mode, its weights drawn from LibTorch's default generator as it
+  // stands. Labels that `sample` lacks are drawn from `model_seed`. INVALID_ARGUMENT names the label where sample and
+  // space disagree; what the constructor throws passes through.
+  virtual absl::StatusOr<BuiltModel> Build(const v1::SpaceConfig& space, const v1::Sample& sample,
+                                           uint64_t model_seed) = 0;
+};
+
+using ModelBuilderRegistry = Registry<ModelBuilder>;
+
+}  // namespace lanista
+
+#endif  // LANISTA_ENGINES_MODEL_BUILDER_H_

@@ -1,0 +1,20 @@
+#include "src/trial/main.h"
+
+#include <filesystem>
+#include <string>
+
+#include "src/base/trial_process.h"
+#include "src/launcher/launcher.h"
+#include "src/trial/trial_main.h"
+
+namespace lanista {
+
+int Main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == kTrialProcessFlag) return TrialMain();
+  LauncherOptions options;
+  options.trial_program.path = std::filesystem::read_symlink("/proc/self/exe").string();
+  options.trial_program.in_process = MakeInProcessTrial;
+  return LauncherMain(argc, argv, options);
+}
+
+}  // namespace lanista

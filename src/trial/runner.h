@@ -1,0 +1,64 @@
+// Executes the requests of the trial protocol.
+#ifndef LANISTA_SRC_TRIAL_RUNNER_H_
+#define LANISTA_SRC_TRIAL_RUNNER_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "protos/trial.pb.h"
+#include "src/evaluators/evaluator.h"
+
+namespace lanista {
+
+// Whatever runs trials: the trial process's main thread, or a thread of the head (isolation: IN_PROCESS). Handle is
+// called by one thread, always the same; Cancel by any.
+class TrialRunner {
+ public:
+  // Sends one event; may be called while Handle runs.
+  using Emit = std::function<void(const v1::TrialEvent&)>;
+
+  // `redirect_output`: stdout and stderr of the process go to each attempt's log file.
+  TrialRunner(Emit emit, bool redirect_output);
+  ~TrialRunner();
+
+  // Executes Setup, Discover or Run and emits its events; nothing escapes.
+  void Handle(const v1::TrialRequest& request);
+
+  // Cancels the trial if it runs or is yet to come.
+  void Cancel(const v1::CancelTrial& cancel);
+
+ private:
+  class Context;
+
+  void SetUp(const v1::Setup& setup);
+  void Discover(const v1::Discover& request);
+  void Run(const v1::TrialSpec& spec);
+  void RunModel(const v1::TrialSpec& spec, const v1::TrialModel& model);
+  // OK if this program's space is the experiment's.
+  absl::Status CheckSpace(const v1::TrialSpec& spec);
+  // The evaluator that `config` names, prepared; kept for the next trial.
+  absl::StatusOr<Evaluator*> PreparedEvaluator(const v1::EvaluatorConfig& config, uint64_t order_seed);
+
+  const Emit emit_;
+  const bool redirect_output_;
+  v1::Device device_;
+  // Whether the current trial is canceled: asked every batch.
+  std::atomic<bool> canceled_{false};
+  std::mutex mutex_;
+  // Protected by mutex_. The trial that runs, and the last that was canceled (perhaps before it ran), as CancelTrial
+  // names them.
+  v1::CancelTrial current_trial_;
+  v1::CancelTrial canceled_trial_;
+
+  // What the last trial left for the next.
+  std::unique_ptr<Evaluator> evaluator_;
+  std::string evaluator_key_;
+  std::string checked_space_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_TRIAL_RUNNER_H_

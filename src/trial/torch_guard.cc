@@ -1,0 +1,66 @@
+#include "src/trial/torch_guard.h"
+
+#include <c10/util/Exception.h>
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/evaluators/evaluator.h"
+
+namespace lanista {
+namespace {
+
+GuardResult Failed(v1::FailureReason reason, std::string message) {
+  GuardResult result;
+  result.outcome = v1::FAILED;
+  result.failure.set_reason(reason);
+  result.failure.set_message(std::move(message));
+  return result;
+}
+
+// LibTorch's CPU allocator has no exception type of its own; on GPUs the type is c10::OutOfMemoryError.
+bool IsOutOfMemory(const c10::Error& error, const std::string& message) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         absl::StrContains(message, "can't allocate memory") || absl::StrContains(message, "not enough memory");
+}
+
+}  // namespace
+
+GuardResult Guard(const std::function<absl::Status()>& code) {
+  try {
+    const absl::Status status = code();
+    if (status.ok()) return {};
+    if (absl::IsCancelled(status)) {
+      GuardResult canceled;
+      canceled.outcome = v1::CANCELED;
+      return canceled;
+    }
+    return Failed(absl::IsResourceExhausted(status) ? v1::OUT_OF_MEMORY : v1::EXCEPTION, std::string(status.message()));
+  } catch (const NanMetricError& error) {
+    return Failed(v1::NAN_LOSS, error.what());
+  } catch (const c10::Error& error) {
+    const std::string message = error.what_without_backtrace();
+    return Failed(IsOutOfMemory(error, message) ? v1::OUT_OF_MEMORY : v1::EXCEPTION, message);
+  } catch (const std::bad_alloc&) {
+    return Failed(v1::OUT_OF_MEMORY, "an allocation failed (std::bad_alloc)");
+  } catch (const std::exception& error) {
+    return Failed(v1::EXCEPTION, error.what());
+  } catch (...) {
+    return Failed(v1::EXCEPTION, "something was thrown that is no std::exception");
+  }
+}
+
+absl::Status GuardStatus(const std::function<absl::Status()>& code) {
+  absl::Status status;
+  const GuardResult result = Guard([&] {
+    status = code();
+    return absl::OkStatus();
+  });
+  if (result.outcome == v1::SUCCEEDED) return status;
+  return absl::InternalError(result.failure.message());
+}
+
+}  // namespace lanista

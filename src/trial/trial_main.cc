@@ -1,0 +1,166 @@
+#include "src/trial/trial_main.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "src/base/framing.h"
+#include "src/base/trial_process.h"
+#include "src/trial/runner.h"
+
+namespace lanista {
+namespace {
+
+// Requests on their way to the thread that executes them.
+class RequestQueue {
+ public:
+  void Push(v1::TrialRequest request) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      requests_.push_back(std::move(request));
+    }
+    changed_.notify_one();
+  }
+
+  // Waits for the next request.
+  v1::TrialRequest Pop() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !requests_.empty(); });
+    v1::TrialRequest request = std::move(requests_.front());
+    requests_.pop_front();
+    return request;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<v1::TrialRequest> requests_;
+};
+
+// Executes what the queue brings until Shutdown.
+void Serve(TrialRunner& runner, RequestQueue& queue) {
+  while (true) {
+    const v1::TrialRequest request = queue.Pop();
+    if (request.has_shutdown()) return;
+    runner.Handle(request);
+  }
+}
+
+// Reads requests from the head until it goes away; then the process ends, whatever it does: no orphan outlives its
+// head.
+void ReadRequests(TrialRunner& runner, RequestQueue& queue) {
+  FrameDecoder decoder;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t got = recv(kTrialProcessSocket, buffer, sizeof(buffer), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) _exit(EXIT_SUCCESS);
+    decoder.Append(absl::string_view(buffer, static_cast<size_t>(got)));
+    while (true) {
+      const absl::StatusOr<std::optional<std::string>> frame = decoder.Next();
+      if (!frame.ok()) _exit(EXIT_FAILURE);
+      if (!frame->has_value()) break;
+      v1::TrialRequest request;
+      if (!request.ParseFromString(**frame)) _exit(EXIT_FAILURE);
+      if (request.has_cancel()) {
+        runner.Cancel(request.cancel());
+      } else {
+        queue.Push(std::move(request));
+      }
+    }
+  }
+}
+
+void WriteEvent(const v1::TrialEvent& event) {
+  std::string frame;
+  if (!AppendFrame(event, &frame).ok()) std::abort();
+  size_t written = 0;
+  while (written < frame.size()) {
+    const ssize_t sent = send(kTrialProcessSocket, frame.data() + written, frame.size() - written, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) _exit(EXIT_SUCCESS);
+    written += static_cast<size_t>(sent);
+  }
+}
+
+class InProcessTrial final : public TrialChannel {
+ public:
+  ~InProcessTrial() override {
+    Kill();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Start(const v1::Device& device, Handlers handlers) override {
+    handlers_ = std::move(handlers);
+    runner_.emplace([this](const v1::TrialEvent& event) { handlers_.on_event(event); }, /*redirect_output=*/false);
+    v1::TrialRequest setup;
+    *setup.mutable_setup()->mutable_device() = device;
+    queue_.Push(setup);
+    thread_ = std::thread([this] {
+      Serve(*runner_, queue_);
+      handlers_.on_exit({});
+    });
+    return absl::OkStatus();
+  }
+
+  void Send(const v1::TrialRequest& request) override {
+    if (request.has_run()) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      last_trial_.set_experiment(request.run().experiment());
+      last_trial_.set_trial(request.run().trial());
+    }
+    if (request.has_cancel()) {
+      runner_->Cancel(request.cancel());
+    } else {
+      queue_.Push(request);
+    }
+  }
+
+  void Kill() override {
+    if (!runner_.has_value()) return;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      runner_->Cancel(last_trial_);
+    }
+    v1::TrialRequest shutdown;
+    shutdown.mutable_shutdown();
+    queue_.Push(shutdown);
+  }
+
+ private:
+  Handlers handlers_;
+  std::optional<TrialRunner> runner_;
+  RequestQueue queue_;
+  std::thread thread_;
+  std::mutex mutex_;
+  // Protected by mutex_.
+  v1::CancelTrial last_trial_;
+};
+
+}  // namespace
+
+int TrialMain() {
+  // The socket is not for what user code may start; and stdout belongs to the head's own output.
+  fcntl(kTrialProcessSocket, F_SETFD, FD_CLOEXEC);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  TrialRunner runner(WriteEvent, /*redirect_output=*/true);
+  RequestQueue queue;
+  std::thread([&] { ReadRequests(runner, queue); }).detach();
+  Serve(runner, queue);
+  // Static destructors of a user's program could run into the reader thread.
+  _exit(EXIT_SUCCESS);
+}
+
+std::unique_ptr<TrialChannel> MakeInProcessTrial() { return std::make_unique<InProcessTrial>(); }
+
+}  // namespace lanista
