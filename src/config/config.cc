@@ -1,0 +1,118 @@
+#include "src/config/config.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
+#include "src/base/status.h"
+#include "src/config/fields.h"
+#include "src/config/parse.h"
+#include "src/config/paths.h"
+#include "src/config/validate.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::TextFormat;
+
+// More than any configuration holds: what is larger is another kind of file.
+constexpr std::streamsize kMaxBytes = 16 << 20;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder; name the configuration file in it"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return ErrnoToStatus(errno, path);
+  std::string text(kMaxBytes + 1, '\0');
+  file.read(text.data(), kMaxBytes + 1);
+  if (file.bad()) return absl::UnavailableError(absl::StrCat(path, ": cannot be read"));
+  if (file.gcount() > kMaxBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is larger than 16 MiB; is it a configuration?"));
+  }
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+// ":line:column" of the field at `path`, or of the nearest block around it that is known; empty if none is.
+std::string LocationOf(const std::string& path, const Descriptor* message, const TextFormat::ParseInfoTree* tree) {
+  std::string location;
+  const auto steps = ParseFieldPath(path);
+  if (!steps.ok()) return location;
+  for (const FieldStep& step : *steps) {
+    const FieldDescriptor* const field = message == nullptr ? nullptr : message->FindFieldByName(step.name);
+    if (field == nullptr || tree == nullptr) break;
+    const TextFormat::ParseLocation found = tree->GetLocation(field, step.index);
+    if (found.line < 0) break;
+    location = absl::StrCat(":", found.line + 1, ":", found.column + 1);
+    message = field->message_type();
+    tree = message == nullptr ? nullptr : tree->GetTreeForNested(field, step.index);
+  }
+  return location;
+}
+
+// Whether the field at `path` lies in what `--set set=...` gave.
+bool IsBelow(const std::string& path, const std::string& set) {
+  return path == set || absl::StartsWith(path, set + ".") || absl::StartsWith(path, set + "[");
+}
+
+void FillDefaults(v1::ExperimentConfig& config) {
+  if (!config.has_name()) config.set_name(config.space().registered());
+  if (!config.has_engine()) config.mutable_engine()->mutable_direct();
+  if (config.training_service().empty()) config.add_training_service()->mutable_local();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides) {
+  const std::string full_path = ResolvePath(path, UserDirectory());
+  LANISTA_ASSIGN_OR_RETURN(const std::string text, ReadFile(full_path));
+
+  v1::ExperimentConfig config;
+  TextFormat::ParseInfoTree locations;
+  const bool json = absl::EndsWith(path, ".json");
+  const absl::Status parsed = json ? ParseJsonConfig(text, config) : ParseTextConfig(text, config, locations);
+  LANISTA_RETURN_IF_ERROR(Annotate(parsed, path));
+  ResolvePaths(config, std::filesystem::path(full_path).parent_path().string());
+
+  std::vector<std::string> set;
+  for (const std::string& override_text : overrides) {
+    const size_t equals = override_text.find('=');
+    if (equals == std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat("--set ", override_text, ": write path.to.field=value"));
+    }
+    set.push_back(override_text.substr(0, equals));
+    LANISTA_RETURN_IF_ERROR(Annotate(SetField(config, set.back(), override_text.substr(equals + 1)),
+                                     absl::StrCat("--set ", override_text)));
+  }
+  ResolvePaths(config, UserDirectory());
+  FillDefaults(config);
+
+  const std::optional<Violation> violation = FindViolation(config);
+  if (!violation) return config;
+  std::string place = absl::StrCat(path, LocationOf(violation->path, config.GetDescriptor(), &locations));
+  for (const std::string& one : set) {
+    if (IsBelow(violation->path, one)) place = absl::StrCat("--set ", one);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(place, ": ", violation->path, ": ", violation->message));
+}
+
+absl::Status ValidateConfig(const v1::ExperimentConfig& config) {
+  const std::optional<Violation> violation = FindViolation(config);
+  if (!violation) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(violation->path, ": ", violation->message));
+}
+
+}  // namespace lanista

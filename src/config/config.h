@@ -1,0 +1,30 @@
+// Loads an experiment's configuration: a file, overrides, paths, checks. Everything that can be known without LibTorch
+// and without touching the data is known here, so that a bad configuration starts nothing.
+//
+// Errors are INVALID_ARGUMENT (NOT_FOUND for a missing file) and name the place and what is allowed there:
+//   textproto   search.textproto:4:3: unknown field 'max_trials'; did you mean 'max_trial_number'? allowed here: ...
+//   JSON        search.json: evaluator.classification.batch_size: 'batch_size' wants an integer, got "x"
+//   --set       --set seed=x: 'seed' wants an integer, got x
+#ifndef LANISTA_SRC_CONFIG_CONFIG_H_
+#define LANISTA_SRC_CONFIG_CONFIG_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "protos/experiment.pb.h"
+
+namespace lanista {
+
+// Reads `path` (protobuf text, or JSON where the name ends in .json; relative to UserDirectory()), applies `overrides`
+// (each `path.to.field=value`, see SetField), resolves paths, fills in name, engine and training service where absent,
+// and validates. Relative paths in the file start at its folder, those in overrides where the user stands.
+absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides);
+
+// Checks what is required, and ranges. INVALID_ARGUMENT: "path.to.field: what is wrong".
+absl::Status ValidateConfig(const v1::ExperimentConfig& config);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_CONFIG_CONFIG_H_

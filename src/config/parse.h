@@ -1,0 +1,23 @@
+// A configuration file's text as a message, with errors that say where and what is allowed there.
+#ifndef LANISTA_SRC_CONFIG_PARSE_H_
+#define LANISTA_SRC_CONFIG_PARSE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/text_format.h"
+
+namespace lanista {
+
+// Parses protobuf text into `message` and where each field stands into `locations`. Errors: "line:column: what".
+absl::Status ParseTextConfig(const std::string& text, google::protobuf::Message& message,
+                             google::protobuf::TextFormat::ParseInfoTree& locations);
+
+// Parses JSON into `message`: protobuf's mapping, original or camelCase names; durations "90s" or {"seconds": 90}.
+// Errors: "path.to.field: what", or the line and column where it is not JSON at all.
+absl::Status ParseJsonConfig(const std::string& text, google::protobuf::Message& message);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_CONFIG_PARSE_H_

@@ -1,0 +1,178 @@
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/duration.pb.h"
+#include "google/protobuf/util/json_util.h"
+#include "google/protobuf/util/time_util.h"
+#include "nlohmann/json.hpp"
+#include "src/base/status.h"
+#include "src/config/fields.h"
+#include "src/config/parse.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::Duration;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::OneofDescriptor;
+using google::protobuf::util::TimeUtil;
+using Json = nlohmann::ordered_json;
+
+// Deeper nesting than any configuration needs; lists in params could otherwise exhaust the stack.
+constexpr int kMaxDepth = 100;
+
+absl::Status ErrorAt(const std::string& path, const std::string& message) {
+  return absl::InvalidArgumentError(path.empty() ? message : absl::StrCat(path, ": ", message));
+}
+
+bool IsInteger(const Json& json) {
+  if (json.is_number_integer()) return true;
+  int64_t integer;
+  return json.is_string() && absl::SimpleAtoi(json.get_ref<const std::string&>(), &integer);
+}
+
+bool IsNumber(const Json& json) {
+  if (json.is_number()) return true;
+  double number;
+  return json.is_string() && absl::SimpleAtod(json.get_ref<const std::string&>(), &number);
+}
+
+bool FitsInt32(const Json& json) {
+  if (json.is_number_unsigned()) return json.get<uint64_t>() <= std::numeric_limits<int32_t>::max();
+  if (!json.is_number_integer()) return true;
+  return json.get<int64_t>() >= std::numeric_limits<int32_t>::min();
+}
+
+// Checks JSON against descriptors, which protobuf's own parser does as well, but without telling the path and what is
+// allowed. Rewrites {"seconds": 90} to the "90s" that protobuf wants.
+class Checker {
+ public:
+  absl::Status CheckMessage(Json& json, const Descriptor& message, const std::string& path, int depth) const {
+    if (!json.is_object()) return ErrorAt(path, "must be an object { ... }");
+    if (depth > kMaxDepth) return ErrorAt(path, "is nested too deeply");
+    const FieldDescriptor* set[64] = {};  // By oneof: the member that is set.
+    for (auto& item : json.items()) {
+      const FieldDescriptor* field = message.FindFieldByName(item.key());
+      if (field == nullptr) field = message.FindFieldByCamelcaseName(item.key());
+      if (field == nullptr) return ErrorAt(path, UnknownFieldMessage(message, item.key()));
+      if (item.value().is_null()) continue;
+      const OneofDescriptor* const oneof = field->real_containing_oneof();
+      if (oneof != nullptr && oneof->index() < 64) {
+        const FieldDescriptor*& other = set[oneof->index()];
+        if (other != nullptr) {
+          return ErrorAt(path,
+                         absl::StrCat("'", field->name(), "' and '", other->name(), "' exclude each other; keep one"));
+        }
+        other = field;
+      }
+      const std::string field_path = path.empty() ? std::string(field->name()) : absl::StrCat(path, ".", field->name());
+      LANISTA_RETURN_IF_ERROR(CheckField(item.value(), *field, field_path, depth));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckField(Json& json, const FieldDescriptor& field, const std::string& path, int depth) const {
+    if (field.is_map()) {
+      if (!json.is_object()) return ErrorAt(path, WrongTypeMessage(field, Shown(json)));
+      for (auto& item : json.items()) {
+        const FieldDescriptor& value = *field.message_type()->FindFieldByName("value");
+        LANISTA_RETURN_IF_ERROR(CheckValue(item.value(), value, absl::StrCat(path, ".", item.key()), depth));
+      }
+      return absl::OkStatus();
+    }
+    if (!field.is_repeated()) return CheckValue(json, field, path, depth);
+    if (!json.is_array()) {
+      return ErrorAt(path, absl::StrCat("'", field.name(), "' wants a list [ ... ], got ", Shown(json)));
+    }
+    for (size_t i = 0; i < json.size(); ++i) {
+      LANISTA_RETURN_IF_ERROR(CheckValue(json[i], field, absl::StrCat(path, "[", i, "]"), depth));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckValue(Json& json, const FieldDescriptor& field, const std::string& path, int depth) const {
+    bool right = true;
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        if (field.message_type() == Duration::descriptor()) return CheckDuration(json, field, path);
+        if (json.is_object()) return CheckMessage(json, *field.message_type(), path, depth + 1);
+        right = false;
+        break;
+      case FieldDescriptor::CPPTYPE_ENUM:
+        if (json.is_string()) {
+          const auto& name = json.get_ref<const std::string&>();
+          if (field.enum_type()->FindValueByName(name) != nullptr) return absl::OkStatus();
+          return ErrorAt(path, UnknownEnumValueMessage(field, name));
+        }
+        right = json.is_number_integer();
+        break;
+      case FieldDescriptor::CPPTYPE_BOOL:
+        right = json.is_boolean();
+        break;
+      case FieldDescriptor::CPPTYPE_STRING:
+        right = json.is_string();
+        break;
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        right = IsNumber(json);
+        break;
+      case FieldDescriptor::CPPTYPE_INT32:
+        if (!FitsInt32(json)) return ErrorAt(path, absl::StrCat("'", field.name(), "' is out of range: ", json.dump()));
+        right = IsInteger(json);
+        break;
+      default:
+        right = IsInteger(json);
+    }
+    return right ? absl::OkStatus() : ErrorAt(path, WrongTypeMessage(field, Shown(json)));
+  }
+
+  absl::Status CheckDuration(Json& json, const FieldDescriptor& field, const std::string& path) const {
+    if (json.is_object()) {
+      LANISTA_RETURN_IF_ERROR(CheckMessage(json, *Duration::descriptor(), path, 0));
+      json = absl::StrFormat("%d.%09ds", Integer(json, "seconds"), Integer(json, "nanos"));
+    }
+    Duration duration;
+    if (json.is_string() && TimeUtil::FromString(json.get<std::string>(), &duration)) return absl::OkStatus();
+    return ErrorAt(path, WrongTypeMessage(field, Shown(json)));
+  }
+
+  // A checked integer field: a number, a number in a string, or absent.
+  static int64_t Integer(const Json& json, const char* name) {
+    int64_t integer = 0;
+    const auto found = json.find(name);
+    if (found == json.end()) return 0;
+    if (found->is_number()) return found->get<int64_t>();
+    if (found->is_string()) (void)absl::SimpleAtoi(found->get<std::string>(), &integer);
+    return integer;
+  }
+
+  static std::string Shown(const Json& json) { return json.dump(); }
+};
+
+}  // namespace
+
+absl::Status ParseJsonConfig(const std::string& text, google::protobuf::Message& message) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ...".
+    const std::string what = error.what();
+    const size_t prefix = what.find("] ");
+    return absl::InvalidArgumentError(
+        absl::StrCat("not JSON: ", prefix == std::string::npos ? what : what.substr(prefix + 2)));
+  }
+  LANISTA_RETURN_IF_ERROR(Checker().CheckMessage(json, *message.GetDescriptor(), "", 0));
+  const auto status = google::protobuf::util::JsonStringToMessage(json.dump(), &message);
+  if (status.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(std::string(status.message().data(), status.message().size()));
+}
+
+}  // namespace lanista

@@ -1,0 +1,64 @@
+#include "src/config/paths.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "google/protobuf/descriptor.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// Fields that hold a path: message.field.
+bool IsPath(const FieldDescriptor& field) {
+  static const auto* const kPaths = new std::set<std::string>{
+      "lanista.v1.IdxConfig.root",         "lanista.v1.IdxConfig.images", "lanista.v1.IdxConfig.labels",
+      "lanista.v1.Cifar10Config.root",     "lanista.v1.CsvConfig.path",   "lanista.v1.CsvConfig.validation_path",
+      "lanista.v1.ImageFolderConfig.root",
+  };
+  return kPaths->count(std::string(field.full_name())) > 0;
+}
+
+}  // namespace
+
+std::string UserDirectory() {
+  const char* const bazel = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (bazel != nullptr && *bazel != '\0') return bazel;
+  std::error_code error;
+  return std::filesystem::current_path(error).string();
+}
+
+std::string ResolvePath(const std::string& path, const std::string& folder) {
+  if (path.empty()) return path;
+  std::filesystem::path resolved = path;
+  if (path == "~" || path.compare(0, 2, "~/") == 0) {
+    const char* const home = std::getenv("HOME");
+    if (home != nullptr) resolved = std::filesystem::path(home) / path.substr(std::min<size_t>(2, path.size()));
+  }
+  return (std::filesystem::path(folder) / resolved).lexically_normal().string();
+}
+
+void ResolvePaths(Message& config, const std::string& folder) {
+  const Reflection* const reflection = config.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(config, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map()) {
+      if (!field->is_repeated()) ResolvePaths(*reflection->MutableMessage(&config, field), folder);
+      for (int i = 0; field->is_repeated() && i < reflection->FieldSize(config, field); ++i) {
+        ResolvePaths(*reflection->MutableRepeatedMessage(&config, field, i), folder);
+      }
+    } else if (IsPath(*field)) {
+      reflection->SetString(&config, field, ResolvePath(reflection->GetString(config, field), folder));
+    }
+  }
+}
+
+}  // namespace lanista

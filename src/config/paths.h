@@ -1,0 +1,25 @@
+// Where relative paths start: at the configuration file, or where the user stands.
+#ifndef LANISTA_SRC_CONFIG_PATHS_H_
+#define LANISTA_SRC_CONFIG_PATHS_H_
+
+#include <string>
+
+#include "google/protobuf/message.h"
+
+namespace lanista {
+
+// The folder in which the user typed the command: BUILD_WORKING_DIRECTORY under `bazel run` (which starts programs
+// elsewhere), else the working directory. Absolute.
+std::string UserDirectory();
+
+// `path` as an absolute path: a leading `~` is the home folder ($HOME), anything else relative starts at `folder`.
+// Nothing is looked up on disk.
+std::string ResolvePath(const std::string& path, const std::string& folder);
+
+// Resolves every field of `config` (and of the messages in it) that holds a path. The list of these fields is in
+// paths.cc: a new dataset adds its own there.
+void ResolvePaths(google::protobuf::Message& config, const std::string& folder);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_CONFIG_PATHS_H_
