@@ -1,0 +1,38 @@
+// Logging set-up: spdlog's default logger writes to a file in the state folder and, from a chosen level on, to stderr.
+//
+// Everything logs with spdlog::info(...) and the like, which may be called from any thread. A line about an experiment
+// begins with LogTag:
+//   spdlog::warn("{}model 7 failed: {}", LogTag(experiment, trial), reason);
+#ifndef LANISTA_SRC_BASE_LOGGING_H_
+#define LANISTA_SRC_BASE_LOGGING_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace lanista {
+
+struct LoggingOptions {
+  // What stderr shows: trace, debug, info, warn, error or off.
+  std::string console_level = "warn";
+  // The log file, with debug and above; rotated at 10 MB, three old ones are kept. Empty: none.
+  std::string file;
+};
+
+// Installs the default logger. Call once, before threads start. INVALID_ARGUMENT for an unknown level;
+// PERMISSION_DENIED if the file cannot be written.
+absl::Status SetUpLogging(const LoggingOptions& options);
+
+// Sends console lines (each with its newline) to `write` instead of stderr, so that they do not tear a live display;
+// nullptr brings stderr back. `write` is called by one thread at a time and must not log. Thread-safe: no call of the
+// old `write` is under way any more when this returns.
+void RedirectConsoleLog(std::function<void(absl::string_view line)> write);
+
+// "[experiment] ", or "[experiment trial 3] ": the beginning of a line about an experiment, or (trial > 0) a trial.
+std::string LogTag(absl::string_view experiment, int trial = 0);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_BASE_LOGGING_H_
