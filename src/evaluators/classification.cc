@@ -1,0 +1,112 @@
+// evaluator { classification { ... } }: losses and metrics of classifiers.
+#include <torch/nn/functional/loss.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "src/base/status.h"
+#include "src/evaluators/supervised.h"
+
+namespace lanista {
+namespace {
+
+constexpr char kPath[] = "evaluator.classification";
+
+// `accuracy` (also `default`) and `top<k>`: fractions of samples.
+class ClassificationMeasure : public Measure {
+ public:
+  explicit ClassificationMeasure(std::vector<int64_t> top_k) : top_k_(std::move(top_k)), hits_(top_k_.size()) {}
+
+  void Add(const at::Tensor& scores, const at::Tensor& target) override {
+    samples_ += target.size(0);
+    AddTo(correct_, scores.argmax(1).eq(target).sum());
+    if (top_k_.empty()) return;
+    const int64_t most = *std::max_element(top_k_.begin(), top_k_.end());
+    // [N, most], best first: whether that guess is right.
+    const at::Tensor right = std::get<1>(scores.topk(most, 1)).eq(target.unsqueeze(1));
+    for (size_t i = 0; i < top_k_.size(); ++i) AddTo(hits_[i], right.narrow(1, 0, top_k_[i]).sum());
+  }
+
+  MetricMap Finish() const override {
+    const auto fraction = [this](const at::Tensor& count) {
+      return static_cast<double>(count.item<int64_t>()) / static_cast<double>(samples_);
+    };
+    const double accuracy = fraction(correct_);
+    MetricMap metrics{{"default", accuracy}, {"accuracy", accuracy}};
+    for (size_t i = 0; i < top_k_.size(); ++i) metrics[absl::StrCat("top", top_k_[i])] = fraction(hits_[i]);
+    return metrics;
+  }
+
+ private:
+  static void AddTo(at::Tensor& sum, const at::Tensor& count) { sum = sum.defined() ? sum + count : count; }
+
+  const std::vector<int64_t> top_k_;
+  int64_t samples_ = 0;
+  at::Tensor correct_;
+  std::vector<at::Tensor> hits_;
+};
+
+class ClassificationCriterion : public Criterion {
+ public:
+  ClassificationCriterion(const v1::ClassificationConfig& config, int64_t classes)
+      : negative_log_likelihood_(config.loss() == v1::NLL),
+        label_smoothing_(config.label_smoothing()),
+        top_k_(config.top_k().begin(), config.top_k().end()),
+        classes_(classes) {}
+
+  absl::StatusOr<at::Tensor> Scores(const at::Tensor& output, const at::Tensor& target) const override {
+    if (output.dim() == 2 && output.size(0) == target.size(0) && output.size(1) == classes_) return output;
+    return absl::InvalidArgumentError(absl::StrCat("the model returns [", absl::StrJoin(output.sizes(), ", "),
+                                                   "], the dataset has ", classes_, " classes: it should return [",
+                                                   target.size(0), ", ", classes_, "]"));
+  }
+
+  at::Tensor Loss(const at::Tensor& scores, const at::Tensor& target) const override {
+    namespace F = torch::nn::functional;
+    if (negative_log_likelihood_) return F::nll_loss(scores, target);
+    return F::cross_entropy(scores, target, F::CrossEntropyFuncOptions().label_smoothing(label_smoothing_));
+  }
+
+  std::unique_ptr<Measure> NewMeasure() const override { return std::make_unique<ClassificationMeasure>(top_k_); }
+
+ private:
+  const bool negative_log_likelihood_;
+  const double label_smoothing_;
+  const std::vector<int64_t> top_k_;
+  const int64_t classes_;
+};
+
+absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::ClassificationConfig& config,
+                                                         const data::DataSplits& splits) {
+  if (splits.task != data::Task::kClassification) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kPath, ".dataset has numbers to predict, not classes: use evaluator { regression { ... } } for it"));
+  }
+  FieldCheck check(kPath);
+  check.Require(v1::ClassificationLoss_IsValid(config.loss()), "loss", "CROSS_ENTROPY or NLL", config.loss());
+  check.Require(config.label_smoothing() >= 0 && config.label_smoothing() < 1, "label_smoothing", "in [0, 1)",
+                config.label_smoothing());
+  if (config.loss() == v1::NLL && config.label_smoothing() != 0) {
+    check.Refuse(absl::StrCat(kPath, ".label_smoothing works with loss CROSS_ENTROPY only"));
+  }
+  for (const int32_t k : config.top_k()) {
+    check.Require(k >= 1 && k <= splits.outputs, "top_k", absl::StrCat("from 1 to the ", splits.outputs, " classes"),
+                  k);
+  }
+  LANISTA_RETURN_IF_ERROR(check.status());
+  return std::make_unique<ClassificationCriterion>(config, splits.outputs);
+}
+
+absl::StatusOr<std::unique_ptr<Evaluator>> MakeClassification(const v1::ClassificationConfig& config) {
+  return std::make_unique<SupervisedEvaluator>(
+      kPath, MakeTrainingOptions(config),
+      [config](const data::DataSplits& splits) { return MakeCriterion(config, splits); });
+}
+
+LANISTA_REGISTER(EvaluatorRegistry, classification, v1::ClassificationConfig, MakeClassification);
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,36 @@
+// evaluator { constant { value: 0.5 } }: reports at once, without a model.
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "src/evaluators/evaluator.h"
+
+namespace lanista {
+namespace {
+
+class ConstantEvaluator : public Evaluator {
+ public:
+  explicit ConstantEvaluator(double value) : value_(value) {}
+
+  absl::Status Prepare(uint64_t) override {
+    if (std::isfinite(value_)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("evaluator.constant.value must be a finite number, is ", value_));
+  }
+
+  absl::Status Evaluate(TrialContext& context) override {
+    context.ReportFinal(value_);
+    return absl::OkStatus();
+  }
+
+ private:
+  const double value_;
+};
+
+absl::StatusOr<std::unique_ptr<Evaluator>> MakeConstant(const v1::ConstantConfig& config) {
+  return std::make_unique<ConstantEvaluator>(config.value());
+}
+
+LANISTA_REGISTER(EvaluatorRegistry, constant, v1::ConstantConfig, MakeConstant);
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,180 @@
+#include "src/evaluators/layer_diagnosis.h"
+
+#include <ATen/record_function.h>
+#include <torch/nn/module.h>
+
+#include <exception>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+
+namespace lanista {
+namespace {
+
+std::string Shape(const at::Tensor& tensor) { return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ", "), "]"); }
+
+// A tensor that belongs to a layer.
+struct LayerTensor {
+  // "layer 'fc1' (Linear)"
+  std::string layer;
+  // "weight"
+  std::string name;
+  at::Tensor tensor;
+};
+
+// "torch::nn::Conv2dImpl" -> "Conv2d".
+std::string TypeName(const torch::nn::Module& module) {
+  std::string name = module.name();
+  name = name.substr(0, name.find('<'));
+  if (const size_t scope = name.rfind("::"); scope != std::string::npos) name = name.substr(scope + 2);
+  return std::string(absl::StripSuffix(name, "Impl"));
+}
+
+// All parameters and buffers of a model, found by their memory: operators also see views (`weight.t()`).
+class LayerTensors {
+ public:
+  explicit LayerTensors(const torch::nn::Module& model) {
+    for (const auto& module : model.named_modules()) {
+      const std::string layer = module.key().empty()
+                                    ? absl::StrCat("the model (", TypeName(*module.value()), ")")
+                                    : absl::StrCat("layer '", module.key(), "' (", TypeName(*module.value()), ")");
+      const auto add = [&](const auto& tensors) {
+        for (const auto& tensor : tensors) {
+          if (!tensor.value().defined() || !tensor.value().has_storage()) continue;
+          by_storage_.emplace(tensor.value().storage().unsafeGetStorageImpl(),
+                              LayerTensor{layer, tensor.key(), tensor.value()});
+        }
+      };
+      add(module.value()->named_parameters(/*recurse=*/false));
+      add(module.value()->named_buffers(/*recurse=*/false));
+    }
+  }
+
+  // nullptr if `tensor` is no layer's.
+  const LayerTensor* Find(const at::Tensor& tensor) const {
+    if (!tensor.has_storage()) return nullptr;
+    const auto found = by_storage_.find(tensor.storage().unsafeGetStorageImpl());
+    return found == by_storage_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::unordered_map<const void*, LayerTensor> by_storage_;
+};
+
+// One operator that runs.
+struct Operator : public at::ObserverContext {
+  std::string name;
+  // Shapes of the inputs that belong to no layer.
+  std::vector<std::string> inputs;
+  // The layer's tensor with the most dimensions (the weight, not the bias); nullptr if there is none.
+  const LayerTensor* weight = nullptr;
+  int exceptions_before = 0;
+};
+
+// Watches the operators of the thread it is made on, as long as it lives.
+class Observer {
+ public:
+  explicit Observer(const LayerTensors& layers) : layers_(layers) {
+    current = this;
+    handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&Observer::OnStart, &Observer::OnEnd)
+                                             .needsInputs(true)
+                                             .scopes({at::RecordScope::FUNCTION}));
+  }
+  ~Observer() {
+    at::removeCallback(handle_);
+    current = nullptr;
+  }
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  // What is known about where forward failed: empty, or text that ends in ": ".
+  std::string Describe() const {
+    if (failed_ != nullptr && failed_->weight != nullptr) {
+      const LayerTensor& weight = *failed_->weight;
+      return absl::StrCat(weight.layer, ": input ", absl::StrJoin(failed_->inputs, ", "), " does not fit ", weight.name,
+                          " ", Shape(weight.tensor), ": ");
+    }
+    std::vector<std::string> places;
+    if (failed_ != nullptr) {
+      places.push_back(absl::StrCat("operator '", failed_->name, "' on ", absl::StrJoin(failed_->inputs, " and ")));
+    }
+    if (last_layer_ != nullptr) places.push_back(absl::StrCat("after ", last_layer_->layer));
+    return places.empty() ? "" : absl::StrCat(absl::StrJoin(places, ", "), ": ");
+  }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> OnStart(const at::RecordFunction& function) {
+    auto op = std::make_unique<Operator>();
+    op->name = std::string(absl::StripPrefix(function.name(), "aten::"));
+    op->exceptions_before = std::uncaught_exceptions();
+    for (const c10::IValue& input : function.inputs()) {
+      if (input.isTensor()) {
+        current->AddInput(*op, input.toTensor());
+      } else if (input.isTensorList()) {
+        for (const at::Tensor& tensor : input.toTensorVector()) current->AddInput(*op, tensor);
+      }
+    }
+    return op;
+  }
+
+  // The end callback also runs while an exception unwinds the operator: that is how the failing one is known. Operators
+  // nest (linear calls addmm); the outermost one with a weight comes last and tells most.
+  static void OnEnd(const at::RecordFunction&, at::ObserverContext* context) {
+    auto& op = static_cast<Operator&>(*context);
+    if (std::uncaught_exceptions() > op.exceptions_before) {
+      if (op.weight != nullptr || current->failed_ == nullptr || current->failed_->weight == nullptr) {
+        current->failed_ = std::make_unique<Operator>(std::move(op));
+      }
+    } else if (op.weight != nullptr) {
+      current->last_layer_ = op.weight;
+    }
+  }
+
+  void AddInput(Operator& op, const at::Tensor& tensor) const {
+    if (!tensor.defined()) return;
+    const LayerTensor* weight = layers_.Find(tensor);
+    if (weight == nullptr) {
+      op.inputs.push_back(Shape(tensor));
+    } else if (op.weight == nullptr || weight->tensor.dim() > op.weight->tensor.dim()) {
+      op.weight = weight;
+    }
+  }
+
+  // Callbacks are plain functions.
+  static thread_local Observer* current;
+
+  const LayerTensors& layers_;
+  at::CallbackHandle handle_;
+  std::unique_ptr<Operator> failed_;
+  const LayerTensor* last_layer_ = nullptr;
+};
+
+thread_local Observer* Observer::current = nullptr;
+
+}  // namespace
+
+bool IsOutOfMemory(const c10::Error& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         absl::StrContains(error.what_without_backtrace(), "DefaultCPUAllocator");
+}
+
+std::string DescribeForwardError(nn::Model& model, const at::Tensor& input, const c10::Error& error) {
+  const LayerTensors layers(model);
+  const at::RecordFunctionGuard enabled;
+  const Observer observer(layers);
+  std::string where;
+  try {
+    model.forward(input);
+  } catch (const std::exception&) {
+    where = observer.Describe();
+  }
+  return absl::StrCat(where, error.what_without_backtrace());
+}
+
+}  // namespace lanista

@@ -1,0 +1,34 @@
+// Names the layer in which a model's forward failed: LibTorch's own message tells two shapes, but not where they met.
+#ifndef LANISTA_SRC_EVALUATORS_LAYER_DIAGNOSIS_H_
+#define LANISTA_SRC_EVALUATORS_LAYER_DIAGNOSIS_H_
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include <string>
+
+#include "src/nn/model.h"
+
+namespace lanista {
+
+// Whether `error` says that memory ran out. Such errors tell nothing about the model's layers and should be passed on
+// untouched.
+bool IsOutOfMemory(const c10::Error& error);
+
+// What to tell the user about `error`, which `model.forward(input)` threw:
+//
+//   layer 'fc1' (Linear): input [100, 9216] does not fit weight [128, 1024]: mat1 and mat2 shapes cannot be multiplied
+//   ...
+//
+// or, where an operator without parameters failed, the operator, its inputs and the last layer before it:
+//
+//   operator 'cat' on [8, 3] and [8, 4, 1], after layer 'stem.conv' (Conv2d): Tensors must have same number ...
+//
+// Runs forward a second time, on the same batch, and watches its operators; so the model's buffers and random stream
+// move on. If the second run does not fail in an operator, only the last layer (if any) and the message are told.
+// REQUIRES: nothing else runs the model meanwhile.
+std::string DescribeForwardError(nn::Model& model, const at::Tensor& input, const c10::Error& error);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_EVALUATORS_LAYER_DIAGNOSIS_H_

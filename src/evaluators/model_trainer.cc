@@ -1,0 +1,141 @@
+#include "src/evaluators/model_trainer.h"
+
+#include <torch/optim/optimizer.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/status.h"
+#include "src/evaluators/layer_diagnosis.h"
+#include "src/evaluators/optimizer.h"
+
+namespace lanista {
+namespace {
+
+// Losses of so many batches are kept before the device is waited for.
+constexpr size_t kPendingLosses = 64;
+
+at::Tensor MoveTo(const at::Tensor& tensor, c10::Device device) {
+  return tensor.to(tensor.options().device(device), /*non_blocking=*/device.is_cuda());
+}
+
+}  // namespace
+
+class ModelTrainer::LossMeter {
+ public:
+  // `name` and `epoch` are for messages.
+  LossMeter(std::string name, int64_t epoch, c10::Device device)
+      : name_(std::move(name)), epoch_(epoch), on_cpu_(device.is_cpu()) {}
+
+  // `loss` is the mean over `samples` samples.
+  void Add(const at::Tensor& loss, int64_t samples) {
+    pending_.push_back(loss.detach());
+    samples_.push_back(samples);
+    if (on_cpu_ || pending_.size() >= kPendingLosses) Flush();
+  }
+
+  double Mean() {
+    Flush();
+    return sum_ / static_cast<double>(count_);
+  }
+
+ private:
+  void Flush() {
+    if (pending_.empty()) return;
+    if (!on_cpu_) pending_ = at::stack(pending_).cpu().unbind();
+    for (size_t i = 0; i < pending_.size(); ++i) {
+      ++batch_;
+      const double loss = pending_[i].item<double>();
+      if (!std::isfinite(loss)) {
+        throw NanMetricError(absl::StrCat(name_, " is ", std::isnan(loss) ? "NaN" : "infinite", " at epoch ",
+                                          epoch_ + 1, ", batch ", batch_));
+      }
+      sum_ += loss * static_cast<double>(samples_[i]);
+      count_ += samples_[i];
+    }
+    pending_.clear();
+    samples_.clear();
+  }
+
+  const std::string name_;
+  const int64_t epoch_;
+  const bool on_cpu_;
+  std::vector<at::Tensor> pending_;
+  std::vector<int64_t> samples_;
+  int64_t batch_ = 0;
+  int64_t count_ = 0;
+  double sum_ = 0;
+};
+
+ModelTrainer::ModelTrainer(std::shared_ptr<nn::Model> model, const Criterion& criterion, const TrainingOptions& options,
+                           c10::Device device)
+    : model_(std::move(model)),
+      criterion_(criterion),
+      options_(options),
+      device_(device),
+      parameters_(model_->parameters()),
+      optimizer_(MakeOptimizer(options.optimizer, parameters_)),
+      learning_rate_(LearningRate(*optimizer_)) {}
+
+ModelTrainer::~ModelTrainer() = default;
+
+void ModelTrainer::StartEpoch(int64_t epoch) {
+  epoch_ = epoch;
+  train_loss_ = std::make_unique<LossMeter>("loss", epoch, device_);
+  model_->train();
+  SetLearningRate(*optimizer_, LearningRateAt(options_.schedule, learning_rate_, epoch, options_.max_epochs));
+}
+
+absl::Status ModelTrainer::Train(const data::Example& batch) {
+  const at::Tensor target = MoveTo(batch.target, device_);
+  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(batch.input, target));
+  const at::Tensor loss = criterion_.Loss(scores, target);
+  if (!loss.requires_grad()) {
+    return absl::InvalidArgumentError(
+        "the model's output depends on none of its parameters: there is nothing to train");
+  }
+  train_loss_->Add(loss, target.size(0));
+  optimizer_->zero_grad();
+  loss.backward();
+  ClipGradients(options_.gradient_clipping, parameters_);
+  optimizer_->step();
+  return absl::OkStatus();
+}
+
+void ModelTrainer::StartValidation() {
+  validation_loss_ = std::make_unique<LossMeter>("validation loss", epoch_, device_);
+  measure_ = criterion_.NewMeasure();
+  model_->eval();
+}
+
+absl::Status ModelTrainer::Validate(const data::Example& batch) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor target = MoveTo(batch.target, device_);
+  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(batch.input, target));
+  validation_loss_->Add(criterion_.Loss(scores, target), target.size(0));
+  measure_->Add(scores, target);
+  return absl::OkStatus();
+}
+
+MetricMap ModelTrainer::FinishEpoch() {
+  MetricMap metrics{{"train_loss", train_loss_->Mean()}, {"loss", validation_loss_->Mean()}};
+  metrics.merge(measure_->Finish());
+  return metrics;
+}
+
+absl::StatusOr<at::Tensor> ModelTrainer::Forward(const at::Tensor& input, const at::Tensor& target) {
+  const at::Tensor moved = MoveTo(input, device_);
+  at::Tensor output;
+  try {
+    output = model_->forward(moved);
+  } catch (const c10::Error& error) {
+    if (IsOutOfMemory(error)) throw;
+    return absl::InvalidArgumentError(DescribeForwardError(*model_, moved, error));
+  }
+  if (!output.defined()) return absl::InvalidArgumentError("the model returns an undefined tensor");
+  return criterion_.Scores(output, target);
+}
+
+}  // namespace lanista

@@ -1,0 +1,82 @@
+// One model in training: its optimizer, its losses, its metrics. Whoever owns the data drives it, batch by batch; so
+// several models can be trained on the same batches, each by a trainer of its own.
+#ifndef LANISTA_SRC_EVALUATORS_MODEL_TRAINER_H_
+#define LANISTA_SRC_EVALUATORS_MODEL_TRAINER_H_
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/data/dataset.h"
+#include "src/evaluators/criterion.h"
+#include "src/evaluators/evaluator.h"
+#include "src/evaluators/training_options.h"
+#include "src/nn/model.h"
+
+namespace torch::optim {
+class Optimizer;
+}  // namespace torch::optim
+
+namespace lanista {
+
+// For each epoch: StartEpoch, Train for each training batch, StartValidation, Validate for each validation batch,
+// FinishEpoch. Random numbers are drawn by the model's own forward only, from LibTorch's default generator.
+//
+// Errors of Train and Validate are the model's faults (an output or a layer that does not fit); NanMetricError is
+// thrown where a loss is NaN or infinite. Used by one thread. Batches may lie on any device.
+class ModelTrainer {
+ public:
+  // `model` is on `device`. `criterion` and `options` must outlive the trainer; `options` were checked.
+  ModelTrainer(std::shared_ptr<nn::Model> model, const Criterion& criterion, const TrainingOptions& options,
+               c10::Device device);
+  ~ModelTrainer();
+  ModelTrainer(const ModelTrainer&) = delete;
+  ModelTrainer& operator=(const ModelTrainer&) = delete;
+
+  // Begins epoch `epoch`, from 0: training mode, and the schedule's learning rate.
+  void StartEpoch(int64_t epoch);
+
+  // One step of the optimizer.
+  absl::Status Train(const data::Example& batch);
+
+  // Evaluation mode.
+  void StartValidation();
+
+  // Measures; changes nothing.
+  absl::Status Validate(const data::Example& batch);
+
+  // The epoch's metrics: the criterion's and `loss` (mean over the validation samples), `train_loss` (mean over the
+  // samples trained on, each with the weights of its own step).
+  MetricMap FinishEpoch();
+
+ private:
+  // The mean loss of one pass over data. On GPUs losses are looked at a few dozen at a time, because each look waits
+  // for the device; on CPU at once.
+  class LossMeter;
+
+  // Moves a batch to the device and runs the model on it.
+  absl::StatusOr<at::Tensor> Forward(const at::Tensor& input, const at::Tensor& target);
+
+  const std::shared_ptr<nn::Model> model_;
+  const Criterion& criterion_;
+  const TrainingOptions& options_;
+  const c10::Device device_;
+  const std::vector<at::Tensor> parameters_;
+  const std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  // Before the schedule.
+  const double learning_rate_;
+
+  std::unique_ptr<LossMeter> train_loss_;
+  std::unique_ptr<LossMeter> validation_loss_;
+  std::unique_ptr<Measure> measure_;
+  int64_t epoch_ = 0;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_EVALUATORS_MODEL_TRAINER_H_

@@ -1,0 +1,32 @@
+// LibTorch's optimizers from their configurations.
+#ifndef LANISTA_SRC_EVALUATORS_OPTIMIZER_H_
+#define LANISTA_SRC_EVALUATORS_OPTIMIZER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "protos/experiment.pb.h"
+
+namespace torch::optim {
+class Optimizer;
+}  // namespace torch::optim
+
+namespace lanista {
+
+// The torch::optim class that `config` names, over `parameters`; fields that are absent have LibTorch's defaults.
+// REQUIRES: `config` is one that CheckTrainingOptions accepts.
+std::unique_ptr<torch::optim::Optimizer> MakeOptimizer(const v1::OptimizerConfig& config,
+                                                       std::vector<at::Tensor> parameters);
+
+// The learning rate of all its parameter groups.
+double LearningRate(const torch::optim::Optimizer& optimizer);
+void SetLearningRate(torch::optim::Optimizer& optimizer, double learning_rate);
+
+// Bounds the gradients of `parameters` in place, as `config` says; does nothing if it says nothing.
+void ClipGradients(const v1::GradientClippingConfig& config, const std::vector<at::Tensor>& parameters);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_EVALUATORS_OPTIMIZER_H_

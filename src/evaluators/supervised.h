@@ -1,0 +1,48 @@
+// The training loop of the built-in evaluators.
+#ifndef LANISTA_SRC_EVALUATORS_SUPERVISED_H_
+#define LANISTA_SRC_EVALUATORS_SUPERVISED_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "src/data/dataset.h"
+#include "src/data/loader.h"
+#include "src/evaluators/criterion.h"
+#include "src/evaluators/evaluator.h"
+#include "src/evaluators/training_options.h"
+
+namespace lanista {
+
+// Trains a model for max_epochs and validates it after each. Reports the epoch's validation metrics as intermediate
+// metrics, and those of the last epoch once more as the final ones.
+//
+// Dataset and loaders are opened by Prepare and serve all trials; the batches depend on the order seed and the epoch
+// only, so that all models see the same ones. All other random numbers are the model's own, drawn while it trains.
+class SupervisedEvaluator : public Evaluator {
+ public:
+  // What distinguishes one built-in evaluator from another; gets the dataset that was opened. Errors are the
+  // configuration's or say that the dataset is of the wrong kind.
+  using CriterionFactory = std::function<absl::StatusOr<std::unique_ptr<Criterion>>(const data::DataSplits&)>;
+
+  // `path` leads to the evaluator's configuration, for messages: "evaluator.classification".
+  SupervisedEvaluator(std::string path, TrainingOptions options, CriterionFactory make_criterion);
+
+  absl::Status Prepare(uint64_t order_seed) override;
+  absl::Status Evaluate(TrialContext& context) override;
+
+ private:
+  const std::string path_;
+  const TrainingOptions options_;
+  const CriterionFactory make_criterion_;
+
+  // Made by Prepare.
+  std::unique_ptr<Criterion> criterion_;
+  std::unique_ptr<data::Loader> train_loader_;
+  std::unique_ptr<data::Loader> validation_loader_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_EVALUATORS_SUPERVISED_H_

@@ -1,0 +1,95 @@
+// How a built-in evaluator trains: what ClassificationConfig and RegressionConfig have in common.
+#ifndef LANISTA_SRC_EVALUATORS_TRAINING_OPTIONS_H_
+#define LANISTA_SRC_EVALUATORS_TRAINING_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/repeated_field.h"
+#include "protos/experiment.pb.h"
+
+namespace lanista {
+
+// The fields of experiment.proto, with their defaults filled in.
+struct TrainingOptions {
+  v1::DatasetConfig dataset;
+  google::protobuf::RepeatedPtrField<v1::TransformConfig> augmentation;
+  google::protobuf::RepeatedPtrField<v1::TransformConfig> transform;
+  int64_t batch_size = 64;
+  int64_t validation_batch_size = 256;
+  int64_t max_epochs = 1;
+  std::optional<double> limit_train_batches;
+  std::optional<int64_t> max_train_batches;
+  std::optional<double> limit_validation_batches;
+  v1::OptimizerConfig optimizer;
+  v1::ScheduleConfig schedule;
+  v1::GradientClippingConfig gradient_clipping;
+  int64_t loader_threads = 1;
+};
+
+// Reads them from `config`, a ClassificationConfig or a RegressionConfig.
+template <typename Config>
+TrainingOptions MakeTrainingOptions(const Config& config) {
+  TrainingOptions options;
+  options.dataset = config.dataset();
+  options.augmentation = config.augmentation();
+  options.transform = config.transform();
+  if (config.has_batch_size()) options.batch_size = config.batch_size();
+  options.validation_batch_size =
+      config.has_validation_batch_size() ? config.validation_batch_size() : 4 * options.batch_size;
+  if (config.has_max_epochs()) options.max_epochs = config.max_epochs();
+  if (config.has_limit_train_batches()) options.limit_train_batches = config.limit_train_batches();
+  if (config.has_max_train_batches()) options.max_train_batches = config.max_train_batches();
+  if (config.has_limit_validation_batches()) options.limit_validation_batches = config.limit_validation_batches();
+  options.optimizer = config.optimizer();
+  if (!config.has_optimizer()) options.optimizer.mutable_adam();
+  options.schedule = config.schedule();
+  options.gradient_clipping = config.gradient_clipping();
+  if (config.has_loader_threads()) options.loader_threads = config.loader_threads();
+  return options;
+}
+
+// INVALID_ARGUMENT names the first field, below `path` ("evaluator.classification"), that is out of its range, and what
+// is allowed there.
+absl::Status CheckTrainingOptions(const TrainingOptions& options, const std::string& path);
+
+// How many of an epoch's `batches` are used: with a fraction, that part rounded down, but at least one; with a maximum,
+// at most so many.
+int64_t LimitBatches(int64_t batches, std::optional<double> fraction, std::optional<int64_t> maximum = std::nullopt);
+
+// The learning rate of `epoch` (from 0) of `max_epochs`, where the optimizer's own is `base`. Cosine: Loshchilov &
+// Hutter, "SGDR", 2017, equation 5, without restarts; like PyTorch's it reaches the minimum after the last epoch.
+double LearningRateAt(const v1::ScheduleConfig& schedule, double base, int64_t epoch, int64_t max_epochs);
+
+// Checks the fields of one message and keeps the first complaint.
+class FieldCheck {
+ public:
+  // `path` leads to the message: "evaluator.classification".
+  explicit FieldCheck(std::string path) : path_(std::move(path)) {}
+
+  // Complains unless `holds`: "PATH.FIELD must be RULE, is VALUE".
+  template <typename Value>
+  void Require(bool holds, absl::string_view field, absl::string_view rule, Value value) {
+    if (!holds) Refuse(absl::StrCat(path_, ".", field, " must be ", rule, ", is ", value));
+  }
+
+  // Complains with a message of one's own.
+  void Refuse(absl::string_view message) {
+    if (status_.ok()) status_ = absl::InvalidArgumentError(message);
+  }
+
+  const std::string& path() const { return path_; }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  std::string path_;
+  absl::Status status_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_EVALUATORS_TRAINING_OPTIONS_H_
