@@ -5,6 +5,7 @@
 #include <gmpxx.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -22,9 +23,9 @@ namespace lanista {
 // options of all active choices.
 class Space {
  public:
-  // Takes over `spec`; INVALID_ARGUMENT names the choice: no candidates, equal candidates, n_chosen out of range, a
-  // label twice, a condition on an unknown or later label. Fills in the fingerprint; FAILED_PRECONDITION if the spec
-  // has another one.
+  // Takes over `spec`; INVALID_ARGUMENT names the choice: no candidates, equal candidates, n_chosen out of range (0 is
+  // taken as 1), a label twice, a condition on an unknown or later label. Brings conditions into a canonical order and
+  // fills in the fingerprint; FAILED_PRECONDITION if the spec has another one.
   static absl::StatusOr<Space> FromProto(v1::SpaceSpec spec);
 
   const v1::SpaceSpec& spec() const { return spec_; }
@@ -46,35 +47,60 @@ class Space {
   // Draws each active choice uniformly from its options.
   v1::Sample Random(std::mt19937_64& random) const;
 
-  // OK if `sample` decides exactly the active choices with candidates of theirs; else INVALID_ARGUMENT names the label.
+  // OK if `sample` decides exactly the active choices, in the order of the space, with candidates of theirs; else
+  // INVALID_ARGUMENT names the label. An incomplete space lets unknown labels pass.
   absl::Status Check(const v1::Sample& sample) const;
 
   // {"label": candidate, ...}, a list where several are chosen: what people see and what `FromJson` reads. One line.
+  // JSON has no infinity and no NaN: they are the strings "inf", "-inf" and "nan".
   static std::string ToJson(const v1::Sample& sample);
-  // The fixed architecture from its JSON; INVALID_ARGUMENT names the label and what is allowed there.
+  // The fixed architecture from its JSON; INVALID_ARGUMENT names the label and what is allowed there. 2 also names the
+  // candidate 2.0, and 2.0 the candidate 2, where only one of them is there. Labels that an incomplete space does not
+  // list become decisions with values and without indices, at the end.
   absl::StatusOr<v1::Sample> FromJson(const std::string& json) const;
 
-  // A text that is equal for equal samples and short: for sets of seen samples.
+  // A text that is equal for equal samples of one space, different for different ones, and short: for sets of seen
+  // samples.
   static std::string Key(const v1::Sample& sample);
 
   // The choices as a tree of conditions, for `validate`: one line a choice, indented below what it depends on.
   std::string Describe() const;
 
  private:
+  struct Index;
+
+  Space() = default;
+
+  // The options of all choices, -1 for those that are not active.
+  absl::StatusOr<std::vector<int32_t>> Options(const v1::Sample& sample) const;
+  v1::Sample ToSample(const std::vector<int32_t>& options) const;
+  // Sets the choices from `first` on, as their conditions have it: option 0, or not active.
+  void SetToFirst(size_t first, std::vector<int32_t>* options) const;
+
   v1::SpaceSpec spec_;
   std::optional<mpz_class> size_;
+  // What is derived from spec_, shared by copies of the space.
+  std::shared_ptr<const Index> index_;
 };
 
 // What differs between two spaces, one line each ("choice 'p': candidates [0.25, 0.5] here, [0.25] there"); for
 // refusals.
 std::string DescribeDifference(const v1::SpaceSpec& here, const v1::SpaceSpec& there);
 
-// Number of options of a choice; INVALID_ARGUMENT if it does not fit in 31 bits.
+// Number of options of a choice; INVALID_ARGUMENT if there is none, n_chosen is out of range, or they are too many for
+// 31 bits.
 absl::StatusOr<int32_t> CountOptions(const v1::Choice& choice);
 
-// The Decision that takes `option` of `choice` (candidate index, or rank of a combination), and the way back.
+// The Decision that takes `option` of `choice` (candidate index, or rank of a combination).
+// REQUIRES: 0 <= option < CountOptions(choice).
 v1::Decision MakeDecision(const v1::Choice& choice, int32_t option);
+
+// The option that `decision` takes. -1 if it does not fit the choice: an index that is not there, not ascending or too
+// few, or a value that is not the candidate of that index. A decision without indices is known by its values.
 int32_t OptionOf(const v1::Choice& choice, const v1::Decision& decision);
+
+// A candidate as people see it, in JSON: 3, 0.5, "relu", [1, 2].
+std::string ValueToText(const v1::Value& value);
 
 }  // namespace lanista
 

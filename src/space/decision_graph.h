@@ -1,0 +1,82 @@
+// The models of a space, counted and numbered without being enumerated.
+#ifndef LANISTA_SRC_SPACE_DECISION_GRAPH_H_
+#define LANISTA_SRC_SPACE_DECISION_GRAPH_H_
+
+#include <gmpxx.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace lanista {
+
+// Choices and their conditions by number: what is left of a SpaceSpec without labels and candidates.
+struct ChoiceTable {
+  // Holds if `choice` is active and has one of the options `chosen` (ascending).
+  struct Term {
+    int choice = 0;
+    std::vector<int32_t> chosen;
+  };
+  // Ascending numbers of terms, all of which must hold.
+  using Conjunction = std::vector<int>;
+  struct Choice {
+    int32_t options = 0;
+    // Any must hold; empty: always active. Terms name earlier choices only.
+    std::vector<Conjunction> active_if;
+  };
+
+  // Equal terms are listed once.
+  std::vector<Term> terms;
+  std::vector<Choice> choices;
+
+  // Whether `choice` is active, given the options of all earlier choices (-1: not active).
+  bool IsActive(int choice, const std::vector<int32_t>& options) const;
+};
+
+// An AND/OR graph (Dechter and Mateescu, "AND/OR search spaces for graphical models", 2007). A node decides one choice;
+// each branch leads to the nodes that decide what is left, one for each group of choices that no condition connects.
+// Options that no condition tells apart share a branch, equal groups share a node, and a choice that nothing depends on
+// is a leaf: counting costs as much as the conditions, not as the models. Immutable.
+class DecisionGraph {
+ public:
+  // nullopt if the conditions are so entangled that the graph would be too large.
+  static std::optional<DecisionGraph> Build(const ChoiceTable& table);
+
+  // Number of models, at least 1.
+  const mpz_class& size() const { return size_; }
+
+  // The options of model `number` in lexicographic order, -1 for choices that are not active.
+  // REQUIRES: 0 <= number < size().
+  std::vector<int32_t> Unrank(mpz_class number) const;
+
+ private:
+  friend class DecisionGraphBuilder;
+
+  struct Branch {
+    // Nodes that are decided independently of each other below this branch.
+    std::vector<int> nodes;
+    // Models below: the product over `nodes`.
+    mpz_class size;
+  };
+  // Options [first, end) lead to the same branch.
+  struct Range {
+    int32_t first = 0;
+    int32_t end = 0;
+    int branch = 0;
+  };
+  struct Node {
+    int choice = 0;
+    std::vector<Range> ranges;
+    std::vector<Branch> branches;
+    mpz_class size;
+  };
+
+  std::vector<Node> nodes_;
+  std::vector<int> roots_;
+  mpz_class size_ = 1;
+  int choices_ = 0;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_SPACE_DECISION_GRAPH_H_
