@@ -1,0 +1,114 @@
+// A convolutional network of one cell, repeated: the space of cells in small.
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+#include "src/nn/nn.h"
+
+namespace lanista::nn {
+namespace {
+
+torch::nn::Sequential ReluConvNorm(int64_t in_channels, int64_t out_channels, int64_t kernel_size) {
+  return torch::nn::Sequential(
+      torch::nn::ReLU(),
+      torch::nn::Conv2d(
+          torch::nn::Conv2dOptions(in_channels, out_channels, kernel_size).padding(kernel_size / 2).bias(false)),
+      torch::nn::BatchNorm2d(out_channels));
+}
+
+torch::nn::Sequential SeparableConvNorm(int64_t channels, int64_t kernel_size) {
+  return torch::nn::Sequential(torch::nn::ReLU(),
+                               torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, channels, kernel_size)
+                                                     .padding(kernel_size / 2)
+                                                     .groups(channels)
+                                                     .bias(false)),
+                               torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, channels, 1).bias(false)),
+                               torch::nn::BatchNorm2d(channels));
+}
+
+// Brings both predecessors of a cell to the same channels, and, where `stride` is 2, to half the size.
+class AlignImpl : public torch::nn::Module {
+ public:
+  AlignImpl(const std::vector<int64_t>& in_channels, int64_t channels) {
+    for (size_t i = 0; i < in_channels.size(); ++i) {
+      convs_.push_back(register_module("conv" + std::to_string(i), ReluConvNorm(in_channels[i], channels, 1)));
+    }
+  }
+
+  std::vector<torch::Tensor> forward(std::vector<torch::Tensor> inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = convs_.at(i)->forward(inputs[i]);
+    return inputs;
+  }
+
+ private:
+  std::vector<torch::nn::Sequential> convs_;
+};
+TORCH_MODULE(Align);
+
+// Parameters: `in_channels` (default 1), `channels` of each node (default 16), `cells` (default 3), `nodes` of a cell
+// (default 3), `classes` (default 10). All cells share their choices. Each node applies one of four operators to one
+// earlier node or to the output of one of the two cells before: 4^nodes * (nodes + 1)! models, 1,536 by default.
+// Images are halved after each third of the cells; any size of at least 4 x 4 will do.
+class CellCnn : public ModelSpace {
+ public:
+  explicit CellCnn(const Params& params) {
+    const auto in_channels = params.Get<int64_t>("in_channels", 1);
+    const auto channels = params.Get<int64_t>("channels", 16);
+    const auto cells = params.Get<int64_t>("cells", 3);
+    const auto nodes = params.Get<int64_t>("nodes", 3);
+    const auto classes = params.Get<int64_t>("classes", 10);
+    if (in_channels < 1 || channels < 1 || cells < 1 || nodes < 1 || classes < 1) {
+      throw SpaceError("cell_cnn: in_channels, channels, cells, nodes and classes must be at least 1");
+    }
+    stem_ = register_module(
+        "stem", torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(in_channels, channels, 3).padding(1)),
+                                      torch::nn::BatchNorm2d(channels)));
+    int64_t before = channels;
+    int64_t last = channels;
+    for (int64_t i = 0; i < cells; ++i) {
+      const CellOptions options =
+          CellOptions({{"conv3x3", [=] { return ReluConvNorm(channels, channels, 3); }},
+                       {"separable3x3", [=] { return SeparableConvNorm(channels, 3); }},
+                       {"max_pool3x3",
+                        [] { return torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(1).padding(1)); }},
+                       {"identity", [] { return torch::nn::Identity(); }}},
+                      nodes)
+              .num_predecessors(2)
+              .merge_op(MergeOp::kLooseEnd)
+              .preprocessor(Align(std::vector<int64_t>{before, last}, channels))
+              .label("cell");
+      cells_.push_back(register_module("cell" + std::to_string(i), Cell(options)));
+      before = last;
+      last = channels * static_cast<int64_t>(cells_.back()->output_nodes().size());
+    }
+    classifier_ = register_module("classifier", torch::nn::Linear(last, classes));
+  }
+
+  torch::Tensor forward(torch::Tensor x) override {
+    x = stem_->forward(x);
+    torch::Tensor before = x;
+    const size_t third = (cells_.size() + 2) / 3;
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      if (i > 0 && i % third == 0) {
+        before = torch::max_pool2d(before, 2);
+        x = torch::max_pool2d(x, 2);
+      }
+      torch::Tensor next = cells_[i]->forward({before, x});
+      before = x;
+      x = next;
+    }
+    return classifier_(torch::relu(x).mean({2, 3}));
+  }
+
+ private:
+  torch::nn::Sequential stem_;
+  std::vector<Cell> cells_;
+  torch::nn::Linear classifier_{nullptr};
+};
+
+}  // namespace
+
+LANISTA_REGISTER_MODEL_SPACE("cell_cnn", CellCnn);
+
+}  // namespace lanista::nn

@@ -1,0 +1,50 @@
+// A multi-layer perceptron: for tables, and for a first try at anything.
+#include <torch/torch.h>
+
+#include <string>
+
+#include "src/nn/nn.h"
+
+namespace lanista::nn {
+namespace {
+
+torch::Tensor Activate(const std::string& activation, const torch::Tensor& x) {
+  if (activation == "relu") return torch::relu(x);
+  return activation == "tanh" ? torch::tanh(x) : torch::gelu(x);
+}
+
+// Parameters: `inputs` (features of a sample, all its dimensions together; default 784) and `outputs` (default 10).
+// 1 to 3 hidden layers, each with a width of its own, and one activation: 3 * (3 + 9 + 27) = 117 models.
+class Mlp : public ModelSpace {
+ public:
+  explicit Mlp(const Params& params) {
+    const auto inputs = params.Get<int64_t>("inputs", 784);
+    const auto outputs = params.Get<int64_t>("outputs", 10);
+    if (inputs < 1 || outputs < 1) throw SpaceError("mlp: inputs and outputs must be at least 1");
+    activation_ = ValueChoice({"relu", "tanh", "gelu"}, "activation");
+    int64_t width = inputs;
+    hidden_ = register_module("hidden", Repeat(RepeatOptions(1, 3, [&](int64_t index) {
+                                                 const int64_t before = width;
+                                                 width = ValueChoice({32, 64, 128}, "width" + std::to_string(index));
+                                                 return torch::nn::Sequential(
+                                                     torch::nn::Linear(before, width),
+                                                     torch::nn::Functional([activation = activation_](torch::Tensor x) {
+                                                       return Activate(activation, x);
+                                                     }));
+                                               }).label("depth")));
+    output_ = register_module("output", torch::nn::Linear(width, outputs));
+  }
+
+  torch::Tensor forward(torch::Tensor x) override { return output_(hidden_(torch::flatten(x, 1))); }
+
+ private:
+  std::string activation_;
+  Repeat hidden_{nullptr};
+  torch::nn::Linear output_{nullptr};
+};
+
+}  // namespace
+
+LANISTA_REGISTER_MODEL_SPACE("mlp", Mlp);
+
+}  // namespace lanista::nn

@@ -1,0 +1,59 @@
+// The quick-start network of NNI's documents ("Hello, NAS!"): 18 models for images of 1 x 28 x 28 and 10 classes.
+#include <torch/torch.h>
+
+#include "src/nn/nn.h"
+
+namespace lanista::nn {
+namespace {
+
+class DepthwiseSeparableConvImpl : public torch::nn::Module {
+ public:
+  DepthwiseSeparableConvImpl(int64_t in_channels, int64_t out_channels)
+      : depthwise_(register_module(
+            "depthwise", torch::nn::Conv2d(torch::nn::Conv2dOptions(in_channels, in_channels, 3).groups(in_channels)))),
+        pointwise_(register_module("pointwise", torch::nn::Conv2d(in_channels, out_channels, 1))) {}
+
+  torch::Tensor forward(torch::Tensor x) { return pointwise_(depthwise_(x)); }
+
+ private:
+  torch::nn::Conv2d depthwise_, pointwise_;
+};
+TORCH_MODULE(DepthwiseSeparableConv);
+
+class MnistCnn : public ModelSpace {
+ public:
+  MnistCnn() {
+    conv1_ = register_module("conv1", torch::nn::Conv2d(1, 32, 3));
+    conv2_ = register_module(
+        "conv2", LayerChoice(LayerChoiceOptions({
+                                                    {"conv", [] { return torch::nn::Conv2d(32, 64, 3); }},
+                                                    {"separable", [] { return DepthwiseSeparableConv(32, 64); }},
+                                                })
+                                 .label("conv2")));
+    dropout1_ = register_module("dropout1", torch::nn::Dropout(ValueChoice({0.25, 0.5, 0.75}, "dropout")));
+    dropout2_ = register_module("dropout2", torch::nn::Dropout(0.5));
+    const int64_t feature = ValueChoice({64, 128, 256}, "feature");
+    fc1_ = register_module("fc1", torch::nn::Linear(9216, feature));
+    fc2_ = register_module("fc2", torch::nn::Linear(feature, 10));
+  }
+
+  torch::Tensor forward(torch::Tensor x) override {
+    x = torch::relu(conv1_(x));
+    x = torch::max_pool2d(conv2_(x), 2);
+    x = torch::flatten(dropout1_(x), 1);
+    x = fc2_(dropout2_(torch::relu(fc1_(x))));
+    return torch::log_softmax(x, 1);
+  }
+
+ private:
+  torch::nn::Conv2d conv1_{nullptr};
+  LayerChoice conv2_{nullptr};
+  torch::nn::Dropout dropout1_{nullptr}, dropout2_{nullptr};
+  torch::nn::Linear fc1_{nullptr}, fc2_{nullptr};
+};
+
+}  // namespace
+
+LANISTA_REGISTER_MODEL_SPACE("mnist_cnn", MnistCnn);
+
+}  // namespace lanista::nn

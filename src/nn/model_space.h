@@ -1,0 +1,84 @@
+// Model spaces written in C++, and the registry that makes them known by name.
+#ifndef LANISTA_SRC_NN_MODEL_SPACE_H_
+#define LANISTA_SRC_NN_MODEL_SPACE_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "src/nn/model.h"
+#include "src/nn/params.h"
+
+namespace lanista::nn {
+
+// Base of model spaces. The constructor, which takes nothing or `const Params&`, asks the primitives for its choices
+// while it runs and builds what was chosen with any LibTorch modules; so one class is all models of the space. It must
+// ask the same whenever it is answered the same.
+//
+//   class Net : public lanista::nn::ModelSpace {
+//    public:
+//     Net() {
+//       const int64_t width = lanista::nn::ValueChoice({64, 128, 256}, "width");
+//       hidden_ = register_module("hidden", torch::nn::Linear(784, width));
+//       output_ = register_module("output", torch::nn::Linear(width, 10));
+//     }
+//     torch::Tensor forward(torch::Tensor x) override { return output_(torch::relu(hidden_(x.flatten(1)))); }
+//
+//    private:
+//     torch::nn::Linear hidden_{nullptr}, output_{nullptr};
+//   };
+//   LANISTA_REGISTER_MODEL_SPACE("my_net", Net);
+class ModelSpace : public Model {};
+
+// The spaces of this program. Filled before main, read-only afterwards.
+class ModelSpaceRegistry {
+ public:
+  using Factory = std::function<std::shared_ptr<ModelSpace>(const Params& params)>;
+
+  static ModelSpaceRegistry& Get();
+
+  // Ends the program if the name is taken: two definitions are a programmer's error.
+  bool Add(const std::string& name, Factory factory);
+
+  // The space's factory, or nullptr.
+  const Factory* Find(const std::string& name) const;
+
+  // All names, sorted.
+  std::vector<std::string> Names() const;
+
+  // "no model space 'x' is registered in this program; known: a, b".
+  std::string UnknownName(const std::string& name) const;
+
+ private:
+  std::map<std::string, Factory> factories_;
+};
+
+// Makes a space of type Net from `params`, or without if that is how it is constructed.
+template <typename Net>
+std::shared_ptr<Net> MakeModelSpace(const Params& params) {
+  static_assert(std::is_base_of_v<ModelSpace, Net>, "a model space derives from lanista::nn::ModelSpace");
+  if constexpr (std::is_constructible_v<Net, const Params&>) {
+    return std::make_shared<Net>(params);
+  } else {
+    return std::make_shared<Net>();
+  }
+}
+
+}  // namespace lanista::nn
+
+#define LANISTA_MODEL_SPACE_CONCAT_INNER_(a, b) a##b
+#define LANISTA_MODEL_SPACE_CONCAT_(a, b) LANISTA_MODEL_SPACE_CONCAT_INNER_(a, b)
+
+// Makes the class `Net` known as `space { registered: "NAME" }`. At namespace scope, in a .cc file whose library is a
+// registered_cc_library (or in the program itself).
+#define LANISTA_REGISTER_MODEL_SPACE(name, Net)                                                         \
+  [[maybe_unused]] static const bool LANISTA_MODEL_SPACE_CONCAT_(lanista_model_space_, __COUNTER__) =   \
+      ::lanista::nn::ModelSpaceRegistry::Get().Add(                                                     \
+          name, [](const ::lanista::nn::Params& params) -> std::shared_ptr<::lanista::nn::ModelSpace> { \
+            return ::lanista::nn::MakeModelSpace<Net>(params);                                          \
+          })
+
+#endif  // LANISTA_SRC_NN_MODEL_SPACE_H_

@@ -1,0 +1,27 @@
+// Lanista's inline API: model spaces as ordinary LibTorch code (define-by-run).
+//
+//   #include <torch/torch.h>
+//
+//   #include "src/nn/nn.h"
+//
+//   namespace nn = lanista::nn;
+//
+//   class Net : public nn::ModelSpace { ... };              // asks ValueChoice, LayerChoice, InputChoice, Repeat, Cell
+//   LANISTA_REGISTER_MODEL_SPACE("my_net", Net);
+//
+// A plain `Net net;` is the space's first model; nn::BuildFixed<Net>(json) is the one that a search has found.
+#ifndef LANISTA_SRC_NN_NN_H_
+#define LANISTA_SRC_NN_NN_H_
+
+#include "src/nn/cell.h"
+#include "src/nn/construction.h"
+#include "src/nn/fixed.h"
+#include "src/nn/input_choice.h"
+#include "src/nn/layer_choice.h"
+#include "src/nn/model.h"
+#include "src/nn/model_space.h"
+#include "src/nn/params.h"
+#include "src/nn/repeat.h"
+#include "src/nn/value_choice.h"
+
+#endif  // LANISTA_SRC_NN_NN_H_

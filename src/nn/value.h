@@ -1,0 +1,43 @@
+// Attribute values as C++ types: what ValueChoice chooses between and what Params holds.
+#ifndef LANISTA_SRC_NN_VALUE_H_
+#define LANISTA_SRC_NN_VALUE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "protos/graph.pb.h"
+
+namespace lanista::nn {
+
+v1::Value ToValue(bool value);
+v1::Value ToValue(int64_t value);
+v1::Value ToValue(double value);
+v1::Value ToValue(std::string value);
+
+// The type that stands for all like `T`: bool, int64_t, double, or std::string for what makes one.
+template <typename T>
+using ValueType =
+    std::conditional_t<std::is_same_v<T, bool>, bool,
+                       std::conditional_t<std::is_integral_v<T>, int64_t,
+                                          std::conditional_t<std::is_floating_point_v<T>, double, std::string>>>;
+
+// Reads `value` as a T; nullopt if it is of another type. An integer may be read as a double.
+template <typename T>
+std::optional<T> FromValue(const v1::Value& value);
+template <>
+std::optional<bool> FromValue(const v1::Value& value);
+template <>
+std::optional<int64_t> FromValue(const v1::Value& value);
+template <>
+std::optional<double> FromValue(const v1::Value& value);
+template <>
+std::optional<std::string> FromValue(const v1::Value& value);
+template <>
+std::optional<std::vector<int64_t>> FromValue(const v1::Value& value);
+
+}  // namespace lanista::nn
+
+#endif  // LANISTA_SRC_NN_VALUE_H_
