@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,13 +56,31 @@ struct DataSplits {
   std::vector<std::string> class_names;
 };
 
-// Factories take (config, order_seed).
-using DatasetRegistry = Registry<DataSplits, uint64_t>;
+// What a dataset is opened for.
+struct DatasetRequest {
+  // The same for all models of an experiment: divides into splits and draws synthetic samples where the config has no
+  // seed of its own.
+  uint64_t order_seed = 0;
+  // What the evaluator wants to predict. Decides where the data leaves it open: a table's target column that holds
+  // whole numbers may mean classes or values.
+  std::optional<Task> task;
+};
 
-// Opens the dataset that `config` names. `order_seed` divides into splits (and draws synthetic samples) where the
-// config has no seed of its own. Errors: NOT_FOUND names the files, where they were sought and, for images of digits,
-// the synthetic variant; INVALID_ARGUMENT names the file and place of what is corrupt (truncated, not a number, NaN).
-absl::StatusOr<DataSplits> OpenDataset(const v1::DatasetConfig& config, uint64_t order_seed);
+// Factories take (config, request).
+using DatasetRegistry = Registry<DataSplits, const DatasetRequest&>;
+
+// A dataset of samples in memory. REQUIRES: `all` as InMemory() describes it: float32 inputs and targets with the same
+// leading dimension, at least 1; they are not changed afterwards.
+std::shared_ptr<const Dataset> MakeInMemoryDataset(Example all);
+
+// Opens the dataset that `config` names; evaluators say which `task` they want. Errors: NOT_FOUND names the files,
+// where they were sought and, for images, the synthetic variant; INVALID_ARGUMENT names the file and place of what is
+// corrupt (truncated, not a number, NaN), or says that the dataset does not fit the task.
+//
+// Checks what every dataset promises, users' own included: shapes, a finite number for each value and a class below
+// `outputs` for each target that lies in memory.
+absl::StatusOr<DataSplits> OpenDataset(const v1::DatasetConfig& config, uint64_t order_seed,
+                                       std::optional<Task> task = std::nullopt);
 
 }  // namespace lanista::data
 

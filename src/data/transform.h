@@ -25,7 +25,8 @@ class Transform {
  public:
   virtual ~Transform() = default;
 
-  // [channels, height, width] float32 to the same kind (another height and width where that is its work).
+  // [channels, height, width] float32 to the same kind (another height and width where that is its work), as a new
+  // tensor: `input` may be part of the dataset. Where batchable(), [N, channels, height, width] too.
   virtual at::Tensor Apply(const at::Tensor& input, SampleRandom& random) const = 0;
 
   // Whether all samples of the dataset could be transformed at once, as [N, ...], with the same result: no randomness,
@@ -42,11 +43,12 @@ using TransformRegistry = Registry<Transform, const DataSplits&>;
 // Transforms in order.
 class TransformChain {
  public:
-  // Makes all of `configs`, in order; errors name the position.
+  // Makes all of `configs`, in order; errors name the position, counted over all of them, and what does not fit
+  // `splits.input_shape` is one.
   static absl::StatusOr<std::shared_ptr<const TransformChain>> Create(
       const std::vector<google::protobuf::RepeatedPtrField<v1::TransformConfig>>& configs, const DataSplits& splits);
 
-  // Applies all of them to one sample whose randomness is `seed`.
+  // Applies all of them to one sample whose randomness is `seed` (where batchable(): or to a whole batch).
   at::Tensor Apply(at::Tensor input, uint64_t seed) const;
 
   bool empty() const { return transforms_.empty(); }

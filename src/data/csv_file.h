@@ -1,0 +1,24 @@
+// Tables as text: fields between delimiters, lines, quotes (RFC 4180).
+#ifndef LANISTA_SRC_DATA_CSV_FILE_H_
+#define LANISTA_SRC_DATA_CSV_FILE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace lanista::data {
+
+// Called for each row with the line on which it begins, from 1.
+using CsvRowCallback = std::function<absl::Status(int64_t line, std::vector<std::string>& fields)>;
+
+// Reads the file at `path` (plain or gzip) and hands on its rows in order. Empty lines are skipped, a byte order mark
+// too; lines end in LF or CRLF; a field in double quotes may hold delimiters, line breaks and doubled quotes. Ends with
+// the callback's first error. INVALID_ARGUMENT names file and line of a quote that never closes or that text follows.
+absl::Status ReadCsv(const std::string& path, char delimiter, const CsvRowCallback& on_row);
+
+}  // namespace lanista::data
+
+#endif  // LANISTA_SRC_DATA_CSV_FILE_H_

@@ -1,0 +1,53 @@
+// Reading files from outside, plain or gzip, without trusting them.
+#ifndef LANISTA_SRC_DATA_INPUT_FILE_H_
+#define LANISTA_SRC_DATA_INPUT_FILE_H_
+
+#include <zlib.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace lanista::data {
+
+// One file, read from front to back; gzip is recognised by its content. Used by one thread. All errors name the file:
+// INVALID_ARGUMENT where its content is at fault (with the place), else what the system says.
+class InputFile {
+ public:
+  static absl::StatusOr<InputFile> Open(const std::string& path);
+
+  // The next `count` bytes. Memory grows with what is really there, so that a lying `count` costs nothing.
+  absl::StatusOr<std::string> Read(uint64_t count);
+
+  // All that remains.
+  absl::StatusOr<std::string> ReadAll();
+
+  // Error if anything follows, or if gzip's checksum does not match.
+  absl::Status ExpectEnd();
+
+  // INVALID_ARGUMENT "PATH: `problem`".
+  absl::Status Corrupt(const std::string& problem) const;
+
+ private:
+  struct Close {
+    void operator()(gzFile file) const { gzclose(file); }
+  };
+  using Handle = std::unique_ptr<std::remove_pointer_t<gzFile>, Close>;
+
+  InputFile(std::string path, Handle file) : path_(std::move(path)), file_(std::move(file)) {}
+
+  // Up to `count` bytes; fewer at the file's end only.
+  absl::StatusOr<std::string> ReadUpTo(uint64_t count);
+
+  std::string path_;
+  Handle file_;
+  uint64_t position_ = 0;
+};
+
+}  // namespace lanista::data
+
+#endif  // LANISTA_SRC_DATA_INPUT_FILE_H_

@@ -1,0 +1,147 @@
+#include "src/data/loader.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/hash.h"
+#include "src/base/status.h"
+#include "src/data/prefetch_queue.h"
+#include "src/data/random.h"
+#include "src/data/rows.h"
+
+namespace lanista::data {
+namespace {
+
+// Makes operators called by this thread run in this thread alone: a team of OpenMP threads for each loading thread
+// would only fight with training for the processors. at::set_num_threads would also change what other threads start
+// with.
+void UseOneThread() {
+  // LibTorch sets a thread's number of OpenMP threads when the thread first asks for it: let that be now.
+  at::get_num_threads();
+  // The function of whichever OpenMP runtime LibTorch came with; none where it was built without.
+  using SetNumThreads = void (*)(int);
+  if (const auto set = reinterpret_cast<SetNumThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(1);
+}
+
+// Collects samples, [...] each, into a batch, [N, ...].
+class Rows {
+ public:
+  explicit Rows(int64_t count) : count_(count) {}
+
+  // Adds row `row`; rows come in order. INVALID_ARGUMENT if it differs in shape or type from the first.
+  absl::Status Put(int64_t row, const at::Tensor& sample) {
+    if (!batch_.defined()) {
+      std::vector<int64_t> shape = sample.sizes().vec();
+      shape.insert(shape.begin(), count_);
+      batch_ = at::empty(shape, sample.options());
+    }
+    if (sample.sizes() != batch_.sizes().slice(1) || sample.scalar_type() != batch_.scalar_type()) {
+      return absl::InvalidArgumentError(absl::StrCat("samples of one batch differ: ", ShapeToString(sample.sizes()),
+                                                     " and ", ShapeToString(batch_.sizes().slice(1))));
+    }
+    const at::Tensor flat = sample.contiguous();
+    std::memcpy(static_cast<char*>(batch_.data_ptr()) + row * flat.nbytes(), flat.data_ptr(), flat.nbytes());
+    return absl::OkStatus();
+  }
+
+  at::Tensor Take() { return std::move(batch_); }
+
+ private:
+  const int64_t count_;
+  at::Tensor batch_;
+};
+
+}  // namespace
+
+class Loader::Impl {
+ public:
+  Impl(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const TransformChain> transforms, LoaderOptions options)
+      : dataset_(std::move(dataset)),
+        transforms_(std::move(transforms)),
+        options_(options),
+        batchable_(transforms_ == nullptr || transforms_->batchable()),
+        in_order_(dataset_->size()),
+        queue_(options.threads, UseOneThread) {
+    std::iota(in_order_.begin(), in_order_.end(), 0);
+  }
+
+  int64_t batches() const {
+    const int64_t all = (dataset_->size() + options_.batch_size - 1) / options_.batch_size;
+    return options_.max_batches > 0 ? std::min(all, options_.max_batches) : all;
+  }
+
+  void StartEpoch(int64_t epoch) {
+    const uint64_t epoch_seed = static_cast<uint64_t>(epoch);
+    std::vector<int64_t> order =
+        options_.shuffle
+            ? RandomPermutation(dataset_->size(), MixSeed({options_.order_seed, StableHash("shuffle"), epoch_seed}))
+            : in_order_;
+    queue_.Start(batches(), [this, epoch_seed, order = std::move(order)](int64_t batch) {
+      const int64_t begin = batch * options_.batch_size;
+      const int64_t end = std::min(begin + options_.batch_size, static_cast<int64_t>(order.size()));
+      return MakeBatch(order.data() + begin, end - begin, epoch_seed);
+    });
+  }
+
+  absl::StatusOr<std::optional<Example>> Next() {
+    std::optional<absl::StatusOr<Example>> batch = queue_.Next();
+    if (!batch.has_value()) return std::optional<Example>();
+    if (!batch->ok()) return batch->status();
+    return std::optional<Example>(**std::move(batch));
+  }
+
+ private:
+  absl::StatusOr<Example> MakeBatch(const int64_t* indices, int64_t count, uint64_t epoch_seed) const {
+    const at::NoGradGuard no_grad;
+    const Example* all = dataset_->InMemory();
+    if (all != nullptr && batchable_) {
+      Example batch{GatherRows(all->input, indices, count), GatherRows(all->target, indices, count)};
+      if (transforms_ != nullptr && !transforms_->empty()) batch.input = transforms_->Apply(std::move(batch.input), 0);
+      return batch;
+    }
+    Rows inputs(count);
+    Rows targets(count);
+    for (int64_t row = 0; row < count; ++row) {
+      LANISTA_ASSIGN_OR_RETURN(Example sample, dataset_->Get(indices[row]));
+      if (transforms_ != nullptr) {
+        const uint64_t seed = MixSeed({options_.order_seed, epoch_seed, static_cast<uint64_t>(indices[row])});
+        sample.input = transforms_->Apply(std::move(sample.input), seed);
+      }
+      LANISTA_RETURN_IF_ERROR(Annotate(inputs.Put(row, sample.input), absl::StrCat("sample ", indices[row])));
+      LANISTA_RETURN_IF_ERROR(Annotate(targets.Put(row, sample.target), absl::StrCat("sample ", indices[row])));
+    }
+    return Example{inputs.Take(), targets.Take()};
+  }
+
+  const std::shared_ptr<const Dataset> dataset_;
+  const std::shared_ptr<const TransformChain> transforms_;
+  const LoaderOptions options_;
+  const bool batchable_;
+  std::vector<int64_t> in_order_;
+  // Last: its threads use the others.
+  PrefetchQueue<absl::StatusOr<Example>> queue_;
+};
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const TransformChain> transforms,
+               LoaderOptions options)
+    : impl_(std::make_unique<Impl>(std::move(dataset), std::move(transforms), options)) {}
+
+Loader::~Loader() = default;
+
+int64_t Loader::batches() const { return impl_->batches(); }
+
+void Loader::StartEpoch(int64_t epoch) { impl_->StartEpoch(epoch); }
+
+absl::StatusOr<std::optional<Example>> Loader::Next() { return impl_->Next(); }
+
+}  // namespace lanista::data
