@@ -1,0 +1,47 @@
+// Exporters hand out the best models of an experiment as files, one format each.
+//
+// A format joins with one line in its own file: LANISTA_REGISTER_EXPORTER("json", ExportJson). Registration happens
+// before main; afterwards any thread may export.
+#ifndef LANISTA_SRC_EXPORTERS_EXPORTER_H_
+#define LANISTA_SRC_EXPORTERS_EXPORTER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "src/storage/journal.h"
+
+namespace lanista {
+
+// Writes one model as `path_stem` + a suffix of the format's own, over what is there, and returns the files' paths.
+// `rank` counts from 1, the best.
+using Exporter = std::function<absl::StatusOr<std::vector<std::string>>(
+    const JournalReader& experiment, const ModelRecord& model, int rank, const std::string& path_stem)>;
+
+// Adds a format. Ends the program if there is one of this name: two definitions are a programmer's error.
+bool RegisterExporter(const std::string& format, Exporter exporter);
+
+// The formats of this program, sorted.
+std::vector<std::string> ExportFormats();
+
+// Writes the `top_k` best models (fewer, if fewer succeeded) into `out_dir`, which is made if needed, as
+// RANK-model-ID.SUFFIX: 1-model-17.json. Returns the files' paths, best model first.
+//
+// INVALID_ARGUMENT: top_k below 1, or an unknown format (lists the known ones). FAILED_PRECONDITION: a format that
+// needs the model's graph, which the direct engine does not have; or no model has succeeded. Nothing is written then.
+absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, int top_k,
+                                                    absl::string_view format, const std::string& out_dir);
+
+}  // namespace lanista
+
+#define LANISTA_EXPORTER_CONCAT_INNER_(a, b) a##b
+#define LANISTA_EXPORTER_CONCAT_(a, b) LANISTA_EXPORTER_CONCAT_INNER_(a, b)
+
+// Registers `exporter` under the format's name.
+#define LANISTA_REGISTER_EXPORTER(format, exporter)                                             \
+  [[maybe_unused]] static const bool LANISTA_EXPORTER_CONCAT_(lanista_exporter_, __COUNTER__) = \
+      ::lanista::RegisterExporter(format, exporter)
+
+#endif  // LANISTA_SRC_EXPORTERS_EXPORTER_H_

@@ -1,0 +1,63 @@
+// The fixed architecture as JSON:
+//
+// {
+//   "experiment": "mnist_search-k3f9",
+//   "space": {"registered": "mnist_cnn"},     the configuration's own `space`, with its params
+//   "fingerprint": "89ab...",                 of the space: another one may not understand the sample
+//   "seed": 42,                               the experiment's: with the model's number it gives the initial weights
+//   "rank": 1,
+//   "model": 17,
+//   "metrics": {"default": 0.97, "loss": 0.11},
+//   "sample": {"label": candidate, ...}       what Space::FromJson takes and rebuilds the model from
+// }
+#include "nlohmann/json.hpp"
+
+#include <cerrno>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/json_util.h"
+#include "src/base/status.h"
+#include "src/exporters/exporter.h"
+#include "src/views/documents.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+absl::StatusOr<Json> SpaceJson(const v1::SpaceConfig& space) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  if (!google::protobuf::util::MessageToJsonString(space, &text, options).ok()) {
+    return absl::DataLossError("the journal holds a damaged space configuration");
+  }
+  return Json::parse(text);
+}
+
+absl::StatusOr<std::vector<std::string>> ExportJson(const JournalReader& experiment, const ModelRecord& model, int rank,
+                                                    const std::string& path_stem) {
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::SpaceSpec> space, experiment.Space());
+  Json json;
+  json["experiment"] = experiment.experiment().experiment();
+  LANISTA_ASSIGN_OR_RETURN(json["space"], SpaceJson(experiment.experiment().config().space()));
+  json["fingerprint"] = space.has_value() ? Json(space->fingerprint()) : Json();
+  json["seed"] = experiment.experiment().seed();
+  json["rank"] = rank;
+  json["model"] = model.model;
+  json["metrics"] = MetricsJson(model.outcome->metrics());
+  json["sample"] = SampleJson(model);
+
+  const std::string path = path_stem + ".json";
+  std::ofstream file(path, std::ios::trunc);
+  file << ToText(json) << "\n";
+  file.close();
+  if (!file) return ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
+  return std::vector<std::string>{path};
+}
+
+LANISTA_REGISTER_EXPORTER("json", ExportJson);
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,40 @@
+// The lock of an experiment: at most one process runs, resumes or deletes it.
+#ifndef LANISTA_SRC_STORAGE_EXPERIMENT_LOCK_H_
+#define LANISTA_SRC_STORAGE_EXPERIMENT_LOCK_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace lanista {
+
+// Holds the file `lock` in an experiment's folder, in which its pid and host are written for people. The kernel lets go
+// of it when the process ends, however it ends; programs that the process starts do not inherit it.
+//
+// An open-file-description lock (fcntl F_OFD_SETLK) rather than flock: one can ask who holds it without taking it for a
+// moment, which would make somebody else's Acquire fail.
+class ExperimentLock {
+ public:
+  // FAILED_PRECONDITION names the pid that holds it; NOT_FOUND if there is no such folder. Never waits.
+  static absl::StatusOr<ExperimentLock> Acquire(const std::string& folder);
+
+  // The pid of the process that holds the experiment now (0 in the moment before it has written it), or nullopt: nobody
+  // does.
+  static std::optional<pid_t> Holder(const std::string& folder);
+
+  ExperimentLock(ExperimentLock&& other) noexcept;
+  ExperimentLock& operator=(ExperimentLock&& other) noexcept;
+  ~ExperimentLock();
+
+ private:
+  explicit ExperimentLock(int file) : file_(file) {}
+
+  int file_;  // -1: moved from.
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_STORAGE_EXPERIMENT_LOCK_H_

@@ -1,0 +1,168 @@
+// The journal of an experiment: every fact, written before anyone acts on it. An SQLite database (WAL), so that other
+// processes, and people with `sqlite3 journal.db`, read while one writes.
+//
+// One process writes, under the experiment's lock. A writer, and each reader, belongs to one thread at a time. Nothing
+// else may open the database file: closing a file drops the locks that SQLite holds on it in this process.
+#ifndef LANISTA_SRC_STORAGE_JOURNAL_H_
+#define LANISTA_SRC_STORAGE_JOURNAL_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "protos/messages.pb.h"
+#include "src/storage/sqlite.h"
+
+namespace lanista {
+
+// The version of the schema (PRAGMA user_version); counts up with every change that an older program would misread.
+inline constexpr int kJournalVersion = 1;
+
+// A device as LibTorch names it: "cpu:0", "cuda:1".
+std::string DeviceName(const v1::Device& device);
+
+struct JournalOptions {
+  // Also survive power loss, up to the last batch: each one waits for the disk. Without it every batch survives the
+  // death of any process, and power loss all but the last moments.
+  bool durable = false;
+};
+
+// Writes facts.
+class JournalWriter {
+ public:
+  // Starts a journal in `folder`, which is made if needed. ALREADY_EXISTS if there is one.
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& folder,
+                                                               const v1::ExperimentCreated& created,
+                                                               const JournalOptions& options = {});
+
+  // Goes on with a journal. NOT_FOUND; FAILED_PRECONDITION if a newer Lanista wrote it; DATA_LOSS if it is not one.
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Open(const std::string& folder,
+                                                             const JournalOptions& options = {});
+
+  ~JournalWriter();
+
+  // Writes all records, or (after an error) none; when it returns OK they survive this process. A record without a time
+  // gets the current one. Events are known by (model, attempt, sequence): one that comes twice is written once, and the
+  // first start and the first end of an attempt stand.
+  //
+  // ALREADY_EXISTS: a second outcome of a model, a model, trial, attempt or strategy call that is there.
+  // FAILED_PRECONDITION: an event of an attempt, or an outcome of a model, that the journal has never heard of.
+  // RESOURCE_EXHAUSTED: the disk is full. UNAVAILABLE: it cannot be written. After these two the journal is as it was
+  // and Write may be called again.
+  absl::Status Write(const v1::JournalBatch& batch);
+
+ private:
+  class Statements;
+
+  JournalWriter();
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Start(SqliteDatabase database, const JournalOptions& options,
+                                                              const v1::ExperimentCreated* created);
+
+  SqliteDatabase database_;
+  std::unique_ptr<Statements> statements_;
+};
+
+// ---- What readers get ----
+
+struct StateRecord {
+  absl::Time time;
+  v1::StateChanged change;
+};
+
+struct ModelRecord {
+  int model = 0;
+  absl::Time created;
+  // As proposed; once the model has its outcome, as it really was.
+  v1::Sample sample;
+  // Space::ToJson(sample).
+  std::string sample_json;
+  // `model` and `sample` are not repeated in it.
+  std::optional<v1::ModelOutcome> outcome;
+};
+
+struct AttemptRecord {
+  int model = 0;
+  int attempt = 0;
+  int trial = 0;
+  absl::Time queued;
+  std::optional<absl::Time> started;
+  v1::Device device;
+  std::optional<absl::Time> ended;
+  // Outcome UNSPECIFIED until it has ended.
+  v1::ModelEnded end;
+};
+
+struct IntermediateRecord {
+  int model = 0;
+  int attempt = 0;
+  int sequence = 0;
+  absl::Time time;
+  v1::Intermediate intermediate;
+};
+
+// Models by outcome.
+struct ModelCounts {
+  int total = 0;
+  int succeeded = 0;
+  int failed = 0;
+  int stopped_early = 0;
+  int canceled = 0;
+  // No outcome yet.
+  int unfinished = 0;
+};
+
+// Reads a journal as it was when the reader was opened, whatever is written meanwhile; open another one to see more.
+class JournalReader {
+ public:
+  // Works while another process writes and where the folder is read-only. NOT_FOUND; FAILED_PRECONDITION if a newer
+  // Lanista wrote it; DATA_LOSS if it is not a journal.
+  static absl::StatusOr<JournalReader> Open(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  const v1::ExperimentCreated& experiment() const { return experiment_; }
+  absl::Time created() const { return created_; }
+  // The process that held the experiment just before the journal was read: asked in this order, so that an experiment
+  // that ends meanwhile is never taken for an interrupted one.
+  std::optional<pid_t> holder() const { return holder_; }
+  // The configured name, or the space's, or the id.
+  const std::string& name() const { return name_; }
+
+  // The state now: the last change, or CREATED.
+  absl::StatusOr<StateRecord> State() const;
+  // When the last fact was written.
+  absl::StatusOr<absl::Time> LastTime() const;
+  absl::StatusOr<ModelCounts> CountModels() const;
+  // The `count` best models that succeeded, best `default` first by the experiment's objective; of equal ones the
+  // earlier first.
+  absl::StatusOr<std::vector<ModelRecord>> BestModels(int count) const;
+
+  // All of a kind, in the order of their numbers (states: of time).
+  absl::StatusOr<std::vector<StateRecord>> States() const;
+  absl::StatusOr<std::optional<v1::SpaceSpec>> Space() const;
+  absl::StatusOr<std::vector<v1::StrategyCall>> StrategyCalls() const;
+  absl::StatusOr<std::vector<ModelRecord>> Models() const;
+  absl::StatusOr<std::vector<AttemptRecord>> Attempts() const;
+  absl::StatusOr<std::vector<IntermediateRecord>> Intermediates() const;
+
+ private:
+  JournalReader() = default;
+  absl::Status Begin(const std::string& file, int flags);
+  absl::StatusOr<std::vector<ModelRecord>> QueryModels(const std::string& clauses) const;
+
+  std::string folder_;
+  std::optional<pid_t> holder_;
+  v1::ExperimentCreated experiment_;
+  absl::Time created_;
+  std::string name_;
+  SqliteDatabase database_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_STORAGE_JOURNAL_H_

@@ -1,0 +1,258 @@
+#include <filesystem>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "nlohmann/json.hpp"
+#include "src/base/status.h"
+#include "src/storage/experiment_lock.h"
+#include "src/storage/journal.h"
+#include "src/storage/schema.h"
+
+namespace lanista {
+namespace {
+
+absl::Time TimeAt(const SqliteStatement& row, int column) { return absl::FromUnixMicros(row.Int64(column)); }
+
+std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column) {
+  if (row.IsNull(column)) return std::nullopt;
+  return TimeAt(row, column);
+}
+
+// SQLite stores NaN as NULL.
+double ValueAt(const SqliteStatement& row, int column) {
+  return row.IsNull(column) ? std::numeric_limits<double>::quiet_NaN() : row.Double(column);
+}
+
+template <typename Message>
+absl::Status ParseAt(const SqliteStatement& row, int column, Message* message) {
+  if (message->ParseFromString(row.Bytes(column))) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the journal holds a damaged ", message->GetDescriptor()->name()));
+}
+
+// Enums are stored by name; a name that this program does not know reads as UNSPECIFIED.
+v1::Outcome OutcomeAt(const SqliteStatement& row, int column) {
+  v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
+  v1::Outcome_Parse(row.Bytes(column), &outcome);
+  return outcome;
+}
+
+v1::StateChanged StateAt(const SqliteStatement& row, int state_column, int reason_column) {
+  v1::StateChanged change;
+  v1::ExperimentState state = v1::EXPERIMENT_STATE_UNSPECIFIED;
+  v1::ExperimentState_Parse(row.Bytes(state_column), &state);
+  change.set_state(state);
+  change.set_reason(row.Bytes(reason_column));
+  return change;
+}
+
+// Columns reason, message, signal, exit_status from `column` on; leaves the field unset where there was no failure.
+template <typename Message>
+void FailureAt(const SqliteStatement& row, int column, Message* message) {
+  if (row.IsNull(column)) return;
+  v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED;
+  v1::FailureReason_Parse(row.Bytes(column), &reason);
+  v1::Failure* failure = message->mutable_failure();
+  failure->set_reason(reason);
+  failure->set_message(row.Bytes(column + 1));
+  failure->set_signal(row.Int(column + 2));
+  failure->set_exit_status(row.Int(column + 3));
+}
+
+absl::Status MetricsAt(const SqliteStatement& row, int column, v1::Metrics* metrics) {
+  const nlohmann::json document = nlohmann::json::parse(row.Bytes(column), nullptr, false);
+  if (!document.is_object()) return absl::DataLossError("the journal holds damaged metrics");
+  for (const auto& [name, value] : document.items()) {
+    (*metrics->mutable_values())[name] =
+        value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+  }
+  return absl::OkStatus();
+}
+
+// A file's path as a URI that says: nobody writes this file, so no lock and no -wal or -shm beside it is needed.
+std::string ImmutableUri(const std::string& file) {
+  return absl::StrCat("file:", absl::StrReplaceAll(file, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}), "?immutable=1");
+}
+
+}  // namespace
+
+absl::StatusOr<JournalReader> JournalReader::Open(const std::string& folder) {
+  JournalReader reader;
+  reader.folder_ = folder;
+  reader.holder_ = ExperimentLock::Holder(folder);
+  const std::string file = JournalFile(folder);
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no journal in ", folder));
+  }
+  absl::Status status = reader.Begin(file, SQLITE_OPEN_READONLY);
+  // Where SQLite may not make its -shm file (a read-only folder) and there is no log of a writer's to read, the file
+  // holds everything.
+  if (absl::IsPermissionDenied(status) && !std::filesystem::exists(file + "-wal", error)) {
+    status = reader.Begin(ImmutableUri(file), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+  }
+  if (!status.ok()) return status;
+  return reader;
+}
+
+absl::Status JournalReader::Begin(const std::string& file, int flags) {
+  LANISTA_ASSIGN_OR_RETURN(database_, SqliteDatabase::Open(file, flags));
+  // The first read of the transaction fixes what the reader sees.
+  LANISTA_RETURN_IF_ERROR(database_.Execute("BEGIN"));
+  LANISTA_RETURN_IF_ERROR(CheckSchema(database_, JournalFile(folder_)));
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
+                           database_.Prepare("SELECT id, name, time, seed, config FROM experiment"));
+  LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+  if (!found) return absl::DataLossError(absl::StrCat(JournalFile(folder_), ": holds no experiment"));
+  experiment_.set_experiment(row.Bytes(0));
+  name_ = row.Bytes(1);
+  created_ = TimeAt(row, 2);
+  experiment_.set_seed(row.Int64(3));
+  return ParseAt(row, 4, experiment_.mutable_config());
+}
+
+absl::StatusOr<StateRecord> JournalReader::State() const {
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare("SELECT time, state, reason FROM state_change ORDER BY number DESC LIMIT 1"));
+  LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+  if (found) return StateRecord{TimeAt(row, 0), StateAt(row, 1, 2)};
+  StateRecord record{created_, {}};
+  record.change.set_state(v1::CREATED);
+  return record;
+}
+
+absl::StatusOr<absl::Time> JournalReader::LastTime() const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
+      SELECT max((SELECT time FROM experiment),
+                 ifnull((SELECT max(time) FROM state_change), 0),
+                 ifnull((SELECT max(time) FROM model), 0),
+                 ifnull((SELECT max(time) FROM trial), 0),
+                 ifnull((SELECT max(max(ifnull(started, 0), ifnull(ended, 0))) FROM attempt), 0),
+                 ifnull((SELECT max(time) FROM metric), 0),
+                 ifnull((SELECT max(time) FROM outcome), 0)))sql"));
+  LANISTA_RETURN_IF_ERROR(row.Next().status());
+  return TimeAt(row, 0);
+}
+
+absl::StatusOr<ModelCounts> JournalReader::CountModels() const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
+      SELECT count(*), total(outcome = 'SUCCEEDED'), total(outcome = 'FAILED'), total(outcome = 'STOPPED_EARLY'),
+             total(outcome = 'CANCELED'), total(outcome IS NULL)
+      FROM model LEFT JOIN outcome USING (model))sql"));
+  LANISTA_RETURN_IF_ERROR(row.Next().status());
+  return ModelCounts{row.Int(0), row.Int(1), row.Int(2), row.Int(3), row.Int(4), row.Int(5)};
+}
+
+absl::StatusOr<std::vector<ModelRecord>> JournalReader::BestModels(int count) const {
+  const bool minimize = experiment_.config().objective() == v1::MINIMIZE;
+  return QueryModels(absl::StrCat("WHERE outcome = 'SUCCEEDED' AND value IS NOT NULL ORDER BY value ",
+                                  minimize ? "ASC" : "DESC", ", model LIMIT ", count));
+}
+
+absl::StatusOr<std::vector<ModelRecord>> JournalReader::Models() const { return QueryModels("ORDER BY model"); }
+
+absl::StatusOr<std::vector<ModelRecord>> JournalReader::QueryModels(const std::string& clauses) const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(absl::StrCat(R"sql(
+      SELECT model, model.time, sample, sample_proto, outcome, attempt, metrics, reason, message, signal, exit_status
+      FROM model LEFT JOIN outcome USING (model) )sql",
+                                                                               clauses)));
+  std::vector<ModelRecord> models;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return models;
+    ModelRecord& model = models.emplace_back();
+    model.model = row.Int(0);
+    model.created = TimeAt(row, 1);
+    model.sample_json = row.Bytes(2);
+    LANISTA_RETURN_IF_ERROR(ParseAt(row, 3, &model.sample));
+    if (row.IsNull(4)) continue;
+    v1::ModelOutcome& outcome = model.outcome.emplace();
+    outcome.set_outcome(OutcomeAt(row, 4));
+    outcome.set_attempt(row.Int(5));
+    LANISTA_RETURN_IF_ERROR(MetricsAt(row, 6, outcome.mutable_metrics()));
+    FailureAt(row, 7, &outcome);
+  }
+}
+
+absl::StatusOr<std::vector<StateRecord>> JournalReader::States() const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
+                           database_.Prepare("SELECT time, state, reason FROM state_change ORDER BY number"));
+  std::vector<StateRecord> states;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return states;
+    states.push_back({TimeAt(row, 0), StateAt(row, 1, 2)});
+  }
+}
+
+absl::StatusOr<std::optional<v1::SpaceSpec>> JournalReader::Space() const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT spec FROM space"));
+  LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+  std::optional<v1::SpaceSpec> spec;
+  if (found) LANISTA_RETURN_IF_ERROR(ParseAt(row, 0, &spec.emplace()));
+  return spec;
+}
+
+absl::StatusOr<std::vector<v1::StrategyCall>> JournalReader::StrategyCalls() const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT call FROM strategy_call ORDER BY sequence"));
+  std::vector<v1::StrategyCall> calls;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return calls;
+    LANISTA_RETURN_IF_ERROR(ParseAt(row, 0, &calls.emplace_back()));
+  }
+}
+
+absl::StatusOr<std::vector<AttemptRecord>> JournalReader::Attempts() const {
+  // One row for each final metric of an attempt, or one row without.
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
+      SELECT a.model, a.attempt, a.trial, t.time, a.started, a.device_proto, a.ended, a.outcome,
+             a.reason, a.message, a.signal, a.exit_status, a.actual_sample, m.name, m.value
+      FROM attempt AS a JOIN trial AS t USING (trial)
+           LEFT JOIN metric AS m ON m.model = a.model AND m.attempt = a.attempt AND m.step IS NULL
+      ORDER BY a.model, a.attempt)sql"));
+  std::vector<AttemptRecord> attempts;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return attempts;
+    if (attempts.empty() || attempts.back().model != row.Int(0) || attempts.back().attempt != row.Int(1)) {
+      AttemptRecord& attempt = attempts.emplace_back();
+      attempt.model = row.Int(0);
+      attempt.attempt = row.Int(1);
+      attempt.trial = row.Int(2);
+      attempt.queued = TimeAt(row, 3);
+      attempt.started = OptionalTimeAt(row, 4);
+      LANISTA_RETURN_IF_ERROR(ParseAt(row, 5, &attempt.device));
+      attempt.ended = OptionalTimeAt(row, 6);
+      attempt.end.set_outcome(OutcomeAt(row, 7));
+      FailureAt(row, 8, &attempt.end);
+      if (!row.IsNull(12)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 12, attempt.end.mutable_actual_sample()));
+    }
+    if (!row.IsNull(13)) {
+      (*attempts.back().end.mutable_metrics()->mutable_values())[row.Bytes(13)] = ValueAt(row, 14);
+    }
+  }
+}
+
+absl::StatusOr<std::vector<IntermediateRecord>> JournalReader::Intermediates() const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
+      SELECT model, attempt, sequence, time, step, name, value FROM metric WHERE step IS NOT NULL
+      ORDER BY model, attempt, sequence)sql"));
+  std::vector<IntermediateRecord> records;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return records;
+    const int model = row.Int(0), attempt = row.Int(1), sequence = row.Int(2);
+    if (records.empty() || records.back().model != model || records.back().attempt != attempt ||
+        records.back().sequence != sequence) {
+      records.push_back({model, attempt, sequence, TimeAt(row, 3), {}});
+      records.back().intermediate.set_step(row.Int(4));
+    }
+    (*records.back().intermediate.mutable_metrics()->mutable_values())[row.Bytes(5)] = ValueAt(row, 6);
+  }
+}
+
+}  // namespace lanista

@@ -1,0 +1,332 @@
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "nlohmann/json.hpp"
+#include "src/base/status.h"
+#include "src/space/space.h"
+#include "src/storage/journal.h"
+#include "src/storage/schema.h"
+
+namespace lanista {
+namespace {
+
+int64_t Microseconds(const google::protobuf::Timestamp& time) { return time.seconds() * 1000000 + time.nanos() / 1000; }
+
+int64_t TimeOf(const v1::JournalRecord& record) {
+  return record.has_time() ? Microseconds(record.time()) : absl::ToUnixMicros(absl::Now());
+}
+
+// {"name": value, ...}; JSON knows no NaN: null.
+std::string ToJson(const v1::Metrics& metrics) {
+  return nlohmann::json(std::map<std::string, double>(metrics.values().begin(), metrics.values().end()))
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<double> DefaultOf(const v1::Metrics& metrics) {
+  const auto found = metrics.values().find("default");
+  if (found == metrics.values().end()) return std::nullopt;
+  return found->second;
+}
+
+// The columns of a failure: all NULL where there is none.
+struct FailureColumns {
+  explicit FailureColumns(bool failed, const v1::Failure& failure) {
+    if (!failed) return;
+    reason = v1::FailureReason_Name(failure.reason());
+    message = failure.message();
+    signal = failure.signal();
+    exit_status = failure.exit_status();
+  }
+
+  std::optional<std::string> reason;
+  std::optional<std::string> message;
+  std::optional<int> signal;
+  std::optional<int> exit_status;
+};
+
+// What a record is about, for error messages.
+std::string Describe(const v1::JournalRecord& record) {
+  switch (record.kind_case()) {
+    case v1::JournalRecord::kCreated:
+      return "the experiment";
+    case v1::JournalRecord::kSpace:
+      return "the space";
+    case v1::JournalRecord::kState:
+      return "a change of state";
+    case v1::JournalRecord::kStrategyCall:
+      return absl::StrCat("call ", record.strategy_call().sequence(), " of the strategy");
+    case v1::JournalRecord::kModel:
+      return absl::StrCat("model ", record.model().model());
+    case v1::JournalRecord::kTrial:
+      return absl::StrCat("trial ", record.trial().trial());
+    case v1::JournalRecord::kEvent:
+      return absl::StrCat("an event of model ", record.event().model(), ", attempt ", record.event().attempt());
+    case v1::JournalRecord::kOutcome:
+      return absl::StrCat("the outcome of model ", record.outcome().model());
+    case v1::JournalRecord::KIND_NOT_SET:
+      break;
+  }
+  return "an empty record";
+}
+
+}  // namespace
+
+// The prepared statements, and the records that they write.
+class JournalWriter::Statements {
+ public:
+  static absl::StatusOr<std::unique_ptr<Statements>> Prepare(const SqliteDatabase& database);
+
+  absl::Status Begin() { return begin_.Run(); }
+  absl::Status Commit() { return commit_.Run(); }
+  absl::Status Rollback() { return rollback_.Run(); }
+
+  absl::Status Write(const v1::JournalRecord& record);
+  absl::Status WriteCreated(int64_t time, const v1::ExperimentCreated& created);
+
+ private:
+  explicit Statements(const SqliteDatabase& database) : database_(database) {}
+
+  absl::Status WriteTrial(int64_t time, const v1::TrialQueued& trial);
+  absl::Status WriteEvent(int64_t time, const v1::ModelEvent& event);
+  absl::Status WriteEnd(int64_t time, const v1::ModelEvent& event);
+  absl::Status WriteMetrics(int64_t time, const v1::ModelEvent& event, std::optional<int> step,
+                            const v1::Metrics& metrics);
+  absl::Status WriteOutcome(int64_t time, const v1::ModelOutcome& outcome);
+  // After an UPDATE that may have found nothing to do: an error if that is because there is no such attempt.
+  absl::Status CheckAttempt(const v1::ModelEvent& event);
+
+  const SqliteDatabase& database_;
+  SqliteStatement begin_, commit_, rollback_;
+  SqliteStatement insert_experiment_, insert_space_, insert_state_, insert_call_, insert_model_, insert_trial_,
+      insert_attempt_, start_attempt_, end_attempt_, select_attempt_, insert_metric_, insert_outcome_, select_sample_,
+      update_sample_;
+};
+
+absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statements::Prepare(
+    const SqliteDatabase& database) {
+  std::unique_ptr<Statements> statements(new Statements(database));
+  Statements& s = *statements;
+  const std::pair<SqliteStatement*, const char*> all[] = {
+      {&s.begin_, "BEGIN IMMEDIATE"},
+      {&s.commit_, "COMMIT"},
+      {&s.rollback_, "ROLLBACK"},
+      {&s.insert_experiment_, "INSERT INTO experiment VALUES (1, ?, ?, ?, ?, ?)"},
+      {&s.insert_space_, "INSERT INTO space VALUES (1, ?, ?, ?)"},
+      {&s.insert_state_, "INSERT INTO state_change (time, state, reason) VALUES (?, ?, ?)"},
+      {&s.insert_call_, "INSERT INTO strategy_call VALUES (?, ?, ?)"},
+      {&s.insert_model_, "INSERT INTO model VALUES (?, ?, ?, ?)"},
+      {&s.insert_trial_, "INSERT INTO trial VALUES (?, ?)"},
+      {&s.insert_attempt_, "INSERT INTO attempt (model, attempt, trial) VALUES (?, ?, ?)"},
+      {&s.start_attempt_,
+       "UPDATE attempt SET started = ?3, node = ?4, device = ?5, device_proto = ?6 "
+       "WHERE model = ?1 AND attempt = ?2 AND started IS NULL"},
+      {&s.end_attempt_,
+       "UPDATE attempt SET ended = ?3, outcome = ?4, reason = ?5, message = ?6, signal = ?7, exit_status = ?8, "
+       "actual_sample = ?9 WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
+      {&s.select_attempt_, "SELECT 1 FROM attempt WHERE model = ? AND attempt = ?"},
+      {&s.insert_metric_, "INSERT OR IGNORE INTO metric VALUES (?, ?, ?, ?, ?, ?, ?)"},
+      {&s.insert_outcome_, "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {&s.select_sample_, "SELECT 1 FROM model WHERE model = ? AND sample_proto = ?"},
+      {&s.update_sample_, "UPDATE model SET sample = ?2, sample_proto = ?3 WHERE model = ?1"},
+  };
+  for (const auto& [statement, sql] : all) {
+    LANISTA_ASSIGN_OR_RETURN(*statement, database.Prepare(sql));
+  }
+  return statements;
+}
+
+absl::Status JournalWriter::Statements::Write(const v1::JournalRecord& record) {
+  const int64_t time = TimeOf(record);
+  switch (record.kind_case()) {
+    case v1::JournalRecord::kCreated:
+      return WriteCreated(time, record.created());
+    case v1::JournalRecord::kSpace: {
+      const std::string spec = record.space().SerializeAsString();
+      return insert_space_.Run(time, record.space().fingerprint(), SqliteBlob{spec});
+    }
+    case v1::JournalRecord::kState:
+      return insert_state_.Run(time, v1::ExperimentState_Name(record.state().state()), record.state().reason());
+    case v1::JournalRecord::kStrategyCall: {
+      const std::string call = record.strategy_call().SerializeAsString();
+      return insert_call_.Run(record.strategy_call().sequence(), time, SqliteBlob{call});
+    }
+    case v1::JournalRecord::kModel: {
+      const v1::Sample& sample = record.model().sample();
+      const std::string json = Space::ToJson(sample), bytes = sample.SerializeAsString();
+      return insert_model_.Run(record.model().model(), time, json, SqliteBlob{bytes});
+    }
+    case v1::JournalRecord::kTrial:
+      return WriteTrial(time, record.trial());
+    case v1::JournalRecord::kEvent:
+      return WriteEvent(time, record.event());
+    case v1::JournalRecord::kOutcome:
+      return WriteOutcome(time, record.outcome());
+    case v1::JournalRecord::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("the record says nothing");
+}
+
+absl::Status JournalWriter::Statements::WriteCreated(int64_t time, const v1::ExperimentCreated& created) {
+  const v1::ExperimentConfig& config = created.config();
+  const std::string& name = !config.name().empty()                 ? config.name()
+                            : !config.space().registered().empty() ? config.space().registered()
+                                                                   : created.experiment();
+  const std::string bytes = config.SerializeAsString();
+  return insert_experiment_.Run(created.experiment(), name, time, int64_t{created.seed()}, SqliteBlob{bytes});
+}
+
+absl::Status JournalWriter::Statements::WriteTrial(int64_t time, const v1::TrialQueued& trial) {
+  LANISTA_RETURN_IF_ERROR(insert_trial_.Run(trial.trial(), time));
+  for (const v1::TrialMember& member : trial.members()) {
+    LANISTA_RETURN_IF_ERROR(insert_attempt_.Run(member.model(), member.attempt(), trial.trial()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JournalWriter::Statements::WriteEvent(int64_t time, const v1::ModelEvent& event) {
+  if (event.has_time()) time = Microseconds(event.time());
+  switch (event.kind_case()) {
+    case v1::ModelEvent::kStarted: {
+      const v1::Device& device = event.started().device();
+      const std::string name = DeviceName(device), bytes = device.SerializeAsString();
+      LANISTA_RETURN_IF_ERROR(
+          start_attempt_.Run(event.model(), event.attempt(), time, device.node(), name, SqliteBlob{bytes}));
+      return CheckAttempt(event);
+    }
+    case v1::ModelEvent::kIntermediate:
+      return WriteMetrics(time, event, event.intermediate().step(), event.intermediate().metrics());
+    case v1::ModelEvent::kEnded:
+      return WriteEnd(time, event);
+    case v1::ModelEvent::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("the event says nothing");
+}
+
+absl::Status JournalWriter::Statements::WriteEnd(int64_t time, const v1::ModelEvent& event) {
+  const v1::ModelEnded& end = event.ended();
+  const FailureColumns failure(end.has_failure(), end.failure());
+  const std::string sample = end.actual_sample().SerializeAsString();
+  const auto actual = end.has_actual_sample() ? std::make_optional(SqliteBlob{sample}) : std::nullopt;
+  LANISTA_RETURN_IF_ERROR(end_attempt_.Run(event.model(), event.attempt(), time, v1::Outcome_Name(end.outcome()),
+                                           failure.reason, failure.message, failure.signal, failure.exit_status,
+                                           actual));
+  // A second end (of an attempt that had been given up) changes nothing, its metrics included.
+  if (database_.changes() == 0) return CheckAttempt(event);
+  return WriteMetrics(time, event, std::nullopt, end.metrics());
+}
+
+absl::Status JournalWriter::Statements::WriteMetrics(int64_t time, const v1::ModelEvent& event, std::optional<int> step,
+                                                     const v1::Metrics& metrics) {
+  if (event.sequence() < 1 && !metrics.values().empty()) {
+    return absl::InvalidArgumentError("events with metrics must carry their sequence number");
+  }
+  for (const auto& [name, value] : metrics.values()) {
+    LANISTA_RETURN_IF_ERROR(
+        insert_metric_.Run(event.model(), event.attempt(), event.sequence(), name, step, value, time));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JournalWriter::Statements::CheckAttempt(const v1::ModelEvent& event) {
+  if (database_.changes() > 0) return absl::OkStatus();
+  LANISTA_RETURN_IF_ERROR(select_attempt_.Start(event.model(), event.attempt()));
+  LANISTA_ASSIGN_OR_RETURN(const bool known, select_attempt_.Next());
+  if (!known) return absl::FailedPreconditionError("no trial was recorded for this attempt");
+  return select_attempt_.Next().status();
+}
+
+absl::Status JournalWriter::Statements::WriteOutcome(int64_t time, const v1::ModelOutcome& outcome) {
+  const FailureColumns failure(outcome.has_failure(), outcome.failure());
+  const std::string metrics = ToJson(outcome.metrics());
+  LANISTA_RETURN_IF_ERROR(insert_outcome_.Run(
+      outcome.model(), time, outcome.attempt(), v1::Outcome_Name(outcome.outcome()), DefaultOf(outcome.metrics()),
+      metrics, failure.reason, failure.message, failure.signal, failure.exit_status));
+  if (!outcome.has_sample()) return absl::OkStatus();
+  // Usually the sample is what was proposed; else the model may have asked for more.
+  const std::string bytes = outcome.sample().SerializeAsString();
+  LANISTA_RETURN_IF_ERROR(select_sample_.Start(outcome.model(), SqliteBlob{bytes}));
+  LANISTA_ASSIGN_OR_RETURN(const bool same, select_sample_.Next());
+  if (same) return select_sample_.Next().status();
+  const std::string json = Space::ToJson(outcome.sample());
+  return update_sample_.Run(outcome.model(), json, SqliteBlob{bytes});
+}
+
+std::string DeviceName(const v1::Device& device) {
+  return absl::StrCat(device.kind() == v1::GPU ? "cuda:" : "cpu:", device.index());
+}
+
+JournalWriter::JournalWriter() = default;
+JournalWriter::~JournalWriter() = default;
+
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& folder,
+                                                                     const v1::ExperimentCreated& created,
+                                                                     const JournalOptions& options) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the experiment's folder ", folder));
+  const std::string file = JournalFile(folder);
+  if (std::filesystem::exists(file, error)) return absl::AlreadyExistsError(absl::StrCat(file, ": already there"));
+  LANISTA_ASSIGN_OR_RETURN(SqliteDatabase database,
+                           SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  return Start(std::move(database), options, &created);
+}
+
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Open(const std::string& folder,
+                                                                   const JournalOptions& options) {
+  const std::string file = JournalFile(folder);
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no journal in ", folder));
+  }
+  LANISTA_ASSIGN_OR_RETURN(SqliteDatabase database, SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE));
+  LANISTA_RETURN_IF_ERROR(CheckSchema(database, file));
+  return Start(std::move(database), options, nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Start(SqliteDatabase database,
+                                                                    const JournalOptions& options,
+                                                                    const v1::ExperimentCreated* created) {
+  std::unique_ptr<JournalWriter> writer(new JournalWriter);
+  writer->database_ = std::move(database);
+  SqliteDatabase& db = writer->database_;
+  LANISTA_RETURN_IF_ERROR(db.Execute(absl::StrCat(
+      "PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; PRAGMA synchronous = ", options.durable ? "FULL" : "NORMAL",
+      ";")));
+  // The tables and the experiment appear together: a reader sees a whole journal or none.
+  if (created != nullptr) {
+    LANISTA_RETURN_IF_ERROR(db.Execute("BEGIN IMMEDIATE"));
+    LANISTA_RETURN_IF_ERROR(CreateSchema(db));
+  }
+  LANISTA_ASSIGN_OR_RETURN(writer->statements_, Statements::Prepare(db));
+  if (created != nullptr) {
+    LANISTA_RETURN_IF_ERROR(writer->statements_->WriteCreated(absl::ToUnixMicros(absl::Now()), *created));
+    LANISTA_RETURN_IF_ERROR(writer->statements_->Commit());
+  }
+  return writer;
+}
+
+absl::Status JournalWriter::Write(const v1::JournalBatch& batch) {
+  LANISTA_RETURN_IF_ERROR(statements_->Begin());
+  absl::Status status;
+  for (const v1::JournalRecord& record : batch.records()) {
+    status = statements_->Write(record);
+    if (!status.ok()) {
+      status = Annotate(status, absl::StrCat("cannot record ", Describe(record)));
+      break;
+    }
+  }
+  if (status.ok()) status = statements_->Commit();
+  // SQLite has rolled back by itself after some errors.
+  if (!status.ok() && database_.in_transaction()) (void)statements_->Rollback();
+  return status;
+}
+
+}  // namespace lanista

@@ -1,0 +1,63 @@
+// The state folder: where experiments keep their journals, logs and files.
+//
+//   STATE/experiments/ID/journal.db   the journal (journal.h), with SQLite's -wal and -shm beside it while it is open
+//                        lock         held by the process that runs the experiment (experiment_lock.h)
+//                        logs/        what trials printed: one file a trial
+//                        trials/      what evaluators left behind: one folder a trial
+//
+// Ids from outside are checked before they touch the file system.
+#ifndef LANISTA_SRC_STORAGE_STATE_DIR_H_
+#define LANISTA_SRC_STORAGE_STATE_DIR_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace lanista {
+
+// OK if `id` may name an experiment: 1 to 100 of the characters A-Z a-z 0-9 _ . -, no ".." and no leading '.' or '-'
+// (a hidden file, an option). Else INVALID_ARGUMENT.
+absl::Status CheckExperimentId(absl::string_view id);
+
+// Names in a state folder. A value: copies are cheap, any thread may use it.
+class StateDir {
+ public:
+  // Makes the folder, with its parents, where it is missing. An error names the folder that cannot be made or written.
+  static absl::StatusOr<StateDir> Open(const std::string& path);
+
+  // For readers: makes and writes nothing. A folder that is not there is an empty state folder.
+  static StateDir OpenReadOnly(const std::string& path);
+
+  const std::string& root() const { return root_; }
+
+  // STATE/experiments/ID, whether it is there or not. INVALID_ARGUMENT for an impossible id.
+  absl::StatusOr<std::string> ExperimentFolder(absl::string_view id) const;
+
+  // Where trial `trial` prints to, and the folder for what its evaluator writes. Only names: nothing is made. Errors as
+  // ExperimentFolder.
+  absl::StatusOr<std::string> LogFile(absl::string_view id, int trial) const;
+  absl::StatusOr<std::string> TrialFolder(absl::string_view id, int trial) const;
+
+  // A new id, readable and unique in this state folder ("mnist_search-k3f9"), whose folder (with logs/ and trials/) is
+  // made at once, so that no other process gets the same. REQUIRES: made by Open.
+  absl::StatusOr<std::string> NewExperimentId(absl::string_view name) const;
+
+  // The ids of all experiments that have a journal, sorted.
+  absl::StatusOr<std::vector<std::string>> List() const;
+
+ private:
+  explicit StateDir(std::string root) : root_(std::move(root)) {}
+
+  std::string root_;
+};
+
+// Deletes the experiment's folder with all that is in it; what links in it point to stays. NOT_FOUND if there is none,
+// FAILED_PRECONDITION (with the pid) while a process holds the experiment.
+absl::Status RemoveExperiment(const StateDir& state_dir, absl::string_view id);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_STORAGE_STATE_DIR_H_

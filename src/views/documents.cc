@@ -1,0 +1,292 @@
+#include "src/views/documents.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "src/base/status.h"
+#include "src/space/space.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kModelsNamedPerFailure = 10;
+
+Json TimeJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
+
+Json TimeJson(const std::optional<absl::Time>& time) { return time.has_value() ? TimeJson(*time) : Json(); }
+
+Json FailureJson(const v1::Failure& failure) {
+  Json json;
+  json["reason"] = v1::FailureReason_Name(failure.reason());
+  json["message"] = failure.message();
+  json["signal"] = failure.signal() != 0 ? Json(failure.signal()) : Json();
+  json["exit_status"] = failure.reason() == v1::EXIT ? Json(failure.exit_status()) : Json();
+  return json;
+}
+
+Json CountsJson(const ModelCounts& counts) {
+  Json json;
+  json["total"] = counts.total;
+  json["succeeded"] = counts.succeeded;
+  json["failed"] = counts.failed;
+  json["stopped_early"] = counts.stopped_early;
+  json["canceled"] = counts.canceled;
+  json["unfinished"] = counts.unfinished;
+  return json;
+}
+
+bool IsFinal(v1::ExperimentState state) {
+  return state == v1::DONE || state == v1::STOPPED || state == v1::EXPERIMENT_FAILED;
+}
+
+// The word for people: without the prefix that C++ enums need.
+std::string StateName(v1::ExperimentState state) {
+  return state == v1::EXPERIMENT_FAILED ? "FAILED" : v1::ExperimentState_Name(state);
+}
+
+// Where an experiment stands.
+struct Standing {
+  std::string status;
+  std::string reason;
+  bool interrupted = false;
+  std::optional<absl::Time> ended;
+  double seconds = 0;
+};
+
+absl::StatusOr<Standing> StandingOf(const JournalReader& reader, const ViewOptions& options) {
+  Standing standing;
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
+  standing.status = StateName(state.change.state());
+  standing.reason = state.change.reason();
+  absl::Time until = std::min(options.now, absl::Now());
+  if (IsFinal(state.change.state())) {
+    standing.ended = until = state.time;
+  } else if (!reader.holder().has_value()) {
+    standing.interrupted = true;
+    standing.status = "INTERRUPTED";
+    standing.reason = "the process that ran it ended before the experiment did";
+    LANISTA_ASSIGN_OR_RETURN(until, reader.LastTime());
+  }
+  // Whole milliseconds, like the times themselves.
+  standing.seconds = absl::ToInt64Milliseconds(std::max(until - reader.created(), absl::ZeroDuration())) / 1000.0;
+  return standing;
+}
+
+// Number of models as decimal digits, or null.
+absl::StatusOr<Json> SpaceSizeJson(const JournalReader& reader) {
+  LANISTA_ASSIGN_OR_RETURN(std::optional<v1::SpaceSpec> spec, reader.Space());
+  if (!spec.has_value()) return Json();
+  LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(*std::move(spec)));
+  return space.size().has_value() ? Json(space.size()->get_str()) : Json();
+}
+
+absl::StatusOr<Json> BestJson(const JournalReader& reader, int count) {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.BestModels(count));
+  Json best = Json::array();
+  for (const ModelRecord& model : models) {
+    Json entry;
+    entry["model"] = model.model;
+    entry["default"] = model.outcome->metrics().values().at("default");
+    entry["metrics"] = MetricsJson(model.outcome->metrics());
+    entry["sample"] = SampleJson(model);
+    best.push_back(std::move(entry));
+  }
+  return best;
+}
+
+// Equal failures together: ten thousand models that fail alike are one line.
+Json FailuresJson(const std::vector<ModelRecord>& models) {
+  struct Group {
+    const v1::Failure* failure = nullptr;
+    int count = 0;
+    Json models = Json::array();
+  };
+  std::map<std::tuple<int, std::string, int>, Group> groups;
+  for (const ModelRecord& model : models) {
+    if (!model.outcome.has_value() || !model.outcome->has_failure()) continue;
+    const v1::Failure& failure = model.outcome->failure();
+    Group& group = groups[{failure.reason(), failure.message(), failure.signal()}];
+    group.failure = &failure;
+    if (++group.count <= kModelsNamedPerFailure) group.models.push_back(model.model);
+  }
+  std::vector<const Group*> sorted;
+  for (const auto& entry : groups) sorted.push_back(&entry.second);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Group* a, const Group* b) { return a->count > b->count; });
+  Json failures = Json::array();
+  for (const Group* group : sorted) {
+    Json entry;
+    entry["reason"] = v1::FailureReason_Name(group->failure->reason());
+    entry["message"] = group->failure->message();
+    entry["signal"] = group->failure->signal() != 0 ? Json(group->failure->signal()) : Json();
+    entry["count"] = group->count;
+    entry["models"] = group->models;
+    failures.push_back(std::move(entry));
+  }
+  return failures;
+}
+
+Json AttemptJson(const AttemptRecord& attempt, const std::vector<int>& members) {
+  Json json;
+  json["attempt"] = attempt.attempt;
+  json["trial"] = attempt.trial;
+  json["device"] = attempt.started.has_value() ? Json(DeviceName(attempt.device)) : Json();
+  json["node"] = attempt.started.has_value() ? Json(attempt.device.node()) : Json();
+  json["start"] = TimeJson(attempt.started);
+  json["end"] = TimeJson(attempt.ended);
+  json["merged_with"] = Json::array();
+  for (const int member : members) {
+    if (member != attempt.model) json["merged_with"].push_back(member);
+  }
+  json["outcome"] = attempt.ended.has_value() ? Json(v1::Outcome_Name(attempt.end.outcome())) : Json();
+  json["failure"] = attempt.end.has_failure() ? FailureJson(attempt.end.failure()) : Json();
+  return json;
+}
+
+std::string ModelStatus(const ModelRecord& model, bool started, bool interrupted) {
+  if (model.outcome.has_value()) return v1::Outcome_Name(model.outcome->outcome());
+  if (interrupted) return "INTERRUPTED";
+  return started ? "RUNNING" : "QUEUED";
+}
+
+absl::StatusOr<Json> ListEntry(const std::string& folder, const ViewOptions& options) {
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options));
+  LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
+  LANISTA_ASSIGN_OR_RETURN(const Json best, BestJson(reader, 1));
+  Json json;
+  json["id"] = reader.experiment().experiment();
+  json["name"] = reader.name();
+  json["status"] = standing.status;
+  json["reason"] = standing.reason;
+  json["created"] = TimeJson(reader.created());
+  json["seconds"] = standing.seconds;
+  json["models"] = CountsJson(counts);
+  json["best"] = best.empty() ? Json() : best[0]["default"];
+  return json;
+}
+
+Json UnreadableEntry(const std::string& id, const absl::Status& status) {
+  Json json;
+  json["id"] = id;
+  json["name"] = nullptr;
+  json["status"] = "UNREADABLE";
+  json["reason"] = std::string(status.message());
+  json["created"] = nullptr;
+  json["seconds"] = nullptr;
+  json["models"] = nullptr;
+  json["best"] = nullptr;
+  return json;
+}
+
+}  // namespace
+
+absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions& options) {
+  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options));
+  LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.Models());
+  const v1::ExperimentCreated& experiment = reader.experiment();
+  Json json;
+  json["id"] = experiment.experiment();
+  json["name"] = reader.name();
+  json["status"] = standing.status;
+  json["reason"] = standing.reason;
+  json["objective"] = experiment.config().objective() == v1::MINIMIZE ? "MINIMIZE" : "MAXIMIZE";
+  json["seed"] = experiment.seed();
+  LANISTA_ASSIGN_OR_RETURN(json["space_size"], SpaceSizeJson(reader));
+  json["models"] = CountsJson(counts);
+  LANISTA_ASSIGN_OR_RETURN(json["best"], BestJson(reader, options.best));
+  json["failures"] = FailuresJson(models);
+  json["created"] = TimeJson(reader.created());
+  json["ended"] = TimeJson(standing.ended);
+  json["seconds"] = standing.seconds;
+  return json;
+}
+
+absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
+  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, {}));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.Models());
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, reader.Attempts());
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> intermediates, reader.Intermediates());
+
+  std::map<int, std::vector<int>> members;  // Of each trial.
+  for (const AttemptRecord& attempt : attempts) members[attempt.trial].push_back(attempt.model);
+
+  Json json;
+  json["id"] = reader.experiment().experiment();
+  json["models"] = Json::array();
+  // All three lists are sorted by model.
+  auto attempt = attempts.begin();
+  auto intermediate = intermediates.begin();
+  for (const ModelRecord& model : models) {
+    Json attempts_json = Json::array();
+    int latest = 0;
+    bool started = false;
+    for (; attempt != attempts.end() && attempt->model == model.model; ++attempt) {
+      attempts_json.push_back(AttemptJson(*attempt, members[attempt->trial]));
+      latest = attempt->attempt;
+      started = attempt->started.has_value() && !attempt->ended.has_value();
+    }
+    const int shown = model.outcome.has_value() && model.outcome->attempt() > 0 ? model.outcome->attempt() : latest;
+    Json steps = Json::array();
+    for (; intermediate != intermediates.end() && intermediate->model == model.model; ++intermediate) {
+      if (intermediate->attempt != shown) continue;
+      Json step;
+      step["step"] = intermediate->intermediate.step();
+      step["time"] = TimeJson(intermediate->time);
+      step["metrics"] = MetricsJson(intermediate->intermediate.metrics());
+      steps.push_back(std::move(step));
+    }
+    const bool has_metrics = model.outcome.has_value() && !model.outcome->metrics().values().empty();
+    const bool failed = model.outcome.has_value() && model.outcome->has_failure();
+    Json entry;
+    entry["id"] = model.model;
+    entry["sample"] = SampleJson(model);
+    entry["status"] = ModelStatus(model, started, standing.interrupted);
+    entry["metrics"]["final"] = has_metrics ? MetricsJson(model.outcome->metrics()) : Json();
+    entry["metrics"]["intermediate"] = std::move(steps);
+    entry["failure"] = failed ? FailureJson(model.outcome->failure()) : Json();
+    entry["attempts"] = std::move(attempts_json);
+    json["models"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& options) {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir.List());
+  std::vector<Json> entries;
+  for (const std::string& id : ids) {
+    LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+    absl::StatusOr<Json> entry = ListEntry(folder, options);
+    entries.push_back(entry.ok() ? *std::move(entry) : UnreadableEntry(id, entry.status()));
+  }
+  // Unreadable ones (created: null) come first.
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Json& a, const Json& b) { return a["created"] < b["created"]; });
+  Json json;
+  json["experiments"] = std::move(entries);
+  return json;
+}
+
+Json MetricsJson(const v1::Metrics& metrics) {
+  std::map<std::string, double> sorted(metrics.values().begin(), metrics.values().end());
+  Json json = Json::object();
+  if (const auto found = sorted.find("default"); found != sorted.end()) json["default"] = found->second;
+  for (const auto& [name, value] : sorted) json[name] = value;
+  return json;
+}
+
+Json SampleJson(const ModelRecord& model) {
+  Json sample = Json::parse(model.sample_json, nullptr, false);
+  return sample.is_discarded() ? Json() : sample;
+}
+
+std::string ToText(const Json& document) { return document.dump(2, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace lanista

@@ -1,0 +1,66 @@
+// What scripts see of experiments: JSON documents made from journals. The text tables of tables.h show the same.
+//
+// Times are ISO 8601, UTC. Numbers that JSON does not know (NaN, infinity) print as null.
+#ifndef LANISTA_SRC_VIEWS_DOCUMENTS_H_
+#define LANISTA_SRC_VIEWS_DOCUMENTS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "nlohmann/json.hpp"
+#include "src/storage/journal.h"
+#include "src/storage/state_dir.h"
+
+namespace lanista {
+
+struct ViewOptions {
+  // Length of `best`.
+  int best = 10;
+  // For the seconds of what is still running.
+  absl::Time now = absl::InfiniteFuture();
+};
+
+// `show`: {
+//   "id", "name",
+//   "status": CREATED RUNNING STOPPING DONE STOPPED FAILED, or INTERRUPTED: not at its end, and no process holds it
+//   "reason": why it is in this state, for people ("" if there is nothing to say)
+//   "objective": "MAXIMIZE" or "MINIMIZE", "seed",
+//   "space_size": number of models as a decimal string; null if it is unknown,
+//   "models": {"total", "succeeded", "failed", "stopped_early", "canceled", "unfinished"},
+//   "best": [{"model", "default", "metrics": {name: value}, "sample": {label: candidate}}], best first,
+//   "failures": [{"reason", "message", "signal", "count", "models": [the first ten]}], most frequent first,
+//   "created", "ended": null while it runs,
+//   "seconds": from the start to the end; now, where it runs; the last sign of life, where it was interrupted
+// }
+absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader, const ViewOptions& options = {});
+
+// `trials`: {
+//   "id",
+//   "models": [{
+//     "id", "sample": {label: candidate},
+//     "status": QUEUED RUNNING INTERRUPTED SUCCEEDED FAILED STOPPED_EARLY CANCELED,
+//     "metrics": {"final": {name: value} or null, "intermediate": [{"step", "time", "metrics": {name:
+//       value}}]}: of the deciding attempt, or of the latest one,
+//     "failure": null or {"reason", "message", "signal", "exit_status"} (the last two null where they mean nothing),
+//     "attempts": [{"attempt", "trial", "device", "node", "start", "end", "merged_with": [model ids], "outcome",
+//       "failure"}]: null for what has not happened yet
+//   }]
+// }
+absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);
+
+// `list`: {"experiments": [{"id", "name", "status", "reason", "created", "seconds", "models": {...}, "best": the best
+// `default` or null}]}, oldest first. An experiment whose journal cannot be read has the status UNREADABLE, and why as
+// its reason.
+absl::StatusOr<nlohmann::ordered_json> ListDocument(const StateDir& state_dir, const ViewOptions& options = {});
+
+// Parts that other documents share: {name: value}, `default` first and then by name; {label: candidate}.
+nlohmann::ordered_json MetricsJson(const v1::Metrics& metrics);
+nlohmann::ordered_json SampleJson(const ModelRecord& model);
+
+// Any of these as text: indented; text that is not UTF-8 (an exception's) is mended instead of refused.
+std::string ToText(const nlohmann::ordered_json& document);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_VIEWS_DOCUMENTS_H_
