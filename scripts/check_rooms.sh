@@ -44,7 +44,7 @@ base
 space         base
 config        base
 strategies    base space
-storage       base
+storage       base space
 views         base space storage
 graph         base
 ops           base graph
@@ -53,7 +53,7 @@ nn            base space torch
 data          base torch
 evaluators    base space nn ops ops_torch data torch
 frontends     base graph ops torch
-exporters     base graph ops torch
+exporters     base space storage views graph ops torch
 engines       base space config strategies storage views graph ops
 engines_torch base space config graph ops ops_torch nn data evaluators engines torch
 actors        base space config strategies storage views graph ops engines
