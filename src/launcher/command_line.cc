@@ -1,0 +1,65 @@
+#include "src/launcher/command_line.h"
+
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "src/launcher/exit_codes.h"
+
+namespace lanista {
+
+std::variant<CommandLine, CommandLineExit> ParseCommandLine(int argc, const char* const* argv) {
+  CommandLine line;
+  CLI::App app(
+      "Lanista searches neural architectures: it proposes models, trains them on every device, and keeps the best.",
+      "lanista");
+  app.require_subcommand(1);
+  app.fallthrough();  // Global options may follow the command.
+  app.add_option("--state-dir", line.state_dir, "where experiments keep their journals")->capture_default_str();
+  app.add_option("--log-level", line.log_level, "what stderr shows: trace, debug, info, warn, error or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
+  app.add_flag("--json", line.json, "one JSON document on stdout");
+  app.add_option("--set", line.overrides, "path.to.field=value: overrides a field of CONFIG; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--trial-program", line.trial_program,
+                 "the program that runs trials; default: lanista-trial beside this one");
+
+  const auto command = [&](const char* name, const char* description) {
+    return app.add_subcommand(name, description)->callback([&line, name] { line.command = name; });
+  };
+  const auto config_command = [&](const char* name, const char* description) {
+    command(name, description)
+        ->add_option("CONFIG", line.config, "the experiment: protobuf text, or JSON (.json)")
+        ->required();
+  };
+  const auto experiment_command = [&](const char* name, const char* description) {
+    CLI::App* const one = command(name, description);
+    one->add_option("ID", line.experiment, "the experiment's id, as `list` shows it")->required();
+    return one;
+  };
+  config_command("run", "run an experiment to its end on this machine's devices");
+  config_command("validate", "check a configuration, print the space's choices and its size; run nothing");
+  command("devices", "what this machine offers");
+  command("version", "versions of Lanista and of what it stands on");
+  command("list", "all experiments");
+  experiment_command("show", "an experiment: state, counts, the best models");
+  experiment_command("trials", "all models of an experiment with their attempts and metrics");
+  CLI::App* const export_command = experiment_command("export", "write the best models to files");
+  export_command->add_option("--top", line.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();
+  export_command->add_option("--format", line.format, "json, cpp, python, torchscript or onnx")->capture_default_str();
+  export_command->add_option("--out", line.out, "the folder for the files")->capture_default_str();
+  experiment_command("delete", "delete an experiment with all its files");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    // --help of the command that was named, if one was.
+    const std::vector<CLI::App*> named = app.get_subcommands();
+    return CommandLineExit{kExitDone, named.empty() ? app.help() : named.front()->help()};
+  } catch (const CLI::ParseError& error) {
+    return CommandLineExit{kExitUsage, std::string(error.what()) + "; see `lanista --help`"};
+  }
+  return line;
+}
+
+}  // namespace lanista

@@ -1,0 +1,33 @@
+// The commands, one function each: they print their result to stdout and return the exit code; an error status stands
+// for what the user asked for and cannot have.
+#ifndef LANISTA_SRC_LAUNCHER_COMMANDS_H_
+#define LANISTA_SRC_LAUNCHER_COMMANDS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "src/launcher/command_line.h"
+#include "src/launcher/trial_program.h"
+
+namespace lanista {
+
+// What every command gets. Paths are absolute.
+struct CommandContext {
+  const CommandLine& line;
+  TrialProgram trial_program;
+  std::string state_dir;
+};
+
+absl::StatusOr<int> RunExperiment(const CommandContext& context);
+absl::StatusOr<int> ValidateExperiment(const CommandContext& context);
+absl::StatusOr<int> ShowDevices(const CommandContext& context);
+absl::StatusOr<int> ShowVersion(const CommandContext& context);
+absl::StatusOr<int> ListExperiments(const CommandContext& context);
+absl::StatusOr<int> ShowExperiment(const CommandContext& context);
+absl::StatusOr<int> ShowTrials(const CommandContext& context);
+absl::StatusOr<int> ExportModels(const CommandContext& context);
+absl::StatusOr<int> DeleteExperiment(const CommandContext& context);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_LAUNCHER_COMMANDS_H_

@@ -1,0 +1,20 @@
+// The exit codes of `lanista`: scripts rely on them.
+#ifndef LANISTA_SRC_LAUNCHER_EXIT_CODES_H_
+#define LANISTA_SRC_LAUNCHER_EXIT_CODES_H_
+
+namespace lanista {
+
+// What was asked for was done. `run`: the experiment came to its end (its space, max_trial_number or max_duration) and
+// at least one model succeeded.
+inline constexpr int kExitDone = 0;
+// `run`: the experiment failed, no model succeeded, or the user stopped it (so that `lanista run ... && next` does not
+// go on with half a search). Reading commands: the state folder cannot be read or written.
+inline constexpr int kExitFailed = 1;
+// Bad usage or configuration, an unknown experiment: nothing was started.
+inline constexpr int kExitUsage = 2;
+// Ended by a second Ctrl-C: 128 + SIGINT, as shells have it.
+inline constexpr int kExitKilled = 130;
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_LAUNCHER_EXIT_CODES_H_

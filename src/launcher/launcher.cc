@@ -1,0 +1,80 @@
+#include "src/launcher/launcher.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <system_error>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "src/base/logging.h"
+#include "src/config/paths.h"
+#include "src/launcher/command_line.h"
+#include "src/launcher/commands.h"
+#include "src/launcher/exit_codes.h"
+
+namespace lanista {
+namespace {
+
+using Command = absl::StatusOr<int> (*)(const CommandContext&);
+
+const std::map<std::string, Command>& Commands() {
+  static const auto* const kCommands = new std::map<std::string, Command>{
+      {"run", RunExperiment},   {"validate", ValidateExperiment}, {"devices", ShowDevices},
+      {"version", ShowVersion}, {"list", ListExperiments},        {"show", ShowExperiment},
+      {"trials", ShowTrials},   {"export", ExportModels},         {"delete", DeleteExperiment},
+  };
+  return *kCommands;
+}
+
+// `lanista-trial` beside this program. /proc/self/exe is the file itself: in a build tree, links to it may lie
+// anywhere.
+std::string TrialProgramBesideThis() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (self.parent_path() / "lanista-trial").string();
+}
+
+int ReportError(const absl::Status& status, const CommandLine& line) {
+  const std::string message(status.message());
+  std::fprintf(stderr, "lanista: error: %s\n", message.c_str());
+  if (line.json) {
+    const nlohmann::ordered_json document = {{"error", message}};
+    std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  }
+  // Nothing was started: whatever it was, the same command would fail again.
+  if (line.command == "run" || line.command == "validate") return kExitUsage;
+  const bool asked_wrong =
+      absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+  return asked_wrong ? kExitUsage : kExitFailed;
+}
+
+}  // namespace
+
+int LauncherMain(int argc, char** argv, const LauncherOptions& options) {
+  const std::variant<CommandLine, CommandLineExit> parsed = ParseCommandLine(argc, argv);
+  if (const auto* const done = std::get_if<CommandLineExit>(&parsed)) {
+    const bool help = done->exit_code == kExitDone;
+    std::fprintf(help ? stdout : stderr, help ? "%s" : "lanista: error: %s\n", done->text.c_str());
+    return done->exit_code;
+  }
+  const auto& line = std::get<CommandLine>(parsed);
+
+  CommandContext context{line, options.trial_program, ResolvePath(line.state_dir, UserDirectory())};
+  if (!line.trial_program.empty()) {
+    context.trial_program = {ResolvePath(line.trial_program, UserDirectory()), nullptr};
+  } else if (context.trial_program.path.empty()) {
+    context.trial_program.path = TrialProgramBesideThis();
+  }
+  LoggingOptions logging;
+  if (!line.log_level.empty()) logging.console_level = line.log_level;
+  const absl::Status logging_status = SetUpLogging(logging);
+  if (!logging_status.ok()) return ReportError(logging_status, line);
+
+  const absl::StatusOr<int> exit_code = Commands().at(line.command)(context);
+  return exit_code.ok() ? *exit_code : ReportError(exit_code.status(), line);
+}
+
+}  // namespace lanista

@@ -1,0 +1,87 @@
+// validate.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "src/base/status.h"
+#include "src/config/config.h"
+#include "src/launcher/commands.h"
+#include "src/launcher/exit_codes.h"
+#include "src/launcher/local_head.h"
+#include "src/space/space.h"
+#include "src/storage/state_dir.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ValueToJson(const v1::Value& value) {
+  switch (value.kind_case()) {
+    case v1::Value::kI:
+      return value.i();
+    case v1::Value::kF:
+      return value.f();
+    case v1::Value::kB:
+      return value.b();
+    case v1::Value::kS:
+      return value.s();
+    case v1::Value::kList: {
+      Json list = Json::array();
+      for (const v1::Value& element : value.list().values()) list.push_back(ValueToJson(element));
+      return list;
+    }
+    case v1::Value::KIND_NOT_SET:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+Json ChoiceToJson(const v1::Choice& choice) {
+  Json candidates = Json::array();
+  for (const v1::Value& candidate : choice.candidates()) candidates.push_back(ValueToJson(candidate));
+  // Any of the conditions; all terms of one.
+  Json conditions = Json::array();
+  for (const v1::Condition& condition : choice.active_if()) {
+    Json terms = Json::array();
+    for (const v1::Term& term : condition.all_of())
+      terms.push_back({{"label", term.label()}, {"chosen", term.chosen()}});
+    conditions.push_back(terms);
+  }
+  return {{"label", choice.label()},
+          {"kind", absl::AsciiStrToLower(v1::ChoiceKind_Name(choice.kind()))},
+          {"candidates", candidates},
+          {"n_chosen", choice.n_chosen()},
+          {"active_if", conditions}};
+}
+
+}  // namespace
+
+absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
+  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(context.line.config, context.line.overrides));
+  LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(context.state_dir));
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalHead> head,
+                           LocalHead::Start({state_dir.root(), context.trial_program}, config));
+  LANISTA_ASSIGN_OR_RETURN(v1::SpaceSpec spec, head->Validate(config));
+  LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(std::move(spec)));
+  if (context.line.json) {
+    Json choices = Json::array();
+    for (const v1::Choice& choice : space.spec().choices()) choices.push_back(ChoiceToJson(choice));
+    const Json document = {{"name", config.name()},
+                           {"choices", choices},
+                           {"size", space.size() ? Json(space.size()->get_str()) : Json(nullptr)},
+                           {"warnings", space.spec().warnings()}};
+    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    return kExitDone;
+  }
+  std::puts(space.Describe().c_str());
+  std::puts(absl::StrCat("size: ", space.size() ? space.size()->get_str() + " models" : "unknown").c_str());
+  for (const std::string& warning : space.spec().warnings()) std::puts(absl::StrCat("warning: ", warning).c_str());
+  std::puts(absl::StrCat(context.line.config, " is fine.").c_str());
+  return kExitDone;
+}
+
+}  // namespace lanista
