@@ -79,12 +79,7 @@ class ClassificationCriterion : public Criterion {
   const int64_t classes_;
 };
 
-absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::ClassificationConfig& config,
-                                                         const data::DataSplits& splits) {
-  if (splits.task != data::Task::kClassification) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        kPath, ".dataset has numbers to predict, not classes: use evaluator { regression { ... } } for it"));
-  }
+absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::ClassificationConfig& config, int64_t classes) {
   FieldCheck check(kPath);
   check.Require(v1::ClassificationLoss_IsValid(config.loss()), "loss", "CROSS_ENTROPY or NLL", config.loss());
   check.Require(config.label_smoothing() >= 0 && config.label_smoothing() < 1, "label_smoothing", "in [0, 1)",
@@ -93,17 +88,15 @@ absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::Classificatio
     check.Refuse(absl::StrCat(kPath, ".label_smoothing works with loss CROSS_ENTROPY only"));
   }
   for (const int32_t k : config.top_k()) {
-    check.Require(k >= 1 && k <= splits.outputs, "top_k", absl::StrCat("from 1 to the ", splits.outputs, " classes"),
-                  k);
+    check.Require(k >= 1 && k <= classes, "top_k", absl::StrCat("from 1 to the ", classes, " classes"), k);
   }
   LANISTA_RETURN_IF_ERROR(check.status());
-  return std::make_unique<ClassificationCriterion>(config, splits.outputs);
+  return std::make_unique<ClassificationCriterion>(config, classes);
 }
 
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeClassification(const v1::ClassificationConfig& config) {
-  return std::make_unique<SupervisedEvaluator>(
-      kPath, MakeTrainingOptions(config),
-      [config](const data::DataSplits& splits) { return MakeCriterion(config, splits); });
+  return std::make_unique<SupervisedEvaluator>(kPath, data::Task::kClassification, MakeTrainingOptions(config),
+                                               [config](int64_t classes) { return MakeCriterion(config, classes); });
 }
 
 LANISTA_REGISTER(EvaluatorRegistry, classification, v1::ClassificationConfig, MakeClassification);

@@ -1,5 +1,6 @@
 #include "src/evaluators/optimizer.h"
 
+#include <torch/nn/module.h>  // clip_grad.h uses its names.
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>

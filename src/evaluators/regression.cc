@@ -87,12 +87,7 @@ class RegressionCriterion : public Criterion {
   const v1::RegressionMetric metric_;
 };
 
-absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::RegressionConfig& config,
-                                                         const data::DataSplits& splits) {
-  if (splits.task != data::Task::kRegression) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        kPath, ".dataset has classes to predict, not numbers: use evaluator { classification { ... } } for it"));
-  }
+absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::RegressionConfig& config) {
   FieldCheck check(kPath);
   check.Require(v1::RegressionLoss_IsValid(config.loss()), "loss", "MSE, L1 or HUBER", config.loss());
   check.Require(v1::RegressionMetric_IsValid(config.default_metric()), "default_metric",
@@ -102,9 +97,8 @@ absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::RegressionCon
 }
 
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeRegression(const v1::RegressionConfig& config) {
-  return std::make_unique<SupervisedEvaluator>(
-      kPath, MakeTrainingOptions(config),
-      [config](const data::DataSplits& splits) { return MakeCriterion(config, splits); });
+  return std::make_unique<SupervisedEvaluator>(kPath, data::Task::kRegression, MakeTrainingOptions(config),
+                                               [config](int64_t) { return MakeCriterion(config); });
 }
 
 LANISTA_REGISTER(EvaluatorRegistry, regression, v1::RegressionConfig, MakeRegression);

@@ -26,14 +26,15 @@ absl::Status ForEachBatch(data::Loader& loader, int64_t epoch, const TrialContex
 
 }  // namespace
 
-SupervisedEvaluator::SupervisedEvaluator(std::string path, TrainingOptions options, CriterionFactory make_criterion)
-    : path_(std::move(path)), options_(std::move(options)), make_criterion_(std::move(make_criterion)) {}
+SupervisedEvaluator::SupervisedEvaluator(std::string path, data::Task task, TrainingOptions options,
+                                         CriterionFactory make_criterion)
+    : path_(std::move(path)), task_(task), options_(std::move(options)), make_criterion_(std::move(make_criterion)) {}
 
 absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
   LANISTA_RETURN_IF_ERROR(CheckTrainingOptions(options_, path_));
-  absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options_.dataset, order_seed);
+  absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options_.dataset, order_seed, task_);
   if (!splits.ok()) return Annotate(splits.status(), path_ + ".dataset");
-  LANISTA_ASSIGN_OR_RETURN(criterion_, make_criterion_(*splits));
+  LANISTA_ASSIGN_OR_RETURN(criterion_, make_criterion_(splits->outputs));
 
   const auto make_loader = [&](std::shared_ptr<const data::Dataset> dataset,
                                const std::vector<google::protobuf::RepeatedPtrField<v1::TransformConfig>>& configs,

@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_EVALUATORS_SUPERVISED_H_
 #define LANISTA_SRC_EVALUATORS_SUPERVISED_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,18 +23,18 @@ namespace lanista {
 // only, so that all models see the same ones. All other random numbers are the model's own, drawn while it trains.
 class SupervisedEvaluator : public Evaluator {
  public:
-  // What distinguishes one built-in evaluator from another; gets the dataset that was opened. Errors are the
-  // configuration's or say that the dataset is of the wrong kind.
-  using CriterionFactory = std::function<absl::StatusOr<std::unique_ptr<Criterion>>(const data::DataSplits&)>;
+  // What distinguishes one built-in evaluator from another; gets DataSplits::outputs. Errors are the configuration's.
+  using CriterionFactory = std::function<absl::StatusOr<std::unique_ptr<Criterion>>(int64_t outputs)>;
 
   // `path` leads to the evaluator's configuration, for messages: "evaluator.classification".
-  SupervisedEvaluator(std::string path, TrainingOptions options, CriterionFactory make_criterion);
+  SupervisedEvaluator(std::string path, data::Task task, TrainingOptions options, CriterionFactory make_criterion);
 
   absl::Status Prepare(uint64_t order_seed) override;
   absl::Status Evaluate(TrialContext& context) override;
 
  private:
   const std::string path_;
+  const data::Task task_;
   const TrainingOptions options_;
   const CriterionFactory make_criterion_;
 

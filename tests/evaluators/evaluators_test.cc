@@ -1,0 +1,439 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "src/data/custom.h"
+#include "src/data/loader.h"
+#include "src/evaluators/functional.h"
+#include "src/evaluators/optimizer.h"
+#include "src/evaluators/training_options.h"
+#include "tests/evaluators/fake_trial.h"
+
+namespace lanista {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::StartsWith;
+using testing::UnorderedElementsAre;
+
+data::DataSplits MakeSplits(data::Task task, int64_t outputs, data::Example train, data::Example validation) {
+  data::DataSplits splits;
+  splits.input_shape = train.input.sizes().slice(1).vec();
+  splits.train = data::MakeInMemoryDataset(std::move(train));
+  splits.validation = data::MakeInMemoryDataset(std::move(validation));
+  splits.task = task;
+  splits.outputs = outputs;
+  return splits;
+}
+
+// Fifty points in three dimensions, in four classes by chance.
+absl::StatusOr<data::DataSplits> MakeCloud(const data::Params&, const data::DatasetRequest&) {
+  torch::manual_seed(1);
+  const data::Example cloud{torch::randn({50, 3}), torch::randint(4, {50}, at::kLong)};
+  return MakeSplits(data::Task::kClassification, 4, cloud, cloud);
+}
+LANISTA_REGISTER_DATASET("cloud", MakeCloud);
+
+// Four samples of three classes; the inputs serve as scores.
+absl::StatusOr<data::DataSplits> MakeScores(const data::Params&, const data::DatasetRequest&) {
+  const data::Example scores{torch::tensor({{3.0f, 2, 1}, {3.0f, 2, 1}, {1.0f, 2, 3}, {1.0f, 3, 2}}),
+                             torch::tensor({0, 1, 0, 1}, at::kLong)};
+  return MakeSplits(data::Task::kClassification, 3, scores, scores);
+}
+LANISTA_REGISTER_DATASET("scores", MakeScores);
+
+// Four samples of two numbers; the inputs serve as predictions.
+absl::StatusOr<data::DataSplits> MakePredictions(const data::Params&, const data::DatasetRequest&) {
+  const data::Example predictions{torch::tensor({{1.0f, 7}, {2.0f, 7}, {3.0f, 7}, {5.0f, 8}}),
+                                  torch::tensor({{1.0f, 7}, {2.0f, 7}, {4.0f, 7}, {5.0f, 7}})};
+  return MakeSplits(data::Task::kRegression, 2, predictions, predictions);
+}
+LANISTA_REGISTER_DATASET("predictions", MakePredictions);
+
+// Returns its input; its only parameter has no influence.
+class Echo : public nn::Model {
+ public:
+  torch::Tensor forward(torch::Tensor input) override { return input + 0 * nothing_; }
+
+ private:
+  torch::Tensor nothing_ = register_parameter("nothing", torch::zeros({1}));
+};
+
+std::shared_ptr<nn::Model> MakeEcho() { return std::make_shared<Echo>(); }
+
+std::shared_ptr<nn::Model> MakeMlp(int64_t inputs, int64_t outputs) {
+  return std::make_shared<SequentialModel>(torch::nn::Sequential(torch::nn::Flatten(), torch::nn::Linear(inputs, 32),
+                                                                 torch::nn::ReLU(), torch::nn::Dropout(0.1),
+                                                                 torch::nn::Linear(32, outputs)));
+}
+
+TEST(EvaluatorsTest, TheBuiltInOnesAreRegistered) {
+  EXPECT_THAT(EvaluatorRegistry::Get().Names(),
+              ElementsAre("classification", "constant", "regression", "custom:area", "custom:refuses"));
+}
+
+TEST(ClassificationTest, LearnsEasyDigits) {
+  FakeTrial trial([] { return MakeMlp(784, 10); });
+  ASSERT_EQ(RunTrial(R"(classification {
+                     dataset { synthetic_digits { train_samples: 2000 validation_samples: 400 noise: 0.02 } }
+                     batch_size: 50
+                     max_epochs: 8
+                     optimizer { adam { learning_rate: 0.003 } }
+                   })",
+                     trial),
+            absl::OkStatus());
+  ASSERT_EQ(trial.final.size(), 1u);
+  EXPECT_GT(trial.final[0].at("default"), 0.9);
+  ASSERT_EQ(trial.intermediate.size(), 8u);
+  EXPECT_EQ(trial.intermediate.back(), trial.final[0]) << "the last epoch's metrics are the final ones";
+  EXPECT_LT(trial.intermediate.back().at("train_loss"), trial.intermediate.front().at("train_loss"));
+}
+
+// What a user would write around one of LibTorch's optimizers.
+struct ByHand {
+  std::string config;
+  std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)> make_optimizer;
+  std::function<void(const std::vector<torch::Tensor>&)> clip = [](const std::vector<torch::Tensor>&) {};
+  // Of epochs 0, 1 and 2, where a schedule changes it.
+  std::vector<double> learning_rates = {};
+};
+
+class ByHandTest : public testing::TestWithParam<ByHand> {};
+
+TEST_P(ByHandTest, SameWeightsBitForBit) {
+  FakeTrial trial([] { return MakeMlp(3, 4); });
+  ASSERT_EQ(RunTrial(absl::StrCat("classification { dataset { custom { name: 'cloud' } } batch_size: 16 max_epochs: 3 ",
+                                  GetParam().config, "}"),
+                     trial),
+            absl::OkStatus());
+
+  const data::DataSplits splits = *MakeCloud({}, {});
+  data::LoaderOptions options;
+  options.batch_size = 16;
+  options.shuffle = true;
+  options.order_seed = trial.order_seed();
+  options.threads = 0;
+  data::Loader loader(splits.train, *data::TransformChain::Create({}, splits), options);
+  torch::manual_seed(trial.seed());
+  const std::shared_ptr<nn::Model> model = MakeMlp(3, 4);
+  const std::unique_ptr<torch::optim::Optimizer> optimizer = GetParam().make_optimizer(model->parameters());
+  std::vector<double> losses;
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {
+    if (!GetParam().learning_rates.empty()) {
+      optimizer->param_groups()[0].options().set_lr(GetParam().learning_rates[epoch]);
+    }
+    loader.StartEpoch(epoch);
+    double sum = 0;
+    while (const std::optional<data::Example> batch = *loader.Next()) {
+      optimizer->zero_grad();
+      const torch::Tensor loss = torch::cross_entropy_loss(model->forward(batch->input), batch->target);
+      loss.backward();
+      GetParam().clip(model->parameters());
+      optimizer->step();
+      sum += loss.item<double>() * static_cast<double>(batch->target.size(0));
+    }
+    losses.push_back(sum / 50);
+  }
+  for (size_t epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_EQ(trial.intermediate[epoch].at("train_loss"), losses[epoch]);
+  }
+  for (const auto& parameter : trial.model()->named_parameters()) {
+    EXPECT_TRUE(torch::equal(parameter.value(), model->named_parameters()[parameter.key()])) << parameter.key();
+  }
+}
+
+using torch::optim::Adam;
+using torch::optim::AdamOptions;
+using torch::optim::AdamW;
+using torch::optim::AdamWOptions;
+using torch::optim::RMSprop;
+using torch::optim::RMSpropOptions;
+using torch::optim::SGD;
+using torch::optim::SGDOptions;
+using Parameters = std::vector<torch::Tensor>;
+
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers, ByHandTest,
+    testing::Values(
+        ByHand{"optimizer { sgd {} }", [](Parameters p) { return std::make_unique<SGD>(p, SGDOptions(0.01)); }},
+        ByHand{"optimizer { sgd { learning_rate: 0.2 momentum: 0.9 weight_decay: 0.01 nesterov: true } }",
+               [](Parameters p) {
+                 return std::make_unique<SGD>(p, SGDOptions(0.2).momentum(0.9).weight_decay(0.01).nesterov(true));
+               }},
+        ByHand{"", [](Parameters p) { return std::make_unique<Adam>(p, AdamOptions()); }},
+        ByHand{"optimizer { adam { learning_rate: 0.02 beta1: 0.8 beta2: 0.9 eps: 1e-5 weight_decay: 0.1 "
+               "amsgrad: true } }",
+               [](Parameters p) {
+                 return std::make_unique<Adam>(
+                     p, AdamOptions(0.02).betas({0.8, 0.9}).eps(1e-5).weight_decay(0.1).amsgrad(true));
+               }},
+        ByHand{"optimizer { adamw { beta2: 0.99 } }",
+               [](Parameters p) {
+                 return std::make_unique<AdamW>(p, AdamWOptions().betas({0.9, 0.99}));
+               }},
+        ByHand{"optimizer { rmsprop { alpha: 0.9 momentum: 0.5 centered: true } }",
+               [](Parameters p) {
+                 return std::make_unique<RMSprop>(p, RMSpropOptions().alpha(0.9).momentum(0.5).centered(true));
+               }},
+        ByHand{"optimizer { sgd { learning_rate: 0.5 } } gradient_clipping { max_norm: 0.1 }",
+               [](Parameters p) { return std::make_unique<SGD>(p, SGDOptions(0.5)); },
+               [](const Parameters& p) { torch::nn::utils::clip_grad_norm_(p, 0.1); }},
+        ByHand{"optimizer { sgd { learning_rate: 0.5 } } gradient_clipping { max_value: 0.01 }",
+               [](Parameters p) { return std::make_unique<SGD>(p, SGDOptions(0.5)); },
+               [](const Parameters& p) { torch::nn::utils::clip_grad_value_(p, 0.01); }},
+        ByHand{"optimizer { sgd { learning_rate: 0.5 } } schedule { step { step_size: 2 gamma: 0.5 } }",
+               [](Parameters p) { return std::make_unique<SGD>(p, SGDOptions(0.5)); },
+               [](const Parameters&) {},
+               {0.5, 0.5, 0.25}}));
+
+TEST(ClassificationTest, TrialsOfOneEvaluatorSeeTheSameBatches) {
+  const std::unique_ptr<Evaluator> evaluator =
+      MakeEvaluator("classification { dataset { custom { name: 'cloud' } } max_epochs: 2 batch_size: 8 }");
+  ASSERT_EQ(evaluator->Prepare(7), absl::OkStatus());
+  FakeTrial canceled([] { return MakeMlp(3, 4); });
+  canceled.cancel_after = 3;
+  EXPECT_EQ(evaluator->Evaluate(canceled).code(), absl::StatusCode::kCancelled);
+  FakeTrial first([] { return MakeMlp(3, 4); });
+  FakeTrial second([] { return MakeMlp(3, 4); });
+  ASSERT_EQ(evaluator->Evaluate(first), absl::OkStatus());
+  ASSERT_EQ(evaluator->Evaluate(second), absl::OkStatus());
+  EXPECT_EQ(first.intermediate, second.intermediate);
+}
+
+TEST(ClassificationTest, CancelEndsItBetweenBatches) {
+  int batches = 0;
+  const auto model = std::make_shared<FunctionModel>([&](torch::Tensor input) {
+    ++batches;
+    return torch::zeros({input.size(0), 4}, torch::requires_grad());
+  });
+  FakeTrial trial([&] { return model; });
+  trial.cancel_after = 3;
+  EXPECT_EQ(
+      RunTrial("classification { dataset { custom { name: 'cloud' } } batch_size: 1 optimizer { sgd {} } }", trial)
+          .code(),
+      absl::StatusCode::kCancelled);
+  EXPECT_EQ(batches, 3);
+  EXPECT_TRUE(trial.final.empty());
+}
+
+TEST(ClassificationTest, LimitsCountBatches) {
+  const auto count = [](const std::string& limits) {
+    int training = 0;
+    int validation = 0;
+    FakeTrial trial([&] {
+      return std::make_shared<FunctionModel>([&](torch::Tensor input) {
+        ++(torch::GradMode::is_enabled() ? training : validation);
+        return torch::zeros({input.size(0), 4}, torch::requires_grad());
+      });
+    });
+    EXPECT_EQ(RunTrial(absl::StrCat("classification { dataset { custom { name: 'cloud' } } batch_size: 5 "
+                                    "validation_batch_size: 10 ",
+                                    limits, "}"),
+                       trial),
+              absl::OkStatus());
+    return std::make_pair(training, validation);
+  };
+  EXPECT_THAT(count(""), Pair(10, 5));
+  EXPECT_THAT(count("limit_train_batches: 0.35 max_epochs: 2"), Pair(6, 10));
+  EXPECT_THAT(count("max_train_batches: 4 limit_validation_batches: 0.01"), Pair(4, 1));
+}
+
+TEST(ClassificationTest, MetricsAreThoseComputedByHand) {
+  FakeTrial trial(MakeEcho);
+  ASSERT_EQ(
+      RunTrial("classification { dataset { custom { name: 'scores' } } top_k: [1, 2, 3] validation_batch_size: 3 }",
+               trial),
+      absl::OkStatus());
+  // Softmax of (3, 2, 1) in some order; the targets have scores 3, 2, 1 and 3.
+  const double log_sum = std::log(std::exp(3.0) + std::exp(2.0) + std::exp(1.0));
+  const auto loss = DoubleNear(log_sum - (3 + 2 + 1 + 3) / 4.0, 1e-6);
+  EXPECT_THAT(trial.final[0],
+              UnorderedElementsAre(Pair("default", 0.5), Pair("accuracy", 0.5), Pair("top1", 0.5), Pair("top2", 0.75),
+                                   Pair("top3", 1.0), Pair("loss", loss), Pair("train_loss", loss)));
+}
+
+TEST(ClassificationTest, LossesDoWhatTheirNamesSay) {
+  const auto loss = [](const std::string& fields) {
+    FakeTrial trial(MakeEcho);
+    EXPECT_EQ(RunTrial(absl::StrCat("classification { dataset { custom { name: 'scores' } } ", fields, "}"), trial),
+              absl::OkStatus());
+    return trial.final[0].at("loss");
+  };
+  const double log_sum = std::log(std::exp(3.0) + std::exp(2.0) + std::exp(1.0));
+  EXPECT_NEAR(loss("loss: NLL"), -(3 + 2 + 1 + 3) / 4.0, 1e-6);
+  EXPECT_NEAR(loss("label_smoothing: 0.3"), 0.7 * (log_sum - 9 / 4.0) + 0.3 * (log_sum - 2), 1e-6);
+}
+
+TEST(ClassificationTest, NanLossNamesEpochAndBatch) {
+  int batches = 0;
+  FakeTrial trial([&] {
+    return std::make_shared<FunctionModel>([&](torch::Tensor input) {
+      const double value = ++batches == 3 ? std::nan("") : 0;
+      return torch::full({input.size(0), 4}, value, torch::requires_grad());
+    });
+  });
+  const std::string config = "classification { dataset { custom { name: 'cloud' } } batch_size: 10 }";
+  try {
+    RunTrial(config, trial).IgnoreError();
+    FAIL() << "no NanMetricError";
+  } catch (const NanMetricError& error) {
+    EXPECT_STREQ(error.what(), "loss is NaN at epoch 1, batch 3");
+  }
+  EXPECT_EQ(batches, 3);
+}
+
+TEST(ClassificationTest, NanValidationLossIsNamedToo) {
+  FakeTrial trial([] {
+    return std::make_shared<FunctionModel>([](torch::Tensor input) {
+      const double value = torch::GradMode::is_enabled() ? 0 : std::numeric_limits<double>::infinity();
+      return torch::full({input.size(0), 4}, 0, torch::requires_grad()) * 1 + value * torch::eye(4)[0];
+    });
+  });
+  EXPECT_THROW(RunTrial("classification { dataset { custom { name: 'cloud' } } }", trial).IgnoreError(),
+               NanMetricError);
+}
+
+TEST(ClassificationTest, ModelsThatDoNotFitTheDataAreToldHow) {
+  const auto error = [](MakeModel make_model) {
+    FakeTrial trial(std::move(make_model));
+    return std::string(
+        RunTrial("classification { dataset { custom { name: 'cloud' } } batch_size: 10 }", trial).message());
+  };
+  EXPECT_EQ(error([] { return MakeMlp(3, 12); }),
+            "the model returns [10, 12], the dataset has 4 classes: it should return [10, 4]");
+  EXPECT_THAT(error([] { return MakeMlp(5, 4); }),
+              StartsWith("layer 'layers.1' (Linear): input [10, 3] does not fit weight [32, 5]: "));
+  EXPECT_THAT(error([] {
+                return std::make_shared<FunctionModel>([](torch::Tensor x) { return torch::zeros({x.size(0), 4}); });
+              }),
+              HasSubstr("nothing to train"));
+  EXPECT_THAT(error([] { return std::make_shared<FunctionModel>([](torch::Tensor) { return torch::Tensor(); }); }),
+              HasSubstr("undefined"));
+}
+
+TEST(ClassificationTest, OtherExceptionsOfTheModelAreLeftAsTheyAre) {
+  FakeTrial trial([] {
+    return std::make_shared<FunctionModel>([](torch::Tensor x) -> torch::Tensor {
+      throw std::out_of_range("mine");
+      return x;
+    });
+  });
+  EXPECT_THROW(RunTrial("classification { dataset { custom { name: 'cloud' } } }", trial).IgnoreError(),
+               std::out_of_range);
+}
+
+TEST(ClassificationTest, BadFieldsAreNamed) {
+  const auto error = [](const std::string& fields) {
+    return std::string(MakeEvaluator(absl::StrCat("classification { ", fields, " }"))->Prepare(7).message());
+  };
+  const std::string scores = "dataset { custom { name: 'scores' } } ";
+  EXPECT_EQ(error("batch_size: 0"), "evaluator.classification.batch_size must be at least 1, is 0");
+  EXPECT_THAT(error(""), StartsWith("evaluator.classification.dataset: nothing is set in DatasetConfig"));
+  EXPECT_EQ(error(scores + "top_k: 4"), "evaluator.classification.top_k must be from 1 to the 3 classes, is 4");
+  EXPECT_EQ(error(scores + "top_k: 0"), "evaluator.classification.top_k must be from 1 to the 3 classes, is 0");
+  EXPECT_EQ(error(scores + "label_smoothing: 1"), "evaluator.classification.label_smoothing must be in [0, 1), is 1");
+  EXPECT_EQ(error(scores + "loss: NLL label_smoothing: 0.1"),
+            "evaluator.classification.label_smoothing works with loss CROSS_ENTROPY only");
+  EXPECT_THAT(error("dataset { custom { name: 'predictions' } }"), StartsWith("evaluator.classification.dataset: "));
+  EXPECT_THAT(error(scores + "transform { random_crop { height: 2 } }"), StartsWith("evaluator.classification."));
+  EXPECT_THAT(error(scores + "augmentation { resize { height: 0 } }"), StartsWith("evaluator.classification."));
+}
+
+TEST(RegressionTest, FitsALinearTable) {
+  const std::string path = testing::TempDir() + "/linear.csv";
+  {
+    std::ofstream table(path);
+    table << "a,b,y\n";
+    for (int i = 0; i < 400; ++i) {
+      const double a = std::sin(i * 12.9898);
+      const double b = std::cos(i * 78.233);
+      table << a << "," << b << "," << 2 * a - 3 * b + 1 << "\n";
+    }
+  }
+  FakeTrial trial([] { return std::make_shared<SequentialModel>(torch::nn::Sequential(torch::nn::Linear(2, 1))); });
+  ASSERT_EQ(RunTrial(absl::Substitute(R"(regression {
+                                      dataset { csv { path: "$0" } }
+                                      batch_size: 20
+                                      max_epochs: 12
+                                      optimizer { adam { learning_rate: 0.1 } }
+                                      schedule { cosine {} }
+                                    })",
+                                      path),
+                     trial),
+            absl::OkStatus());
+  EXPECT_GT(trial.final[0].at("r2"), 0.99);
+}
+
+TEST(RegressionTest, MetricsAreThoseComputedByHand) {
+  const auto metrics = [](const std::string& fields) {
+    FakeTrial trial(MakeEcho);
+    EXPECT_EQ(RunTrial(absl::StrCat("regression { dataset { custom { name: 'predictions' } } validation_batch_size: 3 ",
+                                    fields, "}"),
+                       trial),
+              absl::OkStatus());
+    return trial.final[0];
+  };
+  // First target: errors 0, 0, 1, 0, sum of squares about the mean 10. Second: constant, and missed once by 1.
+  EXPECT_THAT(metrics(""),
+              UnorderedElementsAre(Pair("mse", DoubleNear(0.25, 1e-9)), Pair("mae", DoubleNear(0.25, 1e-9)),
+                                   Pair("r2", DoubleNear(0.45, 1e-9)), Pair("default", DoubleNear(0.45, 1e-9)),
+                                   Pair("loss", DoubleNear(0.25, 1e-6)), Pair("train_loss", DoubleNear(0.25, 1e-6))));
+  EXPECT_NEAR(metrics("default_metric: MEAN_ABSOLUTE_ERROR").at("default"), 0.25, 1e-9);
+  EXPECT_NEAR(metrics("default_metric: MEAN_SQUARED_ERROR loss: L1").at("loss"), 0.25, 1e-6);
+  EXPECT_NEAR(metrics("loss: HUBER").at("loss"), 0.125, 1e-6);
+}
+
+TEST(RegressionTest, ModelsThatDoNotFitTheDataAreToldHow) {
+  FakeTrial trial([] { return MakeMlp(2, 1); });
+  EXPECT_EQ(RunTrial("regression { dataset { custom { name: 'predictions' } } }", trial).message(),
+            "the model returns [4, 1], the dataset has 2 targets: it should return [4, 2]");
+}
+
+TEST(RegressionTest, RefusesClasses) {
+  EXPECT_THAT(std::string(MakeEvaluator("regression { dataset { synthetic_digits {} } }")->Prepare(7).message()),
+              StartsWith("evaluator.regression.dataset: "));
+}
+
+TEST(ConstantTest, ReportsWithoutBuildingTheModel) {
+  FakeTrial trial([]() -> std::shared_ptr<nn::Model> { throw std::logic_error("built"); });
+  ASSERT_EQ(RunTrial("constant { value: 0.5 }", trial), absl::OkStatus());
+  EXPECT_THAT(trial.final, ElementsAre(MetricMap{{"default", 0.5}}));
+  EXPECT_EQ(RunTrial("constant { value: nan }", trial),
+            absl::InvalidArgumentError("evaluator.constant.value must be a finite number, is nan"));
+}
+
+void Area(TrialContext& context, const EvaluatorParams& params) {
+  context.ReportIntermediate({{"width", params.at("width").f()}});
+  context.ReportFinal({{"default", params.at("width").f() * 2}});
+}
+LANISTA_REGISTER_EVALUATOR_FUNCTION("area", Area);
+
+absl::StatusOr<std::unique_ptr<Evaluator>> Refuse(const v1::Custom& config) {
+  return absl::InvalidArgumentError(absl::StrCat(config.name(), " it all"));
+}
+LANISTA_REGISTER_EVALUATOR("refuses", Refuse);
+
+TEST(FunctionalTest, CallsTheUsersFunctionWithItsParams) {
+  FakeTrial trial(MakeEcho);
+  const std::string config = "custom { name: 'area' params { key: 'width' value { f: 1.5 } } }";
+  ASSERT_EQ(RunTrial(config, trial), absl::OkStatus());
+  EXPECT_THAT(trial.intermediate, ElementsAre(MetricMap{{"width", 1.5}}));
+  EXPECT_THAT(trial.final, ElementsAre(MetricMap{{"default", 3}}));
+  trial.cancel_after = 0;
+  EXPECT_EQ(RunTrial(config, trial).code(), absl::StatusCode::kCancelled);
+}
+
+TEST(FunctionalTest, FactoriesOfUsersAreCalled) {
+  v1::EvaluatorConfig config;
+  config.mutable_custom()->set_name("refuses");
+  EXPECT_EQ(EvaluatorRegistry::Get().Create(config).status(), absl::InvalidArgumentError("refuses it all"));
+}
+
+}  // namespace
+}  // namespace lanista
