@@ -54,6 +54,8 @@ std::vector<std::string> ChildEnvironment(int threads) {
     if (!sized) environment.emplace_back(*variable);
   }
   for (const std::string& pool : pools) environment.push_back(absl::StrCat(pool, threads));
+  // GPUs are numbered as the driver numbers them.
+  environment.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
   return environment;
 }
 

@@ -1,0 +1,199 @@
+#include "actors/head.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "actors/engine.h"
+#include "actors/experiment.h"
+#include "actors/journal.h"
+#include "actors/strategy.h"
+#include "engines/planner.h"
+#include "spdlog/spdlog.h"
+#include "src/base/hash.h"
+#include "src/base/status.h"
+#include "src/space/space.h"
+#include "src/storage/experiment_lock.h"
+#include "src/storage/journal.h"
+#include "src/strategies/strategy.h"
+
+namespace lanista {
+namespace {
+
+uint64_t ExperimentSeed(const v1::ExperimentConfig& config) {
+  // 31 bits: a number that a user can read and type.
+  return config.has_seed() ? static_cast<uint64_t>(config.seed()) : std::random_device()() >> 1;
+}
+
+// A strategy together with the space that it refers to.
+struct StrategyOnSpace {
+  std::optional<Space> space;
+  std::unique_ptr<Strategy> strategy;
+};
+
+absl::StatusOr<std::shared_ptr<Strategy>> MakeStrategy(const v1::ExperimentConfig& config, const v1::SpaceSpec& spec,
+                                                       uint64_t seed) {
+  auto holder = std::make_shared<StrategyOnSpace>();
+  LANISTA_ASSIGN_OR_RETURN(holder->space, Space::FromProto(spec));
+  auto strategy =
+      StrategyRegistry::Get().Create(config.strategy(), *holder->space, MixSeed({seed, StableHash("strategy")}));
+  if (!strategy.ok()) return Annotate(strategy.status(), "strategy");
+  holder->strategy = *std::move(strategy);
+  return std::shared_ptr<Strategy>(holder, holder->strategy.get());
+}
+
+// The open journal of an experiment and the lock that goes with it.
+struct OpenJournal {
+  ExperimentLock lock;
+  std::unique_ptr<JournalWriter> writer;
+};
+
+absl::StatusOr<std::shared_ptr<OpenJournal>> StartJournal(const std::string& folder,
+                                                          const v1::ExperimentCreated& created) {
+  LANISTA_ASSIGN_OR_RETURN(ExperimentLock lock, ExperimentLock::Acquire(folder));
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Create(folder, created));
+  return std::make_shared<OpenJournal>(OpenJournal{std::move(lock), std::move(writer)});
+}
+
+}  // namespace
+
+HeadActor::behavior_type Head(HeadActor::stateful_pointer<HeadState> self, HeadOptions options) {
+  return self->state.MakeBehavior(std::move(options));
+}
+
+HeadActor::behavior_type HeadState::MakeBehavior(HeadOptions options) {
+  options_ = std::move(options);
+  self_->set_down_handler([this](const caf::down_msg& down) { OnExperimentDown(down); });
+  self_->set_exit_handler([this](const caf::exit_msg& exit) {
+    for (const auto& entry : experiments_) self_->send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
+    self_->quit(exit.reason);
+  });
+  return {
+      [this](const v1::ValidateExperiment& validate) -> caf::result<v1::Discovered> {
+        const uint64_t seed = ExperimentSeed(validate.config());
+        auto promise = self_->make_response_promise<v1::Discovered>();
+        self_->request(options_.service, caf::infinite, MakeDiscover(validate.config(), seed))
+            .then(
+                [promise, config = validate.config(), seed](v1::Discovered& discovered) mutable {
+                  if (!discovered.has_error()) {
+                    const auto strategy = MakeStrategy(config, discovered.space(), seed);
+                    if (!strategy.ok()) *discovered.mutable_error() = StatusToProto(strategy.status());
+                  }
+                  promise.deliver(std::move(discovered));
+                },
+                [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+        return promise;
+      },
+      [this](const v1::SubmitExperiment& submit, const WatcherActor& watcher) -> caf::result<v1::Submitted> {
+        const uint64_t seed = ExperimentSeed(submit.config());
+        auto promise = self_->make_response_promise<v1::Submitted>();
+        self_->request(options_.service, caf::infinite, MakeDiscover(submit.config(), seed))
+            .then(
+                [this, promise, config = submit.config(), seed, watcher](const v1::Discovered& discovered) mutable {
+                  const absl::StatusOr<std::string> id = Launch(config, seed, discovered, watcher);
+                  if (!id.ok()) {
+                    promise.deliver(ToCafError(id.status()));
+                    return;
+                  }
+                  v1::Submitted submitted;
+                  submitted.set_experiment(*id);
+                  promise.deliver(std::move(submitted));
+                },
+                [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+        return promise;
+      },
+      [this](const v1::StopExperiment& stop) {
+        for (const auto& entry : experiments_) {
+          if (entry.second.id == stop.experiment()) self_->send(entry.second.actor, stop);
+        }
+      },
+  };
+}
+
+v1::Discover HeadState::MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed) const {
+  v1::Discover discover;
+  *discover.mutable_space() = config.space();
+  *discover.mutable_engine() = config.engine();
+  *discover.mutable_evaluator() = config.evaluator();
+  discover.set_order_seed(OrderSeed(seed));
+  return discover;
+}
+
+absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config, uint64_t seed,
+                                              const v1::Discovered& discovered, const WatcherActor& watcher) {
+  LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Strategy> strategy, MakeStrategy(config, discovered.space(), seed));
+  auto planner = PlannerRegistry::Get().Create(config.engine());
+  if (!planner.ok()) return Annotate(planner.status(), "engine");
+
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, options_.state_dir.NewExperimentId(config.name()));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, options_.state_dir.ExperimentFolder(id));
+  v1::ExperimentCreated created;
+  created.set_experiment(id);
+  *created.mutable_config() = config;
+  created.set_seed(static_cast<int64_t>(seed));
+  absl::StatusOr<std::shared_ptr<OpenJournal>> journal = StartJournal(folder, created);
+  if (!journal.ok()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+    return journal.status();
+  }
+
+  EngineOptions engine;
+  v1::TrialSpec& trial = engine.trial_template;
+  trial.set_experiment(id);
+  *trial.mutable_space() = config.space();
+  *trial.mutable_engine() = config.engine();
+  *trial.mutable_evaluator() = config.evaluator();
+  trial.set_space_fingerprint(discovered.space().fingerprint());
+  trial.set_program(discovered.program());
+  trial.set_order_seed(OrderSeed(seed));
+  if (config.has_deterministic()) trial.set_deterministic(config.deterministic());
+  if (config.has_trial_timeout()) *trial.mutable_timeout() = config.trial_timeout();
+  engine.output_folder = absl::StrCat(folder, "/trials");
+  engine.log_folder = absl::StrCat(folder, "/logs");
+  engine.planner = *std::move(planner);
+
+  ExperimentOptions experiment;
+  experiment.id = id;
+  experiment.config = config;
+  experiment.seed = seed;
+  experiment.space = discovered.space();
+  experiment.concurrency = config.has_trial_concurrency() ? config.trial_concurrency() : options_.devices;
+  experiment.watcher = watcher;
+  experiment.journal = self_->spawn<caf::detached>(
+      Journal,
+      WriteJournal([open = *std::move(journal)](const v1::JournalBatch& batch) { return open->writer->Write(batch); }));
+  experiment.strategy = self_->spawn(StrategyBehavior, std::move(strategy), config.objective());
+  experiment.make_engine = [&system = self_->system(), engine = std::move(engine),
+                            service = options_.service](const ModelOwnerActor& owner) -> EngineActor {
+    return system.spawn(Engine, engine, owner, service);
+  };
+  const ExperimentActor actor = self_->spawn(Experiment, std::move(experiment));
+  self_->monitor(actor);
+  experiments_[actor.address()] = {id, watcher, actor};
+  spdlog::info("[{}] started", id);
+  return id;
+}
+
+void HeadState::OnExperimentDown(const caf::down_msg& down) {
+  const auto found = experiments_.find(down.source);
+  if (found == experiments_.end()) return;
+  if (down.reason != caf::exit_reason::user_shutdown) {
+    // It did not come to its end: nobody else will tell.
+    v1::ExperimentEvent event;
+    event.set_experiment(found->second.id);
+    event.mutable_state()->set_state(v1::EXPERIMENT_FAILED);
+    event.mutable_state()->set_reason(
+        absl::StrCat("an internal error ended it: ", std::string(FromCafError(down.reason).message())));
+    spdlog::error("[{}] {}", found->second.id, event.state().reason());
+    self_->send(found->second.watcher, std::move(event));
+  }
+  experiments_.erase(found);
+}
+
+}  // namespace lanista

@@ -1,0 +1,105 @@
+// The public interfaces of all actors: who may tell whom what. All that passes is protobuf (protos/messages.proto,
+// trial.proto) and handles.
+//
+//   HeadActor --> ExperimentActor <--> StrategyActor
+//                   |        ^ \--> JournalActor, WatcherActor
+//                   v        |
+//                 EngineActor
+//                   v        ^
+//                 TrainingServiceActor <--> WorkerActor (one a device) <--> trial process
+#ifndef LANISTA_ACTORS_INTERFACES_H_
+#define LANISTA_ACTORS_INTERFACES_H_
+
+#include "actors/message_types.h"
+#include "caf/typed_actor.hpp"
+
+namespace lanista {
+
+// Whoever shows an experiment.
+using WatcherActor = caf::typed_actor<
+    // Something happened. It is in the journal.
+    caf::reacts_to<v1::ExperimentEvent>>;
+
+// Writes one experiment's journal and holds its lock.
+using JournalActor = caf::typed_actor<
+    // Writes the facts together; answers once they are in the journal.
+    caf::replies_to<v1::JournalBatch>::with<v1::Ack>>;
+
+// Wraps a strategy.
+using StrategyActor = caf::typed_actor<
+    // Proposes samples.
+    caf::replies_to<v1::AskRequest>::with<v1::AskReply>,
+    // Learns an outcome.
+    caf::reacts_to<v1::TellRequest>>;
+
+// Whoever gave trials to a training service.
+using TrialOwnerActor = caf::typed_actor<
+    // An attempt started, reported or ended.
+    caf::reacts_to<v1::ModelEvent>>;
+
+// Turns models into trials and trial events into outcomes.
+using EngineActor = TrialOwnerActor::extend<
+    // Run these new models.
+    caf::reacts_to<v1::RunModels>,
+    // Cancel all that waits or runs.
+    caf::reacts_to<v1::CancelExperiment>>;
+
+// Whom an engine works for.
+using ModelOwnerActor = caf::typed_actor<
+    // These trials are about to be queued; answers once they are in the journal.
+    caf::replies_to<v1::PlannedTrials>::with<v1::Ack>,
+    // A fact about an attempt.
+    caf::reacts_to<v1::ModelEvent>,
+    // A model's one outcome.
+    caf::reacts_to<v1::ModelOutcome>>;
+
+// Owns one experiment: its life cycle, its limits and what is in flight.
+using ExperimentActor = ModelOwnerActor::extend<
+    // Stop: cancel what runs, record it, end.
+    caf::reacts_to<v1::StopExperiment>>;
+
+// Whom a worker works for.
+using WorkerOwnerActor = caf::typed_actor<
+    // The worker is idle.
+    caf::reacts_to<v1::WorkerReady>,
+    // An attempt started, reported or ended.
+    caf::reacts_to<v1::ModelEvent>,
+    // The worker's trial is over: all its models have ended.
+    caf::reacts_to<v1::TrialEnded>>;
+
+// Owns one device and its trial process.
+using WorkerActor = caf::typed_actor<
+    // Run this trial. Only after WorkerReady, one at a time.
+    caf::reacts_to<v1::TrialSpec>,
+    // Cancel the trial, if it still runs.
+    caf::reacts_to<v1::CancelTrial>,
+    // Learn a space and check an evaluator. Only after WorkerReady.
+    caf::replies_to<v1::Discover>::with<v1::Discovered>>;
+
+// Owns all devices and the queue of trials.
+using TrainingServiceActor = WorkerOwnerActor::extend<
+    // Run this trial when a device is free; its events go to the owner.
+    caf::reacts_to<v1::TrialSpec, TrialOwnerActor>,
+    // Drop what the experiment queued, cancel what runs.
+    caf::reacts_to<v1::CancelExperiment>,
+    // Learn a space and check an evaluator, on the first device that is free.
+    caf::replies_to<v1::Discover>::with<v1::Discovered>,
+    // The devices.
+    caf::replies_to<v1::ListDevices>::with<v1::DeviceList>>;
+
+// Holds the experiments.
+using HeadActor = caf::typed_actor<
+    // Learns the space and checks the evaluator; runs nothing.
+    caf::replies_to<v1::ValidateExperiment>::with<v1::Discovered>,
+    // The same, then starts the experiment.
+    caf::replies_to<v1::SubmitExperiment, WatcherActor>::with<v1::Submitted>,
+    // Stops an experiment.
+    caf::reacts_to<v1::StopExperiment>>;
+
+}  // namespace lanista
+
+// Handles that travel in messages stay in this process.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::TrialOwnerActor)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::WatcherActor)
+
+#endif  // LANISTA_ACTORS_INTERFACES_H_

@@ -1,0 +1,21 @@
+#include "actors/model_events.h"
+
+#include "google/protobuf/util/time_util.h"
+
+namespace lanista {
+
+v1::ModelEvent EndedEvent(const v1::TrialSpec& spec, const v1::TrialModel& model, int last_sequence,
+                          v1::Outcome outcome, const v1::Failure& failure) {
+  v1::ModelEvent event;
+  event.set_experiment(spec.experiment());
+  event.set_trial(spec.trial());
+  event.set_model(model.model());
+  event.set_attempt(model.attempt());
+  event.set_sequence(last_sequence + 1);
+  *event.mutable_time() = google::protobuf::util::TimeUtil::GetCurrentTime();
+  event.mutable_ended()->set_outcome(outcome);
+  if (failure.reason() != v1::FAILURE_REASON_UNSPECIFIED) *event.mutable_ended()->mutable_failure() = failure;
+  return event;
+}
+
+}  // namespace lanista

@@ -1,0 +1,36 @@
+#include "src/devices/device_source.h"
+
+#include <memory>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/status.h"
+#include "src/devices/local.h"
+
+namespace lanista {
+
+absl::StatusOr<std::vector<v1::Device>> SelectDevices(
+    const google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig>& blocks) {
+  if (blocks.empty()) return LocalDevices({});
+  std::vector<v1::Device> all;
+  std::set<int> gpus;
+  int cpu_slots = 0;
+  for (int block = 0; block < blocks.size(); ++block) {
+    const std::string field = absl::StrCat("training_service[", block, "]");
+    auto source = DeviceSourceRegistry::Get().Create(blocks.Get(block));
+    if (!source.ok()) return Annotate(source.status(), field);
+    auto devices = (*source)->Devices();
+    if (!devices.ok()) return Annotate(devices.status(), field);
+    for (v1::Device& device : *devices) {
+      if (device.kind() == v1::CPU) device.set_index(cpu_slots++);
+      if (device.kind() == v1::GPU && !gpus.insert(device.index()).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(field, ": GPU ", device.index(), " is in an earlier block already"));
+      }
+      all.push_back(std::move(device));
+    }
+  }
+  return all;
+}
+
+}  // namespace lanista

@@ -1,0 +1,175 @@
+#include "src/launcher/local_head.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "actors/head.h"
+#include "actors/training_service.h"
+#include "actors/worker.h"
+#include "caf/actor_system.hpp"
+#include "caf/actor_system_config.hpp"
+#include "caf/scoped_actor.hpp"
+#include "src/base/status.h"
+#include "src/base/trial_process.h"
+#include "src/devices/device_source.h"
+
+namespace lanista {
+namespace {
+
+struct ActorSystemConfig : caf::actor_system_config {
+  ActorSystemConfig() {
+    add_message_types<caf::id_block::lanista>();
+    // The few event-based actors do little each; processors are for training.
+    set("scheduler.max-threads", static_cast<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)));
+  }
+};
+
+bool IsFinal(v1::ExperimentState state) {
+  return state == v1::DONE || state == v1::STOPPED || state == v1::EXPERIMENT_FAILED;
+}
+
+// Final states, on their way from the watching actor to who waits.
+class FinalStates {
+ public:
+  void Set(const std::string& experiment, const v1::StateChanged& state) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      states_[experiment] = state;
+    }
+    changed_.notify_all();
+  }
+
+  v1::StateChanged Wait(const std::string& experiment) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return states_.count(experiment) > 0; });
+    return states_[experiment];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, v1::StateChanged> states_;
+};
+
+// Hands events to the launcher's function; ends after the last.
+WatcherActor::behavior_type Watch(WatcherActor::pointer self, LocalHead::Watcher watcher, FinalStates* final_states) {
+  return {[self, watcher = std::move(watcher), final_states](const v1::ExperimentEvent& event) {
+    watcher(event);
+    if (!event.has_state() || !IsFinal(event.state().state())) return;
+    final_states->Set(event.experiment(), event.state());
+    self->quit();
+  }};
+}
+
+}  // namespace
+
+class LocalHead::Impl {
+ public:
+  Impl(StateDir state_dir, const TrialProgram& trial_program, std::vector<v1::Device> devices)
+      : devices_(std::move(devices)), system_(system_config_) {
+    const SpawnWorker spawn_worker = [this, trial_program](int number, const v1::Device& device,
+                                                           const WorkerOwnerActor& owner) -> WorkerActor {
+      WorkerConfig config;
+      config.number = number;
+      config.device = device;
+      config.make_channel = [trial_program, in_process = device.isolation() == v1::IN_PROCESS] {
+        return in_process ? trial_program.in_process() : MakeTrialProcess(trial_program.path);
+      };
+      return system_.spawn<caf::detached>(Worker, std::move(config), owner);
+    };
+    service_ = system_.spawn(TrainingService, devices_, spawn_worker);
+    HeadOptions options{std::move(state_dir), service_, static_cast<int>(devices_.size())};
+    head_ = system_.spawn<caf::detached>(Head, std::move(options));
+  }
+
+  ~Impl() {
+    caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
+    for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
+  }
+
+  // The answer to a request to the head; as long as it takes: what may take for ever has a deadline where it happens.
+  template <typename Answer, typename... Message>
+  absl::StatusOr<Answer> Ask(Message... message) {
+    caf::scoped_actor self(system_);
+    absl::StatusOr<Answer> result = absl::UnknownError("");
+    self->request(head_, caf::infinite, std::move(message)...)
+        .receive([&](Answer& answer) { result = std::move(answer); },
+                 [&](const caf::error& error) { result = FromCafError(error); });
+    return result;
+  }
+
+  WatcherActor MakeWatcher(Watcher watcher) {
+    // Detached: the launcher's function may write to a slow terminal.
+    watchers_.push_back(system_.spawn<caf::detached>(Watch, std::move(watcher), &final_states_));
+    return watchers_.back();
+  }
+
+  void Stop(v1::StopExperiment stop) { caf::anon_send(head_, std::move(stop)); }
+  FinalStates& final_states() { return final_states_; }
+  const std::vector<v1::Device>& devices() const { return devices_; }
+
+ private:
+  const std::vector<v1::Device> devices_;
+  // Before the system, whose destructor waits for the actors that use it.
+  FinalStates final_states_;
+  ActorSystemConfig system_config_;
+  caf::actor_system system_;
+  TrainingServiceActor service_;
+  HeadActor head_;
+  std::vector<WatcherActor> watchers_;
+};
+
+LocalHead::LocalHead(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LocalHead::~LocalHead() = default;
+
+absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, const v1::ExperimentConfig& config) {
+  LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, SelectDevices(config.training_service()));
+  // More devices than trials would start processes for nothing.
+  const int wanted =
+      config.has_trial_concurrency() ? std::max(1, config.trial_concurrency()) : static_cast<int>(devices.size());
+  if (static_cast<int>(devices.size()) > wanted) devices.resize(static_cast<size_t>(wanted));
+  for (const v1::Device& device : devices) {
+    if (device.isolation() == v1::IN_PROCESS && !options.trial_program.in_process) {
+      return absl::InvalidArgumentError(
+          "isolation: IN_PROCESS needs a program with the trial half linked in: run it with lanista-trial, or with "
+          "your own program");
+    }
+  }
+  LANISTA_ASSIGN_OR_RETURN(StateDir state_dir, StateDir::Open(options.state_dir));
+  return std::unique_ptr<LocalHead>(
+      new LocalHead(std::make_unique<Impl>(std::move(state_dir), options.trial_program, std::move(devices))));
+}
+
+absl::StatusOr<v1::SpaceSpec> LocalHead::Validate(const v1::ExperimentConfig& config) {
+  v1::ValidateExperiment validate;
+  *validate.mutable_config() = config;
+  LANISTA_ASSIGN_OR_RETURN(v1::Discovered discovered, impl_->Ask<v1::Discovered>(std::move(validate)));
+  LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
+  return std::move(*discovered.mutable_space());
+}
+
+absl::StatusOr<std::string> LocalHead::Submit(const v1::ExperimentConfig& config, Watcher watcher) {
+  v1::SubmitExperiment submit;
+  *submit.mutable_config() = config;
+  LANISTA_ASSIGN_OR_RETURN(v1::Submitted submitted,
+                           impl_->Ask<v1::Submitted>(std::move(submit), impl_->MakeWatcher(std::move(watcher))));
+  return submitted.experiment();
+}
+
+void LocalHead::Stop(const std::string& experiment, const std::string& reason) {
+  v1::StopExperiment stop;
+  stop.set_experiment(experiment);
+  stop.set_reason(reason);
+  impl_->Stop(std::move(stop));
+}
+
+v1::StateChanged LocalHead::Wait(const std::string& experiment) { return impl_->final_states().Wait(experiment); }
+
+std::vector<v1::Device> LocalHead::Devices() const { return impl_->devices(); }
+
+}  // namespace lanista

@@ -1,0 +1,62 @@
+// The head in this process: actor system, head actor and local devices behind blocking calls, for the command line.
+#ifndef LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
+#define LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "protos/messages.pb.h"
+#include "src/launcher/trial_program.h"
+
+namespace lanista {
+
+// Owns an actor system. Its calls may come from any thread; the destructor stops what runs and waits for it.
+class LocalHead {
+ public:
+  struct Options {
+    // Existing folder for journals and logs.
+    std::string state_dir;
+    // How trial processes are started.
+    TrialProgram trial_program;
+  };
+
+  // Called on a thread of the head's, one call at a time, in order, and never after Wait returned. Must not block.
+  using Watcher = std::function<void(const v1::ExperimentEvent&)>;
+
+  // Starts an actor system with the devices that `config.training_service` selects. Errors: no such GPU, no memory to
+  // read, ...
+  static absl::StatusOr<std::unique_ptr<LocalHead>> Start(Options options, const v1::ExperimentConfig& config);
+  ~LocalHead();
+
+  // Discovers the space and checks the evaluator in a trial process; runs nothing. Blocks.
+  absl::StatusOr<v1::SpaceSpec> Validate(const v1::ExperimentConfig& config);
+
+  // Starts an experiment and returns its id. Blocks until its space is known and everything is checked: errors are the
+  // configuration's (exit code 2), and nothing was started or recorded. `config` has been through LoadConfig.
+  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config, Watcher watcher);
+
+  // Asks an experiment to stop; returns at once.
+  void Stop(const std::string& experiment, const std::string& reason);
+
+  // Kills all trial processes and returns; what was reported stays in the journal. For the second Ctrl-C, after which
+  // the caller ends the process.
+  void Kill();
+
+  // Blocks until the experiment is in a final state, which is returned.
+  v1::StateChanged Wait(const std::string& experiment);
+
+  // The devices in use.
+  std::vector<v1::Device> Devices() const;
+
+ private:
+  class Impl;
+  explicit LocalHead(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
