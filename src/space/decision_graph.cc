@@ -63,7 +63,8 @@ class DecisionGraphBuilder {
           const auto parent = std::lower_bound(pending.begin(), pending.end(), table_.terms[term].choice,
                                                [](const Pending& p, int choice) { return p.choice < choice; });
           // Leaders are the earliest of their groups.
-          const auto [low, high] = std::minmax(find(static_cast<int>(i)), find(parent - pending.begin()));
+          const auto [low, high] =
+              std::minmax({find(static_cast<int>(i)), find(static_cast<int>(parent - pending.begin()))});
           leader[high] = low;
         }
       }
