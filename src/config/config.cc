@@ -83,8 +83,11 @@ absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const s
   v1::ExperimentConfig config;
   TextFormat::ParseInfoTree locations;
   const bool json = absl::EndsWith(path, ".json");
-  const absl::Status parsed = json ? ParseJsonConfig(text, config) : ParseTextConfig(text, config, locations);
-  LANISTA_RETURN_IF_ERROR(Annotate(parsed, path));
+  if (json) {
+    LANISTA_RETURN_IF_ERROR(Annotate(ParseJsonConfig(text, config), path));
+  } else if (const absl::Status parsed = ParseTextConfig(text, config, locations); !parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", parsed.message()));  // path:line:column: what.
+  }
   ResolvePaths(config, std::filesystem::path(full_path).parent_path().string());
 
   std::vector<std::string> set;

@@ -95,8 +95,8 @@ class FirstError : public google::protobuf::io::ErrorCollector {
     static const auto* const kUnknownEnum =
         new std::regex(R"re(Unknown enumeration value of "(.*)" for field "(.*)"\.)re");
     static const auto* const kExpected =
-        new std::regex(R"re(Expected (integer|string|double|"\{")(?:, got: |, found )(.*?)\.?)re");
-    static const auto* const kBool = new std::regex(R"re(Invalid value for boolean field "(.*)"\. Value: (.*)\.)re");
+        new std::regex(R"re(Expected (integer|string|double|"\{"), (?:got: (.*)|found "(.*)"\.))re");
+    static const auto* const kBool = new std::regex(R"re(Invalid value for boolean field "(.*)"\. Value: "(.*)"\.)re");
     static const auto* const kOneof =
         new std::regex(R"re(Field "(.*)" is specified along with field "(.*)", another member of oneof.*)re");
     static const auto* const kTwice = new std::regex(R"re(Non-repeated field "(.*)" is specified multiple times\.)re");
@@ -121,7 +121,7 @@ class FirstError : public google::protobuf::io::ErrorCollector {
                           : wanted == "string" ? "a string"
                           : wanted == "double" ? "a number"
                                                : "a block { ... }",
-                          ", got ", match[2].str());
+                          ", got ", match[2].str(), match[3].str());
     } else if (std::regex_match(message, match, *kOneof)) {
       PointBackAt(match[1].str());
       return absl::StrCat("'", match[1].str(), "' and '", match[2].str(), "' exclude each other; keep one");

@@ -40,7 +40,7 @@ std::string ResolvePath(const std::string& path, const std::string& folder) {
   std::filesystem::path resolved = path;
   if (path == "~" || path.compare(0, 2, "~/") == 0) {
     const char* const home = std::getenv("HOME");
-    if (home != nullptr) resolved = std::filesystem::path(home) / path.substr(std::min<size_t>(2, path.size()));
+    if (home != nullptr) resolved = home + path.substr(1);
   }
   return (std::filesystem::path(folder) / resolved).lexically_normal().string();
 }
