@@ -3,6 +3,7 @@
 #define LANISTA_SRC_STRATEGIES_STRATEGY_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -46,5 +47,12 @@ class Strategy {
 using StrategyRegistry = Registry<Strategy, const Space&, uint64_t>;
 
 }  // namespace lanista
+
+// Registers a strategy of the user's own, for `strategy { custom { name: "NAME" params { ... } } }`:
+//
+//   absl::StatusOr<std::unique_ptr<lanista::Strategy>> MakeMine(const lanista::v1::Custom& config,
+//                                                               const lanista::Space& space, uint64_t seed);
+//   LANISTA_REGISTER_STRATEGY("mine", MakeMine);
+#define LANISTA_REGISTER_STRATEGY(name, make) LANISTA_REGISTER_CUSTOM(::lanista::StrategyRegistry, name, make)
 
 #endif  // LANISTA_SRC_STRATEGIES_STRATEGY_H_
