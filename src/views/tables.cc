@@ -191,7 +191,7 @@ std::string ListText(const Json& document) {
 }
 
 std::string DurationText(double seconds) {
-  if (seconds < 60) return absl::StrFormat("%.1fs", seconds);
+  if (seconds < 59.95) return absl::StrFormat("%.1fs", seconds);
   const int64_t whole = std::llround(seconds);
   if (whole < 3600) return absl::StrFormat("%dm %02ds", whole / 60, whole % 60);
   return absl::StrFormat("%dh %02dm", whole / 3600, whole % 3600 / 60);

@@ -1,0 +1,138 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "nlohmann/json.hpp"
+#include "src/exporters/exporter.h"
+#include "src/space/space.h"
+#include "tests/storage/storage_testing.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ExportersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    writer_ = JournalWriter::Create(temp_.path(), Parse<v1::ExperimentCreated>(R"pb(
+                                      experiment: "mnist-k3f9"
+                                      seed: 42
+                                      config {
+                                        space {
+                                          registered: "mnist_cnn"
+                                          params {
+                                            key: "width"
+                                            value { i: 64 }
+                                          }
+                                        }
+                                      })pb"))
+                  .value();
+    spec_ = Parse<v1::SpaceSpec>(R"pb(
+      choices {
+        label: "p"
+        kind: VALUE_CHOICE
+        candidates { f: 0.25 }
+        candidates { f: 0.5 }
+        n_chosen: 1
+      }
+      choices {
+        label: "in"
+        kind: INPUT_CHOICE
+        candidates { i: 0 }
+        candidates { i: 1 }
+        candidates { i: 2 }
+        n_chosen: 2
+      }
+      complete: true)pb");
+    space_ = Space::FromProto(spec_).value();
+    v1::JournalBatch batch;
+    *batch.add_records()->mutable_space() = space_->spec();
+    ASSERT_TRUE(writer_->Write(batch).ok());
+  }
+
+  // Records three models, the second of which is the best.
+  void RunModels() {
+    const double values[] = {0.5, 0.9, 0.7};
+    v1::JournalBatch batch;
+    for (int model = 1; model <= 3; ++model) {
+      auto* created = batch.add_records()->mutable_model();
+      created->set_model(model);
+      *created->mutable_sample() = space_->Unrank(model);
+      auto* outcome = batch.add_records()->mutable_outcome();
+      outcome->set_model(model);
+      outcome->set_outcome(v1::SUCCEEDED);
+      (*outcome->mutable_metrics()->mutable_values())["default"] = values[model - 1];
+    }
+    ASSERT_TRUE(writer_->Write(batch).ok());
+  }
+
+  absl::StatusOr<std::vector<std::string>> Export(int top_k, const std::string& format, const std::string& folder) {
+    return ExportBest(JournalReader::Open(temp_.path()).value(), top_k, format, folder);
+  }
+
+  std::string out() const { return temp_.path() + "/new/out"; }
+
+  TempFolder temp_;
+  std::unique_ptr<JournalWriter> writer_;
+  v1::SpaceSpec spec_;
+  std::optional<Space> space_;
+};
+
+TEST_F(ExportersTest, KnowTheirFormats) { EXPECT_THAT(ExportFormats(), ElementsAre("json")); }
+
+TEST_F(ExportersTest, WriteTheBestModelsFromWhichTheModelsAreRebuilt) {
+  RunModels();
+  const auto files = Export(2, "json", out());
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre(out() + "/1-model-2.json", out() + "/2-model-3.json"));
+  std::ifstream file(files->front());
+  const auto json = nlohmann::ordered_json::parse(file);
+  const auto sample = space_->FromJson(json["sample"].dump());
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*sample, space_->Unrank(2)));
+  nlohmann::ordered_json rest = json;
+  rest.erase("sample");
+  EXPECT_EQ(rest, nlohmann::ordered_json::parse(absl::StrCat(R"json({
+    "experiment": "mnist-k3f9",
+    "space": {"registered": "mnist_cnn", "params": {"width": {"i": "64"}}},
+    "fingerprint": ")json",
+                                                             space_->fingerprint(), R"json(",
+    "seed": 42, "rank": 1, "model": 2, "metrics": {"default": 0.9}})json")));
+}
+
+TEST_F(ExportersTest, WriteAsManyAsThereAre) {
+  RunModels();
+  EXPECT_EQ(Export(100, "json", out())->size(), 3);
+}
+
+TEST_F(ExportersTest, SayWhatTheyCannotDoAndWriteNothing) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(Export(1, "json", out()).status()));
+  RunModels();
+  for (const int top_k : {0, -1}) EXPECT_TRUE(absl::IsInvalidArgument(Export(top_k, "json", out()).status()));
+  for (const std::string format : {"onnx", "cpp", "python", "torchscript"}) {
+    const absl::Status status = Export(1, format, out()).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status));
+    EXPECT_EQ(status.message(), absl::StrCat("format ", format,
+                                             " needs the model's graph: use `engine { graph {} }`; "
+                                             "the direct engine exports json"));
+  }
+  const absl::Status status = Export(1, "yaml", out()).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("known: cpp, json, onnx, python, torchscript"));
+  EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+TEST_F(ExportersTest, NameTheFolderThatCannotBeMade) {
+  RunModels();
+  std::ofstream(temp_.path() + "/file") << "in the way";
+  const absl::Status status = Export(1, "json", temp_.path() + "/file/out").status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr(temp_.path() + "/file/out"));
+}
+
+}  // namespace
+}  // namespace lanista

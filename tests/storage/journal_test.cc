@@ -1,0 +1,523 @@
+#include "src/storage/journal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "src/space/space.h"
+#include "src/storage/sqlite.h"
+#include "tests/storage/storage_testing.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+using ::testing::HasSubstr;
+
+// The batch that makes model `model`, its trial and its attempt.
+v1::JournalBatch NewModel(int model) {
+  return Batch(absl::StrCat(R"pb(
+                              records { model { model:)pb",
+                            model, R"pb(
+              sample { decisions { label: "width" index: 1 value { i: 128 } } } }
+                                            }
+    records { trial { trial: )pb",
+                            model, " members { model: ", model, " attempt: 1 } } }"));
+}
+
+// The batch that ends it.
+v1::JournalBatch EndedModel(int model, double value) {
+  return Batch(absl::StrCat(R"pb(
+                              records { event { sequence: 1 attempt: 1 model:)pb",
+                            model, R"pb(
+                              ended { outcome: SUCCEEDED
+                                      metrics { values { key: "default" value:)pb",
+                            value, R"pb(}
+                                        } } } }
+    records { outcome { attempt: 1 outcome: SUCCEEDED model: )pb",
+                            model, R"pb(
+                              metrics { values { key: "default" value:)pb",
+                            value, " } } } }"));
+}
+
+class JournalTest : public ::testing::Test {
+ protected:
+  // Starts a journal in `folder()`.
+  std::unique_ptr<JournalWriter> Create(const JournalOptions& options = {}) {
+    auto writer = JournalWriter::Create(folder(), created_, options);
+    EXPECT_TRUE(writer.ok()) << writer.status();
+    return *std::move(writer);
+  }
+
+  JournalReader Read() {
+    auto reader = JournalReader::Open(folder());
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    return *std::move(reader);
+  }
+
+  std::string folder() const { return temp_.path() + "/experiment"; }
+  std::string file() const { return folder() + "/journal.db"; }
+
+  TempFolder temp_;
+  v1::ExperimentCreated created_ = Parse<v1::ExperimentCreated>(R"pb(
+    experiment: "mnist-k3f9"
+    seed: -7
+    config {
+      name: "mnist"
+      space { registered: "mnist_cnn" }
+      strategy { random { dedup: true } }
+    })pb");
+};
+
+TEST_F(JournalTest, GivesBackEveryRecordAsItWasWritten) {
+  const std::string sample = R"pb(decisions {
+                                    label: "op"
+                                    index: 1
+                                    value { s: "depth\"wise" }
+                                  }
+                                  decisions {
+                                    label: "p"
+                                    index: 0
+                                    value { f: 0.25 }
+                                  })pb";
+  const std::string device = R"pb(kind: GPU index: 1 threads: 2 memory_limit: 5000000000 node: "host" model: "H100")pb";
+  auto writer = Create();
+  const auto batch = Batch(absl::StrCat(R"pb(
+                                          records {
+                                            time { seconds: 100 nanos: 5000 }
+                                            space {
+                                              choices {
+                                                label: "op"
+                                                kind: LAYER_CHOICE
+                                                candidates { s: "conv" }
+                                                candidates { s: "depth\"wise" }
+                                                n_chosen: 1
+                                              }
+                                              complete: true
+                                              fingerprint: "0123456789abcdef"
+                                              warnings: "careful"
+                                            }
+                                          }
+                                          records {
+                                            time { seconds: 101 }
+                                            state { state: RUNNING }
+                                          }
+                                          records { strategy_call { sequence: 1
+                                                                    ask { count: 2
+                                                                          reply { samples {)pb",
+                                        sample, R"pb(}
+                                                     exhausted: true } } } }
+    records { time { seconds: 102 } model { model: 1 sample { )pb",
+                                        sample, R"pb(}
+                                                     } }
+    records { time { seconds: 103 } trial { trial: 4 members { model: 1 attempt: 1 } } }
+    records { event { trial: 4 model: 1 attempt: 1 sequence: 1 time { seconds: 104 }
+              started { device { )pb",
+                                        device, R"pb(}
+                                                     } } }
+    records { event { trial: 4 model: 1 attempt: 1 sequence: 2 time { seconds: 105 } intermediate { step: 0
+              metrics { values { key: "default" value: 0.1 } values { key: "loss" value: 2.5 } } } } }
+    records { event { trial: 4 model: 1 attempt: 1 sequence: 3 time { seconds: 106 } ended {
+              outcome: FAILED failure { reason: SIGNAL message: "segmentation fault" signal: 11 }
+              actual_sample { )pb",
+                                        sample, R"pb(}
+                                                     } } }
+    records { trial { trial: 5 members { model: 1 attempt: 2 } } }
+    records { event { trial: 5 model: 1 attempt: 2 sequence: 1 ended { outcome: SUCCEEDED
+              metrics { values { key: "default" value: 0.30000000000000004 } values { key: "loss" value: 1e-300 } } } } }
+    records { outcome { model: 1 attempt: 2 outcome: SUCCEEDED
+              metrics { values { key: "default" value: 0.30000000000000004 } values { key: "loss" value: 1e-300 } } } }
+    records { strategy_call { sequence: 2 tell { model: 1 sample { )pb",
+                                        sample, R"pb(}
+                                                     outcome: SUCCEEDED value: 0.30000000000000004 } } }
+    records { time { seconds: 107 } state { state: EXPERIMENT_FAILED reason: "no reason" } })pb"));
+  ASSERT_TRUE(writer->Write(batch).ok());
+
+  const JournalReader reader = Read();
+  EXPECT_TRUE(MessageDifferencer::Equals(reader.experiment(), created_));
+  EXPECT_EQ(reader.name(), "mnist");
+  EXPECT_TRUE(MessageDifferencer::Equals(**reader.Space(), batch.records(0).space()));
+
+  const auto states = reader.States().value();
+  ASSERT_EQ(states.size(), 2);
+  EXPECT_EQ(states[0].time, absl::FromUnixSeconds(101));
+  EXPECT_TRUE(MessageDifferencer::Equals(states[0].change, batch.records(1).state()));
+  EXPECT_TRUE(MessageDifferencer::Equals(reader.State()->change, batch.records(12).state()));
+
+  const auto calls = reader.StrategyCalls().value();
+  ASSERT_EQ(calls.size(), 2);
+  EXPECT_TRUE(MessageDifferencer::Equals(calls[0], batch.records(2).strategy_call()));
+  EXPECT_TRUE(MessageDifferencer::Equals(calls[1], batch.records(11).strategy_call()));
+
+  const auto models = reader.Models().value();
+  ASSERT_EQ(models.size(), 1);
+  EXPECT_EQ(models[0].created, absl::FromUnixSeconds(102));
+  EXPECT_TRUE(MessageDifferencer::Equals(models[0].sample, batch.records(3).model().sample()));
+  EXPECT_EQ(models[0].sample_json, Space::ToJson(models[0].sample));
+  v1::ModelOutcome outcome = batch.records(10).outcome();
+  outcome.clear_model();
+  EXPECT_TRUE(MessageDifferencer::Equals(*models[0].outcome, outcome)) << models[0].outcome->DebugString();
+
+  const auto attempts = reader.Attempts().value();
+  ASSERT_EQ(attempts.size(), 2);
+  EXPECT_EQ(attempts[0].model, 1);
+  EXPECT_EQ(attempts[0].attempt, 1);
+  EXPECT_EQ(attempts[0].trial, 4);
+  EXPECT_EQ(attempts[0].queued, absl::FromUnixSeconds(103));
+  EXPECT_EQ(attempts[0].started, absl::FromUnixSeconds(104));
+  EXPECT_EQ(attempts[0].ended, absl::FromUnixSeconds(106));
+  EXPECT_TRUE(MessageDifferencer::Equals(attempts[0].device, batch.records(5).event().started().device()));
+  EXPECT_TRUE(MessageDifferencer::Equals(attempts[0].end, batch.records(7).event().ended()));
+  EXPECT_EQ(attempts[1].started, std::nullopt);
+  EXPECT_TRUE(MessageDifferencer::Equals(attempts[1].end, batch.records(9).event().ended()));
+
+  const auto intermediates = reader.Intermediates().value();
+  ASSERT_EQ(intermediates.size(), 1);
+  EXPECT_EQ(intermediates[0].sequence, 2);
+  EXPECT_EQ(intermediates[0].time, absl::FromUnixSeconds(105));
+  EXPECT_TRUE(MessageDifferencer::Equals(intermediates[0].intermediate, batch.records(6).event().intermediate()));
+}
+
+TEST_F(JournalTest, ExplainsANewExperiment) {
+  const auto writer = Create();
+  const JournalReader reader = Read();
+  EXPECT_EQ(reader.State()->change.state(), v1::CREATED);
+  EXPECT_EQ(reader.Space().value(), std::nullopt);
+  EXPECT_EQ(reader.LastTime().value(), reader.created());
+  EXPECT_EQ(reader.CountModels()->total, 0);
+}
+
+TEST_F(JournalTest, IsCreatedOnceAndOpenedAgain) {
+  EXPECT_TRUE(absl::IsNotFound(JournalWriter::Open(folder()).status()));
+  EXPECT_TRUE(absl::IsNotFound(JournalReader::Open(folder()).status()));
+  Create();
+  EXPECT_TRUE(absl::IsAlreadyExists(JournalWriter::Create(folder(), created_).status()));
+  const auto writer = JournalWriter::Open(folder());
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  EXPECT_TRUE((*writer)->Write(NewModel(1)).ok());
+  EXPECT_EQ(Read().CountModels()->unfinished, 1);
+}
+
+TEST_F(JournalTest, RefusesASecondOutcomeAndTheWholeBatchWithIt) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+  ASSERT_TRUE(writer->Write(EndedModel(1, 0.5)).ok());
+  v1::JournalBatch batch = NewModel(2);
+  *batch.add_records() = Batch("records { outcome { model: 1 outcome: CANCELED } }").records(0);
+  const absl::Status status = writer->Write(batch);
+  EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the outcome of model 1"));
+  const JournalReader reader = Read();
+  EXPECT_EQ(reader.CountModels()->total, 1);
+  EXPECT_EQ(reader.CountModels()->succeeded, 1);
+  EXPECT_TRUE(writer->Write(NewModel(2)).ok());
+}
+
+TEST_F(JournalTest, RefusesFactsThatContradictItself) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+  for (const char* text : {
+           "records { event { model: 9 attempt: 1 sequence: 1 started {} } }",
+           "records { event { model: 1 attempt: 2 sequence: 1 ended { outcome: FAILED } } }",
+           "records { event { model: 1 attempt: 2 sequence: 1 intermediate { metrics { values { key: 'a' } } } } }",
+           "records { outcome { model: 9 outcome: FAILED } }",
+           "records { trial { trial: 9 members { model: 9 attempt: 1 } } }",
+       }) {
+    const absl::Status status = writer->Write(Batch(text));
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << text << ": " << status;
+  }
+  for (const char* text : {"records { model { model: 1 } }", "records { trial { trial: 1 } }"}) {
+    const absl::Status status = writer->Write(Batch(text));
+    EXPECT_TRUE(absl::IsAlreadyExists(status)) << text << ": " << status;
+  }
+  for (const char* text : {
+           "records {}",
+           "records { event { model: 1 attempt: 1 } }",
+           "records { event { model: 1 attempt: 1 intermediate { metrics { values { key: 'a' } } } } }",
+           "records { outcome { model: 1 } }",
+           "records { outcome { model: 1 outcome: LOST } }",
+       }) {
+    const absl::Status status = writer->Write(Batch(text));
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text << ": " << status;
+  }
+}
+
+TEST_F(JournalTest, TakesAnEventTwiceAndKeepsTheFirstEndOfAnAttempt) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+  const auto report = Batch(R"pb(records {
+                                   event {
+                                     model: 1
+                                     attempt: 1
+                                     sequence: 2
+                                     intermediate {
+                                       step: 3
+                                       metrics { values { key: "default" value: 1 } }
+                                     }
+                                   }
+                                 })pb");
+  ASSERT_TRUE(writer->Write(report).ok());
+  ASSERT_TRUE(writer->Write(report).ok());
+  ASSERT_TRUE(writer->Write(Batch("records { event { model: 1 attempt: 1 ended { outcome: LOST } } }")).ok());
+  // The network comes back, and with it the node's own end of the attempt.
+  ASSERT_TRUE(writer
+                  ->Write(Batch(R"pb(records {
+                                       event {
+                                         model: 1
+                                         attempt: 1
+                                         sequence: 3
+                                         ended {
+                                           outcome: SUCCEEDED
+                                           metrics { values { key: "default" value: 1 } }
+                                         }
+                                       }
+                                     })pb"))
+                  .ok());
+  const JournalReader reader = Read();
+  EXPECT_EQ(reader.Intermediates()->size(), 1);
+  const auto attempts = reader.Attempts().value();
+  ASSERT_EQ(attempts.size(), 1);
+  EXPECT_EQ(attempts[0].end.outcome(), v1::LOST);
+  EXPECT_TRUE(attempts[0].end.metrics().values().empty());
+}
+
+TEST_F(JournalTest, ShowsTheSampleThatTheModelReallyHad) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+  v1::JournalBatch batch = EndedModel(1, 1);
+  const auto sample = Parse<v1::Sample>(R"pb(decisions {
+                                               label: "width"
+                                               index: 1
+                                               value { i: 128 }
+                                             }
+                                             decisions {
+                                               label: "late"
+                                               index: 0
+                                               value { b: true }
+                                             })pb");
+  *batch.mutable_records(1)->mutable_outcome()->mutable_sample() = sample;
+  ASSERT_TRUE(writer->Write(batch).ok());
+  const auto models = Read().Models().value();
+  EXPECT_TRUE(MessageDifferencer::Equals(models[0].sample, sample));
+  EXPECT_EQ(models[0].sample_json, Space::ToJson(sample));
+}
+
+TEST_F(JournalTest, RanksModelsByTheObjective) {
+  for (const v1::Objective objective : {v1::MAXIMIZE, v1::MINIMIZE}) {
+    created_.mutable_config()->set_objective(objective);
+    const auto writer = Create();
+    const double values[] = {0.5, -2, 0.5, 3, std::nan("")};
+    for (int model = 1; model <= 5; ++model) {
+      ASSERT_TRUE(writer->Write(NewModel(model)).ok());
+      v1::JournalBatch batch = EndedModel(model, 0);
+      for (auto* metrics : {batch.mutable_records(0)->mutable_event()->mutable_ended()->mutable_metrics(),
+                            batch.mutable_records(1)->mutable_outcome()->mutable_metrics()}) {
+        (*metrics->mutable_values())["default"] = values[model - 1];
+      }
+      ASSERT_TRUE(writer->Write(batch).ok());
+    }
+    std::vector<int> best;
+    const auto models = Read().BestModels(10);
+    for (const ModelRecord& model : *models) best.push_back(model.model);
+    if (objective == v1::MAXIMIZE) {
+      EXPECT_THAT(best, ::testing::ElementsAre(4, 1, 3, 2));
+    } else {
+      EXPECT_THAT(best, ::testing::ElementsAre(2, 1, 3, 4));
+    }
+    EXPECT_EQ(Read().BestModels(1)->size(), 1);
+    std::filesystem::remove_all(folder());
+  }
+}
+
+TEST_F(JournalTest, AReaderSeesTheJournalAsItWasWhenOpened) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+  const JournalReader before = Read();
+  ASSERT_TRUE(writer->Write(NewModel(2)).ok());
+  EXPECT_EQ(before.CountModels()->total, 1);
+  EXPECT_EQ(before.Models()->size(), 1);
+  EXPECT_EQ(Read().CountModels()->total, 2);
+}
+
+// Run under ThreadSanitizer too.
+TEST_F(JournalTest, OneThreadWritesWhileOthersRead) {
+  constexpr int kModels = 300;
+  const auto writer = Create();
+  std::atomic<bool> done{false};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      int seen = 0;
+      for (bool last = false; !last;) {
+        last = done;
+        const JournalReader reader = Read();
+        const auto counts = reader.CountModels().value();
+        EXPECT_GE(counts.total, seen);
+        // Both records of a batch, or none.
+        EXPECT_EQ(reader.Attempts()->size(), counts.total);
+        seen = counts.total;
+      }
+      EXPECT_EQ(seen, kModels);
+    });
+  }
+  for (int model = 1; model <= kModels; ++model) ASSERT_TRUE(writer->Write(NewModel(model)).ok());
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+}
+
+TEST_F(JournalTest, AKilledWriterLosesNothingThatItAcknowledged) {
+  int acknowledged = 0;
+  {
+    const ChildProcess child([&](int pipe) {
+      auto writer = JournalWriter::Create(folder(), created_);
+      for (int model = 1; writer.ok(); ++model) {
+        if (!(*writer)->Write(NewModel(model)).ok() || !(*writer)->Write(EndedModel(model, model)).ok()) _exit(1);
+        if (write(pipe, &model, sizeof(model)) != sizeof(model)) _exit(1);
+      }
+    });
+    // Reads in the middle, then kills it at whatever it is doing.
+    while (acknowledged < 500) ASSERT_EQ(read(child.pipe(), &acknowledged, sizeof(acknowledged)), sizeof(acknowledged));
+    EXPECT_GE(Read().CountModels()->succeeded, acknowledged);
+    child.Kill();
+    while (read(child.pipe(), &acknowledged, sizeof(acknowledged)) == sizeof(acknowledged)) {
+    }
+  }
+  {
+    const JournalReader reader = Read();
+    EXPECT_GE(reader.CountModels()->succeeded, acknowledged);
+    EXPECT_LE(reader.CountModels()->succeeded, acknowledged + 1);
+    EXPECT_EQ(reader.BestModels(1)->front().model, reader.CountModels()->succeeded);
+  }
+  const auto writer = JournalWriter::Open(folder());
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  EXPECT_TRUE((*writer)->Write(NewModel(acknowledged + 10)).ok());
+}
+
+TEST_F(JournalTest, RefusesAJournalOfANewerVersion) {
+  Create();
+  ASSERT_TRUE(SqliteDatabase::Open(file(), SQLITE_OPEN_READWRITE)->Execute("PRAGMA user_version = 7").ok());
+  for (const absl::Status& status : {JournalReader::Open(folder()).status(), JournalWriter::Open(folder()).status()}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("written by a newer Lanista (schema 7, this program knows 1): upgrade"));
+  }
+}
+
+TEST_F(JournalTest, RefusesFilesThatAreNoJournal) {
+  std::filesystem::create_directories(folder());
+  for (const std::string& content : {std::string(), std::string(5000, 'x')}) {
+    std::ofstream(file(), std::ios::trunc) << content;
+    for (const absl::Status& status :
+         {JournalReader::Open(folder()).status(), JournalWriter::Open(folder()).status()}) {
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr(file()));
+    }
+  }
+}
+
+TEST_F(JournalTest, ADamagedJournalIsAnErrorAndNotACrash) {
+  const auto fill = [&] {
+    std::filesystem::remove_all(folder());
+    const auto writer = Create();
+    for (int model = 1; model <= 200; ++model) ASSERT_TRUE(writer->Write(NewModel(model)).ok());
+  };
+  fill();
+  const auto size = std::filesystem::file_size(file());
+  for (uint64_t offset = 0; offset < size; offset += 4096) {
+    fill();
+    std::fstream damaged(file(), std::ios::in | std::ios::out | std::ios::binary);
+    damaged.seekp(offset + 100);
+    damaged << std::string(2000, '\x7f');
+    damaged.close();
+    const auto reader = JournalReader::Open(folder());
+    if (!reader.ok()) continue;
+    (void)reader->Models();
+    (void)reader->Attempts();
+    (void)reader->CountModels();
+    (void)reader->LastTime();
+  }
+}
+
+TEST_F(JournalTest, IsReadInAFolderThatCannotBeWritten) {
+  using std::filesystem::perms;
+  const TempFolder readable("/tmp");  // Where nobody may look for it.
+  const std::string folder = readable.path() + "/journal";
+  CreateJournal(folder, "a");
+  std::filesystem::permissions(readable.path(), perms::all);
+  std::filesystem::permissions(folder, perms::owner_read | perms::owner_exec | perms::others_read | perms::others_exec);
+  const ChildProcess child([&](int pipe) {
+    // Permissions do not stop root.
+    if (geteuid() == 0 && seteuid(65534) != 0) _exit(1);
+    if (euidaccess(folder.c_str(), W_OK) == 0) _exit(1);
+    const auto reader = JournalReader::Open(folder);
+    if (reader.ok() && reader->Models().ok() && write(pipe, "+", 1) != 1) _exit(1);
+  });
+  EXPECT_TRUE(child.WaitForByte());
+  std::filesystem::permissions(folder, perms::owner_all);
+}
+
+// Writes models into the journal in `folder()` until that fails; then room is made, and it must go on.
+void FillUntilItFails(JournalWriter& writer, const std::function<JournalReader()>& read,
+                      const std::function<void()>& make_room, absl::StatusCode expected) {
+  v1::JournalBatch batch;
+  absl::Status status;
+  int model = 0;
+  while (status.ok() && model < 100000) {
+    batch = NewModel(++model);
+    batch.mutable_records(0)->mutable_model()->mutable_sample()->mutable_decisions(0)->set_label(
+        std::string(5000, 'x'));
+    status = writer.Write(batch);
+  }
+  EXPECT_EQ(status.code(), expected) << status;
+  EXPECT_EQ(read().CountModels()->total, model - 1);
+  make_room();
+  EXPECT_TRUE(writer.Write(batch).ok());
+  EXPECT_EQ(read().CountModels()->total, model);
+}
+
+TEST_F(JournalTest, ADiskThatIsFullIsAnErrorAndNothingIsLost) {
+  const std::string mounted = temp_.path() + "/experiment";
+  std::filesystem::create_directory(mounted);
+  if (mount("tmpfs", mounted.c_str(), "tmpfs", 0, "size=4m") != 0) GTEST_SKIP() << "only root may mount";
+  {
+    const auto writer = Create();
+    FillUntilItFails(
+        *writer, [&] { return Read(); },
+        [&] { ASSERT_EQ(mount("tmpfs", mounted.c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0); },
+        absl::StatusCode::kResourceExhausted);
+  }
+  EXPECT_EQ(umount(mounted.c_str()), 0);
+}
+
+TEST_F(JournalTest, AFileThatMayNotGrowIsAnErrorAndNothingIsLost) {
+  const ChildProcess child([&](int pipe) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const auto writer = Create();
+    const rlimit small = {1 << 20, RLIM_INFINITY}, large = {RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &small);
+    FillUntilItFails(
+        *writer, [&] { return Read(); }, [&] { setrlimit(RLIMIT_FSIZE, &large); }, absl::StatusCode::kUnavailable);
+    if (!HasFailure() && write(pipe, "+", 1) != 1) _exit(1);
+  });
+  EXPECT_TRUE(child.WaitForByte());
+}
+
+TEST_F(JournalTest, ADurableJournalWaitsForTheDisk) {
+  const auto writer = Create({/*durable=*/true});
+  EXPECT_TRUE(writer->Write(NewModel(1)).ok());
+  EXPECT_EQ(Read().CountModels()->total, 1);
+}
+
+}  // namespace
+}  // namespace lanista
