@@ -41,23 +41,25 @@ awk '
   END { exit bad }
 ' - $(find src actors engines -name '*.h' -o -name '*.cc') <<'TABLE'
 base
-space         base
-config        base
-strategies    base space
-storage       base space
-views         base space storage
-graph         base
-ops           base graph
-ops_torch     base graph ops torch
-nn            base space torch
-data          base torch
-evaluators    base space nn ops ops_torch data torch
-frontends     base graph ops torch
-exporters     base space storage views graph ops torch
-engines       base space config strategies storage views graph ops
-engines_torch base space config graph ops ops_torch nn data evaluators engines torch
-actors        base space config strategies storage views graph ops engines
-rpc           base actors
-trial         base space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters engines engines_torch launcher torch
-launcher      base space config strategies storage views graph ops engines actors rpc
+space           base
+config          base
+devices         base
+strategies      base space
+storage         base space
+views           base space storage
+graph           base
+ops             base graph
+ops_torch       base graph ops torch
+nn              base space torch
+data            base torch
+evaluators      base space nn ops ops_torch data torch
+frontends       base graph ops torch
+exporters       base space storage views graph ops
+exporters_torch base space storage views graph ops ops_torch exporters torch
+engines         base space config strategies storage views graph ops
+engines_torch   base space config graph ops ops_torch nn data evaluators engines torch
+actors          base space config strategies storage views graph ops engines
+rpc             base actors
+trial           base space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters engines engines_torch launcher torch
+launcher        base space config devices strategies storage views graph ops exporters engines actors rpc
 TABLE
