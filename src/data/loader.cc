@@ -61,6 +61,21 @@ class Rows {
   at::Tensor batch_;
 };
 
+// Transformed sets up to this many elements (1 GiB) are kept in memory beside the dataset.
+constexpr int64_t kMostElementsTransformedOnce = 1 << 28;
+
+// Transforms the whole dataset once, if that is possible and its memory bearable: `dataset` is then what comes out, and
+// `transforms` has nothing left to do.
+void TransformOnce(std::shared_ptr<const Dataset>& dataset, std::shared_ptr<const TransformChain>& transforms) {
+  const Example* all = dataset->InMemory();
+  if (all == nullptr || transforms->empty() || !transforms->batchable()) return;
+  const absl::StatusOr<std::vector<int64_t>> shape = transforms->OutputShape(all->input.sizes().slice(1).vec());
+  if (!shape.ok() || c10::multiply_integers(*shape) > kMostElementsTransformedOnce / dataset->size()) return;
+  const at::NoGradGuard no_grad;
+  dataset = MakeInMemoryDataset({transforms->Apply(all->input, 0), all->target});
+  transforms = std::make_shared<TransformChain>();
+}
+
 }  // namespace
 
 class Loader::Impl {
@@ -69,7 +84,6 @@ class Loader::Impl {
       : dataset_(std::move(dataset)),
         transforms_(std::move(transforms)),
         options_(options),
-        batchable_(transforms_ == nullptr || transforms_->batchable()),
         in_order_(dataset_->size()),
         queue_(options.threads, UseOneThread) {
     std::iota(in_order_.begin(), in_order_.end(), 0);
@@ -104,19 +118,16 @@ class Loader::Impl {
   absl::StatusOr<Example> MakeBatch(const int64_t* indices, int64_t count, uint64_t epoch_seed) const {
     const at::NoGradGuard no_grad;
     const Example* all = dataset_->InMemory();
-    if (all != nullptr && batchable_) {
-      Example batch{GatherRows(all->input, indices, count), GatherRows(all->target, indices, count)};
-      if (transforms_ != nullptr && !transforms_->empty()) batch.input = transforms_->Apply(std::move(batch.input), 0);
-      return batch;
+    if (all != nullptr && transforms_->batchable()) {
+      return Example{transforms_->Apply(GatherRows(all->input, indices, count), 0),
+                     GatherRows(all->target, indices, count)};
     }
     Rows inputs(count);
     Rows targets(count);
     for (int64_t row = 0; row < count; ++row) {
       LANISTA_ASSIGN_OR_RETURN(Example sample, dataset_->Get(indices[row]));
-      if (transforms_ != nullptr) {
-        const uint64_t seed = MixSeed({options_.order_seed, epoch_seed, static_cast<uint64_t>(indices[row])});
-        sample.input = transforms_->Apply(std::move(sample.input), seed);
-      }
+      const uint64_t seed = MixSeed({options_.order_seed, epoch_seed, static_cast<uint64_t>(indices[row])});
+      sample.input = transforms_->Apply(std::move(sample.input), seed);
       LANISTA_RETURN_IF_ERROR(Annotate(inputs.Put(row, sample.input), absl::StrCat("sample ", indices[row])));
       LANISTA_RETURN_IF_ERROR(Annotate(targets.Put(row, sample.target), absl::StrCat("sample ", indices[row])));
     }
@@ -126,15 +137,16 @@ class Loader::Impl {
   const std::shared_ptr<const Dataset> dataset_;
   const std::shared_ptr<const TransformChain> transforms_;
   const LoaderOptions options_;
-  const bool batchable_;
   std::vector<int64_t> in_order_;
   // Last: its threads use the others.
   PrefetchQueue<absl::StatusOr<Example>> queue_;
 };
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const TransformChain> transforms,
-               LoaderOptions options)
-    : impl_(std::make_unique<Impl>(std::move(dataset), std::move(transforms), options)) {}
+               LoaderOptions options) {
+  TransformOnce(dataset, transforms);
+  impl_ = std::make_unique<Impl>(std::move(dataset), std::move(transforms), options);
+}
 
 Loader::~Loader() = default;
 

@@ -29,7 +29,8 @@ struct LoaderOptions {
 // Used by one thread. At most a few batches are held ready (bounded memory). The destructor stops the threads.
 class Loader {
  public:
-  // `transforms` are applied to each sample in order.
+  // `transforms` are applied to each sample in order; where all are batchable, to the whole dataset, now.
+  // REQUIRES: neither is null; batch_size >= 1; threads >= 0.
   Loader(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const TransformChain> transforms,
          LoaderOptions options);
   ~Loader();

@@ -27,6 +27,7 @@ absl::StatusOr<std::shared_ptr<const TransformChain>> TransformChain::Create(
 }
 
 at::Tensor TransformChain::Apply(at::Tensor input, uint64_t seed) const {
+  if (transforms_.empty()) return input;
   SampleRandom random(seed);
   for (const auto& transform : transforms_) input = transform->Apply(input, random);
   return input;
