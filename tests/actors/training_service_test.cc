@@ -1,0 +1,154 @@
+#include "actors/training_service.h"
+
+#include <map>
+
+#include "actors/model_events.h"
+#include "tests/actors/actor_test.h"
+
+namespace lanista {
+namespace {
+
+// A service whose workers only write down what they are told, and an owner that writes down events.
+class TrainingServiceTest : public ActorTest {
+ protected:
+  void StartService(int devices) {
+    service_ =
+        Spawn(TrainingService, std::vector<v1::Device>(static_cast<size_t>(devices)),
+              SpawnWorker([this](int number, const v1::Device&, const WorkerOwnerActor&) -> WorkerActor {
+                workers_[number] = Spawn([this, number](WorkerActor::pointer) -> WorkerActor::behavior_type {
+                  return {[this, number](const v1::TrialSpec& trial) { assigned_[number].push_back(trial.trial()); },
+                          [this](const v1::CancelTrial& cancel) { canceled_.push_back(cancel.trial()); },
+                          [this, number](const v1::Discover&) {
+                            discoveries_.push_back(number);
+                            return v1::Discovered();
+                          }};
+                });
+                ++spawned_;
+                return workers_[number];
+              }));
+    owner_ = Spawn([this](TrialOwnerActor::pointer) -> TrialOwnerActor::behavior_type {
+      return {[this](const v1::ModelEvent& event) { events_.push_back(event); }};
+    });
+    Run();
+  }
+
+  void Ready(int worker) {
+    v1::WorkerReady ready;
+    ready.set_worker(worker);
+    caf::anon_send(service_, ready);
+    Run();
+  }
+  void Submit(const std::string& experiment, int trial) {
+    caf::anon_send(service_, MakeTrial(experiment, trial), owner_);
+    Run();
+  }
+  void Ended(const std::string& experiment, int trial) {
+    v1::TrialEnded ended;
+    ended.set_experiment(experiment);
+    ended.set_trial(trial);
+    caf::anon_send(service_, ended);
+    Run();
+  }
+  void Kill(int worker) {
+    caf::anon_send_exit(workers_[worker], caf::exit_reason::kill);
+    Run();
+  }
+
+  TrainingServiceActor service_;
+  TrialOwnerActor owner_;
+  std::map<int, WorkerActor> workers_;
+  int spawned_ = 0;
+  std::map<int, std::vector<int>> assigned_;
+  std::vector<int> canceled_;
+  std::vector<int> discoveries_;
+  std::vector<v1::ModelEvent> events_;
+};
+
+TEST_F(TrainingServiceTest, TrialsWaitUntilAWorkerIsIdle) {
+  StartService(2);
+  Submit("a", 1);
+  Submit("a", 2);
+  Submit("a", 3);
+  EXPECT_TRUE(assigned_.empty());
+  Ready(1);
+  EXPECT_EQ(assigned_[1], std::vector<int>{1});
+  Ready(0);
+  EXPECT_EQ(assigned_[0], std::vector<int>{2});
+  Ended("a", 1);
+  EXPECT_EQ(assigned_[1].size(), 1u) << "ended is not yet idle: the process may be replaced";
+  Ready(1);
+  EXPECT_EQ(assigned_[1], (std::vector<int>{1, 3}));
+}
+
+TEST_F(TrainingServiceTest, EventsReachTheOwner) {
+  StartService(1);
+  Ready(0);
+  Submit("a", 1);
+  const v1::TrialSpec trial = MakeTrial("a", 1);
+  caf::anon_send(service_, EndedEvent(trial, trial.models(0), 0, v1::SUCCEEDED));
+  Run();
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::SUCCEEDED);
+}
+
+TEST_F(TrainingServiceTest, CancelDropsWhatWaitsAndCancelsWhatRuns) {
+  StartService(1);
+  Ready(0);
+  Submit("a", 1);
+  Submit("a", 2);
+  Submit("b", 1);
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("a");
+  caf::anon_send(service_, cancel);
+  Run();
+  EXPECT_EQ(canceled_, std::vector<int>{1});
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].trial(), 2);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::CANCELED);
+  Ended("a", 1);
+  Ready(0);
+  EXPECT_EQ(assigned_[0].size(), 2u) << "b's trial is still there";
+}
+
+TEST_F(TrainingServiceTest, AWorkerThatGoesDownLosesItsTrialAndIsReplaced) {
+  StartService(1);
+  Ready(0);
+  Submit("a", 1);
+  Kill(0);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::LOST);
+  EXPECT_EQ(events_[0].ended().failure().reason(), v1::WORKER_LOST);
+  EXPECT_EQ(spawned_, 2);
+  Submit("a", 2);
+  Ready(0);
+  EXPECT_EQ(assigned_[0].back(), 2);
+}
+
+TEST_F(TrainingServiceTest, WhereNoWorkerIsLeftEverythingIsLostAtOnce) {
+  StartService(1);
+  Submit("a", 1);
+  for (int restart = 0; restart < 4; ++restart) Kill(0);
+  EXPECT_EQ(spawned_, 4);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::LOST);
+  Submit("a", 2);
+  ASSERT_EQ(events_.size(), 2u) << "and what comes later";
+}
+
+TEST_F(TrainingServiceTest, DiscoveryGoesBeforeTrials) {
+  StartService(1);
+  Submit("a", 1);
+  caf::scoped_actor self(system_);
+  auto request = self->request(service_, caf::infinite, v1::Discover());
+  Run();
+  EXPECT_TRUE(discoveries_.empty());
+  Ready(0);
+  EXPECT_EQ(discoveries_, std::vector<int>{0});
+  EXPECT_TRUE(assigned_.empty());
+  bool answered = false;
+  request.receive([&](const v1::Discovered&) { answered = true; }, [](const caf::error&) {});
+  EXPECT_TRUE(answered);
+}
+
+}  // namespace
+}  // namespace lanista
