@@ -46,8 +46,8 @@ class DecisionGraphBuilder {
     std::vector<ChoiceTable::Conjunction> active_if;
   };
 
-  // Terms looked at before counting is given up: well under a second and some 50 MB.
-  static constexpr int64_t kBudget = 10'000'000;
+  // Terms looked at before counting is given up: well under a second and some 20 MB.
+  static constexpr int64_t kBudget = 4'000'000;
 
   // Divides `pending` (ascending) into groups that no condition connects, a node for each.
   std::optional<DecisionGraph::Branch> Divide(std::vector<Pending> pending) {
