@@ -40,19 +40,9 @@ std::string TypeName(const torch::nn::Module& module) {
 class LayerTensors {
  public:
   explicit LayerTensors(const torch::nn::Module& model) {
-    for (const auto& module : model.named_modules()) {
-      const std::string layer = module.key().empty()
-                                    ? absl::StrCat("the model (", TypeName(*module.value()), ")")
-                                    : absl::StrCat("layer '", module.key(), "' (", TypeName(*module.value()), ")");
-      const auto add = [&](const auto& tensors) {
-        for (const auto& tensor : tensors) {
-          if (!tensor.value().defined() || !tensor.value().has_storage()) continue;
-          by_storage_.emplace(tensor.value().storage().unsafeGetStorageImpl(),
-                              LayerTensor{layer, tensor.key(), tensor.value()});
-        }
-      };
-      add(module.value()->named_parameters(/*recurse=*/false));
-      add(module.value()->named_buffers(/*recurse=*/false));
+    Add(absl::StrCat("the model (", TypeName(model), ")"), model);
+    for (const auto& module : model.named_modules("", /*include_self=*/false)) {
+      Add(absl::StrCat("layer '", module.key(), "' (", TypeName(*module.value()), ")"), *module.value());
     }
   }
 
@@ -64,6 +54,18 @@ class LayerTensors {
   }
 
  private:
+  void Add(const std::string& layer, const torch::nn::Module& module) {
+    const auto add = [&](const auto& tensors) {
+      for (const auto& tensor : tensors) {
+        if (!tensor.value().defined() || !tensor.value().has_storage()) continue;
+        by_storage_.emplace(tensor.value().storage().unsafeGetStorageImpl(),
+                            LayerTensor{layer, tensor.key(), tensor.value()});
+      }
+    };
+    add(module.named_parameters(/*recurse=*/false));
+    add(module.named_buffers(/*recurse=*/false));
+  }
+
   std::unordered_map<const void*, LayerTensor> by_storage_;
 };
 
