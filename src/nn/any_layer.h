@@ -10,7 +10,6 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace lanista::nn {
 
@@ -33,7 +32,8 @@ struct IsModule<T, std::void_t<decltype(ModuleOf(std::declval<const T&>()))>> : 
 
 }  // namespace internal
 
-// A module whose `forward` has this signature, or a plain function. Unlike torch::nn::AnyModule it is checked by the
+// A module whose `forward` has this signature, or a plain function (without parameters of its own: nothing registers
+// what it captures). Unlike torch::nn::AnyModule it is checked by the
 // compiler and holds a torch::nn::Sequential as well. Copies share the module.
 template <typename Signature>
 class AnyForward;

@@ -12,6 +12,7 @@
 #ifndef LANISTA_SRC_NN_CONSTRUCTION_H_
 #define LANISTA_SRC_NN_CONSTRUCTION_H_
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <stdexcept>

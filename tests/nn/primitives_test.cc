@@ -3,6 +3,8 @@
 #include <torch/torch.h>
 
 #include <map>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -299,6 +301,17 @@ TEST(BuildFixedTest, BuildsTheModelThatTheJsonDescribes) {
   const auto net = BuildFixed<Net>(R"({"width": 8, "body": "biased", "rate": 0.2})", 5);
   EXPECT_EQ(net->named_parameters()["output.weight"].sizes(), (std::vector<int64_t>{5, 8}));
   EXPECT_TRUE(net->named_parameters().contains("body.biased.weight"));
+}
+
+TEST(BuildFixedTest, WeightsAreSavedAndLoadedAsLibTorchsModules) {
+  const std::string json = R"({"width": 4, "body": "linear"})";
+  const auto trained = BuildFixed<Net>(json);
+  auto loaded = BuildFixed<Net>(json);
+  std::stringstream file;
+  torch::save(trained, file);
+  torch::load(loaded, file);
+  const torch::Tensor input = torch::rand({2, 3});
+  EXPECT_TRUE(trained->forward(input).equal(loaded->forward(input)));
 }
 
 TEST(BuildFixedTest, KnowsRegisteredSpaces) {

@@ -27,7 +27,7 @@ torch::nn::Sequential SeparableConvNorm(int64_t channels, int64_t kernel_size) {
                                torch::nn::BatchNorm2d(channels));
 }
 
-// Brings both predecessors of a cell to the same channels, and, where `stride` is 2, to half the size.
+// Brings the predecessors of a cell to the same channels.
 class AlignImpl : public torch::nn::Module {
  public:
   AlignImpl(const std::vector<int64_t>& in_channels, int64_t channels) {
@@ -49,7 +49,7 @@ TORCH_MODULE(Align);
 // Parameters: `in_channels` (default 1), `channels` of each node (default 16), `cells` (default 3), `nodes` of a cell
 // (default 3), `classes` (default 10). All cells share their choices. Each node applies one of four operators to one
 // earlier node or to the output of one of the two cells before: 4^nodes * (nodes + 1)! models, 1,536 by default.
-// Images are halved after each third of the cells; any size of at least 4 x 4 will do.
+// Images are halved before the second and the last third of the cells: 4 x 4 pixels are the least.
 class CellCnn : public ModelSpace {
  public:
   explicit CellCnn(const Params& params) {
@@ -61,23 +61,22 @@ class CellCnn : public ModelSpace {
     if (in_channels < 1 || channels < 1 || cells < 1 || nodes < 1 || classes < 1) {
       throw SpaceError("cell_cnn: in_channels, channels, cells, nodes and classes must be at least 1");
     }
-    stem_ = register_module(
-        "stem", torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(in_channels, channels, 3).padding(1)),
-                                      torch::nn::BatchNorm2d(channels)));
+    const std::vector<CellOptions::Candidate> operators = {
+        {"conv3x3", [=] { return ReluConvNorm(channels, channels, 3); }},
+        {"separable3x3", [=] { return SeparableConvNorm(channels, 3); }},
+        {"max_pool3x3", [] { return torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(1).padding(1)); }},
+        {"identity", [] { return torch::nn::Identity(); }}};
+
+    const torch::nn::Conv2d conv(torch::nn::Conv2dOptions(in_channels, channels, 3).padding(1));
+    stem_ = register_module("stem", torch::nn::Sequential(conv, torch::nn::BatchNorm2d(channels)));
     int64_t before = channels;
     int64_t last = channels;
     for (int64_t i = 0; i < cells; ++i) {
-      const CellOptions options =
-          CellOptions({{"conv3x3", [=] { return ReluConvNorm(channels, channels, 3); }},
-                       {"separable3x3", [=] { return SeparableConvNorm(channels, 3); }},
-                       {"max_pool3x3",
-                        [] { return torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(1).padding(1)); }},
-                       {"identity", [] { return torch::nn::Identity(); }}},
-                      nodes)
-              .num_predecessors(2)
-              .merge_op(MergeOp::kLooseEnd)
-              .preprocessor(Align(std::vector<int64_t>{before, last}, channels))
-              .label("cell");
+      const CellOptions options = CellOptions(operators, nodes)
+                                      .num_predecessors(2)
+                                      .merge_op(MergeOp::kLooseEnd)
+                                      .preprocessor(Align(std::vector<int64_t>{before, last}, channels))
+                                      .label("cell");
       cells_.push_back(register_module("cell" + std::to_string(i), Cell(options)));
       before = last;
       last = channels * static_cast<int64_t>(cells_.back()->output_nodes().size());

@@ -8,9 +8,10 @@
 namespace lanista::nn {
 namespace {
 
-torch::Tensor Activate(const std::string& activation, const torch::Tensor& x) {
-  if (activation == "relu") return torch::relu(x);
-  return activation == "tanh" ? torch::tanh(x) : torch::gelu(x);
+torch::nn::Functional Activation(const std::string& name) {
+  if (name == "relu") return torch::nn::Functional([](torch::Tensor x) { return torch::relu(x); });
+  if (name == "tanh") return torch::nn::Functional([](torch::Tensor x) { return torch::tanh(x); });
+  return torch::nn::Functional([](torch::Tensor x) { return torch::gelu(x); });
 }
 
 // Parameters: `inputs` (features of a sample, all its dimensions together; default 784) and `outputs` (default 10).
@@ -21,24 +22,20 @@ class Mlp : public ModelSpace {
     const auto inputs = params.Get<int64_t>("inputs", 784);
     const auto outputs = params.Get<int64_t>("outputs", 10);
     if (inputs < 1 || outputs < 1) throw SpaceError("mlp: inputs and outputs must be at least 1");
-    activation_ = ValueChoice({"relu", "tanh", "gelu"}, "activation");
+    const std::string activation = ValueChoice({"relu", "tanh", "gelu"}, "activation");
     int64_t width = inputs;
-    hidden_ = register_module("hidden", Repeat(RepeatOptions(1, 3, [&](int64_t index) {
-                                                 const int64_t before = width;
-                                                 width = ValueChoice({32, 64, 128}, "width" + std::to_string(index));
-                                                 return torch::nn::Sequential(
-                                                     torch::nn::Linear(before, width),
-                                                     torch::nn::Functional([activation = activation_](torch::Tensor x) {
-                                                       return Activate(activation, x);
-                                                     }));
-                                               }).label("depth")));
+    const auto layer = [&](int64_t index) {
+      const int64_t before = width;
+      width = ValueChoice({32, 64, 128}, "width" + std::to_string(index));
+      return torch::nn::Sequential(torch::nn::Linear(before, width), Activation(activation));
+    };
+    hidden_ = register_module("hidden", Repeat(RepeatOptions(1, 3, layer).label("depth")));
     output_ = register_module("output", torch::nn::Linear(width, outputs));
   }
 
   torch::Tensor forward(torch::Tensor x) override { return output_(hidden_(torch::flatten(x, 1))); }
 
  private:
-  std::string activation_;
   Repeat hidden_{nullptr};
   torch::nn::Linear output_{nullptr};
 };

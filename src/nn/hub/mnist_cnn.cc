@@ -23,13 +23,11 @@ TORCH_MODULE(DepthwiseSeparableConv);
 class MnistCnn : public ModelSpace {
  public:
   MnistCnn() {
+    const auto conv = [] { return torch::nn::Conv2d(32, 64, 3); };
+    const auto separable = [] { return DepthwiseSeparableConv(32, 64); };
+    const auto layers = LayerChoiceOptions({{"conv", conv}, {"separable", separable}}).label("conv2");
     conv1_ = register_module("conv1", torch::nn::Conv2d(1, 32, 3));
-    conv2_ = register_module(
-        "conv2", LayerChoice(LayerChoiceOptions({
-                                                    {"conv", [] { return torch::nn::Conv2d(32, 64, 3); }},
-                                                    {"separable", [] { return DepthwiseSeparableConv(32, 64); }},
-                                                })
-                                 .label("conv2")));
+    conv2_ = register_module("conv2", LayerChoice(layers));
     dropout1_ = register_module("dropout1", torch::nn::Dropout(ValueChoice({0.25, 0.5, 0.75}, "dropout")));
     dropout2_ = register_module("dropout2", torch::nn::Dropout(0.5));
     const int64_t feature = ValueChoice({64, 128, 256}, "feature");
