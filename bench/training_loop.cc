@@ -1,0 +1,251 @@
+// What the Classification evaluator costs: one epoch of the space `mnist_cnn` on synthetic digits, built by the direct
+// engine and trained by the evaluator, against the same loop written by hand in plain LibTorch. Same seeds, one core
+// for everything (the loader's thread too), rounds interleaved.
+//
+// Figures: slowdown (seconds of the evaluator / by hand, median of the rounds), losses_identical (1 if every epoch's
+// losses and all final weights are the same bit for bit).
+//
+//   bazel run -c opt //bench:training_loop -- [--quick]
+#include <sched.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engines/model_builder.h"
+#include "src/base/hash.h"
+#include "src/data/dataset.h"
+#include "src/data/random.h"
+#include "src/evaluators/evaluator.h"
+#include "src/space/space.h"
+
+namespace lanista {
+namespace {
+
+constexpr uint64_t kModelSeed = 1;
+constexpr uint64_t kOrderSeed = 2;
+constexpr int kBatchSize = 100;
+
+struct Size {
+  int rounds;
+  int train_samples;
+  int validation_samples;
+  int epochs;
+};
+
+// What one training run came to.
+struct Result {
+  double seconds = 0;
+  // Of each epoch: training and validation loss.
+  std::vector<double> losses;
+  std::vector<torch::Tensor> weights;
+};
+
+// Ends the program on an error.
+template <typename T>
+T ValueOrDie(absl::StatusOr<T> value) {
+  if (!value.ok()) {
+    std::fprintf(stderr, "training_loop: %s\n", value.status().ToString().c_str());
+    std::exit(1);
+  }
+  return *std::move(value);
+}
+
+void CheckOk(const absl::Status& status) { ValueOrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
+
+class Stopwatch {
+ public:
+  double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// A trial of the first model of `mnist_cnn`.
+class BenchTrial : public TrialContext {
+ public:
+  BenchTrial(ModelBuilder& builder, const v1::SpaceConfig& space, const v1::Sample& sample)
+      : builder_(builder), space_(space), sample_(sample) {}
+
+  std::shared_ptr<nn::Model> model() override {
+    if (model_ == nullptr) {
+      torch::manual_seed(kModelSeed);
+      model_ = ValueOrDie(builder_.Build(space_, sample_, kModelSeed)).model;
+    }
+    return model_;
+  }
+  const v1::Sample& sample() const override { return sample_; }
+  c10::Device device() const override { return c10::kCPU; }
+  uint64_t seed() const override { return kModelSeed; }
+  uint64_t order_seed() const override { return kOrderSeed; }
+  std::string output_folder() override { return "."; }
+  bool canceled() const override { return false; }
+  void ReportIntermediate(const MetricMap& metrics) override {
+    losses.push_back(metrics.at("train_loss"));
+    losses.push_back(metrics.at("loss"));
+  }
+  void ReportFinal(const MetricMap&) override {}
+
+  std::vector<double> losses;
+
+ private:
+  ModelBuilder& builder_;
+  const v1::SpaceConfig& space_;
+  const v1::Sample& sample_;
+  std::shared_ptr<nn::Model> model_;
+};
+
+// The same network without choices.
+struct NetByHand : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor x) {
+    x = torch::relu(conv1(x));
+    x = torch::max_pool2d(conv2(x), 2);
+    x = torch::flatten(dropout1(x), 1);
+    x = fc2(dropout2(torch::relu(fc1(x))));
+    return torch::log_softmax(x, 1);
+  }
+
+  torch::nn::Conv2d conv1 = register_module("conv1", torch::nn::Conv2d(1, 32, 3));
+  torch::nn::Conv2d conv2 = register_module("conv2", torch::nn::Conv2d(32, 64, 3));
+  torch::nn::Dropout dropout1 = register_module("dropout1", torch::nn::Dropout(0.25));
+  torch::nn::Dropout dropout2 = register_module("dropout2", torch::nn::Dropout(0.5));
+  torch::nn::Linear fc1 = register_module("fc1", torch::nn::Linear(9216, 64));
+  torch::nn::Linear fc2 = register_module("fc2", torch::nn::Linear(64, 10));
+};
+
+Result TrainByHand(const data::Example& train, const data::Example& validation, int epochs) {
+  const Stopwatch stopwatch;
+  Result result;
+  torch::manual_seed(kModelSeed);
+  const auto net = std::make_shared<NetByHand>();
+  torch::optim::Adam optimizer(net->parameters(), torch::optim::AdamOptions(0.001));
+  const int64_t train_samples = train.target.size(0);
+  const int64_t validation_samples = validation.target.size(0);
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    net->train();
+    const torch::Tensor order = torch::tensor(data::RandomPermutation(
+        train_samples, MixSeed({kOrderSeed, StableHash("shuffle"), static_cast<uint64_t>(epoch)})));
+    double train_loss = 0;
+    for (int64_t begin = 0; begin < train_samples; begin += kBatchSize) {
+      const torch::Tensor indices = order.slice(0, begin, begin + kBatchSize);
+      const torch::Tensor loss = torch::nn::functional::cross_entropy(
+          net->forward(train.input.index_select(0, indices)), train.target.index_select(0, indices));
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      train_loss += loss.item<double>() * static_cast<double>(indices.size(0));
+    }
+    result.losses.push_back(train_loss / static_cast<double>(train_samples));
+
+    net->eval();
+    const torch::NoGradGuard no_grad;
+    double validation_loss = 0;
+    int64_t correct = 0;
+    for (int64_t begin = 0; begin < validation_samples; begin += 4 * kBatchSize) {
+      const torch::Tensor target = validation.target.slice(0, begin, begin + 4 * kBatchSize);
+      const torch::Tensor scores = net->forward(validation.input.slice(0, begin, begin + 4 * kBatchSize));
+      const torch::Tensor loss = torch::nn::functional::cross_entropy(scores, target);
+      validation_loss += loss.item<double>() * static_cast<double>(target.size(0));
+      correct += scores.argmax(1).eq(target).sum().item<int64_t>();
+    }
+    result.losses.push_back(validation_loss / static_cast<double>(validation_samples));
+  }
+  result.weights = net->parameters();
+  result.seconds = stopwatch.Seconds();
+  return result;
+}
+
+Result TrainByEvaluator(Evaluator& evaluator, BenchTrial trial) {
+  const Stopwatch stopwatch;
+  CheckOk(evaluator.Evaluate(trial));
+  return Result{stopwatch.Seconds(), trial.losses, trial.model()->parameters()};
+}
+
+bool Identical(const Result& a, const Result& b) {
+  return a.losses == b.losses && std::equal(a.weights.begin(), a.weights.end(), b.weights.begin(), b.weights.end(),
+                                            [](const auto& x, const auto& y) { return torch::equal(x, y); });
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+void RunBench(const Size& size) {
+  torch::set_num_threads(1);
+  v1::EvaluatorConfig config;
+  v1::ClassificationConfig& classification = *config.mutable_classification();
+  auto& digits = *classification.mutable_dataset()->mutable_synthetic_digits();
+  digits.set_train_samples(size.train_samples);
+  digits.set_validation_samples(size.validation_samples);
+  classification.set_batch_size(kBatchSize);
+  classification.set_max_epochs(size.epochs);
+  const auto evaluator = ValueOrDie(EvaluatorRegistry::Get().Create(config));
+  CheckOk(evaluator->Prepare(kOrderSeed));
+  const data::DataSplits splits = ValueOrDie(data::OpenDataset(classification.dataset(), kOrderSeed));
+
+  v1::EngineConfig engine;
+  engine.mutable_direct();
+  const auto builder = ValueOrDie(ModelBuilderRegistry::Get().Create(engine));
+  v1::SpaceConfig space;
+  space.set_registered("mnist_cnn");
+  const v1::Sample sample = ValueOrDie(Space::FromProto(ValueOrDie(builder->Discover(space, {})))).First();
+
+  std::printf("%5s %14s %14s %8s\n", "round", "evaluator, s", "by hand, s", "ratio");
+  bool identical = true;
+  std::vector<double> evaluator_seconds;
+  std::vector<double> hand_seconds;
+  std::vector<double> ratios;
+  // Round 0 warms up.
+  for (int round = 0; round <= size.rounds; ++round) {
+    const Result ours = TrainByEvaluator(*evaluator, BenchTrial(*builder, space, sample));
+    const Result by_hand = TrainByHand(*splits.train->InMemory(), *splits.validation->InMemory(), size.epochs);
+    identical = identical && Identical(ours, by_hand);
+    if (round == 0) continue;
+    evaluator_seconds.push_back(ours.seconds);
+    hand_seconds.push_back(by_hand.seconds);
+    ratios.push_back(ours.seconds / by_hand.seconds);
+    std::printf("%5d %14.4f %14.4f %8.4f\n", round, ours.seconds, by_hand.seconds, ratios.back());
+  }
+  std::printf("medians: %.4f s by the evaluator, %.4f s by hand; losses and weights %s\n", Median(evaluator_seconds),
+              Median(hand_seconds), identical ? "identical" : "DIFFER");
+  std::printf("{\"bench\": \"training_loop\", \"figures\": {\"slowdown\": %.4f, \"losses_identical\": %d}}\n",
+              Median(ratios), identical ? 1 : 0);
+}
+
+// Starts this program anew with one core and one thread: the libraries read both when they are loaded.
+void UseOneCore(char** argv) {
+  constexpr char kDone[] = "OPENBLAS_NUM_THREADS";
+  if (const char* threads = std::getenv(kDone); threads != nullptr && std::strcmp(threads, "1") == 0) return;
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(sched_getcpu(), &cpus);
+  sched_setaffinity(0, sizeof cpus, &cpus);
+  setenv("OMP_NUM_THREADS", "1", 1);
+  setenv(kDone, "1", 1);
+  execv("/proc/self/exe", argv);
+  std::perror("training_loop: cannot start again on one core");
+  std::exit(1);
+}
+
+}  // namespace
+}  // namespace lanista
+
+int main(int argc, char** argv) {
+  const bool quick = argc == 2 && std::strcmp(argv[1], "--quick") == 0;
+  if (argc > 1 && !quick) {
+    std::fprintf(stderr, "usage: training_loop [--quick]\n");
+    return 2;
+  }
+  lanista::UseOneCore(argv);
+  lanista::RunBench(quick ? lanista::Size{3, 500, 200, 1} : lanista::Size{9, 1500, 500, 1});
+  return 0;
+}
