@@ -152,11 +152,14 @@ class Discovery {
 
   struct KnownChoice {
     v1::Choice choice;
+    // Equal for equal choices, wherever they were declared.
+    std::string identity;
+    int32_t options = 0;
     int home = 0;
     // Where in the home's trace.
     int position = 0;
-    // The run that takes each option (the home itself for the option it took), -1 before it is made.
-    std::vector<int> run_with;
+    // By option, the run that took it: the home for the option it took.
+    std::map<int32_t, int> run_with;
   };
 
   static std::string AssignmentKey(const v1::Sample& assignment) {
@@ -199,21 +202,22 @@ class Discovery {
   absl::StatusOr<int> NumberOf(v1::Choice choice) {
     choice.clear_active_if();
     if (choice.n_chosen() == 0) choice.set_n_chosen(1);
+    const std::string place = choice.declared_in();
+    choice.clear_declared_in();
+    std::string identity = choice.SerializeAsString();
     const auto [entry, is_new] = number_of_.emplace(choice.label(), static_cast<int>(choices_.size()));
     if (is_new) {
-      LANISTA_ASSIGN_OR_RETURN(const int32_t options, CountOptions(choice));
       KnownChoice known;
+      LANISTA_ASSIGN_OR_RETURN(known.options, CountOptions(choice));
+      known.identity = std::move(identity);
       known.choice = std::move(choice);
-      known.run_with.assign(options, -1);
+      known.choice.set_declared_in(place);
       choices_.push_back(std::move(known));
       return entry->second;
     }
-    v1::Choice known = choices_[entry->second].choice;
-    const std::string known_place = known.declared_in();
-    const std::string place = choice.declared_in();
-    known.clear_declared_in();
-    choice.clear_declared_in();
-    if (known.SerializeAsString() == choice.SerializeAsString()) return entry->second;
+    if (choices_[entry->second].identity == identity) return entry->second;
+    const v1::Choice& known = choices_[entry->second].choice;
+    const std::string& known_place = known.declared_in();
     v1::SpaceSpec here;
     *here.add_choices() = known;
     v1::SpaceSpec there;
@@ -229,12 +233,16 @@ class Discovery {
     LANISTA_RETURN_IF_ERROR(Record({}, -1, 0));
     while (!untried_.empty()) {
       if (runs_made_ >= options_.max_runs) {
-        MarkIncomplete(absl::StrCat("discovery ended after ", runs_made_, " runs: ", untried_.size(),
-                                    " candidates were not tried"));
+        int64_t left = 0;
+        for (const KnownChoice& known : choices_) left += known.options - static_cast<int64_t>(known.run_with.size());
+        MarkIncomplete(
+            absl::StrCat("discovery ended after ", runs_made_, " runs: ", left, " candidates were not tried"));
         return absl::OkStatus();
       }
       const auto [choice, option] = untried_.front();
       untried_.pop_front();
+      // One option of each choice in turn, so that a choice of very many does not use up the budget alone.
+      QueueFrom(choice, option + 1);
       v1::Sample assignment;
       const KnownChoice& known = choices_[choice];
       const std::vector<std::pair<int, int32_t>>& trace = runs_[known.home].trace;
@@ -284,15 +292,20 @@ class Discovery {
     KnownChoice& known = choices_[choice];
     known.home = run;
     known.position = static_cast<int>(trace.size());
-    const int32_t options = static_cast<int32_t>(known.run_with.size());
-    if (taken >= 0 && taken < options) known.run_with[taken] = run;
-    for (int32_t option = 0; option < options; ++option) {
-      if (option != taken) untried_.emplace_back(choice, option);
-    }
+    known.run_with[taken] = run;
+    QueueFrom(choice, 0);
     // In the order of asking: right after what was asked before it.
     const auto after =
         trace.empty() ? order_.begin() : std::next(std::find(order_.begin(), order_.end(), trace.back().first));
     order_.insert(after, choice);
+  }
+
+  // Queues the first option from `option` on that was not taken at home.
+  void QueueFrom(int choice, int32_t option) {
+    const KnownChoice& known = choices_[choice];
+    const auto taken = known.run_with.find(option);
+    if (taken != known.run_with.end()) ++option;
+    if (option < known.options) untried_.emplace_back(choice, option);
   }
 
   absl::Status CompareWithHome(int flipped, int32_t option, Run* run) {
@@ -338,10 +351,7 @@ class Discovery {
   // Calls `visit(option, run)` for the runs that took the options of `choice`, as far as they were made.
   template <typename Visit>
   void ForEachRunOf(int choice, const Visit& visit) const {
-    const std::vector<int>& runs = choices_[choice].run_with;
-    for (size_t option = 0; option < runs.size(); ++option) {
-      if (runs[option] >= 0) visit(static_cast<int32_t>(option), runs_[runs[option]]);
-    }
+    for (const auto& [option, run] : choices_[choice].run_with) visit(option, runs_[run]);
   }
 
   // The choices that may decide whether `choice_` is active: with an option of theirs it came or went, or another such
@@ -468,7 +478,8 @@ class Discovery {
         return position_of_[choice] < position_of_[other.first] &&
                std::all_of(active.begin(), active.end(), [&](const Conjunction& c) { return Implies(c, term); });
       });
-      const bool always = options.size() == choices_[choice].run_with.size() && formulas[choice] == Always();
+      const bool always =
+          static_cast<int32_t>(options.size()) == choices_[choice].options && formulas[choice] == Always();
       if (!implied && !always) pruned.emplace(choice, options);
     }
     return pruned;
@@ -570,19 +581,21 @@ class Discovery {
     for (int i = 0; i < kVerifications && complete_ && sample.has_value() && runs_made_ < options_.max_runs; ++i) {
       if (!all) sample = space.Random(random);
       LANISTA_ASSIGN_OR_RETURN(const ConstructionTrace trace, Construct(*sample));
-      absl::flat_hash_set<std::string> predicted;
+      std::set<std::string> predicted;
       for (const v1::Decision& decision : sample->decisions()) predicted.insert(decision.label());
-      for (const ConstructionTrace::Asked& asked : trace.asked) {
-        LANISTA_RETURN_IF_ERROR(NumberOf(asked.choice).status());
-        if (predicted.erase(asked.choice.label()) == 0 && complete_) {
-          // Asked for twice, or unforeseen?
-          bool foreseen = false;
-          for (const v1::Decision& decision : sample->decisions()) foreseen |= decision.label() == asked.choice.label();
-          if (!foreseen) MarkIncomplete(Unforeseen(asked.choice.label(), "is asked for", *sample));
-        }
+      std::set<std::string> asked;
+      for (const ConstructionTrace::Asked& a : trace.asked) {
+        LANISTA_RETURN_IF_ERROR(NumberOf(a.choice).status());
+        asked.insert(a.choice.label());
       }
-      if (trace.error.empty() && !predicted.empty() && complete_) {
-        MarkIncomplete(Unforeseen(*std::min_element(predicted.begin(), predicted.end()), "is not asked for", *sample));
+      std::vector<std::string> more;
+      std::vector<std::string> fewer;
+      std::set_difference(asked.begin(), asked.end(), predicted.begin(), predicted.end(), std::back_inserter(more));
+      std::set_difference(predicted.begin(), predicted.end(), asked.begin(), asked.end(), std::back_inserter(fewer));
+      if (!more.empty()) {
+        MarkIncomplete(Unforeseen(more[0], "is asked for", *sample));
+      } else if (!fewer.empty() && trace.error.empty()) {
+        MarkIncomplete(Unforeseen(fewer[0], "is not asked for", *sample));
       }
       if (all) sample = space.Next(*sample);
     }
@@ -614,6 +627,7 @@ class Discovery {
   absl::flat_hash_map<int, std::optional<Formula>> effects_;
 
   std::vector<Run> runs_;
+  // The next option of each choice that has one.
   std::deque<std::pair<int, int32_t>> untried_;
   int runs_made_ = 0;
   bool any_success_ = false;

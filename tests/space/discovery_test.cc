@@ -331,6 +331,19 @@ TEST(DiscoveryTest, AnExhaustedBudgetLeavesTheSpaceIncomplete) {
   EXPECT_THAT(spec->warnings(0), HasSubstr("5 runs"));
 }
 
+TEST(DiscoveryTest, AChoiceOfVeryManyOptionsDoesNotHideTheOthers) {
+  DiscoveryOptions options;
+  options.max_runs = 20;
+  const Space space = Discover(
+      [](Builder& ask) {
+        ask("many", 1000);
+        if (ask("few", 2) == 1) ask("nested", 2);
+      },
+      options);
+  EXPECT_FALSE(space.complete());
+  EXPECT_EQ(space.spec().choices_size(), 3);
+}
+
 TEST(DiscoveryTest, ConditionsBeyondSingleChangesLeaveTheSpaceIncomplete) {
   const Space space = Discover([](Builder& ask) {
     const int a = ask("a", 2);
