@@ -455,7 +455,7 @@ TEST_F(JournalTest, IsReadInAFolderThatCannotBeWritten) {
   const std::string folder = readable.path() + "/journal";
   CreateJournal(folder, "a");
   std::filesystem::permissions(readable.path(), perms::all);
-  std::filesystem::permissions(folder, perms::owner_read | perms::owner_exec | perms::others_read | perms::others_exec);
+  std::filesystem::permissions(folder, static_cast<perms>(0555));
   const ChildProcess child([&](int pipe) {
     // Permissions do not stop root.
     if (geteuid() == 0 && seteuid(65534) != 0) _exit(1);
