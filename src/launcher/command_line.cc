@@ -13,7 +13,6 @@ std::variant<CommandLine, CommandLineExit> ParseCommandLine(int argc, const char
   CLI::App app(
       "Lanista searches neural architectures: it proposes models, trains them on every device, and keeps the best.",
       "lanista");
-  app.require_subcommand(1);
   app.fallthrough();  // Global options may follow the command.
   app.add_option("--state-dir", line.state_dir, "where experiments keep their journals")->capture_default_str();
   app.add_option("--log-level", line.log_level, "what stderr shows: trace, debug, info, warn, error or off")
@@ -57,8 +56,13 @@ std::variant<CommandLine, CommandLineExit> ParseCommandLine(int argc, const char
     const std::vector<CLI::App*> named = app.get_subcommands();
     return CommandLineExit{kExitDone, named.empty() ? app.help() : named.front()->help()};
   } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> unknown = app.remaining();
+    if (app.get_subcommands().empty() && !unknown.empty() && unknown.front()[0] != '-') {
+      return CommandLineExit{kExitUsage, "unknown command '" + unknown.front() + "'; see `lanista --help`"};
+    }
     return CommandLineExit{kExitUsage, std::string(error.what()) + "; see `lanista --help`"};
   }
+  if (line.command.empty()) return CommandLineExit{kExitUsage, "name a command; see `lanista --help`"};
   return line;
 }
 

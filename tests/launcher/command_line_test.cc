@@ -1,0 +1,92 @@
+#include "src/launcher/command_line.h"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::variant<CommandLine, CommandLineExit> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "lanista");
+  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
+}
+
+CommandLine Good(const std::vector<const char*>& arguments) {
+  const auto parsed = Parse(arguments);
+  EXPECT_TRUE(std::holds_alternative<CommandLine>(parsed));
+  return std::holds_alternative<CommandLine>(parsed) ? std::get<CommandLine>(parsed) : CommandLine();
+}
+
+// "exit code: text".
+std::string Ends(const std::vector<const char*>& arguments) {
+  const auto parsed = Parse(arguments);
+  const auto* const end = std::get_if<CommandLineExit>(&parsed);
+  return end == nullptr ? "" : std::to_string(end->exit_code) + ": " + end->text;
+}
+
+TEST(CommandLineTest, EveryCommandIsKnown) {
+  for (const char* command : {"list", "devices", "version"}) EXPECT_EQ(Good({command}).command, command);
+  for (const char* command : {"run", "validate"}) {
+    EXPECT_EQ(Good({command, "x.textproto"}).command, command);
+    EXPECT_EQ(Good({command, "x.textproto"}).config, "x.textproto");
+  }
+  for (const char* command : {"show", "trials", "export", "delete"}) {
+    EXPECT_EQ(Good({command, "digits-1"}).command, command);
+    EXPECT_EQ(Good({command, "digits-1"}).experiment, "digits-1");
+  }
+}
+
+TEST(CommandLineTest, GlobalOptionsStandBeforeOrAfterTheCommand) {
+  const std::vector<std::vector<const char*>> lines = {
+      {"--json", "--state-dir", "S", "--set", "seed=1", "--set", "name=[a]", "run", "c"},
+      {"run", "c", "--json", "--state-dir", "S", "--set", "seed=1", "--set", "name=[a]"},
+      {"--json", "run", "--set", "seed=1", "--state-dir=S", "c", "--set", "name=[a]"},
+  };
+  for (const auto& arguments : lines) {
+    const CommandLine line = Good(arguments);
+    EXPECT_EQ(line.command, "run");
+    EXPECT_EQ(line.config, "c");
+    EXPECT_TRUE(line.json);
+    EXPECT_EQ(line.state_dir, "S");
+    EXPECT_THAT(line.overrides, ElementsAre("seed=1", "name=[a]"));
+  }
+}
+
+TEST(CommandLineTest, OverridesKeepTheirBracesAndEqualsSigns) {
+  EXPECT_THAT(Good({"run", "c", "--set", "strategy={ random { dedup: true } }", "--set", "name=a=b"}).overrides,
+              ElementsAre("strategy={ random { dedup: true } }", "name=a=b"));
+}
+
+TEST(CommandLineTest, ExportHasDefaults) {
+  const CommandLine line = Good({"export", "digits-1"});
+  EXPECT_EQ(line.top, 1);
+  EXPECT_EQ(line.format, "json");
+  EXPECT_EQ(Good({"export", "digits-1", "--top", "3", "--format", "onnx", "--out", "o"}).top, 3);
+}
+
+TEST(CommandLineTest, MistakesAreUsageErrors) {
+  EXPECT_EQ(Ends({}), "2: name a command; see `lanista --help`");
+  EXPECT_EQ(Ends({"fly"}), "2: unknown command 'fly'; see `lanista --help`");
+  EXPECT_EQ(Ends({"fly", "--json", "x"}), "2: unknown command 'fly'; see `lanista --help`");
+  EXPECT_THAT(Ends({"--fast"}), HasSubstr("--fast"));
+  EXPECT_THAT(Ends({"run"}), HasSubstr("CONFIG is required"));
+  EXPECT_THAT(Ends({"run", "a", "b"}), HasSubstr("2: "));
+  EXPECT_THAT(Ends({"run", "a", "--fast"}), HasSubstr("--fast"));
+  EXPECT_THAT(Ends({"export", "a", "--top", "0"}), HasSubstr("2: "));
+  EXPECT_THAT(Ends({"list", "--log-level", "loud"}), HasSubstr("2: "));
+}
+
+TEST(CommandLineTest, HelpGoesToStdout) {
+  EXPECT_THAT(Ends({"--help"}), HasSubstr("0: Lanista searches"));
+  EXPECT_THAT(Ends({"export", "--help"}), HasSubstr("--top"));
+}
+
+}  // namespace
+}  // namespace lanista
