@@ -32,19 +32,25 @@ constexpr uint32_t kLabelsMagic = 0x00000801;
 // No camera makes images of more pixels; a corrupt header easily claims them.
 constexpr uint32_t kMaxSide = 1 << 14;
 
-// The header's `words` 32-bit numbers after the magic number, which must be `magic`.
-absl::StatusOr<std::vector<uint32_t>> ReadHeader(InputFile& file, uint32_t magic, int words) {
-  LANISTA_ASSIGN_OR_RETURN(const std::string bytes, file.Read(4 * (words + 1)));
-  std::vector<uint32_t> numbers(words + 1);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    numbers[i / 4] = numbers[i / 4] << 8 | static_cast<unsigned char>(bytes[i]);
-  }
-  if (numbers[0] != magic) {
+absl::StatusOr<uint32_t> ReadNumber(InputFile& file) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string bytes, file.Read(4));
+  uint32_t number = 0;
+  for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
+  return number;
+}
+
+// The header's numbers, `dimensions` of them, after the magic number, which must be `magic`. The first counts samples.
+absl::StatusOr<std::vector<uint32_t>> ReadHeader(InputFile& file, uint32_t magic, int dimensions) {
+  LANISTA_ASSIGN_OR_RETURN(const uint32_t found, ReadNumber(file));
+  if (found != magic) {
     return file.Corrupt(absl::StrFormat("not an IDX file of %s: it begins with %08x, not %08x",
-                                        magic == kImagesMagic ? "images" : "labels", numbers[0], magic));
+                                        magic == kImagesMagic ? "images" : "labels", found, magic));
   }
-  if (numbers[1] == 0) return file.Corrupt("the header says that there are no samples");
-  numbers.erase(numbers.begin());
+  std::vector<uint32_t> numbers(dimensions);
+  for (uint32_t& number : numbers) {
+    LANISTA_ASSIGN_OR_RETURN(number, ReadNumber(file));
+  }
+  if (numbers[0] == 0) return file.Corrupt("the header says that there are no samples");
   return numbers;
 }
 

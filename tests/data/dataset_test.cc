@@ -141,8 +141,9 @@ TEST_F(Idx, RefusesConfigsThatContradictThemselves) {
 TEST_F(Idx, RefusesCorruptFiles) {
   const std::string images = IdxImages(3, 2, 2);
   const std::string labels = IdxLabels({0, 1, 2});
-  EXPECT_THAT(OpenPair("", labels), IsInvalid("/images: truncated: 16 bytes expected"));
-  EXPECT_THAT(OpenPair(images.substr(0, 15), labels), IsInvalid("/images: truncated: 16 bytes expected"));
+  EXPECT_THAT(OpenPair("", labels), IsInvalid("/images: truncated: 4 bytes expected from byte 0 on, 0 are there"));
+  EXPECT_THAT(OpenPair(images.substr(0, 15), labels),
+              IsInvalid("/images: truncated: 4 bytes expected from byte 12 on, 3 are there"));
   EXPECT_THAT(OpenPair(images.substr(0, 20), labels), IsInvalid("truncated: 12 bytes expected from byte 16 on, 4 are"));
   EXPECT_THAT(OpenPair(images + "x", labels), IsInvalid("unexpected data from byte 28 on"));
   EXPECT_THAT(OpenPair(labels, labels), IsInvalid("not an IDX file of images: it begins with 00000801, not 00000803"));
