@@ -1,6 +1,4 @@
 // devices, version.
-#include <unistd.h>
-
 #include <condition_variable>
 #include <cstdio>
 #include <filesystem>
@@ -9,7 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -23,9 +20,9 @@
 #include "src/base/status.h"
 #include "src/base/trial_process.h"
 #include "src/base/version.h"
+#include "src/devices/local.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/exit_codes.h"
-#include "src/launcher/local_head.h"
 
 namespace lanista {
 namespace {
@@ -45,8 +42,6 @@ std::string ProcessorModel() {
   }
   return "";
 }
-
-int64_t PhysicalMemory() { return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE); }
 
 // The CPU slots of a `local` block with its defaults, and each GPU.
 absl::StatusOr<std::vector<v1::Device>> AllDevices() {
@@ -98,7 +93,7 @@ absl::StatusOr<std::string> LibTorchVersion(const std::string& program) {
 
 absl::StatusOr<int> ShowDevices(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices, AllDevices());
-  const unsigned threads = std::thread::hardware_concurrency();
+  const int threads = AvailableProcessors();
   if (context.line.json) {
     Json list = Json::array();
     for (const v1::Device& device : devices) {
@@ -110,12 +105,12 @@ absl::StatusOr<int> ShowDevices(const CommandContext& context) {
                       {"model", device.model()}});
     }
     const Json document = {
-        {"cpu", {{"model", ProcessorModel()}, {"threads", threads}}}, {"memory", PhysicalMemory()}, {"devices", list}};
+        {"cpu", {{"model", ProcessorModel()}, {"threads", threads}}}, {"memory", AvailableMemory()}, {"devices", list}};
     std::puts(document.dump(2).c_str());
     return kExitDone;
   }
   std::puts(
-      absl::StrFormat("%s, %d threads, %.1f GiB", ProcessorModel(), threads, PhysicalMemory() / kGibibyte).c_str());
+      absl::StrFormat("%s, %d threads, %.1f GiB", ProcessorModel(), threads, AvailableMemory() / kGibibyte).c_str());
   std::puts(absl::StrFormat("%-8s %7s %12s  %s", "DEVICE", "THREADS", "MEMORY LIMIT", "MODEL").c_str());
   for (const v1::Device& device : devices) {
     const std::string name =
