@@ -56,7 +56,7 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
       LimitBatches(batches(*splits->train, train.batch_size), options_.limit_train_batches, options_.max_train_batches);
   absl::StatusOr<std::unique_ptr<data::Loader>> train_loader =
       make_loader(splits->train, {options_.augmentation, options_.transform}, train);
-  if (!train_loader.ok()) return Annotate(train_loader.status(), path_ + ".augmentation and .transform");
+  if (!train_loader.ok()) return Annotate(train_loader.status(), path_ + " (augmentation, then transform)");
   train_loader_ = *std::move(train_loader);
 
   data::LoaderOptions validation;

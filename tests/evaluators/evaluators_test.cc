@@ -346,8 +346,9 @@ TEST(ClassificationTest, BadFieldsAreNamed) {
   EXPECT_EQ(error(scores + "loss: NLL label_smoothing: 0.1"),
             "evaluator.classification.label_smoothing works with loss CROSS_ENTROPY only");
   EXPECT_THAT(error("dataset { custom { name: 'predictions' } }"), StartsWith("evaluator.classification.dataset: "));
-  EXPECT_THAT(error(scores + "transform { random_crop { height: 2 } }"), StartsWith("evaluator.classification."));
-  EXPECT_THAT(error(scores + "augmentation { resize { height: 0 } }"), StartsWith("evaluator.classification."));
+  const auto names_the_transform = StartsWith("evaluator.classification (augmentation, then transform): transform 1");
+  EXPECT_THAT(error(scores + "transform { random_crop { height: 2 } }"), names_the_transform);
+  EXPECT_THAT(error(scores + "augmentation { resize { height: 0 } }"), names_the_transform);
 }
 
 TEST(RegressionTest, FitsALinearTable) {
