@@ -1,6 +1,8 @@
 // Transforms and loaders.
 #include "src/data/loader.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -13,10 +15,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -332,6 +336,41 @@ TEST(Loader, HandsOnTheDatasetsErrors) {
     EXPECT_TRUE(loader.Next().ok());
     EXPECT_THAT(loader.Next(), IsInvalid("image 7 is corrupt"));
   }
+}
+
+// Notes how many threads operators would use where samples are made.
+class Noting : public OneByOne {
+ public:
+  using OneByOne::OneByOne;
+  absl::StatusOr<Example> Get(int64_t index) const override {
+    operator_threads_ = at::get_num_threads();
+    return OneByOne::Get(index);
+  }
+  mutable std::atomic<int> operator_threads_{0};
+};
+
+TEST(Loader, OperatorsInItsThreadsRunAloneAndTheTrainersKeepTheirThreads) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(3);
+  const auto dataset = std::make_shared<Noting>(CountingImages(4, 1, 1, 1));
+  Loader loader(dataset, NoTransforms(), Options(2, false, 2));
+  Epoch(loader, 0);
+  EXPECT_EQ(dataset->operator_threads_, 1);
+  EXPECT_EQ(at::get_num_threads(), 3);
+  int elsewhere = 0;
+  std::thread([&elsewhere] { elsewhere = at::get_num_threads(); }).join();
+  EXPECT_EQ(elsewhere, 3);
+  at::set_num_threads(before);
+}
+
+TEST(Loader, LeavesTheDefaultGeneratorAlone) {
+  const DataSplits splits = SplitsOf(CountingImages(8, 1, 6, 6));
+  const auto chain =
+      MakeChain({"random_crop { padding: 1 }", "random_flip {}", "random_rotation { degrees: 9 }"}, splits);
+  const at::Tensor before = at::detail::getDefaultCPUGenerator().get_state();
+  Loader loader(splits.train, *chain, Options(2, true, 0));
+  Epoch(loader, 0);
+  EXPECT_TRUE(at::equal(before, at::detail::getDefaultCPUGenerator().get_state()));
 }
 
 // Gives each sample another shape.
