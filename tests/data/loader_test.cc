@@ -186,7 +186,7 @@ TEST(Transforms, ErrorsNameThePosition) {
 
 class Halve : public Transform {
  public:
-  at::Tensor Apply(const at::Tensor& input, SampleRandom&) const override { return input * 0.5; }
+  at::Tensor Apply(const at::Tensor& input, SampleRandom&) const override { return input.mul(0.5); }
 };
 
 absl::StatusOr<std::unique_ptr<Transform>> MakeHalve(const Params&, const DataSplits&) {
