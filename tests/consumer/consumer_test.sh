@@ -13,9 +13,9 @@ home=$(getent passwd "$(id -u)" | cut -d: -f6)
 state=$TEST_TMPDIR/state
 
 cd "$workspace"
-bazel --batch --output_user_root="$TEST_TMPDIR/bazel" build --disk_cache="$home/.cache/lanista/bazel" --noshow_progress \
-  --symlink_prefix="$TEST_TMPDIR/link-" //:my_program
-program=$TEST_TMPDIR/link-bin/my_program
+bazel --batch --output_base="$TEST_TMPDIR/bazel" build --disk_cache="$home/.cache/lanista/bazel" --noshow_progress \
+  --symlink_prefix=/ //:my_program
+program=$(echo "$TEST_TMPDIR"/bazel/execroot/my_workspace/bazel-out/*/bin/my_program)
 
 lanista() {
   echo "+ my_program $*" >&2
