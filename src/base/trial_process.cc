@@ -5,9 +5,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -120,7 +120,8 @@ class TrialProcess final : public TrialChannel {
 
     oom_kills_before_ = OomKills();
     LANISTA_ASSIGN_OR_RETURN(pid_, Spawn(program_, child_socket.get(), device.threads()));
-    pid_fd_ = UniqueFd(pidfd_open(pid_, 0));
+    // By number: glibc 2.36 declares pidfd_open without C linkage.
+    pid_fd_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
     Limit(device.memory_limit());
     thread_ = std::thread([this] { Serve(); });
 

@@ -57,7 +57,7 @@ class Interrupt {
       head_->Stop(experiment_, "stopped by the user");
       return;
     }
-    if (head_ != nullptr) head_->Kill();
+    // Trial processes end with the connection to this one.
     _exit(kExitKilled);
   }
 

@@ -77,7 +77,7 @@ absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
     std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return kExitDone;
   }
-  std::puts(space.Describe().c_str());
+  std::fputs(space.Describe().c_str(), stdout);
   std::puts(absl::StrCat("size: ", space.size() ? space.size()->get_str() + " models" : "unknown").c_str());
   for (const std::string& warning : space.spec().warnings()) std::puts(absl::StrCat("warning: ", warning).c_str());
   std::puts(absl::StrCat(context.line.config, " is fine.").c_str());
