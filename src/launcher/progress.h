@@ -26,6 +26,9 @@ class Progress {
   // The live block: a bar with counts and ETA, the best model, the running trials; at most `height` lines (at least 2).
   std::vector<std::string> Block(int height, absl::Time now) const;
 
+  // Whether the block shows times that go on.
+  bool ticks() const { return !running_.empty(); }
+
  private:
   struct Running {
     absl::Time start;

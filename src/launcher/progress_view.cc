@@ -16,6 +16,8 @@ namespace {
 
 // Between two redraws.
 constexpr std::chrono::milliseconds kRedrawInterval(100);
+// Until the times in the block have changed.
+constexpr std::chrono::seconds kTick(1);
 
 bool BeginsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
@@ -112,7 +114,12 @@ void ProgressView::Write() {
   const bool live = output_.terminal_size != nullptr;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return dirty_ || ended_; });
+    const auto changed = [this] { return dirty_ || ended_; };
+    if (live && progress_.ticks()) {
+      changed_.wait_for(lock, kTick, changed);
+    } else {
+      changed_.wait(lock, changed);
+    }
     const bool last = ended_;
     dirty_ = false;
     const std::vector<std::string> lines = std::exchange(lines_, {});

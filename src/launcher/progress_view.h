@@ -47,8 +47,9 @@ struct ProgressOutput {
 // stdout as it is.
 ProgressOutput StandardOutput();
 
-// Shows the events of an experiment. A thread of its own writes, when something has changed and at most ten times a
-// second; so no call waits for the terminal, or for whoever reads the pipe. Thread-safe.
+// Shows the events of an experiment. A thread of its own writes, when something has changed (on a terminal: the seconds
+// of a running trial, too) and at most ten times a second; so no call waits for the terminal, or for whoever reads the
+// pipe. Thread-safe.
 class ProgressView {
  public:
   ProgressView(const v1::ExperimentConfig& config, ProgressOutput output);
