@@ -1,0 +1,122 @@
+// What users get wrong: nothing starts, and the error says what to do.
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/command.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Matcher;
+
+// A good configuration, to be spoiled.
+std::string Config(const std::string& space, const std::string& evaluator, const std::string& rest = "") {
+  return "space { registered: \"" + space + "\" } strategy { random {} } evaluator { " + evaluator + " }\n" + rest;
+}
+
+struct BadInput {
+  std::string name;
+  std::string config;
+  Matcher<const std::string&> error;
+};
+
+class BadInputTest : public ::testing::TestWithParam<BadInput> {};
+
+TEST_P(BadInputTest, NothingStartsAndTheErrorSaysWhatToDo) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("bad.textproto", GetParam().config);
+  const CommandResult run = RunCommand(kFaultyProgram, {"run", config, "--state-dir", state});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, GetParam().error);
+  EXPECT_TRUE(RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json()["experiments"].empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Configs, BadInputTest,
+    ::testing::Values(
+        BadInput{"UnknownField", Config("faulty", "constant {}", "max_trials: 5"),
+                 AllOf(HasSubstr("bad.textproto:2"), HasSubstr("max_trials"), HasSubstr("max_trial_number"))},
+        BadInput{"WrongType", Config("faulty", "constant {}", "max_trial_number: \"five\""),
+                 HasSubstr("bad.textproto:2")},
+        BadInput{"ZeroTrials", Config("faulty", "constant {}", "max_trial_number: 0"), HasSubstr("max_trial_number")},
+        BadInput{"UnknownSpace", Config("nowhere", "constant {}"), AllOf(HasSubstr("nowhere"), HasSubstr("faulty"))},
+        BadInput{"NoCandidates", Config("no_candidates", "constant {}"), HasSubstr("empty")},
+        BadInput{"OneLabelTwoMeanings", Config("two_meanings", "constant {}"),
+                 AllOf(HasSubstr("width"), HasSubstr("faulty_program.cc"))},
+        BadInput{"MissingDataset", Config("faulty", "classification { dataset { idx { root: \"nowhere\" } } }"),
+                 AllOf(HasSubstr("nowhere"), HasSubstr("train-images-idx3-ubyte"), HasSubstr("synthetic_digits"))},
+        BadInput{"ZeroBatch", Config("faulty", "classification { dataset { synthetic_digits {} } batch_size: 0 }"),
+                 HasSubstr("batch_size")},
+        BadInput{"NoSuchGpu", Config("faulty", "constant {}", "training_service { local { gpu_indices: [99] } }"),
+                 HasSubstr("99")}),
+    [](const ::testing::TestParamInfo<BadInput>& info) { return info.param.name; });
+
+// A dataset file of this content, given to the CSV reader.
+CommandResult RunOnCsv(const std::string& content) {
+  const std::string csv = WriteFile("data.csv", content);
+  const std::string config =
+      WriteFile("csv.textproto", Config("faulty", "regression { dataset { csv { path: \"" + csv + "\" } } }"));
+  return RunCommand(kFaultyProgram, {"run", config, "--state-dir", FreshFolder()});
+}
+
+TEST(BadFilesTest, ADatasetWithANanIsRefusedWithItsPlace) {
+  const CommandResult run = RunOnCsv("a,b\n1,2\n3,nan\n5,6\n");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("data.csv"), HasSubstr("3")));
+}
+
+TEST(BadFilesTest, ATruncatedIdxFileIsRefusedByName) {
+  const std::string images =
+      WriteFile("images", std::string("\0\0\x08\x03\0\0\0\x05\0\0\0\x1c\0\0\0\x1c", 16) + "short");
+  const std::string labels = WriteFile("labels", std::string("\0\0\x08\x01\0\0\0\x05\1\2\3\4\5", 13));
+  const std::string config = WriteFile(
+      "idx.textproto",
+      Config("faulty", "classification { dataset { idx { images: \"" + images + "\" labels: \"" + labels + "\" } } }"));
+  const CommandResult run = RunCommand(kFaultyProgram, {"run", config, "--state-dir", FreshFolder()});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr(images));
+}
+
+TEST(BadFilesTest, AMissingConfigIsNamed) {
+  const CommandResult run = RunCommand(kLanista, {"run", "no_such.textproto", "--state-dir", FreshFolder()});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("no_such.textproto"));
+}
+
+TEST(BadFilesTest, AnUnwritableStateFolderIsNamed) {
+  const std::string file = WriteFile("file", "");
+  const std::string config = WriteFile("good.textproto", Config("mnist_cnn", "constant {}"));
+  const CommandResult run = RunCommand(kLanista, {"run", config, "--state-dir", file + "/state"});
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr(file));
+}
+
+TEST(BadFilesTest, ATrialProgramThatIsNotThereIsNamed) {
+  const std::string config = WriteFile("good.textproto", Config("mnist_cnn", "constant {}"));
+  const CommandResult run =
+      RunCommand(kLanista, {"run", config, "--state-dir", FreshFolder(), "--trial-program", "/no/such/program"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("/no/such/program"));
+}
+
+TEST(BadFilesTest, GraphFormatsOfTheDirectEngineNameTheEngineThatHasThem) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("good.textproto", Config("mnist_cnn", "constant {}", "max_trial_number: 1"));
+  const std::string id = RunCommand(kLanista, {"run", config, "--json", "--state-dir", state}).Json()["id"];
+  const CommandResult onnx =
+      RunCommand(kLanista, {"export", id, "--format", "onnx", "--out", FreshFolder(), "--state-dir", state});
+  EXPECT_EQ(onnx.exit_code, 2);
+  EXPECT_THAT(onnx.err, HasSubstr("engine"));
+  EXPECT_EQ(RunCommand(kLanista, {"show", "../../etc", "--state-dir", state}).exit_code, 2);
+}
+
+TEST(BadFilesTest, AnUnknownCommandIsBadUsage) {
+  EXPECT_EQ(RunCommand(kLanista, {"conquer"}).exit_code, 2);
+  EXPECT_EQ(RunCommand(kLanista, {}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace lanista

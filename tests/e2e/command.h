@@ -1,0 +1,65 @@
+// Drives the real programs as a user's shell does.
+#ifndef LANISTA_TESTS_E2E_COMMAND_H_
+#define LANISTA_TESTS_E2E_COMMAND_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+
+namespace lanista {
+
+// The programs under test.
+extern const std::string kLanista;
+extern const std::string kLanistaTrial;
+extern const std::string kFaultyProgram;
+
+struct CommandResult {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+
+  // The JSON document on stdout; an empty one (and a failed test) if it is none.
+  nlohmann::json Json() const;
+};
+
+// Runs a program to its end.
+CommandResult RunCommand(const std::string& program, const std::vector<std::string>& arguments);
+
+// A program that runs beside the test; killed at the end if it still does.
+class BackgroundCommand {
+ public:
+  BackgroundCommand(const std::string& program, const std::vector<std::string>& arguments);
+  ~BackgroundCommand();
+
+  pid_t pid() const { return pid_; }
+
+  // Reads stdout until a line contains `text`; false at its end.
+  bool WaitForLine(const std::string& text);
+
+  // Its exit code, or minus the signal that ended it.
+  int Wait();
+
+  // The processes that it started, which run now.
+  std::vector<pid_t> Children() const;
+
+ private:
+  pid_t pid_ = 0;
+  int stdout_ = -1;
+  std::string unread_;
+};
+
+// Waits until the process is gone (it need not be ours); false after ten seconds.
+bool WaitUntilGone(pid_t pid);
+
+// A file in the test's folder with this content; returns its path.
+std::string WriteFile(const std::string& name, const std::string& content);
+
+// A folder that no other test has.
+std::string FreshFolder();
+
+}  // namespace lanista
+
+#endif  // LANISTA_TESTS_E2E_COMMAND_H_

@@ -1,0 +1,204 @@
+// Models, processes and heads that break, as a user sees it.
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/command.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kFaultySearch[] = R"(
+  name: "faulty"
+  space { registered: "faulty" }
+  strategy { grid_search {} }
+  evaluator {
+    classification {
+      dataset { synthetic_digits { train_samples: 40 validation_samples: 20 } }
+      batch_size: 20
+    }
+  }
+  training_service { local { cpu_slots: 2 memory_limit: 1500000000 } }
+  trial_timeout { seconds: 8 }
+  seed: 1
+)";
+
+// Trials of this wait until they are canceled.
+constexpr char kWaitingSearch[] = R"(
+  name: "waiting"
+  space { registered: "crashes_in_constructor" }
+  strategy { random { dedup: false } }
+  evaluator { custom { name: "talkative" params { key: "wait" value { b: true } } } }
+  training_service { local { cpu_slots: 2 } }
+  seed: 1
+)";
+
+constexpr char kEndlessSearch[] = R"(
+  name: "endless"
+  space { registered: "mnist_cnn" }
+  strategy { random { dedup: false } }
+  evaluator { constant { value: 0.5 } }
+  training_service { local { cpu_slots: 2 } }
+  seed: 1
+)";
+
+// The one experiment of a state folder.
+nlohmann::json OnlyExperiment(const std::string& state) {
+  return RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json()["experiments"][0];
+}
+
+TEST(FaultTest, EveryBadModelFailsAloneAndSaysWhy) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("faulty.textproto", kFaultySearch);
+  const CommandResult run = RunCommand(kFaultyProgram, {"run", config, "--state-dir", state});
+  EXPECT_EQ(run.exit_code, 0) << "one model succeeded: " << run.err;
+  const std::string id = OnlyExperiment(state)["id"];
+  const nlohmann::json trials = RunCommand(kFaultyProgram, {"trials", id, "--json", "--state-dir", state}).Json();
+
+  std::map<std::string, nlohmann::json> by_fault;
+  for (const auto& model : trials["models"]) by_fault[model["sample"]["fault"]] = model;
+  ASSERT_EQ(by_fault.size(), 10u);
+  EXPECT_EQ(by_fault["none"]["status"], "SUCCEEDED");
+
+  const struct {
+    const char* fault;
+    const char* reason;
+    const char* message;
+  } kExpected[] = {
+      {"throw", "EXCEPTION", "this model throws"},
+      {"shape", "EXCEPTION", "layer 'output' (Linear): input [20, 16] does not fit weight [10, 32]"},
+      {"segfault", "SIGNAL", "signal 11"},
+      {"abort", "SIGNAL", "signal 6"},
+      {"memory", "OUT_OF_MEMORY", "memory"},
+      {"hang", "TIME_OUT", "8s"},
+      {"nan", "NAN_LOSS", "loss is NaN at epoch 1, batch 1"},
+      {"exit", "EXIT", "status 7"},
+      {"constructor", "EXCEPTION", "this candidate cannot be built"},
+  };
+  for (const auto& expected : kExpected) {
+    const nlohmann::json& model = by_fault[expected.fault];
+    SCOPED_TRACE(model.dump());
+    EXPECT_EQ(model["status"], "FAILED");
+    EXPECT_EQ(model["failure"]["reason"], expected.reason);
+    EXPECT_THAT(model["failure"]["message"].get<std::string>(), HasSubstr(expected.message));
+    EXPECT_EQ(model["attempts"].size(), 1u);
+    EXPECT_THAT(run.out, HasSubstr(expected.message)) << "the terminal says so, too";
+  }
+  EXPECT_EQ(by_fault["segfault"]["failure"]["signal"], SIGSEGV);
+}
+
+TEST(FaultTest, ACandidateThatKillsTheProcessIsLearnedAndFailsInItsTrial) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("crash.textproto", R"(
+    space { registered: "crashes_in_constructor" }
+    strategy { grid_search {} }
+    evaluator { custom { name: "talkative" } }
+    training_service { local { cpu_slots: 1 } }
+  )");
+  const nlohmann::json run = RunCommand(kFaultyProgram, {"run", config, "--json", "--state-dir", state}).Json();
+  EXPECT_EQ(run["space_size"], "3");
+  EXPECT_EQ(run["models"]["succeeded"], 2);
+  EXPECT_EQ(run["models"]["failed"], 1);
+}
+
+TEST(FaultTest, WhereAllModelsFailTheRunFails) {
+  const std::string config = WriteFile("faulty.textproto", kFaultySearch);
+  const CommandResult run = RunCommand(
+      kFaultyProgram, {"run", config, "--state-dir", FreshFolder(), "--set", "evaluator={custom{name:\"nobody\"}}"});
+  EXPECT_EQ(run.exit_code, 2) << "an evaluator that is not there is found before anything starts";
+  const std::string dead = WriteFile("dead.textproto", R"(
+    space { registered: "faulty" }
+    strategy { random {} }
+    evaluator { classification { dataset { csv { path: "no.csv" } } } }
+  )");
+  const CommandResult missing = RunCommand(kFaultyProgram, {"run", dead, "--state-dir", FreshFolder()});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("no.csv"));
+}
+
+TEST(FaultTest, AKilledTrialProcessFailsItsModelAlone) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
+  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state, "--set", "max_trial_number=2"});
+  ASSERT_TRUE(run.WaitForLine("models in the space"));
+  // The two trials run until they are killed: both processes exist once the experiment does.
+  const std::vector<pid_t> children = run.Children();
+  ASSERT_EQ(children.size(), 2u);
+  for (const pid_t child : children) kill(child, SIGKILL);
+  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+  // Whether a process was idle or busy when it was killed, the experiment goes on; stop what waits.
+  kill(run.pid(), SIGINT);
+  EXPECT_EQ(run.Wait(), 1);
+  const nlohmann::json show = OnlyExperiment(state);
+  EXPECT_NE(show["status"], "INTERRUPTED");
+}
+
+TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("endless.textproto", kEndlessSearch);
+  BackgroundCommand run(kLanista, {"run", config, "--state-dir", state});
+  ASSERT_TRUE(run.WaitForLine("model 25 succeeded"));
+  const std::vector<pid_t> children = run.Children();
+  EXPECT_EQ(children.size(), 2u);
+  EXPECT_EQ(OnlyExperiment(state)["status"], "RUNNING") << "a second process reads while the first writes";
+  const std::string id = OnlyExperiment(state)["id"];
+  const CommandResult refused = RunCommand(kLanista, {"delete", id, "--state-dir", state});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(absl::StrCat(run.pid())));
+
+  kill(run.pid(), SIGKILL);
+  EXPECT_EQ(run.Wait(), -SIGKILL);
+  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child)) << "an orphan outlives its head";
+
+  EXPECT_EQ(OnlyExperiment(state)["status"], "INTERRUPTED");
+  const nlohmann::json trials = RunCommand(kLanista, {"trials", id, "--json", "--state-dir", state}).Json();
+  int finished = 0;
+  for (const auto& model : trials["models"])
+    finished += model["status"] == "SUCCEEDED" && model["metrics"]["final"]["default"] == 0.5;
+  EXPECT_GE(finished, 25) << "what was shown is recorded";
+  EXPECT_EQ(RunCommand(kLanista, {"delete", id, "--state-dir", state}).exit_code, 0);
+}
+
+TEST(FaultTest, CtrlCStopsCleanly) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
+  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state});
+  ASSERT_TRUE(run.WaitForLine("models in the space"));
+  const std::vector<pid_t> children = run.Children();
+  kill(run.pid(), SIGINT);
+  EXPECT_EQ(run.Wait(), 1);
+  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+  const nlohmann::json experiment = OnlyExperiment(state);
+  EXPECT_EQ(experiment["status"], "STOPPED");
+  const nlohmann::json trials =
+      RunCommand(kLanista, {"trials", experiment["id"], "--json", "--state-dir", state}).Json();
+  for (const auto& model : trials["models"]) EXPECT_EQ(model["status"], "CANCELED") << model;
+}
+
+TEST(FaultTest, MaxDurationEndsARun) {
+  const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
+  const CommandResult run =
+      RunCommand(kFaultyProgram, {"run", config, "--json", "--state-dir", FreshFolder(), "--set", "max_duration=1s"});
+  EXPECT_EQ(run.Json()["reason"], "max_duration is over");
+  EXPECT_GT(run.Json()["models"]["canceled"], 0);
+}
+
+TEST(FaultTest, AFullDiskEndsTheRunWithThatReason) {
+  const std::string state = FreshFolder();
+  if (mount("tmpfs", state.c_str(), "tmpfs", 0, "size=400k") != 0) GTEST_SKIP() << "cannot mount a small disk here";
+  const std::string config = WriteFile("endless.textproto", kEndlessSearch);
+  const CommandResult run = RunCommand(kLanista, {"run", config, "--state-dir", state});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.out + run.err, HasSubstr("full"));
+  umount(state.c_str());
+}
+
+}  // namespace
+}  // namespace lanista
