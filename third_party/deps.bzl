@@ -3,11 +3,14 @@
 Everything comes from the system's packages (scripts/install_deps.sh); nothing is downloaded.
 """
 
+load("//third_party/absl:repository.bzl", "absl_repository")
 load("//third_party/libtorch:repository.bzl", "libtorch_repository")
 load("//third_party/offline:repository.bzl", "offline_repository")
 
 def lanista_deps():
     """Defines the repositories that Lanista's packages refer to, unless the workspace has its own."""
+    if not native.existing_rule("lanista_absl"):
+        absl_repository(name = "lanista_absl")
     if not native.existing_rule("lanista_libtorch"):
         libtorch_repository(name = "lanista_libtorch")
 
