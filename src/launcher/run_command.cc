@@ -116,7 +116,7 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   logging.file = absl::StrCat(state_dir.root(), "/lanista.log");
   LANISTA_RETURN_IF_ERROR(SetUpLogging(logging));
 
-  BlockStopSignals();
+  CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);  // A search outlives whoever reads its progress.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head,
                            LocalHead::Start({state_dir.root(), context.trial_program}, config));

@@ -1,38 +1,52 @@
 #include "src/launcher/signal_thread.h"
 
-#include <pthread.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace lanista {
 namespace {
 
-sigset_t StopSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  return signals;
+constexpr char kSignal = 's';
+constexpr char kEnd = 'e';
+
+// From the signal handler to the signal thread. Open for the process's life once CatchStopSignals was called.
+int pipe_ends[2] = {-1, -1};
+
+void Write(char message) {
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = write(pipe_ends[1], &message, 1);
+  errno = error;
 }
 
 }  // namespace
 
-void BlockStopSignals() {
-  const sigset_t signals = StopSignals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+void CatchStopSignals() {
+  if (pipe_ends[0] < 0 && pipe2(pipe_ends, O_CLOEXEC) != 0) return;
+  struct sigaction action = {};
+  action.sa_handler = [](int) { Write(kSignal); };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 SignalThread::SignalThread(Handler handler)
-    : thread_([this, handler = std::move(handler)] {
-        const sigset_t signals = StopSignals();
-        int signal = 0;
-        for (int count = 1; sigwait(&signals, &signal) == 0 && !ended_; ++count) handler(count);
+    : thread_([handler = std::move(handler)] {
+        int count = 0;
+        char message = kEnd;
+        while (true) {
+          const ssize_t got = read(pipe_ends[0], &message, 1);
+          if (got < 0 && errno == EINTR) continue;
+          if (got != 1 || message == kEnd) return;
+          handler(++count);
+        }
       }) {}
 
 SignalThread::~SignalThread() {
-  ended_ = true;
-  pthread_kill(thread_.native_handle(), SIGTERM);  // To this thread alone: wakes its sigwait.
+  Write(kEnd);
   thread_.join();
 }
 

@@ -2,18 +2,17 @@
 #ifndef LANISTA_SRC_LAUNCHER_SIGNAL_THREAD_H_
 #define LANISTA_SRC_LAUNCHER_SIGNAL_THREAD_H_
 
-#include <atomic>
 #include <functional>
 #include <thread>
 
 namespace lanista {
 
-// Blocks SIGINT and SIGTERM in the calling thread and in all threads that it starts from then on. A signal that comes
-// before there is a SignalThread waits for it. Child processes inherit the mask: they must be started with a fresh one.
-void BlockStopSignals();
+// From now on SIGINT and SIGTERM wait for a SignalThread instead of ending the process. Whichever thread the kernel
+// picks: libraries start threads before main (OpenBLAS does), so that blocking signals and waiting for them would not
+// do. Programs that this one starts have the default action again.
+void CatchStopSignals();
 
-// Takes the blocked signals, one after the other. REQUIRES: BlockStopSignals() was called before any thread was
-// started.
+// Takes the caught signals, one after the other. At most one at a time. REQUIRES: CatchStopSignals() was called.
 class SignalThread {
  public:
   // Called on the signal thread with 1 at the first signal, 2 at the second, ...
@@ -27,7 +26,6 @@ class SignalThread {
   SignalThread& operator=(const SignalThread&) = delete;
 
  private:
-  std::atomic<bool> ended_{false};
   std::thread thread_;
 };
 

@@ -93,13 +93,15 @@ BackgroundCommand::~BackgroundCommand() {
   close(stdout_);
 }
 
-bool BackgroundCommand::WaitForLine(const std::string& text) {
+bool BackgroundCommand::WaitForLine(const std::string& text, int seconds) {
   while (true) {
     for (size_t end; (end = unread_.find('\n')) != std::string::npos;) {
       const std::string line = unread_.substr(0, end);
       unread_.erase(0, end + 1);
       if (line.find(text) != std::string::npos) return true;
     }
+    pollfd request = {stdout_, POLLIN, 0};
+    if (poll(&request, 1, seconds * 1000) != 1) return false;
     char buffer[4096];
     const ssize_t got = read(stdout_, buffer, sizeof(buffer));
     if (got <= 0) return false;
@@ -139,7 +141,7 @@ std::string WriteFile(const std::string& name, const std::string& content) {
 
 std::string FreshFolder() {
   static int count = 0;
-  const std::string folder = absl::StrCat(::testing::TempDir(), "/e2e-", getpid(), "-", ++count);
+  const std::string folder = absl::StrCat(::testing::TempDir(), "e2e-", getpid(), "-", ++count);
   std::filesystem::create_directories(folder);
   return folder;
 }

@@ -36,8 +36,8 @@ class BackgroundCommand {
 
   pid_t pid() const { return pid_; }
 
-  // Reads stdout until a line contains `text`; false at its end.
-  bool WaitForLine(const std::string& text);
+  // Reads stdout until a line contains `text`; false at its end, or where nothing comes for `seconds`.
+  bool WaitForLine(const std::string& text, int seconds = 60);
 
   // Its exit code, or minus the signal that ended it.
   int Wait();

@@ -123,21 +123,28 @@ TEST(FaultTest, WhereAllModelsFailTheRunFails) {
   EXPECT_THAT(missing.err, HasSubstr("no.csv"));
 }
 
-TEST(FaultTest, AKilledTrialProcessFailsItsModelAlone) {
+TEST(FaultTest, AKilledTrialProcessFailsItsModelAndTheSearchGoesOn) {
   const std::string state = FreshFolder();
   const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
-  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state, "--set", "max_trial_number=2"});
+  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state, "--set",
+                                         "training_service.local.cpu_slots=1", "--set", "space.registered=faulty"});
   ASSERT_TRUE(run.WaitForLine("models in the space"));
-  // The two trials run until they are killed: both processes exist once the experiment does.
-  const std::vector<pid_t> children = run.Children();
-  ASSERT_EQ(children.size(), 2u);
-  for (const pid_t child : children) kill(child, SIGKILL);
-  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
-  // Whether a process was idle or busy when it was killed, the experiment goes on; stop what waits.
+  // A process that was idle, or just starting, is replaced without anybody being told: then it is the next one's turn.
+  bool failed = false;
+  for (int kills = 0; kills < 10 && !failed; ++kills) {
+    for (const pid_t child : run.Children()) kill(child, SIGKILL);
+    failed = run.WaitForLine("model 1 failed", /*seconds=*/3);
+  }
+  EXPECT_TRUE(failed);
   kill(run.pid(), SIGINT);
   EXPECT_EQ(run.Wait(), 1);
-  const nlohmann::json show = OnlyExperiment(state);
-  EXPECT_NE(show["status"], "INTERRUPTED");
+  const nlohmann::json experiment = OnlyExperiment(state);
+  EXPECT_EQ(experiment["status"], "STOPPED");
+  const nlohmann::json models =
+      RunCommand(kLanista, {"trials", experiment["id"], "--json", "--state-dir", state}).Json()["models"];
+  ASSERT_GE(models.size(), 2u) << "the next model was tried";
+  EXPECT_EQ(models[0]["failure"]["reason"], "SIGNAL");
+  EXPECT_EQ(models[0]["failure"]["signal"], SIGKILL);
 }
 
 TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {

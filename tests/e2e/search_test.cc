@@ -31,10 +31,13 @@ constexpr char kTinySearch[] = R"(
   seed: 42
 )";
 
-// model -> its whole history of metrics, as text.
-std::map<int, std::string> MetricsOf(const nlohmann::json& trials) {
+// model -> its whole history of metrics, as text, without the times.
+std::map<int, std::string> MetricsOf(nlohmann::json trials) {
   std::map<int, std::string> metrics;
-  for (const auto& model : trials["models"]) metrics[model["id"]] = model["metrics"].dump();
+  for (auto& model : trials["models"]) {
+    for (auto& intermediate : model["metrics"]["intermediate"]) intermediate.erase("time");
+    metrics[model["id"]] = model["metrics"].dump();
+  }
   return metrics;
 }
 

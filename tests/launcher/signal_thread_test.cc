@@ -12,7 +12,7 @@ namespace lanista {
 namespace {
 
 TEST(SignalThreadTest, CountsTheSignalsAndTheEarlyOnesWait) {
-  BlockStopSignals();
+  CatchStopSignals();
   kill(getpid(), SIGINT);  // Nobody takes it yet.
   std::promise<void> first;
   std::promise<int> second;

@@ -1,0 +1,183 @@
+// What a trial costs beside its training: trials of the `constant` evaluator, in trial processes, with the journal.
+//
+// Measured: a head in this process (so that its memory can be read) on two CPU slots; the same through `lanista run`.
+// Baseline in the same run: a fresh trial process for each trial, which is what systems without warm processes pay at
+// least.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/trial_process.h"
+#include "src/launcher/local_head.h"
+
+namespace lanista {
+namespace {
+
+struct Size {
+  int rounds;
+  int trials;
+  int cold_trials;
+};
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+[[noreturn]] void Die(const std::string& why) {
+  std::fprintf(stderr, "orchestration: %s\n", why.c_str());
+  std::exit(1);
+}
+
+// The programs as Bazel lays them beside this one, or as built.
+std::string Program(const std::string& name) {
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  for (const auto& folder :
+       {self.parent_path().parent_path(), std::filesystem::path(self.string() + ".runfiles/lanista")}) {
+    if (std::filesystem::exists(folder / name)) return (folder / name).string();
+  }
+  Die("cannot find " + name);
+}
+
+v1::ExperimentConfig ConstantSearch(int trials) {
+  v1::ExperimentConfig config;
+  config.set_name("orchestration");
+  config.mutable_space()->set_registered("mnist_cnn");
+  config.mutable_strategy()->mutable_random()->set_dedup(false);
+  config.mutable_engine()->mutable_direct();
+  config.mutable_evaluator()->mutable_constant()->set_value(0.5);
+  config.add_training_service()->mutable_local()->set_cpu_slots(2);
+  config.set_max_trial_number(trials);
+  config.set_seed(1);
+  return config;
+}
+
+int64_t ResidentBytes() {
+  int64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+struct HeadResult {
+  double trials_per_second = 0;
+  double bytes_per_trial = 0;
+};
+
+// Counts from the first model's end to the last's: processes have started by then.
+HeadResult MeasureHead(const std::string& state_dir, int trials) {
+  const v1::ExperimentConfig config = ConstantSearch(trials);
+  LocalHead::Options options;
+  options.state_dir = state_dir;
+  options.trial_program.path = Program("lanista-trial");
+  auto head = LocalHead::Start(options, config);
+  if (!head.ok()) Die(std::string(head.status().message()));
+  int ended = 0;
+  Clock::time_point first, last;
+  int64_t bytes_early = 0, bytes_late = 0;
+  // Memory that grows only at the beginning (allocators, caches) is no growth.
+  const int early = trials / 5;
+  const auto id = (*head)->Submit(config, [&](const v1::ExperimentEvent& event) {
+    if (!event.has_outcome()) return;
+    if (event.outcome().outcome() != v1::SUCCEEDED) Die(event.outcome().failure().message());
+    ++ended;
+    if (ended == 1) first = Clock::now();
+    if (ended == early) bytes_early = ResidentBytes();
+    if (ended == trials) {
+      last = Clock::now();
+      bytes_late = ResidentBytes();
+    }
+  });
+  if (!id.ok()) Die(std::string(id.status().message()));
+  (*head)->Wait(*id);
+  if (ended != trials) Die("not all trials ended");
+  HeadResult result;
+  result.trials_per_second = (trials - 1) / std::chrono::duration<double>(last - first).count();
+  result.bytes_per_trial = static_cast<double>(bytes_late - bytes_early) / (trials - early);
+  return result;
+}
+
+// Trials a second of the whole command, start and end included.
+double MeasureRun(const std::string& state_dir, int trials) {
+  const std::string config = state_dir + "/constant.textproto";
+  std::ofstream(config) << ConstantSearch(trials).DebugString();
+  const std::string command = absl::StrCat("'", Program("lanista"), "' run '", config, "' --state-dir '", state_dir,
+                                           "' > '", state_dir, "/run.log' 2>&1");
+  const Clock::time_point start = Clock::now();
+  if (std::system(command.c_str()) != 0) Die("`lanista run` failed; see " + state_dir + "/run.log");
+  return trials / SecondsSince(start);
+}
+
+// Trials a second where each has a process of its own.
+double MeasureColdProcesses(int trials) {
+  const Clock::time_point start = Clock::now();
+  for (int trial = 1; trial <= trials; ++trial) {
+    std::promise<void> ended;
+    const auto process = MakeTrialProcess(Program("lanista-trial"));
+    v1::Device device;
+    device.set_kind(v1::CPU);
+    device.set_threads(1);
+    const auto on_event = [&](const v1::TrialEvent& event) {
+      if (event.has_ended()) ended.set_value();
+    };
+    if (!process->Start(device, {on_event, [](const v1::ProcessExited&) {}}).ok()) Die("no trial process");
+    v1::TrialRequest request;
+    v1::TrialSpec& spec = *request.mutable_run();
+    spec.set_trial(trial);
+    spec.add_models()->set_model(trial);
+    spec.mutable_evaluator()->mutable_constant();
+    process->Send(request);
+    ended.get_future().wait();
+  }
+  return trials / SecondsSince(start);
+}
+
+void RunBench(const Size& size) {
+  std::string state_dir = (std::filesystem::temp_directory_path() / "lanista-bench-XXXXXX").string();
+  if (mkdtemp(state_dir.data()) == nullptr) Die("cannot make a folder for the state");
+  std::vector<double> warm, bytes, run, cold, speedup;
+  std::printf("%5s %16s %20s %18s %18s %8s\n", "round", "head, trials/s", "head, bytes/trial", "run, trials/s",
+              "cold, trials/s", "ratio");
+  for (int round = 1; round <= size.rounds; ++round) {
+    const HeadResult head = MeasureHead(state_dir, size.trials);
+    warm.push_back(head.trials_per_second);
+    bytes.push_back(head.bytes_per_trial);
+    run.push_back(MeasureRun(state_dir, size.trials));
+    cold.push_back(MeasureColdProcesses(size.cold_trials));
+    speedup.push_back(warm.back() / cold.back());
+    std::printf("%5d %16.0f %20.0f %18.0f %18.2f %8.0f\n", round, warm.back(), bytes.back(), run.back(), cold.back(),
+                speedup.back());
+  }
+  std::filesystem::remove_all(state_dir);
+  std::printf("%d trials a round, 2 slots; cold: a fresh trial process for each trial\n", size.trials);
+  std::printf(
+      "{\"bench\": \"orchestration\", \"figures\": {\"trials_per_second\": %.1f, \"head_bytes_per_trial\": %.1f, "
+      "\"run_trials_per_second\": %.1f, \"speedup_over_cold_processes\": %.1f}}\n",
+      Median(warm), Median(bytes), Median(run), Median(speedup));
+}
+
+}  // namespace
+}  // namespace lanista
+
+int main(int argc, char** argv) {
+  const bool quick = argc == 2 && std::strcmp(argv[1], "--quick") == 0;
+  if (argc > 1 && !quick) {
+    std::fprintf(stderr, "usage: orchestration [--quick]\n");
+    return 2;
+  }
+  lanista::RunBench(quick ? lanista::Size{1, 2000, 2} : lanista::Size{3, 10000, 5});
+  return 0;
+}
