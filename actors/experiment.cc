@@ -133,6 +133,7 @@ void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
 }
 
 caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& planned) {
+  if (journal_broken_) return ToCafError(absl::UnavailableError(final_reason_));
   v1::JournalBatch batch;
   for (const v1::TrialSpec& trial : planned.trials()) {
     v1::TrialQueued& queued = *AddRecord(batch).mutable_trial();
@@ -144,7 +145,6 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
     }
   }
   auto promise = self_->make_response_promise<v1::Ack>();
-  if (journal_broken_) return ToCafError(absl::UnavailableError(final_reason_));
   self_->request(options_.journal, kAnswerTimeout, std::move(batch))
       .then([promise](v1::Ack& ack) mutable { promise.deliver(std::move(ack)); },
             [this, promise](caf::error& error) mutable {

@@ -55,6 +55,7 @@ class ExperimentTest : public ActorTest {
                   for (const v1::TrialModel& model : run.models()) running_.push_back(model.model());
                 },
                 [this, self, owner](const v1::CancelExperiment&) {
+                  if (keep_open_) return;
                   for (const int model : running_) {
                     v1::ModelOutcome outcome;
                     outcome.set_model(model);
@@ -91,6 +92,8 @@ class ExperimentTest : public ActorTest {
   bool silent_when_empty_ = false;
   bool journal_broken_ = false;
   bool with_max_duration_ = false;
+  // The engine does not cancel what runs: the experiment stays.
+  bool keep_open_ = false;
   int samples_left_ = 0;
   std::vector<int> running_;
   std::vector<v1::StateChanged> states_;
@@ -174,6 +177,20 @@ TEST_F(ExperimentTest, ABrokenJournalFailsItWithoutHanging) {
   EndOne(v1::SUCCEEDED);
   EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
   EXPECT_EQ(states_.back().reason(), "the disk is full");
+}
+
+TEST_F(ExperimentTest, TrialsPlannedAfterTheJournalBrokeAreRefusedAtOnce) {
+  StartExperiment(10, 2, 0);
+  journal_broken_ = true;
+  keep_open_ = true;
+  EndOne(v1::SUCCEEDED);
+  caf::scoped_actor self(system_);
+  auto request = self->request(experiment_, std::chrono::seconds(1), v1::PlannedTrials());
+  Run();
+  std::string message;
+  request.receive([](const v1::Ack&) {},
+                  [&](const caf::error& error) { message = std::string(FromCafError(error).message()); });
+  EXPECT_EQ(message, "the disk is full");
 }
 
 TEST_F(ExperimentTest, AStrategyThatFailsFailsIt) {
