@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "spdlog/spdlog.h"
+#include "src/base/clock.h"
 #include "src/base/hash.h"
 #include "src/base/status.h"
 
@@ -24,7 +25,7 @@ constexpr int kMaxLostInARow = 3;
 // Appends a record of now.
 v1::JournalRecord& AddRecord(v1::JournalBatch& batch) {
   v1::JournalRecord& record = *batch.add_records();
-  *record.mutable_time() = TimeUtil::GetCurrentTime();
+  *record.mutable_time() = Now();
   return record;
 }
 
@@ -251,7 +252,7 @@ void ExperimentStateMachine::Record(v1::JournalBatch batch, std::function<void()
 
 void ExperimentStateMachine::Watch(v1::ExperimentEvent event) {
   event.set_experiment(options_.id);
-  *event.mutable_time() = TimeUtil::GetCurrentTime();
+  *event.mutable_time() = Now();
   self_->send(options_.watcher, std::move(event));
 }
 

@@ -1,6 +1,6 @@
 #include "actors/model_events.h"
 
-#include "google/protobuf/util/time_util.h"
+#include "src/base/clock.h"
 
 namespace lanista {
 
@@ -12,7 +12,7 @@ v1::ModelEvent EndedEvent(const v1::TrialSpec& spec, const v1::TrialModel& model
   event.set_model(model.model());
   event.set_attempt(model.attempt());
   event.set_sequence(last_sequence + 1);
-  *event.mutable_time() = google::protobuf::util::TimeUtil::GetCurrentTime();
+  *event.mutable_time() = Now();
   event.mutable_ended()->set_outcome(outcome);
   if (failure.reason() != v1::FAILURE_REASON_UNSPECIFIED) *event.mutable_ended()->mutable_failure() = failure;
   return event;

@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engines/model_builder.h"
-#include "google/protobuf/util/time_util.h"
+#include "src/base/clock.h"
 #include "src/base/status.h"
 #include "src/trial/attempt_log.h"
 #include "src/trial/program_id.h"
@@ -155,7 +155,7 @@ class TrialRunner::Context final : public TrialContext {
     event.set_model(model_spec_.model());
     event.set_attempt(model_spec_.attempt());
     event.set_sequence(++sequence_);
-    *event.mutable_time() = google::protobuf::util::TimeUtil::GetCurrentTime();
+    *event.mutable_time() = Now();
     return event;
   }
 
