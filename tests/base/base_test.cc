@@ -1,0 +1,104 @@
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "src/base/clock.h"
+#include "src/base/hash.h"
+#include "src/base/registry.h"
+#include "src/base/status.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// These values are in people's journals: they never change.
+TEST(HashTest, ValuesArePinned) {
+  EXPECT_EQ(StableHash(""), 0xf52a15e9a9b5e89bu);
+  EXPECT_EQ(StableHash("lanista"), 0x69cb099bd558bb56u);
+  EXPECT_EQ(OrderSeed(42), 0xf92109e7656a907au);
+  EXPECT_EQ(ModelSeed(42, 1), 0x8dea2ac5d09c1dd9u);
+}
+
+TEST(HashTest, SeedsDependOnEveryPartAndOnTheirOrder) {
+  EXPECT_NE(MixSeed({1, 2}), MixSeed({2, 1}));
+  EXPECT_NE(MixSeed({1}), MixSeed({1, 0}));
+  EXPECT_NE(ModelSeed(42, 1), ModelSeed(42, 2));
+  EXPECT_NE(ModelSeed(42, 1), ModelSeed(43, 1));
+  EXPECT_NE(OrderSeed(42), OrderSeed(43));
+}
+
+TEST(StatusTest, AnnotateKeepsTheCodeAndPrependsTheContext) {
+  EXPECT_TRUE(Annotate(absl::OkStatus(), "config").ok());
+  EXPECT_EQ(Annotate(absl::NotFoundError("no file"), "config"), absl::NotFoundError("config: no file"));
+}
+
+TEST(StatusTest, ErrnoBecomesTheCodeThatAUserCanActOn) {
+  EXPECT_EQ(ErrnoToStatus(ENOENT, "data.csv"), absl::NotFoundError("data.csv: No such file or directory"));
+  EXPECT_EQ(ErrnoToStatus(ENOSPC, "x").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ErrnoToStatus(EACCES, "x").code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST(StatusTest, CrossesTheWireUnchanged) {
+  const absl::Status status = absl::FailedPreconditionError("held by 17");
+  EXPECT_EQ(StatusFromProto(StatusToProto(status)), status);
+  EXPECT_TRUE(StatusFromProto(StatusToProto(absl::OkStatus())).ok());
+}
+
+TEST(ClockTest, CountsFinerThanSecondsAndNeverBackHere) {
+  const auto first = Now();
+  const auto second = Now();
+  EXPECT_GE(second.seconds(), first.seconds());
+  EXPECT_GT(first.seconds(), 1600000000);
+}
+
+// A registry of things with a text, made from strategies' configurations.
+struct Thing {
+  std::string text;
+};
+using ThingRegistry = Registry<Thing, int>;
+
+absl::StatusOr<std::unique_ptr<Thing>> MakeRandomThing(const v1::RandomConfig& config, int number) {
+  return std::make_unique<Thing>(Thing{absl::StrCat("random ", config.dedup(), " ", number)});
+}
+absl::StatusOr<std::unique_ptr<Thing>> MakeOwnThing(const v1::Custom& config, int number) {
+  return std::make_unique<Thing>(Thing{absl::StrCat("own ", config.params().at("width").i(), " ", number)});
+}
+LANISTA_REGISTER(ThingRegistry, random, v1::RandomConfig, MakeRandomThing);
+LANISTA_REGISTER_CUSTOM(ThingRegistry, "own", MakeOwnThing);
+
+TEST(RegistryTest, MakesWhatTheOneofNames) {
+  v1::StrategyConfig config;
+  config.mutable_random()->set_dedup(true);
+  const auto thing = ThingRegistry::Get().Create(config, 7);
+  ASSERT_TRUE(thing.ok()) << thing.status();
+  EXPECT_EQ((*thing)->text, "random 1 7");
+}
+
+TEST(RegistryTest, MakesWhatUsersRegister) {
+  v1::StrategyConfig config;
+  config.mutable_custom()->set_name("own");
+  (*config.mutable_custom()->mutable_params())["width"].set_i(64);
+  const auto thing = ThingRegistry::Get().Create(config, 7);
+  ASSERT_TRUE(thing.ok()) << thing.status();
+  EXPECT_EQ((*thing)->text, "own 64 7");
+}
+
+TEST(RegistryTest, NamesAreSortedAndStandInErrors) {
+  EXPECT_THAT(ThingRegistry::Get().Names(), ElementsAre("random", "custom:own"));
+  v1::StrategyConfig config;
+  EXPECT_EQ(ThingRegistry::Get().Create(config, 0).status().code(), absl::StatusCode::kInvalidArgument);
+  config.mutable_grid_search();
+  const absl::Status missing = ThingRegistry::Get().Create(config, 0).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("random, custom:own"));
+}
+
+TEST(RegistryDeathTest, ASecondDefinitionEndsTheProgram) {
+  EXPECT_DEATH(ThingRegistry::Get().Add("random", false, nullptr), "registered twice");
+}
+
+}  // namespace
+}  // namespace lanista

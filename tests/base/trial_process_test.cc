@@ -1,0 +1,146 @@
+#include "src/base/trial_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A channel to the fake trial program, and what came back.
+class TrialProcessTest : public ::testing::Test {
+ protected:
+  void Start(int64_t memory_limit = 0) {
+    channel_ = MakeTrialProcess(std::getenv("FAKE_TRIAL_PROGRAM"));
+    v1::Device device;
+    device.set_threads(3);
+    device.set_memory_limit(memory_limit);
+    const absl::Status status = channel_->Start(device, {[this](v1::TrialEvent event) {
+                                                           const std::lock_guard<std::mutex> lock(mutex_);
+                                                           said_.push_back(event.ended().experiment());
+                                                           changed_.notify_all();
+                                                         },
+                                                         [this](v1::ProcessExited exited) {
+                                                           const std::lock_guard<std::mutex> lock(mutex_);
+                                                           exits_.push_back(exited);
+                                                           changed_.notify_all();
+                                                         }});
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  void Order(const std::string& order) {
+    v1::TrialRequest request;
+    request.mutable_run()->set_experiment(order);
+    channel_->Send(request);
+  }
+
+  // What was said once there are so many events.
+  std::vector<std::string> Said(size_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return said_.size() >= count; });
+    return said_;
+  }
+
+  v1::ProcessExited Exit() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return !exits_.empty(); });
+    return exits_[0];
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> said_;
+  std::vector<v1::ProcessExited> exits_;
+  std::unique_ptr<TrialChannel> channel_;
+};
+
+TEST_F(TrialProcessTest, SetsUpAndAnswersInOrder) {
+  Start();
+  Order("echo");
+  Order("echo");
+  EXPECT_EQ(Said(3), (std::vector<std::string>{"ready", "echo", "echo"}));
+}
+
+TEST_F(TrialProcessTest, ARequestNeverBlocksAndNoneIsLost) {
+  Start();
+  constexpr size_t kRequests = 20000;
+  for (size_t i = 0; i < kRequests; ++i) Order("echo");
+  EXPECT_EQ(Said(kRequests + 1).size(), kRequests + 1);
+}
+
+TEST_F(TrialProcessTest, TheChildHasItsGroupItsLimitItsThreadsAndNoDescriptorOfOurs) {
+  const int inherited = open("/dev/null", O_RDONLY);  // Not close-on-exec.
+  ASSERT_GE(inherited, 0);
+  Start(/*memory_limit=*/1LL << 30);
+  Order("surroundings");
+  EXPECT_EQ(Said(2)[1], "own group; 0 1 2 3 ; 1073741824; 3");
+  close(inherited);
+}
+
+TEST_F(TrialProcessTest, TellsAnExitStatus) {
+  Start();
+  Order("exit");
+  EXPECT_EQ(Exit().exit_status(), 7);
+  EXPECT_EQ(Exit().signal(), 0);
+}
+
+TEST_F(TrialProcessTest, TellsASignal) {
+  Start();
+  Order("segfault");
+  EXPECT_EQ(Exit().signal(), SIGSEGV);
+}
+
+TEST_F(TrialProcessTest, KillEndsWhateverItDoes) {
+  Start();
+  Order("sleep");
+  channel_->Kill();
+  EXPECT_EQ(Exit().signal(), SIGKILL);
+  EXPECT_FALSE(Exit().out_of_memory()) << "we did it";
+}
+
+TEST_F(TrialProcessTest, WhatIsNoProtocolEndsTheProcess) {
+  for (const char* order : {"garbage", "too large"}) {
+    exits_.clear();
+    Start();
+    Order(order);
+    EXPECT_NE(Exit().message(), "") << order;
+  }
+}
+
+TEST_F(TrialProcessTest, AProcessThatClosesItsSocketIsEnded) {
+  Start();
+  Order("close");
+  EXPECT_THAT(Exit().message(), HasSubstr("closed its connection"));
+}
+
+TEST_F(TrialProcessTest, ADescendantCannotKeepTheChannelOpen) {
+  Start();
+  Order("grandchild");
+  EXPECT_EQ(Exit().exit_status(), 0);
+}
+
+TEST_F(TrialProcessTest, DestructionEndsTheProcessAndCallsNobodyAfterwards) {
+  Start();
+  Order("sleep");
+  channel_ = nullptr;
+  EXPECT_EQ(exits_.size(), 1u);
+}
+
+TEST_F(TrialProcessTest, AProgramThatIsNotThereIsAnErrorOfStart) {
+  const auto channel = MakeTrialProcess("/no/such/program");
+  const absl::Status status = channel->Start({}, {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/program"));
+}
+
+}  // namespace
+}  // namespace lanista
