@@ -1,0 +1,248 @@
+// The trial half: what becomes of what user code throws, and what a trial leaves for the next one.
+#include <torch/torch.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "src/evaluators/functional.h"
+#include "src/nn/nn.h"
+#include "src/trial/runner.h"
+#include "src/trial/torch_guard.h"
+#include "src/trial/trial_main.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(GuardTest, OkIsASuccessAndCancelledIsNoFailure) {
+  EXPECT_EQ(Guard([] { return absl::OkStatus(); }).outcome, v1::SUCCEEDED);
+  EXPECT_EQ(Guard([] { return absl::CancelledError(); }).outcome, v1::CANCELED);
+}
+
+TEST(GuardTest, LibTorchsErrorsComeWithoutTheirBacktrace) {
+  const GuardResult result = Guard([]() -> absl::Status {
+    torch::mm(torch::ones({2, 3}), torch::ones({2, 3}));
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(result.failure.reason(), v1::EXCEPTION);
+  EXPECT_THAT(result.failure.message(), HasSubstr("2x3 and 2x3"));
+  EXPECT_THAT(result.failure.message(), ::testing::Not(HasSubstr("frame #")));
+}
+
+TEST(GuardTest, MemoryThatRanOutIsToldApart) {
+  const auto reason = [](const std::function<absl::Status()>& code) { return Guard(code).failure.reason(); };
+  EXPECT_EQ(reason([]() -> absl::Status { throw std::bad_alloc(); }), v1::OUT_OF_MEMORY);
+  EXPECT_EQ(reason([] { return absl::ResourceExhaustedError("no memory"); }), v1::OUT_OF_MEMORY);
+  EXPECT_EQ(reason([]() -> absl::Status {
+              torch::empty({int64_t{1} << 58}, torch::kByte);
+              return absl::OkStatus();
+            }),
+            v1::OUT_OF_MEMORY);
+}
+
+TEST(GuardTest, WhateverIsThrownBecomesAFailure) {
+  EXPECT_EQ(Guard([]() -> absl::Status { throw NanMetricError("loss is NaN"); }).failure.reason(), v1::NAN_LOSS);
+  EXPECT_EQ(Guard([]() -> absl::Status { throw std::runtime_error("boom"); }).failure.message(), "boom");
+  EXPECT_EQ(Guard([]() -> absl::Status { throw 7; }).outcome, v1::FAILED);
+  EXPECT_EQ(GuardStatus([]() -> absl::Status { throw std::runtime_error("boom"); }), absl::InternalError("boom"));
+  EXPECT_EQ(GuardStatus([] { return absl::NotFoundError("x"); }), absl::NotFoundError("x"));
+}
+
+class TinySpace : public nn::ModelSpace {
+ public:
+  TinySpace() {
+    nn::ValueChoice({1, 2}, "known");
+    layer_ = register_module("layer", torch::nn::Linear(2, 2));
+  }
+  torch::Tensor forward(torch::Tensor x) override { return layer_(x); }
+
+ private:
+  torch::nn::Linear layer_{nullptr};
+};
+LANISTA_REGISTER_MODEL_SPACE("tiny", TinySpace);
+
+// Does what the parameter `do` says.
+void Obey(TrialContext& context, const EvaluatorParams& params) {
+  const std::string order = params.at("do").s();
+  if (order == "nothing") return;
+  if (order == "nan") context.ReportFinal(std::nan(""));
+  if (order == "twice") {
+    context.ReportFinal(1);
+    context.ReportFinal(1);
+  }
+  if (order == "no default") context.ReportFinal({{"loss", 1}});
+  if (order == "spoil") {
+    torch::set_default_dtype(caffe2::TypeMeta::Make<double>());
+    torch::GradMode::set_enabled(false);
+    torch::rand({100});
+    context.ReportFinal(0);
+  }
+  if (order == "weights") {
+    // Draws before the model is built must not matter.
+    torch::rand({3});
+    const torch::Tensor weight = context.model()->parameters()[0];
+    context.ReportIntermediate({{"default", 1}, {"requires_grad", weight.requires_grad()}});
+    context.ReportFinal(weight.to(torch::kDouble).sum().item<double>());
+  }
+  if (order == "wait") {
+    context.ReportIntermediate(0);
+    while (!context.canceled()) std::this_thread::yield();
+  }
+}
+LANISTA_REGISTER_EVALUATOR_FUNCTION("obey", Obey);
+
+class RunnerTest : public ::testing::Test {
+ protected:
+  RunnerTest() {
+    v1::TrialRequest request;
+    request.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    request.mutable_setup()->mutable_device()->set_threads(1);
+    runner_.Handle(request);
+    events_.clear();
+  }
+
+  v1::TrialSpec Trial(const std::string& order) {
+    v1::TrialSpec spec;
+    spec.set_experiment("e");
+    spec.set_trial(++trials_);
+    spec.mutable_space()->set_registered("tiny");
+    spec.mutable_engine()->mutable_direct();
+    spec.mutable_evaluator()->mutable_custom()->set_name("obey");
+    (*spec.mutable_evaluator()->mutable_custom()->mutable_params())["do"].set_s(order);
+    v1::TrialModel& model = *spec.add_models();
+    model.set_model(5);
+    model.set_attempt(2);
+    model.set_model_seed(77);
+    v1::Decision& decision = *model.mutable_sample()->add_decisions();
+    decision.set_label("known");
+    decision.add_index(1);
+    decision.add_value()->set_i(2);
+    Discover(spec);
+    return spec;
+  }
+
+  // Runs a trial; returns how its model ended.
+  v1::ModelEnded Run(const v1::TrialSpec& spec) {
+    events_.clear();
+    v1::TrialRequest request;
+    *request.mutable_run() = spec;
+    runner_.Handle(request);
+    EXPECT_TRUE(events_.back().has_ended()) << "every trial ends";
+    return events_[events_.size() - 2].model().ended();
+  }
+
+  // As the head does: the trial carries what this program discovered.
+  void Discover(v1::TrialSpec& spec) {
+    v1::TrialRequest request;
+    *request.mutable_discover()->mutable_space() = spec.space();
+    *request.mutable_discover()->mutable_engine() = spec.engine();
+    *request.mutable_discover()->mutable_evaluator() = spec.evaluator();
+    events_.clear();
+    runner_.Handle(request);
+    const v1::Discovered& discovered = events_.back().discovered();
+    ASSERT_FALSE(discovered.has_error()) << discovered.error().message();
+    spec.set_program(discovered.program());
+    spec.set_space_fingerprint(discovered.space().fingerprint());
+  }
+
+  int trials_ = 0;
+  std::vector<v1::TrialEvent> events_;
+  TrialRunner runner_{[this](const v1::TrialEvent& event) { events_.push_back(event); }, /*redirect_output=*/false};
+};
+
+TEST_F(RunnerTest, EventsCarryModelAttemptAndARisingSequence) {
+  EXPECT_EQ(Run(Trial("weights")).outcome(), v1::SUCCEEDED);
+  ASSERT_EQ(events_.size(), 4u) << "started, intermediate, ended; and the trial's end";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(events_[i].model().model(), 5);
+    EXPECT_EQ(events_[i].model().attempt(), 2);
+    EXPECT_EQ(events_[i].model().sequence(), i + 1);
+  }
+  EXPECT_TRUE(events_[0].model().has_started());
+  EXPECT_EQ(events_[1].model().intermediate().step(), 0);
+}
+
+TEST_F(RunnerTest, TheSameSeedGivesTheSameWeightsWhateverRanBefore) {
+  const v1::ModelEnded first = Run(Trial("weights"));
+  EXPECT_EQ(Run(Trial("spoil")).outcome(), v1::SUCCEEDED);
+  const v1::ModelEnded second = Run(Trial("weights"));
+  EXPECT_EQ(first.metrics().values().at("default"), second.metrics().values().at("default"));
+  EXPECT_EQ(events_[1].model().intermediate().metrics().values().at("requires_grad"), 1);
+  v1::TrialSpec other = Trial("weights");
+  other.mutable_models(0)->set_model_seed(78);
+  EXPECT_NE(Run(other).metrics().values().at("default"), first.metrics().values().at("default"));
+}
+
+TEST_F(RunnerTest, AnEvaluatorThatReportsWronglyFailsWithThatReason) {
+  EXPECT_EQ(Run(Trial("nothing")).failure().reason(), v1::NO_METRIC);
+  EXPECT_EQ(Run(Trial("nan")).failure().reason(), v1::NAN_LOSS);
+  EXPECT_THAT(Run(Trial("twice")).failure().message(), HasSubstr("twice"));
+  EXPECT_THAT(Run(Trial("no default")).failure().message(), HasSubstr("default"));
+}
+
+TEST_F(RunnerTest, ATrialCanceledBeforeItsTurnDoesNotRun) {
+  const v1::TrialSpec spec = Trial("weights");
+  v1::CancelTrial cancel;
+  cancel.set_experiment("e");
+  cancel.set_trial(spec.trial());
+  runner_.Cancel(cancel);
+  EXPECT_EQ(Run(spec).outcome(), v1::CANCELED);
+  EXPECT_EQ(Run(Trial("weights")).outcome(), v1::SUCCEEDED) << "the next one does";
+}
+
+TEST_F(RunnerTest, AnotherProgramsSpaceIsRefused) {
+  v1::TrialSpec spec = Trial("weights");
+  spec.set_program("another build");
+  EXPECT_EQ(Run(spec).outcome(), v1::SUCCEEDED) << "with the same space it serves";
+  spec.set_space_fingerprint("0123456789abcdef");
+  EXPECT_EQ(Run(spec).failure().reason(), v1::SPACE_MISMATCH);
+}
+
+TEST_F(RunnerTest, ChoicesThatTheSampleLacksAreDrawnFromTheSeedAndReported) {
+  v1::TrialSpec spec = Trial("weights");
+  spec.mutable_models(0)->mutable_sample()->clear_decisions();
+  const v1::ModelEnded ended = Run(spec);
+  EXPECT_EQ(ended.outcome(), v1::SUCCEEDED) << ended.failure().message();
+  ASSERT_EQ(ended.actual_sample().decisions_size(), 1);
+  EXPECT_EQ(ended.actual_sample().decisions(0).label(), "known");
+  EXPECT_EQ(Run(spec).actual_sample().SerializeAsString(), ended.actual_sample().SerializeAsString());
+}
+
+TEST_F(RunnerTest, InProcessTrialsRunAndCancelLikeProcesses) {
+  const v1::TrialSpec spec = Trial("wait");
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<v1::TrialEvent> events;
+  const auto wait_for = [&](auto&& seen) {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return !events.empty() && seen(events.back()); });
+  };
+  const auto trial = MakeInProcessTrial();
+  ASSERT_TRUE(trial
+                  ->Start({}, {[&](v1::TrialEvent event) {
+                                 const std::lock_guard<std::mutex> lock(mutex);
+                                 events.push_back(std::move(event));
+                                 changed.notify_all();
+                               },
+                               [](const v1::ProcessExited&) {}})
+                  .ok());
+  v1::TrialRequest request;
+  *request.mutable_run() = spec;
+  trial->Send(request);
+  wait_for([](const v1::TrialEvent& event) { return event.model().has_intermediate(); });
+  v1::TrialRequest cancel;
+  cancel.mutable_cancel()->set_experiment("e");
+  cancel.mutable_cancel()->set_trial(spec.trial());
+  trial->Send(cancel);
+  wait_for([](const v1::TrialEvent& event) { return event.has_ended(); });
+  EXPECT_EQ(events[events.size() - 2].model().ended().outcome(), v1::CANCELED);
+}
+
+}  // namespace
+}  // namespace lanista
