@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
 #include "src/base/trial_process.h"
 #include "src/launcher/local_head.h"
 
@@ -178,6 +179,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: orchestration [--quick]\n");
     return 2;
   }
+  spdlog::set_level(spdlog::level::warn);
   lanista::RunBench(quick ? lanista::Size{1, 2000, 2} : lanista::Size{3, 10000, 5});
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -199,6 +200,7 @@ void TrialRunner::Cancel(const v1::CancelTrial& cancel) {
 
 void TrialRunner::SetUp(const v1::Setup& setup) {
   device_ = setup.device();
+  device_.set_threads(std::max(1, device_.threads()));
   at::set_num_threads(device_.threads());
   v1::TrialEvent event;
   event.mutable_ready()->set_pid(getpid());
