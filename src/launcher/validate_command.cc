@@ -19,30 +19,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json ValueToJson(const v1::Value& value) {
-  switch (value.kind_case()) {
-    case v1::Value::kI:
-      return value.i();
-    case v1::Value::kF:
-      return value.f();
-    case v1::Value::kB:
-      return value.b();
-    case v1::Value::kS:
-      return value.s();
-    case v1::Value::kList: {
-      Json list = Json::array();
-      for (const v1::Value& element : value.list().values()) list.push_back(ValueToJson(element));
-      return list;
-    }
-    case v1::Value::KIND_NOT_SET:
-      return nullptr;
-  }
-  return nullptr;
-}
-
 Json ChoiceToJson(const v1::Choice& choice) {
   Json candidates = Json::array();
-  for (const v1::Value& candidate : choice.candidates()) candidates.push_back(ValueToJson(candidate));
+  for (const v1::Value& candidate : choice.candidates()) candidates.push_back(Json::parse(ValueToText(candidate)));
   // Any of the conditions; all terms of one.
   Json conditions = Json::array();
   for (const v1::Condition& condition : choice.active_if()) {
