@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
+#include "src/space/space.h"
 
 namespace lanista {
 namespace {
@@ -29,6 +30,7 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
   service_ = std::move(service);
   return {
       [this](v1::ModelEvent& event) {
+        ExplainMismatch(&event);
         self_->send(owner_, event);
         if (event.has_ended()) OnEnded(event);
       },
@@ -81,6 +83,14 @@ void EngineState::Launch(std::vector<std::vector<v1::TrialModel>> groups, bool r
             spdlog::error("trials could not be recorded and are not run: {}",
                           std::string(FromCafError(error).message()));
           });
+}
+
+void EngineState::ExplainMismatch(v1::ModelEvent* event) const {
+  if (!event->ended().has_actual_space()) return;
+  std::string* const message = event->mutable_ended()->mutable_failure()->mutable_message();
+  absl::StrAppend(message, "; what differs (here: the program, there: the experiment):\n",
+                  DescribeDifference(event->ended().actual_space(), options_.space));
+  event->mutable_ended()->clear_actual_space();
 }
 
 void EngineState::OnEnded(const v1::ModelEvent& event) {

@@ -21,6 +21,8 @@ namespace lanista {
 struct EngineOptions {
   // What all trials of the experiment share; models, number and files are filled in.
   v1::TrialSpec trial_template;
+  // The experiment's, for telling what is different where a trial process has another one.
+  v1::SpaceSpec space;
   // Folders that trials write to; the trial's number is appended.
   std::string output_folder;
   std::string log_folder;
@@ -38,6 +40,8 @@ class EngineState {
  private:
   // Makes trials of groups of models, has them recorded, then queues them.
   void Launch(std::vector<std::vector<v1::TrialModel>> groups, bool retry);
+  // Says how the trial process's space differs from the experiment's, if it does.
+  void ExplainMismatch(v1::ModelEvent* event) const;
   void OnEnded(const v1::ModelEvent& event);
   void Decide(const v1::ModelEvent& event);
 

@@ -60,6 +60,9 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
 }
 
 void ExperimentStateMachine::Start() {
+  if (options_.remove_weights) {
+    kept_weights_.emplace(options_.config.keep_weights().best(), options_.config.objective());
+  }
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_space() = options_.space;
   AddState(batch, v1::RUNNING, "");
@@ -143,6 +146,7 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
       v1::TrialMember& member = *queued.add_members();
       member.set_model(model.model());
       member.set_attempt(model.attempt());
+      trial_of_[model.model()] = trial.trial();
     }
   }
   auto promise = self_->make_response_promise<v1::Ack>();
@@ -185,12 +189,24 @@ void ExperimentStateMachine::OnOutcome(v1::ModelOutcome outcome) {
     self_->send(options_.strategy, std::move(tell));
     in_flight_.erase(outcome.model());
     CountOutcome(outcome);
+    KeepWeights(outcome);
     v1::ExperimentEvent event;
     *event.mutable_outcome() = std::move(outcome);
     Watch(std::move(event));
     Fill();
     MaybeFinish();
   });
+}
+
+void ExperimentStateMachine::KeepWeights(const v1::ModelOutcome& outcome) {
+  const auto trial = trial_of_.find(outcome.model());
+  if (trial == trial_of_.end()) return;
+  const auto value = outcome.metrics().values().find("default");
+  if (kept_weights_.has_value() && outcome.outcome() == v1::SUCCEEDED && value != outcome.metrics().values().end()) {
+    const std::optional<int> dropped = kept_weights_->Succeeded(trial->second, value->second);
+    if (dropped.has_value()) options_.remove_weights(*dropped);
+  }
+  trial_of_.erase(trial);
 }
 
 void ExperimentStateMachine::CountOutcome(const v1::ModelOutcome& outcome) {

@@ -21,9 +21,11 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "actors/interfaces.h"
+#include "actors/kept_weights.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 
@@ -40,6 +42,8 @@ struct ExperimentOptions {
   JournalActor journal;
   StrategyActor strategy;
   WatcherActor watcher;
+  // Removes the weights that a trial left: other models are better. Not set: no trial leaves any.
+  std::function<void(int trial)> remove_weights;
   // Makes the engine, once.
   std::function<EngineActor(const ModelOwnerActor&)> make_engine;
 };
@@ -64,6 +68,7 @@ class ExperimentStateMachine {
   void OnModelEvent(v1::ModelEvent event);
   void OnOutcome(v1::ModelOutcome outcome);
   void CountOutcome(const v1::ModelOutcome& outcome);
+  void KeepWeights(const v1::ModelOutcome& outcome);
 
   // (1): goes to STOPPING, and to `final_state` once nothing is in flight. The first reason counts.
   void Stop(v1::ExperimentState final_state, std::string reason);
@@ -86,6 +91,9 @@ class ExperimentStateMachine {
   int models_ = 0;
   // Models without an outcome, and the samples that the strategy knows them by.
   std::map<int, v1::Sample> in_flight_;
+  // The latest trial of each of them.
+  std::map<int, int> trial_of_;
+  std::optional<KeptWeights> kept_weights_;
 
   int succeeded_ = 0;
   int failed_ = 0;

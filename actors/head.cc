@@ -154,6 +154,8 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
   trial.set_order_seed(OrderSeed(seed));
   if (config.has_deterministic()) trial.set_deterministic(config.deterministic());
   if (config.has_trial_timeout()) *trial.mutable_timeout() = config.trial_timeout();
+  trial.set_keep_weights(config.keep_weights().best() > 0);
+  engine.space = discovered.space();
   engine.output_folder = absl::StrCat(folder, "/trials");
   engine.log_folder = absl::StrCat(folder, "/logs");
   engine.planner = *std::move(planner);
@@ -168,6 +170,12 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
   experiment.journal = self_->spawn<caf::detached>(
       Journal,
       WriteJournal([open = *std::move(journal)](const v1::JournalBatch& batch) { return open->writer->Write(batch); }));
+  if (config.keep_weights().best() > 0) {
+    experiment.remove_weights = [output = engine.output_folder](int trial) {
+      std::error_code ignored;
+      std::filesystem::remove(absl::StrCat(output, "/", trial, "/weights.pt"), ignored);
+    };
+  }
   experiment.strategy = self_->spawn(StrategyBehavior, std::move(strategy), config.objective());
   experiment.make_engine = [&system = self_->system(), engine = std::move(engine),
                             service = options_.service](const ModelOwnerActor& owner) -> EngineActor {

@@ -95,6 +95,8 @@ WorkerSelf::behavior_type WorkerState::MakeBehavior(WorkerConfig config, WorkerO
             return OnDiscovering(event.discovering());
           case v1::TrialEvent::kDiscovered:
             return OnDiscovered(std::move(*event.mutable_discovered()));
+          case v1::TrialEvent::kImported:   // Commands ask for these,
+          case v1::TrialEvent::kConverted:  // workers never.
           case v1::TrialEvent::KIND_NOT_SET:
             return;
         }

@@ -3,6 +3,7 @@
 #define LANISTA_ENGINES_PLANNER_H_
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "protos/messages.pb.h"
@@ -17,6 +18,16 @@ class Planner {
 
   // One group of models a trial, each model in exactly one.
   virtual std::vector<std::vector<v1::TrialModel>> Plan(std::vector<v1::TrialModel> models) = 0;
+};
+
+// One trial a model.
+class SinglePlanner final : public Planner {
+ public:
+  std::vector<std::vector<v1::TrialModel>> Plan(std::vector<v1::TrialModel> models) override {
+    std::vector<std::vector<v1::TrialModel>> trials;
+    for (v1::TrialModel& model : models) trials.push_back({std::move(model)});
+    return trials;
+  }
 };
 
 using PlannerRegistry = Registry<Planner>;

@@ -46,10 +46,10 @@ config          base
 devices         base
 strategies      base space
 storage         base space
-views           base space storage
+views           base space storage graph
 graph           base
 ops             base graph
-ops_torch       base graph ops torch
+ops_torch       base graph ops nn torch
 nn              base space torch
 data            base torch
 evaluators      base space nn ops ops_torch data torch
@@ -57,9 +57,9 @@ frontends       base graph ops torch
 exporters       base space storage views graph ops
 exporters_torch base space storage views graph ops ops_torch exporters torch
 engines         base space config strategies storage views graph ops
-engines_torch   base space config graph ops ops_torch nn data evaluators engines torch
+engines_torch   base space config graph ops ops_torch nn data evaluators frontends engines torch
 actors          base space config strategies storage views graph ops engines
 rpc             base actors
-trial           base space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters engines engines_torch launcher torch
+trial           base space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
 launcher        base space config devices strategies storage views graph ops exporters engines actors rpc
 TABLE

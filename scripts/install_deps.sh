@@ -13,8 +13,8 @@ tools="
 # Libraries, with their headers.
 libraries="
   libabsl-dev libbenchmark-dev libcaf-dev libcli11-dev libfmt-dev libgmock-dev libgmp-dev libgrpc++-dev libgtest-dev
-  libjpeg-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libtorch-dev nlohmann-json3-dev
-  zlib1g-dev"
+  libjpeg-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev libtorch-dev
+  nlohmann-json3-dev zlib1g-dev"
 
 # One line.
 packages=$(echo "$tools $libraries" | tr -s '\n ' ' ')

@@ -68,6 +68,10 @@ class DirectModelBuilder : public ModelBuilder {
 
  private:
   static absl::StatusOr<nn::ModelSpaceRegistry::Factory> FindFactory(const v1::SpaceConfig& config) {
+    if (config.kind_case() != v1::SpaceConfig::kRegistered || !config.mutator().empty()) {
+      return absl::InvalidArgumentError(
+          "the direct engine takes a space { registered: ... }; graphs and mutators need `engine { graph {} }`");
+    }
     const auto& registry = nn::ModelSpaceRegistry::Get();
     const auto* const factory = registry.Find(config.registered());
     if (factory == nullptr) return absl::NotFoundError(registry.UnknownName(config.registered()));

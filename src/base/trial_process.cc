@@ -147,13 +147,15 @@ class TrialProcess final : public TrialChannel {
 
  private:
   // Bounds the child's memory and offers it to the kernel first. Best effort: a container may forbid either.
-  void Limit(int64_t memory_limit) const {
+  void Limit([[maybe_unused]] int64_t memory_limit) const {
     const rlimit no_core = {0, 0};
     prlimit(pid_, RLIMIT_CORE, &no_core, nullptr);
+#ifndef __SANITIZE_ADDRESS__  // Its shadow memory counts as data.
     if (memory_limit > 0) {
       const rlimit data = {static_cast<rlim_t>(memory_limit), static_cast<rlim_t>(memory_limit)};
       prlimit(pid_, RLIMIT_DATA, &data, nullptr);
     }
+#endif
     std::ofstream(absl::StrCat("/proc/", pid_, "/oom_score_adj")) << 1000;
   }
 

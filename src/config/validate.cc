@@ -82,6 +82,7 @@ const std::map<std::string, Range>& Ranges() {
         {"LocalConfig.threads_per_slot", AtLeast(1)},
         {"LocalConfig.gpu_indices", AtLeast(0)},
         {"LocalConfig.memory_limit", AtLeast(1)},
+        {"KeepWeightsConfig.best", AtLeast(0)},
     };
     for (const char* evaluator : {"ClassificationConfig", "RegressionConfig"}) {
       for (const char* count : {"batch_size", "validation_batch_size", "max_epochs", "max_train_batches"}) {
@@ -119,6 +120,10 @@ const std::map<std::string, std::string>& RequiredFields() {
       {"ResizeConfig.height", "the new height"},
       {"ResizeConfig.width", "the new width"},
       {"SpaceConfig.registered", "the name of a registered space"},
+      {"TorchScriptConfig.path", "the file that torch.jit.script(net).save(path) wrote"},
+      {"GraphFileConfig.path", "the file that `lanista import` wrote"},
+      {"ModuleCandidate.path", "the file that torch.jit.script(module).save(path) wrote"},
+      {"FrozenConfig.target", "the path of a node"},
       {"Custom.name", "the name under which it was registered"},
   };
   return *kRequired;
@@ -269,6 +274,8 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
     const std::string field_path = Join(path, field.name());
+    // Another one of its kind is set.
+    if (kind != nullptr && field.real_containing_oneof() == kind && !reflection->HasField(message, &field)) continue;
     const auto required = RequiredFields().find(ShortName(field));
     if (required != RequiredFields().end() && !IsSet(message, field)) {
       return Violation{field_path, absl::StrCat("is required: ", required->second)};

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/hash.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -27,14 +28,50 @@ const std::set<std::string>& GraphFormats() {
   return *formats;
 }
 
-absl::StatusOr<Exporter> FindExporter(const std::string& format) {
-  const auto found = Exporters().find(format);
-  if (found != Exporters().end()) return found->second;
-  if (GraphFormats().count(format) > 0) {
+// The trial whose attempt decided each model.
+absl::StatusOr<std::map<int, int>> DecidingTrials(const JournalReader& experiment) {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, experiment.Attempts());
+  std::map<int, int> trials;
+  for (const AttemptRecord& attempt : attempts) {
+    if (attempt.end.outcome() == v1::SUCCEEDED) trials[attempt.model] = attempt.trial;
+  }
+  return trials;
+}
+
+// An exporter that hands models to `convert`. FAILED_PRECONDITION: the experiment's models are no graphs.
+absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const std::string& format,
+                                       const GraphConverter& convert) {
+  const v1::ExperimentConfig& config = experiment.experiment().config();
+  if (!config.engine().has_graph()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "format ", format, " needs the model's graph: use `engine { graph {} }`; the direct engine exports ",
         absl::StrJoin(ExportFormats(), ", ")));
   }
+  LANISTA_ASSIGN_OR_RETURN(const auto trials, DecidingTrials(experiment));
+  return [format, trials, &convert](const JournalReader& reader, const ModelRecord& model, int,
+                                    const std::string& path_stem) {
+    const v1::ExperimentCreated& created = reader.experiment();
+    v1::Convert request;
+    request.set_format(format);
+    request.set_out(path_stem);
+    v1::SpaceModel& source = *request.mutable_model();
+    *source.mutable_space() = created.config().space();
+    *source.mutable_engine() = created.config().engine();
+    *source.mutable_sample() = model.sample;
+    source.set_model_seed(ModelSeed(static_cast<uint64_t>(created.seed()), model.model));
+    if (const auto trial = trials.find(model.model); trial != trials.end()) {
+      const std::string weights = absl::StrCat(reader.folder(), "/trials/", trial->second, "/weights.pt");
+      if (std::filesystem::exists(weights)) source.set_weights_file(weights);
+    }
+    return convert(request);
+  };
+}
+
+absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std::string& format,
+                                      const GraphConverter& convert) {
+  if (GraphFormats().count(format) > 0) return GraphExporter(experiment, format, convert);
+  const auto found = Exporters().find(format);
+  if (found != Exporters().end()) return found->second;
   std::set<std::string> known = GraphFormats();
   for (const std::string& name : ExportFormats()) known.insert(name);
   return absl::InvalidArgumentError(absl::StrCat("unknown format '", format, "'; known: ", absl::StrJoin(known, ", ")));
@@ -57,9 +94,10 @@ std::vector<std::string> ExportFormats() {
 }
 
 absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, int top_k,
-                                                    absl::string_view format, const std::string& out_dir) {
+                                                    absl::string_view format, const std::string& out_dir,
+                                                    const GraphConverter& convert) {
   if (top_k < 1) return absl::InvalidArgumentError(absl::StrCat("top must be at least 1, not ", top_k));
-  LANISTA_ASSIGN_OR_RETURN(const Exporter exporter, FindExporter(std::string(format)));
+  LANISTA_ASSIGN_OR_RETURN(const Exporter exporter, FindExporter(experiment, std::string(format), convert));
   LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, experiment.BestModels(top_k));
   if (models.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("no model of experiment ", experiment.experiment().experiment(),

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "protos/trial.pb.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -20,6 +21,10 @@ namespace lanista {
 using Exporter = std::function<absl::StatusOr<std::vector<std::string>>(
     const JournalReader& experiment, const ModelRecord& model, int rank, const std::string& path_stem)>;
 
+// Writes a model's graph (python, cpp, torchscript, onnx) and returns the files' paths: LibTorch's half does it, in a
+// trial process.
+using GraphConverter = std::function<absl::StatusOr<std::vector<std::string>>(const v1::Convert& request)>;
+
 // Adds a format. Ends the program if there is one of this name: two definitions are a programmer's error.
 bool RegisterExporter(const std::string& format, Exporter exporter);
 
@@ -27,12 +32,14 @@ bool RegisterExporter(const std::string& format, Exporter exporter);
 std::vector<std::string> ExportFormats();
 
 // Writes the `top_k` best models (fewer, if fewer succeeded) into `out_dir`, which is made if needed, as
-// RANK-model-ID.SUFFIX: 1-model-17.json. Returns the files' paths, best model first.
+// RANK-model-ID.SUFFIX: 1-model-17.json. Returns the files' paths, best model first. Graph formats have the trained
+// weights where the experiment kept them (keep_weights), else those that training began with.
 //
 // INVALID_ARGUMENT: top_k below 1, or an unknown format (lists the known ones). FAILED_PRECONDITION: a format that
 // needs the model's graph, which the direct engine does not have; or no model has succeeded. Nothing is written then.
 absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, int top_k,
-                                                    absl::string_view format, const std::string& out_dir);
+                                                    absl::string_view format, const std::string& out_dir,
+                                                    const GraphConverter& convert);
 
 }  // namespace lanista
 

@@ -49,6 +49,28 @@ std::variant<CommandLine, CommandLineExit> ParseCommandLine(int argc, const char
   export_command->add_option("--out", line.out, "the folder for the files")->capture_default_str();
   experiment_command("delete", "delete an experiment with all its files");
 
+  const auto graph_command = [&](const char* name, const char* description) {
+    CLI::App* const one = command(name, description);
+    one->add_option("FILE", line.file, "a graph (.graph, .textproto, .json) or a TorchScript file (.pt)")->required();
+    one->add_option("--basic-unit", line.basic_units, "TorchScript: keep modules of this class whole; may be repeated")
+        ->allow_extra_args(false);
+    one->add_option("--input-shape", line.input_shapes, "1,3,224,224 (-1: any size), once for each input")
+        ->allow_extra_args(false);
+    return one;
+  };
+  graph_command("import", "read a TorchScript file as a graph")
+      ->add_option("--out", line.out, "the graph file: .textproto, .json, or binary")
+      ->required();
+  CLI::App* const convert_command = graph_command("convert", "write a graph's model in another form");
+  convert_command->add_option("--format", line.format, "python, cpp, torchscript, onnx, or text, json, binary")
+      ->required();
+  convert_command->add_option("--out", line.out, "path of the files, without a suffix")->required();
+  convert_command->add_option("--weights", line.weights, "keep the imported ones, or init: draw new ones")
+      ->check(CLI::IsMember({"keep", "init"}))
+      ->capture_default_str();
+  graph_command("show-graph", "a graph as a tree, with shapes, parameters and FLOPs")
+      ->add_option("--svg", line.svg, "also draw it into this file (needs Graphviz's `dot`)");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -10,7 +10,7 @@ namespace lanista {
 
 // The command and its options. Only what belongs to `command` is set; paths are as typed.
 struct CommandLine {
-  // run, validate, devices, version, list, show, trials, export or delete.
+  // run, validate, devices, version, list, show, trials, export, delete, import, convert or show-graph.
   std::string command;
 
   // Global: before or after the command.
@@ -27,6 +27,15 @@ struct CommandLine {
   int top = 1;
   std::string format = "json";
   std::string out = ".";
+
+  // import, convert, show-graph.
+  std::string file;
+  std::vector<std::string> basic_units;
+  // "1,3,224,224".
+  std::vector<std::string> input_shapes;
+  // "keep" or "init".
+  std::string weights = "keep";
+  std::string svg;
 };
 
 // The command line is done with: print and end.

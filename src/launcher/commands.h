@@ -27,6 +27,9 @@ absl::StatusOr<int> ShowExperiment(const CommandContext& context);
 absl::StatusOr<int> ShowTrials(const CommandContext& context);
 absl::StatusOr<int> ExportModels(const CommandContext& context);
 absl::StatusOr<int> DeleteExperiment(const CommandContext& context);
+absl::StatusOr<int> ImportGraph(const CommandContext& context);
+absl::StatusOr<int> ConvertGraph(const CommandContext& context);
+absl::StatusOr<int> ShowGraph(const CommandContext& context);
 
 }  // namespace lanista
 

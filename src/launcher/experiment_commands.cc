@@ -1,5 +1,6 @@
 // list, show, trials, export, delete: what journals tell.
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "src/exporters/exporter.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/trial_session.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 #include "src/views/documents.h"
@@ -67,8 +69,15 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
 absl::StatusOr<int> ExportModels(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
   const std::string out = ResolvePath(context.line.out, UserDirectory());
+  std::unique_ptr<TrialSession> session;
+  const GraphConverter convert = [&](const v1::Convert& request) -> absl::StatusOr<std::vector<std::string>> {
+    if (session == nullptr) {
+      LANISTA_ASSIGN_OR_RETURN(session, TrialSession::Start(context.trial_program));
+    }
+    return session->Convert(request);
+  };
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                           ExportBest(reader, context.line.top, context.line.format, out));
+                           ExportBest(reader, context.line.top, context.line.format, out, convert));
   return Print(context, {{"files", files}}, [](const Json& document) {
     std::string text;
     for (const Json& file : document["files"]) absl::StrAppend(&text, file.get<std::string>(), "\n");

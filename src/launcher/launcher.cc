@@ -25,6 +25,7 @@ const std::map<std::string, Command>& Commands() {
       {"run", RunExperiment},   {"validate", ValidateExperiment}, {"devices", ShowDevices},
       {"version", ShowVersion}, {"list", ListExperiments},        {"show", ShowExperiment},
       {"trials", ShowTrials},   {"export", ExportModels},         {"delete", DeleteExperiment},
+      {"import", ImportGraph},  {"convert", ConvertGraph},        {"show-graph", ShowGraph},
   };
   return *kCommands;
 }

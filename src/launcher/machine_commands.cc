@@ -1,11 +1,6 @@
 // devices, version.
-#include <condition_variable>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +13,11 @@
 #include "grpcpp/version_info.h"
 #include "nlohmann/json.hpp"
 #include "src/base/status.h"
-#include "src/base/trial_process.h"
 #include "src/base/version.h"
 #include "src/devices/local.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/trial_session.h"
 
 namespace lanista {
 namespace {
@@ -55,38 +50,6 @@ absl::StatusOr<std::vector<v1::Device>> AllDevices() {
     if (!found.ok()) return devices;  // There is no such GPU: that was the last.
     devices.insert(devices.end(), found->begin(), found->end());
   }
-}
-
-// Asks the trial program, which alone links LibTorch.
-absl::StatusOr<std::string> LibTorchVersion(const std::string& program) {
-  std::error_code error;
-  if (!std::filesystem::exists(program, error)) {
-    return absl::NotFoundError(absl::StrCat("no trial program at ", program, "; name it with --trial-program"));
-  }
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<std::string> version;
-  bool ended = false;
-  const std::unique_ptr<TrialChannel> channel = MakeTrialProcess(program);
-  TrialChannel::Handlers handlers;
-  handlers.on_event = [&](const v1::TrialEvent& event) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (event.has_ready()) version = event.ready().libtorch_version();
-    changed.notify_one();
-  };
-  handlers.on_exit = [&](const v1::ProcessExited&) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    ended = true;
-    changed.notify_one();
-  };
-  v1::Device device;
-  device.set_kind(v1::CPU);
-  device.set_threads(1);
-  LANISTA_RETURN_IF_ERROR(channel->Start(device, std::move(handlers)));
-  std::unique_lock<std::mutex> lock(mutex);
-  changed.wait(lock, [&] { return version.has_value() || ended; });
-  if (!version) return absl::UnavailableError(absl::StrCat(program, " ended without a word; is it a trial program?"));
-  return *version;
 }
 
 }  // namespace
@@ -123,10 +86,11 @@ absl::StatusOr<int> ShowDevices(const CommandContext& context) {
 }
 
 absl::StatusOr<int> ShowVersion(const CommandContext& context) {
-  const auto libtorch = LibTorchVersion(context.trial_program.path);
+  // The trial program alone links LibTorch.
+  const auto session = TrialSession::Start(context.trial_program);
   const Json document = {
       {"lanista", kVersion},
-      {"libtorch", libtorch.ok() ? Json(*libtorch) : Json(nullptr)},
+      {"libtorch", session.ok() ? Json((*session)->libtorch_version()) : Json(nullptr)},
       {"caf", absl::StrCat(CAF_MAJOR_VERSION, ".", CAF_MINOR_VERSION, ".", CAF_PATCH_VERSION)},
       {"grpc", GRPC_CPP_VERSION_STRING},
       {"protobuf", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION)},
@@ -139,7 +103,7 @@ absl::StatusOr<int> ShowVersion(const CommandContext& context) {
       std::puts(absl::StrFormat("%-9s %s", item.key(), version).c_str());
     }
   }
-  if (!libtorch.ok()) std::fprintf(stderr, "lanista: warning: %s\n", std::string(libtorch.status().message()).c_str());
+  if (!session.ok()) std::fprintf(stderr, "lanista: warning: %s\n", std::string(session.status().message()).c_str());
   return kExitDone;
 }
 

@@ -49,6 +49,8 @@ Json ValueToJson(const v1::Value& value) {
       for (const v1::Value& element : value.list().values()) list.push_back(ValueToJson(element));
       return list;
     }
+    case v1::Value::kTensor:      // No candidate is a tensor
+    case v1::Value::kExpression:  // or an expression.
     case v1::Value::KIND_NOT_SET:
       break;
   }
@@ -77,6 +79,8 @@ std::string CanonicalText(const v1::Value& value) {
                           absl::StrJoin(value.list().values(), ",",
                                         [](std::string* out, const v1::Value& v) { out->append(CanonicalText(v)); }),
                           "]");
+    case v1::Value::kTensor:      // No candidate is a tensor
+    case v1::Value::kExpression:  // or an expression.
     case v1::Value::KIND_NOT_SET:
       break;
   }

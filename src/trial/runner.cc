@@ -21,7 +21,9 @@
 #include "engines/model_builder.h"
 #include "src/base/clock.h"
 #include "src/base/status.h"
+#include "src/ops/graph_module_torch.h"
 #include "src/trial/attempt_log.h"
+#include "src/trial/graph_requests.h"
 #include "src/trial/program_id.h"
 #include "src/trial/torch_guard.h"
 
@@ -112,8 +114,14 @@ class TrialRunner::Context final : public TrialContext {
     Emit(std::move(event));
   }
 
-  // Emits how the attempt ended.
-  void Ended(GuardResult result) {
+  // Leaves the trained weights for exports. Models that are no graphs have no export that needs them.
+  absl::Status KeepWeights() {
+    const auto* const graph = dynamic_cast<const ops::GraphModule*>(built_.model.get());
+    return graph == nullptr ? absl::OkStatus() : graph->Save(output_folder() + "/weights.pt");
+  }
+
+  // Emits how the attempt ended. `actual_space`: where the space is not the experiment's.
+  void Ended(GuardResult result, const v1::SpaceSpec* actual_space = nullptr) {
     if (result.outcome == v1::SUCCEEDED && !final_.has_value()) {
       result.outcome = v1::FAILED;
       result.failure.set_reason(v1::NO_METRIC);
@@ -124,6 +132,7 @@ class TrialRunner::Context final : public TrialContext {
     ended.set_outcome(result.outcome);
     if (result.outcome == v1::SUCCEEDED) *ended.mutable_metrics() = ToProto(*final_);
     if (result.outcome == v1::FAILED) *ended.mutable_failure() = std::move(result.failure);
+    if (actual_space != nullptr) *ended.mutable_actual_space() = *actual_space;
     if (built_.model != nullptr &&
         built_.actual_sample.SerializeAsString() != model_spec_.sample().SerializeAsString()) {
       *ended.mutable_actual_sample() = built_.actual_sample;
@@ -186,6 +195,16 @@ void TrialRunner::Handle(const v1::TrialRequest& request) {
       return Discover(request.discover());
     case v1::TrialRequest::kRun:
       return Run(request.run());
+    case v1::TrialRequest::kImport: {
+      v1::TrialEvent event;
+      *event.mutable_imported() = ImportGraph(request.import());
+      return emit_(event);
+    }
+    case v1::TrialRequest::kConvert: {
+      v1::TrialEvent event;
+      *event.mutable_converted() = ConvertModel(request.convert());
+      return emit_(event);
+    }
     default:
       // Cancel and Shutdown are the reader's; a newer head's requests are never sent to this program.
       return;
@@ -256,12 +275,13 @@ void TrialRunner::Run(const v1::TrialSpec& spec) {
 void TrialRunner::RunModel(const v1::TrialSpec& spec, const v1::TrialModel& model) {
   Context context(*this, spec, model);
   context.Started();
-  if (const absl::Status status = CheckSpace(spec); !status.ok()) {
+  v1::SpaceSpec here;
+  if (const absl::Status status = CheckSpace(spec, &here); !status.ok()) {
     GuardResult mismatch;
     mismatch.outcome = v1::FAILED;
     mismatch.failure.set_reason(v1::SPACE_MISMATCH);
     mismatch.failure.set_message(std::string(status.message()));
-    return context.Ended(std::move(mismatch));
+    return context.Ended(std::move(mismatch), &here);
   }
   context.Ended(Guard([&]() -> absl::Status {
     if (canceled_) return absl::CancelledError();
@@ -270,23 +290,23 @@ void TrialRunner::RunModel(const v1::TrialSpec& spec, const v1::TrialModel& mode
                                                                           : c10::nullopt);
     LANISTA_ASSIGN_OR_RETURN(Evaluator * evaluator, PreparedEvaluator(spec.evaluator(), spec.order_seed()));
     torch::manual_seed(model.model_seed());
-    return evaluator->Evaluate(context);
+    LANISTA_RETURN_IF_ERROR(evaluator->Evaluate(context));
+    return spec.keep_weights() ? context.KeepWeights() : absl::OkStatus();
   }));
 }
 
-absl::Status TrialRunner::CheckSpace(const v1::TrialSpec& spec) {
+absl::Status TrialRunner::CheckSpace(const v1::TrialSpec& spec, v1::SpaceSpec* here) {
   if (spec.program() == ProgramId() || spec.space_fingerprint() == checked_space_) return absl::OkStatus();
   // The program was built anew since the experiment learned its space.
-  v1::SpaceSpec here;
   LANISTA_RETURN_IF_ERROR(GuardStatus([&]() -> absl::Status {
     LANISTA_ASSIGN_OR_RETURN(const auto builder, ModelBuilderRegistry::Get().Create(spec.engine()));
-    LANISTA_ASSIGN_OR_RETURN(here, builder->Discover(spec.space(), {}));
+    LANISTA_ASSIGN_OR_RETURN(*here, builder->Discover(spec.space(), {}));
     return absl::OkStatus();
   }));
-  if (here.fingerprint() != spec.space_fingerprint()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the program was rebuilt and its space is no longer the experiment's (fingerprint ", here.fingerprint(),
-        ", the experiment has ", spec.space_fingerprint(), "): start a new experiment, or put the old program back"));
+  if (here->fingerprint() != spec.space_fingerprint()) {
+    return absl::FailedPreconditionError(
+        "the program was rebuilt and its space is no longer the experiment's: start a new experiment, or put the old "
+        "program back");
   }
   checked_space_ = spec.space_fingerprint();
   return absl::OkStatus();

@@ -24,7 +24,7 @@ class TrialRunner {
   TrialRunner(Emit emit, bool redirect_output);
   ~TrialRunner();
 
-  // Executes Setup, Discover or Run and emits its events; nothing escapes.
+  // Executes any request but Cancel and Shutdown, and emits its events; nothing escapes.
   void Handle(const v1::TrialRequest& request);
 
   // Cancels the trial if it runs or is yet to come.
@@ -37,8 +37,8 @@ class TrialRunner {
   void Discover(const v1::Discover& request);
   void Run(const v1::TrialSpec& spec);
   void RunModel(const v1::TrialSpec& spec, const v1::TrialModel& model);
-  // OK if this program's space is the experiment's.
-  absl::Status CheckSpace(const v1::TrialSpec& spec);
+  // OK if this program's space is the experiment's; else `here` is what it is instead, as far as it is known.
+  absl::Status CheckSpace(const v1::TrialSpec& spec, v1::SpaceSpec* here);
   // The evaluator that `config` names, prepared; kept for the next trial.
   absl::StatusOr<Evaluator*> PreparedEvaluator(const v1::EvaluatorConfig& config, uint64_t order_seed);
 

@@ -1,19 +1,11 @@
 #include "actors/engine.h"
 
 #include "actors/model_events.h"
+#include "engines/planner.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
 namespace {
-
-class OneModelATrial final : public Planner {
- public:
-  std::vector<std::vector<v1::TrialModel>> Plan(std::vector<v1::TrialModel> models) override {
-    std::vector<std::vector<v1::TrialModel>> trials;
-    for (v1::TrialModel& model : models) trials.push_back({std::move(model)});
-    return trials;
-  }
-};
 
 // The engine between a fake experiment and a fake training service.
 class EngineTest : public ActorTest {
@@ -39,8 +31,12 @@ class EngineTest : public ActorTest {
     EngineOptions options;
     options.trial_template.set_experiment("e");
     options.output_folder = "out";
+    v1::Choice& width = *options.space.add_choices();
+    width.set_label("width");
+    width.set_kind(v1::VALUE_CHOICE);
+    width.add_candidates()->set_i(8);
     options.log_folder = "logs";
-    options.planner = std::make_shared<OneModelATrial>();
+    options.planner = std::make_shared<SinglePlanner>();
     engine_ = Spawn(Engine, options, owner_, service_);
   }
 
@@ -69,6 +65,25 @@ class EngineTest : public ActorTest {
   TrainingServiceActor service_;
   EngineActor engine_;
 };
+
+TEST_F(EngineTest, TellsHowATrialProcesssSpaceDiffers) {
+  RunModels(1);
+  v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(0), 1, v1::FAILED, v1::Failure());
+  event.mutable_ended()->mutable_failure()->set_reason(v1::SPACE_MISMATCH);
+  event.mutable_ended()->mutable_failure()->set_message("another space");
+  v1::Choice& depth = *event.mutable_ended()->mutable_actual_space()->add_choices();
+  depth.set_label("depth");
+  depth.set_kind(v1::VALUE_CHOICE);
+  depth.add_candidates()->set_i(2);
+  caf::anon_send(engine_, event);
+  Run();
+  ASSERT_EQ(outcomes_.size(), 1u);
+  const std::string& message = outcomes_[0].failure().message();
+  EXPECT_NE(message.find("another space"), std::string::npos) << message;
+  EXPECT_NE(message.find("choice 'depth': only here"), std::string::npos) << message;
+  EXPECT_NE(message.find("choice 'width'"), std::string::npos) << message;
+  EXPECT_FALSE(events_[0].ended().has_actual_space()) << "the journal needs the text alone";
+}
 
 TEST_F(EngineTest, EachModelBecomesATrialWithFilesOfItsOwn) {
   RunModels(2);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "nlohmann/json.hpp"
+#include "src/base/hash.h"
 #include "src/exporters/exporter.h"
 #include "src/space/space.h"
 #include "tests/storage/storage_testing.h"
@@ -18,20 +19,23 @@ using ::testing::HasSubstr;
 
 class ExportersTest : public ::testing::Test {
  protected:
+  virtual v1::ExperimentCreated created() const {
+    return Parse<v1::ExperimentCreated>(R"pb(
+      experiment: "mnist-k3f9"
+      seed: 42
+      config {
+        space {
+          registered: "mnist_cnn"
+          params {
+            key: "width"
+            value { i: 64 }
+          }
+        }
+      })pb");
+  }
+
   void SetUp() override {
-    writer_ = JournalWriter::Create(temp_.path(), Parse<v1::ExperimentCreated>(R"pb(
-                                      experiment: "mnist-k3f9"
-                                      seed: 42
-                                      config {
-                                        space {
-                                          registered: "mnist_cnn"
-                                          params {
-                                            key: "width"
-                                            value { i: 64 }
-                                          }
-                                        }
-                                      })pb"))
-                  .value();
+    writer_ = JournalWriter::Create(temp_.path(), created()).value();
     spec_ = Parse<v1::SpaceSpec>(R"pb(
       choices {
         label: "p"
@@ -63,6 +67,17 @@ class ExportersTest : public ::testing::Test {
       auto* created = batch.add_records()->mutable_model();
       created->set_model(model);
       *created->mutable_sample() = space_->Unrank(model);
+      // Trial 10 + N tries model N.
+      auto* trial = batch.add_records()->mutable_trial();
+      trial->set_trial(10 + model);
+      trial->add_members()->set_model(model);
+      trial->mutable_members(0)->set_attempt(1);
+      auto* event = batch.add_records()->mutable_event();
+      event->set_trial(10 + model);
+      event->set_model(model);
+      event->set_attempt(1);
+      event->set_sequence(1);
+      event->mutable_ended()->set_outcome(v1::SUCCEEDED);
       auto* outcome = batch.add_records()->mutable_outcome();
       outcome->set_model(model);
       outcome->set_outcome(v1::SUCCEEDED);
@@ -72,13 +87,19 @@ class ExportersTest : public ::testing::Test {
   }
 
   absl::StatusOr<std::vector<std::string>> Export(int top_k, const std::string& format, const std::string& folder) {
-    return ExportBest(JournalReader::Open(temp_.path()).value(), top_k, format, folder);
+    return ExportBest(JournalReader::Open(temp_.path()).value(), top_k, format, folder,
+                      [this](const v1::Convert& request) -> absl::StatusOr<std::vector<std::string>> {
+                        converted_.push_back(request);
+                        return std::vector<std::string>{request.out() + ".onnx"};
+                      });
   }
 
   std::string out() const { return temp_.path() + "/new/out"; }
 
   TempFolder temp_;
   std::unique_ptr<JournalWriter> writer_;
+  // What was asked of LibTorch's half.
+  std::vector<v1::Convert> converted_;
   v1::SpaceSpec spec_;
   std::optional<Space> space_;
 };
@@ -125,6 +146,36 @@ TEST_F(ExportersTest, SayWhatTheyCannotDoAndWriteNothing) {
   EXPECT_TRUE(absl::IsInvalidArgument(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("known: cpp, json, onnx, python, torchscript"));
   EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+class GraphExportersTest : public ExportersTest {
+ protected:
+  v1::ExperimentCreated created() const override {
+    return Parse<v1::ExperimentCreated>(R"pb(
+      experiment: "net-k3f9"
+      seed: 42
+      config {
+        space { torchscript { path: "/data/net.pt" } }
+        engine { graph {} }
+      })pb");
+  }
+};
+
+TEST_F(GraphExportersTest, HandTheModelAndItsTrainedWeightsToTheConverter) {
+  RunModels();
+  std::filesystem::create_directories(temp_.path() + "/trials/12");
+  std::ofstream(temp_.path() + "/trials/12/weights.pt") << "weights";
+  const auto files = Export(2, "onnx", out());
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre(out() + "/1-model-2.onnx", out() + "/2-model-3.onnx"));
+  ASSERT_EQ(converted_.size(), 2u);
+  const v1::SpaceModel& model = converted_[0].model();
+  EXPECT_EQ(converted_[0].format(), "onnx");
+  EXPECT_EQ(model.space().torchscript().path(), "/data/net.pt");
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(model.sample(), space_->Unrank(2)));
+  EXPECT_EQ(model.model_seed(), ModelSeed(42, 2));
+  EXPECT_EQ(model.weights_file(), temp_.path() + "/trials/12/weights.pt");
+  EXPECT_EQ(converted_[1].model().weights_file(), "");
 }
 
 TEST_F(ExportersTest, NameTheFolderThatCannotBeMade) {

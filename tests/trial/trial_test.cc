@@ -201,7 +201,9 @@ TEST_F(RunnerTest, AnotherProgramsSpaceIsRefused) {
   spec.set_program("another build");
   EXPECT_EQ(Run(spec).outcome(), v1::SUCCEEDED) << "with the same space it serves";
   spec.set_space_fingerprint("0123456789abcdef");
-  EXPECT_EQ(Run(spec).failure().reason(), v1::SPACE_MISMATCH);
+  const v1::ModelEnded ended = Run(spec);
+  EXPECT_EQ(ended.failure().reason(), v1::SPACE_MISMATCH);
+  EXPECT_GT(ended.actual_space().choices_size(), 0) << "for telling what differs";
 }
 
 TEST_F(RunnerTest, ChoicesThatTheSampleLacksAreDrawnFromTheSeedAndReported) {

@@ -1,0 +1,16 @@
+// The graph engine's plan: one trial a model.
+#include <memory>
+
+#include "engines/planner.h"
+
+namespace lanista {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Planner>> MakeGraphPlanner(const v1::GraphEngineConfig&) {
+  return std::make_unique<SinglePlanner>();
+}
+
+LANISTA_REGISTER(PlannerRegistry, graph, v1::GraphEngineConfig, MakeGraphPlanner);
+
+}  // namespace
+}  // namespace lanista

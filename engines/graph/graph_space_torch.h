@@ -1,0 +1,25 @@
+// Graph spaces of a configuration, ready to make models.
+#ifndef LANISTA_ENGINES_GRAPH_GRAPH_SPACE_TORCH_H_
+#define LANISTA_ENGINES_GRAPH_GRAPH_SPACE_TORCH_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "protos/experiment.pb.h"
+#include "protos/space.pb.h"
+#include "src/graph/mutator.h"
+
+namespace lanista {
+
+// The space of `config`: its base model read, its mutators prepared. Kept for the next call with an equal configuration.
+// INVALID_ARGUMENT: the configuration names no graph, or something in it is wrong. Used by one thread.
+absl::StatusOr<std::shared_ptr<const graph::GraphSpace>> OpenGraphSpace(const v1::SpaceConfig& config);
+
+// The model of `sample`: a graph without choices. Labels that `sample` lacks are drawn from `model_seed`. `actual`: the
+// choices that were made.
+absl::StatusOr<v1::ModelGraph> MaterialiseSample(const graph::GraphSpace& space, const v1::Sample& sample,
+                                                 uint64_t model_seed, v1::Sample* actual);
+
+}  // namespace lanista
+
+#endif  // LANISTA_ENGINES_GRAPH_GRAPH_SPACE_TORCH_H_

@@ -1,0 +1,28 @@
+// Writes a model as source code, TorchScript or ONNX: files that need no Lanista.
+#ifndef LANISTA_SRC_EXPORTERS_GRAPH_FORMATS_TORCH_H_
+#define LANISTA_SRC_EXPORTERS_GRAPH_FORMATS_TORCH_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/ops/graph_module_torch.h"
+
+namespace lanista::exporters {
+
+// Writes `module`, with its present weights, as `out_stem` + the suffixes of the format, over what is there; returns
+// the files' paths, the one that holds the model first:
+//
+//   python        STEM.py (class Model) and STEM.pt (a state_dict)
+//   cpp           STEM.h (class Model) and STEM.weights.pt (a state_dict)
+//   torchscript   STEM.pt
+//   onnx          STEM.onnx, in evaluation mode
+//
+// The files appear when all of them are complete: an error leaves what was there before. UNIMPLEMENTED or
+// INVALID_ARGUMENT names the node that the format cannot express; INVALID_ARGUMENT an unknown format.
+absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
+                                                    const std::string& out_stem);
+
+}  // namespace lanista::exporters
+
+#endif  // LANISTA_SRC_EXPORTERS_GRAPH_FORMATS_TORCH_H_

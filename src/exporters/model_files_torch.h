@@ -1,0 +1,34 @@
+// What a GraphModule holds, for the writers: its tensors, its opaque modules, LibTorch's schemas.
+#ifndef LANISTA_SRC_EXPORTERS_MODEL_FILES_TORCH_H_
+#define LANISTA_SRC_EXPORTERS_MODEL_FILES_TORCH_H_
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/exporters/source_model.h"
+#include "src/ops/graph_module_torch.h"
+
+namespace lanista::exporters {
+
+// Parameters and buffers by name, detached, on the CPU, each with a storage of its own size. They share memory with the
+// module's where they can.
+std::map<std::string, at::Tensor> TensorsOf(const ops::GraphModule& module);
+
+// An opaque module with the model's weights: those of `tensors` below `path`.
+absl::StatusOr<torch::jit::Module> OpaqueWithWeights(const v1::ModelGraph& graph, const v1::OpaqueModule& opaque,
+                                                     const std::string& path,
+                                                     const std::map<std::string, at::Tensor>& tensors);
+
+// `with_archives`: opaque modules are read, too.
+absl::StatusOr<SourceModel> ToSourceModel(const ops::GraphModule& module,
+                                          const std::map<std::string, at::Tensor>& tensors, const std::string& name,
+                                          bool with_archives);
+
+}  // namespace lanista::exporters
+
+#endif  // LANISTA_SRC_EXPORTERS_MODEL_FILES_TORCH_H_

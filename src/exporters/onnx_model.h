@@ -1,0 +1,25 @@
+// A model as ONNX (opset 13, evaluation mode).
+#ifndef LANISTA_SRC_EXPORTERS_ONNX_MODEL_H_
+#define LANISTA_SRC_EXPORTERS_ONNX_MODEL_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "src/exporters/source_model.h"
+
+namespace lanista::exporters {
+
+// The elements of a tensor of the state_dict, in row-major order, little-endian.
+using TensorReader = std::function<absl::StatusOr<std::string>(const std::string& name)>;
+
+// The file's content. The batch (the first dimension of the first input, and of others that have as much of it) is of
+// any size: dimension "N". Checked by ONNX's own checker and shape inference.
+//
+// INVALID_ARGUMENT: the shape of an input is not known. UNIMPLEMENTED names the node that ONNX cannot express; opaque
+// modules are such.
+absl::StatusOr<std::string> OnnxModel(const SourceModel& model, const TensorReader& read_tensor);
+
+}  // namespace lanista::exporters
+
+#endif  // LANISTA_SRC_EXPORTERS_ONNX_MODEL_H_

@@ -1,0 +1,22 @@
+// The larger bodies of torchscript_source.h: recurrent networks and attention.
+#ifndef LANISTA_SRC_EXPORTERS_TORCHSCRIPT_RECURRENT_H_
+#define LANISTA_SRC_EXPORTERS_TORCHSCRIPT_RECURRENT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "src/graph/op_schema.h"
+
+namespace lanista::exporters {
+
+// RNN, LSTM and GRU. `training`: "self.training" or "False".
+absl::StatusOr<std::string> RecurrentForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
+                                             int num_inputs, const std::string& training);
+
+// MultiheadAttention.
+absl::StatusOr<std::string> AttentionForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
+                                             int num_inputs, const std::string& training);
+
+}  // namespace lanista::exporters
+
+#endif  // LANISTA_SRC_EXPORTERS_TORCHSCRIPT_RECURRENT_H_

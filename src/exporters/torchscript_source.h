@@ -1,0 +1,24 @@
+// torch.nn's modules as TorchScript source.
+#ifndef LANISTA_SRC_EXPORTERS_TORCHSCRIPT_SOURCE_H_
+#define LANISTA_SRC_EXPORTERS_TORCHSCRIPT_SOURCE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "src/graph/op_schema.h"
+
+namespace lanista::exporters {
+
+// The class of a module operator in Python: "torch.nn.modules.conv.Conv2d". "torch.nn.X" for those that have no form
+// here.
+std::string TorchClass(absl::string_view type);
+
+// The method `forward` of a module operator, with `num_inputs` inputs, in TorchScript: it reads parameters and buffers
+// as attributes of self. `frozen`: as in evaluation, always. UNIMPLEMENTED names what is missing.
+absl::StatusOr<std::string> TorchScriptForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
+                                               int num_inputs, bool frozen);
+
+}  // namespace lanista::exporters
+
+#endif  // LANISTA_SRC_EXPORTERS_TORCHSCRIPT_SOURCE_H_

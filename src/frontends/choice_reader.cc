@@ -1,0 +1,142 @@
+// The part of ModelReader that reads the primitives of clients/python/lanista/nn.py.
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/frontends/model_reader.h"
+#include "src/graph/graph.h"
+
+namespace lanista::frontends {
+namespace {
+
+namespace jit = torch::jit;
+
+// An attribute that the primitive's class always has. Throws Unsupported.
+c10::IValue Attribute(const jit::Module& module, const std::string& name) {
+  if (!module.hasattr(name)) throw Unsupported(absl::StrCat("has no '", name, "'"));
+  return module.attr(name);
+}
+
+std::vector<AbstractValue> Elements(const AbstractValue& value) {
+  if (value.kind != AbstractValue::Kind::kList) throw Unsupported("gets a list whose length is not known");
+  return *value.elements;
+}
+
+v1::Reduction ReductionOf(const std::string& name) {
+  if (name == "mean") return v1::MEAN;
+  if (name == "concat") return v1::CONCAT;
+  if (name == "none") return v1::NO_REDUCTION;
+  return v1::SUM;
+}
+
+template <typename Message>
+Message ParseJson(const nlohmann::json& json, const std::string& path) {
+  Message message;
+  if (!google::protobuf::util::JsonStringToMessage(json.dump(), &message).ok()) {
+    throw Unsupported(absl::StrCat("has choices that cannot be read, at '", path, "'"));
+  }
+  return message;
+}
+
+}  // namespace
+
+bool ModelReader::CallChoice(const Call& call, AbstractValue* result) {
+  const std::string class_path = ClassPath(call.module);
+  if (!absl::StrContains(absl::StrCat(".", class_path), ".lanista.nn.")) return false;
+  const std::string kind = ClassName(call.module);
+  v1::Node node;
+  node.set_name(call.name);
+  std::vector<AbstractValue> inputs = {call.arguments.at(0)};
+  const auto children = [&](const std::string& list) {
+    return Attribute(call.module, list).toModule().named_children();
+  };
+  const auto child_path = [&](const std::string& list, const std::string& child) {
+    return graph::JoinPath(call.path, absl::StrCat(list, ".", child));
+  };
+  if (kind == "LayerChoice") {
+    v1::LayerChoiceNode* const choice = node.mutable_layer_choice();
+    choice->set_label(Attribute(call.module, "lanista_label").toStringRef());
+    const c10::IValue held = Attribute(call.module, "lanista_names");
+    const auto names = held.toListRef();
+    for (const auto& child : children("candidates")) {
+      const auto index = static_cast<size_t>(choice->candidates_size());
+      *choice->add_candidates() =
+          Candidate(child.value, child_path("candidates", child.name),
+                    index < names.size() ? names[index].toStringRef() : child.name, call.arguments[0].type);
+    }
+  } else if (kind == "Repeat") {
+    v1::RepeatNode* const repeat = node.mutable_repeat();
+    repeat->set_label(Attribute(call.module, "lanista_label").toStringRef());
+    for (const int64_t depth : Attribute(call.module, "lanista_depths").toIntVector()) {
+      repeat->add_depths(static_cast<int>(depth));
+    }
+    for (const auto& child : children("blocks")) {
+      *repeat->add_blocks() =
+          Candidate(child.value, child_path("blocks", child.name), child.name, call.arguments[0].type);
+    }
+  } else if (kind == "InputChoice") {
+    v1::InputChoiceNode* const choice = node.mutable_input_choice();
+    choice->set_label(Attribute(call.module, "lanista_label").toStringRef());
+    choice->set_n_chosen(static_cast<int>(Attribute(call.module, "n_chosen").toInt()));
+    choice->set_reduction(ReductionOf(Attribute(call.module, "reduction").toStringRef()));
+    inputs = Elements(call.arguments[0]);
+  } else {
+    return false;
+  }
+  for (const AbstractValue& input : inputs) *node.add_inputs() = call.writer->Read(input);
+  const c10::TypePtr type = c10::TensorType::get();
+  *node.add_outputs() = KindOf(type);
+  *result = call.writer->Output(call.writer->AddModuleNode(std::move(node), GraphWriter::Effect::kSome), 0, type);
+  return true;
+}
+
+v1::Node ModelReader::Candidate(const jit::Module& module, const std::string& path, const std::string& name,
+                                const c10::TypePtr& input_type) {
+  GraphWriter writer({});
+  const AbstractValue input = writer.AddInput("x", input_type);
+  const AbstractValue output = CallModule(AbstractValue::Module(module, path), name, "forward", {input}, &writer);
+  if (writer.graph().nodes_size() != 1 || !output.is_edge()) {
+    throw Unsupported(absl::StrCat("has a candidate, '", name, "', that does not take one value and return one"));
+  }
+  v1::Node node = writer.graph().nodes(0);
+  node.set_name(name);
+  node.clear_module();
+  node.clear_inputs();
+  return node;
+}
+
+void ModelReader::AddValueChoices(const jit::Module& module, const std::string& path, v1::Operator* op) {
+  if (!module.hasattr("lanista_choices")) return;
+  const nlohmann::json json = nlohmann::json::parse(module.attr("lanista_choices").toStringRef(), nullptr, false);
+  if (!json.is_object() || !json.contains("attributes") || !json["attributes"].is_object() ||
+      !json.contains("value_choices") || !json["value_choices"].is_array()) {
+    throw Unsupported(absl::StrCat("has choices that cannot be read, at '", path, "'"));
+  }
+  for (const auto& [name, document] : json["attributes"].items()) {
+    v1::Value value;
+    *value.mutable_expression() = ParseJson<v1::Expression>(document, path);
+    const std::string key = name;
+    const auto found = std::find_if(op->mutable_attr()->begin(), op->mutable_attr()->end(),
+                                    [&](const v1::Attribute& attribute) { return attribute.key() == key; });
+    v1::Attribute* const attribute = found == op->mutable_attr()->end() ? op->add_attr() : &*found;
+    attribute->set_key(key);
+    *attribute->mutable_value() = value;
+  }
+  std::sort(op->mutable_attr()->begin(), op->mutable_attr()->end(),
+            [](const v1::Attribute& a, const v1::Attribute& b) { return a.key() < b.key(); });
+  for (const nlohmann::json& document : json["value_choices"]) {
+    const v1::ValueChoice choice = ParseJson<v1::ValueChoice>(document, path);
+    const auto& known = model_->value_choices();
+    // A choice that differs under the same label is left for graph::Validate to refuse.
+    if (std::none_of(known.begin(), known.end(), [&](const v1::ValueChoice& one) {
+          return one.SerializeAsString() == choice.SerializeAsString();
+        })) {
+      *model_->add_value_choices() = choice;
+    }
+  }
+}
+
+}  // namespace lanista::frontends

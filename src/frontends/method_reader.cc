@@ -1,0 +1,185 @@
+#include "src/frontends/method_reader.h"
+
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/constants.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace lanista::frontends {
+namespace {
+
+namespace jit = torch::jit;
+
+// Functions that call each other deeper than this recur.
+constexpr int kMaxDepth = 100;
+
+// "aten::add.Tensor".
+std::string TypeOf(const c10::FunctionSchema& schema) {
+  return schema.overload_name().empty() ? schema.name() : absl::StrCat(schema.name(), ".", schema.overload_name());
+}
+
+// "aten::add_" -> "add".
+std::string NameOf(const c10::Symbol& kind) {
+  std::string name = kind.toUnqualString();
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  while (!name.empty() && name.front() == '_') name.erase(0, 1);
+  return name;
+}
+
+const jit::Graph& GraphOf(jit::Function* function) {
+  auto* const graph_function = function == nullptr ? nullptr : jit::tryToGraphFunction(*function);
+  if (graph_function == nullptr) throw Unsupported("calls a function that is not TorchScript");
+  return *graph_function->graph();
+}
+
+// Whether the operator may be left out where nobody reads its outputs.
+GraphWriter::Effect EffectOf(const jit::Node* node, const c10::FunctionSchema& schema) {
+  return schema.is_mutable() || node->hasSideEffects() || node->isNondeterministic() ? GraphWriter::Effect::kSome
+                                                                                     : GraphWriter::Effect::kNone;
+}
+
+bool IsTensorList(const AbstractValue& value, const c10::TypePtr& type) {
+  return value.kind == AbstractValue::Kind::kList && type->kind() == c10::TypeKind::ListType &&
+         type->expectRef<c10::ListType>().getElementType()->kind() == c10::TypeKind::TensorType &&
+         !value.elements->empty();
+}
+
+}  // namespace
+
+AbstractValue MethodReader::Call(const jit::Graph& graph, const Values& arguments) {
+  if (++depth_ > kMaxDepth) throw Unsupported("calls itself");
+  Environment environment;
+  const auto inputs = graph.inputs();
+  if (inputs.size() != arguments.size()) throw Unsupported("calls a function with another number of arguments");
+  for (size_t i = 0; i < inputs.size(); ++i) environment[inputs[i]] = arguments[i];
+  RunBlock(graph.block(), &environment);
+  --depth_;
+  const auto outputs = graph.outputs();
+  if (outputs.size() == 1) return environment.at(outputs[0]);
+  return AbstractValue::Sequence(AbstractValue::Kind::kTuple, Inputs(outputs, environment), nullptr, writer_);
+}
+
+MethodReader::Values MethodReader::Inputs(c10::ArrayRef<const jit::Value*> values, const Environment& environment) {
+  Values result;
+  for (const jit::Value* const value : values) result.push_back(environment.at(value));
+  return result;
+}
+
+void MethodReader::RunBlock(const jit::Block* block, Environment* environment) {
+  for (const jit::Node* const node : block->nodes()) {
+    calls_->CountStep();
+    RunNode(node, environment);
+  }
+}
+
+void MethodReader::RunNode(const jit::Node* node, Environment* environment) {
+  const auto set = [&](AbstractValue value) { (*environment)[node->output()] = std::move(value); };
+  switch (node->kind()) {
+    case c10::prim::Constant: {
+      // A function has no value; its callers look at its type.
+      return set(AbstractValue::Constant(jit::toIValue(node->output()).value_or(c10::IValue())));
+    }
+    case c10::prim::Uninitialized: {
+      AbstractValue none = AbstractValue::Constant(c10::IValue());
+      none.uninitialized = true;
+      return set(std::move(none));
+    }
+    case c10::prim::If:
+      return If(node, environment);
+    case c10::prim::Loop:
+      return Loop(node, environment);
+    case c10::prim::RaiseException:
+      throw Unsupported("always raises an error");
+    case c10::prim::Print:
+      throw Unsupported("prints");
+    case c10::prim::SetAttr:
+      throw Unsupported(absl::StrCat("keeps state in '", node->s(c10::attr::name), "'"));
+    case c10::aten::warn:
+      return;
+    default:
+      break;
+  }
+  const Values inputs = Inputs(node->inputs(), *environment);
+  switch (node->kind()) {
+    case c10::prim::GetAttr:
+      return set(GetAttribute(node, inputs.at(0)));
+    case c10::prim::CallFunction:
+      return set(CallFunction(node, inputs));
+    case c10::prim::CallMethod:
+      return set(CallMethod(node, inputs));
+    default:
+      break;
+  }
+  if (RunOnTypes(node, inputs, environment) || RunOnElements(node, inputs, environment) ||
+      RunOnDictionary(node, inputs, environment) || RunOnConstants(node, inputs, environment)) {
+    return;
+  }
+  AddOperator(node, inputs, environment);
+}
+
+AbstractValue MethodReader::CallFunction(const jit::Node* node, Values inputs) {
+  const auto type = node->input(0)->type()->cast<c10::FunctionType>();
+  if (type == nullptr) throw Unsupported("calls a function that is not known");
+  inputs.erase(inputs.begin());
+  return Call(GraphOf(type->function()), inputs);
+}
+
+AbstractValue MethodReader::CallMethod(const jit::Node* node, Values inputs) {
+  const std::string method = node->s(c10::attr::name);
+  const AbstractValue module = inputs.at(0);
+  if (module.kind != AbstractValue::Kind::kModule) {
+    throw Unsupported(absl::StrCat("calls '", method, "' of an object that is no module"));
+  }
+  if (module.path == path_) return Call(GraphOf(self_.type()->findMethod(method)), inputs);
+  inputs.erase(inputs.begin());
+  return calls_->CallModule(module, RelativeName(module.path), method, inputs, writer_);
+}
+
+void MethodReader::AddOperator(const jit::Node* node, const Values& inputs, Environment* environment) {
+  const std::string kind = node->kind().toQualString();
+  v1::Node result;
+  GraphWriter::Effect effect = GraphWriter::Effect::kNone;
+  if (node->kind() == c10::prim::ListUnpack || node->kind() == c10::prim::TupleUnpack) {
+    result.mutable_op()->set_type(kind);
+    *result.add_inputs() = writer_->Read(inputs.at(0), "0");
+  } else {
+    const c10::FunctionSchema* const schema = node->maybeSchema();
+    if (schema == nullptr || schema->is_vararg() || !node->blocks().empty()) {
+      throw Unsupported(absl::StrCat("uses ", kind));
+    }
+    effect = EffectOf(node, *schema);
+    result.mutable_op()->set_type(TypeOf(*schema));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const c10::Argument& argument = schema->arguments().at(i);
+      const AbstractValue& input = inputs[i];
+      const auto known = input.Known();
+      const auto constant = known.has_value() ? ToValue(*known) : std::nullopt;
+      const bool is_tensor = known.has_value() && known->isTensor();
+      if (constant.has_value() && !is_tensor && !IsTensorList(input, argument.type())) {
+        // Defaults go without saying.
+        if (argument.default_value().has_value()) {
+          const auto usual = ToValue(*argument.default_value());
+          if (usual.has_value() && usual->SerializeAsString() == constant->SerializeAsString()) continue;
+        }
+        v1::Attribute* const attribute = result.mutable_op()->add_attr();
+        attribute->set_key(argument.name());
+        *attribute->mutable_value() = *constant;
+      } else if (IsTensorList(input, argument.type())) {
+        for (const AbstractValue& element : *input.elements) {
+          *result.add_inputs() = writer_->Read(element, argument.name());
+        }
+      } else {
+        *result.add_inputs() = writer_->Read(input, argument.name());
+      }
+    }
+  }
+  result.set_name(NameOf(node->kind()));
+  for (const jit::Value* const output : node->outputs()) *result.add_outputs() = KindOf(output->type());
+  const std::string name = writer_->AddNode(std::move(result), effect);
+  int slot = 0;
+  for (const jit::Value* const output : node->outputs()) {
+    (*environment)[output] = writer_->Output(name, slot++, output->type());
+  }
+}
+
+}  // namespace lanista::frontends

@@ -1,0 +1,44 @@
+// torch.nn modules in a TorchScript file, as operators.
+#ifndef LANISTA_SRC_FRONTENDS_MODULE_READER_H_
+#define LANISTA_SRC_FRONTENDS_MODULE_READER_H_
+
+#include <torch/script.h>
+
+#include <optional>
+#include <string>
+
+#include "protos/graph.pb.h"
+
+namespace lanista::frontends {
+
+// "__torch__.torch.nn.modules.conv.___torch_mangle_7.Conv2d" -> "torch.nn.modules.conv.Conv2d".
+std::string ClassPath(const torch::jit::Module& module);
+// "Conv2d".
+std::string ClassName(const torch::jit::Module& module);
+
+// A module as an operator.
+struct ModuleOperator {
+  v1::Operator op;
+  // It has parameters or buffers.
+  bool has_weights = false;
+  // None of its parameters gets a gradient.
+  bool frozen = false;
+};
+
+// The operator that the module is: its class is torch.nn's (or torchvision's StochasticDepth), known to the registry,
+// all attributes can be read, and it has just the parameters that follow from them, in their usual types. nullopt:
+// nodes below it must say what it does.
+std::optional<ModuleOperator> ReadOperator(const torch::jit::Module& module);
+
+// Modules of torch.nn with and without their hyper-parameters: torch.jit.trace drops these.
+struct ModuleCounts {
+  int scripted = 0;
+  int traced = 0;
+  // The path of the first traced one.
+  std::string traced_path;
+};
+ModuleCounts CountModules(const torch::jit::Module& module);
+
+}  // namespace lanista::frontends
+
+#endif  // LANISTA_SRC_FRONTENDS_MODULE_READER_H_

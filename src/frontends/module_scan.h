@@ -1,0 +1,28 @@
+// What is looked for in a whole module tree, or in a whole model.
+#ifndef LANISTA_SRC_FRONTENDS_MODULE_SCAN_H_
+#define LANISTA_SRC_FRONTENDS_MODULE_SCAN_H_
+
+#include <torch/script.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "protos/graph.pb.h"
+
+namespace lanista::frontends {
+
+// Paths of the modules that hold parameters or buffers which share memory with each other's: nodes would tear them
+// apart. Empty: the whole model.
+std::set<std::string> FindSharedMemory(const torch::jit::Module& module);
+
+// Paths of the modules in which weights belong to two nodes (`linear`, and `linear.weight` by itself): two nodes cannot
+// share them. `owners`: by the path of a module or parameter, the outermost module that has a node for it.
+std::set<std::string> FindDoubleUse(const v1::ModelGraph& model, const std::map<std::string, std::string>& owners);
+
+// Whether a method of the module, or of one in it, changes any list: perhaps one that it was given.
+bool ChangesLists(const torch::jit::Module& module);
+
+}  // namespace lanista::frontends
+
+#endif  // LANISTA_SRC_FRONTENDS_MODULE_SCAN_H_

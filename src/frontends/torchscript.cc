@@ -1,0 +1,121 @@
+#include "src/frontends/torchscript.h"
+
+#include <torch/script.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/sha256.h"
+#include "src/base/status.h"
+#include "src/frontends/allow_list.h"
+#include "src/frontends/archive_check.h"
+#include "src/frontends/model_reader.h"
+#include "src/frontends/module_reader.h"
+#include "src/graph/graph.h"
+#include "src/ops/registry.h"
+
+namespace lanista::frontends {
+namespace {
+
+// LibTorch's reasons not to load a file, for people.
+absl::Status LoadError(const std::string& path, const std::string& what) {
+  const size_t start = std::min(what.find_first_not_of(" \n"), what.size());
+  const std::string first_line = what.substr(start, what.find('\n', start) - start);
+  if (absl::StrContains(what, "maximum supported version")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     " is of a newer format than this LibTorch reads: save it with an older PyTorch, or build "
+                     "Lanista with a newer LibTorch (",
+                     first_line, ")"));
+  }
+  if (absl::StrContains(what, "Unknown builtin op")) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " uses an operator that LibTorch does not have (", first_line,
+                                                   "): only its own can be imported"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("LibTorch cannot read ", path, ": ", first_line));
+}
+
+absl::StatusOr<torch::jit::Module> Load(const std::string& path) {
+  try {
+    return torch::jit::load(path, at::kCPU);
+  } catch (const c10::Error& error) {
+    return LoadError(path, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return LoadError(path, error.what());
+  }
+}
+
+// Refuses what torch.jit.trace wrote, as far as it shows, and modules that cannot be called.
+absl::Status CheckModule(const std::string& path, const torch::jit::Module& module, int num_inputs) {
+  const auto forward = module.find_method("forward");
+  if (!forward.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": class ", ClassPath(module), " has no forward method: there is nothing to run"));
+  }
+  const auto arguments = static_cast<int>(forward->function().getSchema().arguments().size()) - 1;
+  if (num_inputs > arguments) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input_shape: there are ", num_inputs, " shapes, and forward takes ", arguments, " inputs"));
+  }
+  const ModuleCounts counts = CountModules(module);
+  if (counts.traced > 0 && counts.scripted == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " was written by torch.jit.trace, which drops what its modules are (", counts.traced_path,
+                     ") and freezes training mode: write it with torch.jit.script(net).save(path)"));
+  }
+  return absl::OkStatus();
+}
+
+void SetInputTypes(const v1::TorchScriptConfig& config, v1::ModelGraph* model) {
+  v1::Graph* const root = graph::FindGraph(model, model->root());
+  for (int i = 0; i < std::min(config.input_shape_size(), root->inputs_size()); ++i) {
+    v1::ValueType* const type = root->mutable_inputs(i)->mutable_type();
+    type->set_kind(v1::TENSOR);
+    type->set_data_type(v1::FLOAT32);
+    *type->mutable_shape() = config.input_shape(i);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ModelGraph> ImportTorchScript(const v1::TorchScriptConfig& config) {
+  const std::string& path = config.path();
+  LANISTA_RETURN_IF_ERROR(CheckArchive(path));
+  LANISTA_ASSIGN_OR_RETURN(const torch::jit::Module module, Load(path));
+  LANISTA_RETURN_IF_ERROR(Annotate(CheckOperators(module), path));
+  LANISTA_RETURN_IF_ERROR(CheckModule(path, module, config.input_shape_size()));
+
+  v1::ModelGraph model;
+  model.set_version(1);
+  model.set_name(ClassName(module));
+  v1::Archive* const archive = model.add_archives();
+  archive->set_path(std::filesystem::absolute(path).lexically_normal());
+  LANISTA_ASSIGN_OR_RETURN(*archive->mutable_sha256(), Sha256OfFile(path));
+  const ModuleCounts counts = CountModules(module);
+  if (counts.traced > 0) {
+    model.add_warnings(
+        absl::StrCat("module '", counts.traced_path, "' was traced: its training mode and control flow are frozen"));
+  }
+  ModelReader reader(std::set<std::string>(config.basic_unit().begin(), config.basic_unit().end()), &model);
+  try {
+    reader.ReadRoot(module, config.input_shape_size());
+  } catch (const Unsupported& error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the model ", error.what()));
+  } catch (const c10::Error& error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.what_without_backtrace()));
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": the model cannot be followed: ", error.what()));
+  }
+  SetInputTypes(config, &model);
+  LANISTA_RETURN_IF_ERROR(Annotate(graph::Validate(model, ops::FindOp), path));
+  if (config.input_shape_size() > 0) {
+    const absl::Status inferred = graph::InferTypes(&model, ops::FindOp);
+    if (!inferred.ok()) model.add_warnings(absl::StrCat("types: ", inferred.message()));
+  }
+  return model;
+}
+
+}  // namespace lanista::frontends

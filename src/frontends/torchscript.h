@@ -1,0 +1,27 @@
+// Reads TorchScript files as graphs.
+#ifndef LANISTA_SRC_FRONTENDS_TORCHSCRIPT_H_
+#define LANISTA_SRC_FRONTENDS_TORCHSCRIPT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "protos/experiment.pb.h"
+#include "protos/graph.pb.h"
+
+namespace lanista::frontends {
+
+// The module saved in `config.path` (torch.jit.script(net).save(path)) as a graph: torch.nn modules become operators
+// with their attributes, other modules cells, calls of functions and aten operators nodes, constants attributes.
+// Branches that constants decide are resolved; one on `training` becomes a training switch, one that only raises an
+// assertion; a module with any other branch, or a loop, or named in `basic_unit`, becomes one opaque node, and a
+// warning says why. With `input_shape`, types are inferred. Weights stay in the file: nodes name their places
+// (WeightSource).
+//
+// INVALID_ARGUMENT: the file is truncated, hostile, no TorchScript, of a newer format, was traced or has no forward
+// (says which and what to do), or uses an operator that touches files or processes. NOT_FOUND: no such file. LibTorch's
+// reader may crash on a hostile file: call this in a trial process only.
+absl::StatusOr<v1::ModelGraph> ImportTorchScript(const v1::TorchScriptConfig& config);
+
+}  // namespace lanista::frontends
+
+#endif  // LANISTA_SRC_FRONTENDS_TORCHSCRIPT_H_

@@ -1,0 +1,34 @@
+// Arithmetic on choices.
+#ifndef LANISTA_SRC_GRAPH_EXPRESSION_H_
+#define LANISTA_SRC_GRAPH_EXPRESSION_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "protos/graph.pb.h"
+
+namespace lanista::graph {
+
+// What a value choice came to, by its label.
+using ChoiceValue = std::function<absl::StatusOr<v1::Value>(const std::string& label)>;
+
+// The value of an expression. As in Python: integers stay integers but under DIVIDE; an overflow, a division by zero,
+// or an operand that is no number is INVALID_ARGUMENT.
+absl::StatusOr<v1::Value> Evaluate(const v1::Expression& expression, const ChoiceValue& choice);
+
+// Replaces the expressions in `value`, elements of lists included.
+absl::Status Resolve(v1::Value* value, const ChoiceValue& choice);
+
+// "feature * 2", "max(a, b) // 2": for people.
+std::string ExpressionToText(const v1::Expression& expression);
+
+// The expression for the chosen value itself.
+v1::Expression ChoiceExpression(absl::string_view label);
+v1::Expression LiteralExpression(int64_t value);
+v1::Expression OperationExpression(v1::Operation::Kind kind, v1::Expression a, v1::Expression b);
+
+}  // namespace lanista::graph
+
+#endif  // LANISTA_SRC_GRAPH_EXPRESSION_H_

@@ -1,0 +1,203 @@
+// What an operator must tell about itself: attributes, inputs, output types, parameters, costs, and how it is written
+// in other languages. No LibTorch here: building and running operators is the other half (src/ops/*_torch.h).
+//
+// Operators come in two sorts. A *module operator* is named like its torch.nn class ("Conv2d"): its attributes are the
+// constructor's arguments under their Python names, its inputs are forward's, in order, its parameters are named as in
+// a state_dict. An *aten operator* is named by its schema ("aten::add.Tensor", overload after the dot, none for the
+// default one): its attributes are constant arguments, the other arguments are inputs whose edges name them in `arg`.
+// Aten operators need no schema here to run and train: without one their output types are unknown.
+#ifndef LANISTA_SRC_GRAPH_OP_SCHEMA_H_
+#define LANISTA_SRC_GRAPH_OP_SCHEMA_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "protos/graph.pb.h"
+
+namespace lanista::graph {
+
+class OnnxWriter;
+
+// What an attribute may hold.
+enum class AttributeKind {
+  kInt,
+  kFloat,  // An int will do.
+  kBool,
+  kString,
+  kInts,  // A list of ints. One int stands for a list of that int (kernel_size: 3).
+  kFloats,
+  kTensor,
+  kAny,
+};
+
+// One attribute of an operator.
+struct AttributeSpec {
+  std::string name;
+  AttributeKind kind = AttributeKind::kInt;
+  // What an absent attribute means, "none" included; nullopt: it is required.
+  std::optional<v1::Value> default_value;
+  // kInts: how many there must be (kernel_size of Conv2d: 2); 0: any number.
+  int length = 0;
+  // "none" is a value of its own (max_norm of Embedding, stride of pools).
+  bool nullable = false;
+};
+
+class OpSchema;
+
+// The attributes of one operator by name, with defaults filled in. REQUIRES of all getters: OpSchema::CheckAttributes
+// was OK, so that kinds are as the schema says, and nothing is an expression any more.
+class Attributes {
+ public:
+  // Keeps references to both.
+  Attributes(const OpSchema& schema, const v1::Operator& op) : schema_(schema), op_(op) {}
+
+  int64_t Int(absl::string_view name) const;
+  double Float(absl::string_view name) const;
+  bool Bool(absl::string_view name) const;
+  std::string String(absl::string_view name) const;
+  // A single int is repeated to the length that the schema names.
+  std::vector<int64_t> Ints(absl::string_view name) const;
+  std::vector<double> Floats(absl::string_view name) const;
+  // False where the value is "none".
+  bool Has(absl::string_view name) const;
+  // The value itself: the operator's, or the default; "none" where there is neither.
+  const v1::Value& Get(absl::string_view name) const;
+  // Whether the operator sets it, to something else than the default.
+  bool IsSet(absl::string_view name) const;
+
+ private:
+  const OpSchema& schema_;
+  const v1::Operator& op_;
+};
+
+// A parameter or buffer of an operator, as in a state_dict.
+struct ParameterSpec {
+  // "weight", "running_mean".
+  std::string name;
+  std::vector<int64_t> shape = {};
+  // Buffers are not trained.
+  bool buffer = false;
+  v1::DataType data_type = v1::FLOAT32;
+
+  int64_t NumElements() const;
+};
+
+// One use of an operator: what a schema's functions look at.
+struct OpCall {
+  // Its `op` is set, with checked attributes.
+  const v1::Node& node;
+  Attributes attributes;
+  // The types of node.inputs(), edge by edge, as far as they are known.
+  std::vector<v1::ValueType> inputs;
+
+  // The first input whose edge names this argument (aten operators); nullptr if none does.
+  const v1::ValueType* Input(absl::string_view arg) const;
+};
+
+// How an argument of a call, or a value, reads in source code: an identifier, or a literal.
+using SourceExpression = std::string;
+
+// One operator. Immutable: any thread may use it.
+class OpSchema {
+ public:
+  // `type` as in v1::Operator.
+  explicit OpSchema(std::string type) : type_(std::move(type)) {}
+  virtual ~OpSchema() = default;
+  OpSchema(const OpSchema&) = delete;
+  OpSchema& operator=(const OpSchema&) = delete;
+
+  const std::string& type() const { return type_; }
+  // An operator with parameters or a torch.nn class, rather than a function.
+  bool is_module() const { return type_.find("::") == std::string::npos; }
+  const std::vector<AttributeSpec>& attributes() const { return attributes_; }
+  // nullptr if there is none of this name.
+  const AttributeSpec* FindAttribute(absl::string_view name) const;
+  int min_inputs() const { return min_inputs_; }
+  // -1: any number.
+  int max_inputs() const { return max_inputs_; }
+
+  // Names, kinds and lengths of the attributes, and Check. INVALID_ARGUMENT names the attribute and what is allowed.
+  absl::Status CheckAttributes(const v1::Operator& op) const;
+
+  // Output slots of a node with these attributes.
+  virtual int NumOutputs(const Attributes&) const { return 1; }
+
+  // The types of all outputs, as far as they follow from what is known of the inputs: an unknown rank or dimension
+  // gives an unknown one. INVALID_ARGUMENT where inputs do not fit, with the numbers of both sides: "expects 64 input
+  // channels (in_channels), gets 32 in [-1, 32, 28, 28]".
+  virtual absl::StatusOr<std::vector<v1::ValueType>> InferTypes(const OpCall& call) const = 0;
+
+  // Parameters, then buffers, in the state_dict's order.
+  virtual std::vector<ParameterSpec> Parameters(const Attributes&) const { return {}; }
+
+  // Floating-point operations of one run; a multiply-add counts as two. Unknown dimensions count as 1, so that an
+  // unknown batch gives the cost of one sample. nullopt: not known.
+  virtual std::optional<double> Flops(const OpCall& call, const std::vector<v1::ValueType>& outputs) const;
+
+  // True if the result depends on random numbers, training mode or state beside its parameters (dropout, batch norm).
+  virtual bool IsStateful() const { return false; }
+
+  // Module operators: the constructor in Python, "nn.Conv2d(1, 32, kernel_size=(3, 3))". By default all attributes that
+  // differ from their defaults, under their names.
+  virtual absl::StatusOr<std::string> PythonModule(const Attributes& attributes) const;
+  // Module operators: the constructor in C++ with LibTorch's front end,
+  // "torch::nn::Conv2d(torch::nn::Conv2dOptions(...))". UNIMPLEMENTED where LibTorch has no such module and the
+  // operator does not say how else.
+  virtual absl::StatusOr<std::string> CppModule(const Attributes& attributes) const;
+  // Aten operators: the call. `arguments` holds each argument of the schema that is given, inputs and constants alike.
+  // By default torch.ops.aten.NAME.OVERLOAD(...) in Python, and UNIMPLEMENTED in C++.
+  virtual absl::StatusOr<SourceExpression> PythonCall(const std::map<std::string, SourceExpression>& arguments) const;
+  virtual absl::StatusOr<SourceExpression> CppCall(const std::map<std::string, SourceExpression>& arguments) const;
+
+  // Writes the operator in evaluation mode as nodes of ONNX (opset 13) and returns the names of its outputs.
+  // UNIMPLEMENTED where ONNX has no counterpart.
+  virtual absl::StatusOr<std::vector<std::string>> ToOnnx(const OpCall& call, OnnxWriter& writer) const;
+
+ protected:
+  // For constructors of subclasses.
+  void AddAttribute(AttributeSpec spec) { attributes_.push_back(std::move(spec)); }
+  void SetInputs(int min, int max) {
+    min_inputs_ = min;
+    max_inputs_ = max;
+  }
+
+  // What kinds cannot say: channels divisible by groups, a probability in [0, 1].
+  virtual absl::Status Check(const Attributes&) const { return absl::OkStatus(); }
+
+ private:
+  const std::string type_;
+  std::vector<AttributeSpec> attributes_;
+  int min_inputs_ = 1;
+  int max_inputs_ = 1;
+};
+
+// Finds the schema of an operator type; nullptr: unknown. The registry is src/ops/registry.h: rooms that may not know
+// it are handed this.
+using OpLookup = const OpSchema* (*)(absl::string_view type);
+
+// ---- Values and types, made and read ----
+
+v1::Value IntValue(int64_t value);
+v1::Value FloatValue(double value);
+v1::Value BoolValue(bool value);
+v1::Value StringValue(std::string value);
+v1::Value IntsValue(const std::vector<int64_t>& values);
+
+// A tensor of this shape.
+v1::ValueType TensorType(v1::DataType data_type, const std::vector<int64_t>& dims);
+// A tensor of unknown rank.
+v1::ValueType TensorType(v1::DataType data_type = v1::DATA_TYPE_UNSPECIFIED);
+// Its dimensions; nullopt if the rank is unknown or it is no tensor.
+std::optional<std::vector<int64_t>> DimsOf(const v1::ValueType& type);
+// "float32[-1, 64, 28, 28]", "int", "(float32[?], list of int)": for people.
+std::string TypeToText(const v1::ValueType& type);
+
+}  // namespace lanista::graph
+
+#endif  // LANISTA_SRC_GRAPH_OP_SCHEMA_H_

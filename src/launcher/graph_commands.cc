@@ -1,0 +1,177 @@
+// import, convert, show-graph: graphs outside experiments.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
+#include "src/base/status.h"
+#include "src/config/paths.h"
+#include "src/graph/graph.h"
+#include "src/graph/io.h"
+#include "src/launcher/commands.h"
+#include "src/launcher/exit_codes.h"
+#include "src/launcher/trial_session.h"
+#include "src/ops/registry.h"
+#include "src/views/documents.h"
+#include "src/views/graph_view.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+absl::StatusOr<v1::Shape> ParseShape(const std::string& text) {
+  v1::Shape shape;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    int64_t dim = 0;
+    if (!absl::SimpleAtoi(part, &dim) || dim < -1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--input-shape ", text, ": write sizes with commas between them, as 1,3,224,224; -1 is any size"));
+    }
+    shape.add_dims(dim);
+  }
+  return shape;
+}
+
+absl::StatusOr<std::vector<v1::Shape>> InputShapes(const CommandLine& line) {
+  std::vector<v1::Shape> shapes;
+  for (const std::string& text : line.input_shapes) {
+    LANISTA_ASSIGN_OR_RETURN(shapes.emplace_back(), ParseShape(text));
+  }
+  return shapes;
+}
+
+absl::StatusOr<v1::ModelGraph> ImportFile(const CommandContext& context, const std::string& path) {
+  v1::TorchScriptConfig torchscript;
+  torchscript.set_path(path);
+  for (const std::string& unit : context.line.basic_units) torchscript.add_basic_unit(unit);
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::Shape> shapes, InputShapes(context.line));
+  for (const v1::Shape& shape : shapes) *torchscript.add_input_shape() = shape;
+  LANISTA_ASSIGN_OR_RETURN(const auto session, TrialSession::Start(context.trial_program));
+  return session->Import(torchscript);
+}
+
+// Shapes that the user gives for the inputs of a graph file.
+absl::Status SetInputShapes(const std::vector<v1::Shape>& shapes, v1::ModelGraph* model) {
+  v1::Graph& root = *graph::FindGraph(model, graph::RootGraph(*model).name());
+  if (static_cast<int>(shapes.size()) > root.inputs_size()) {
+    return absl::InvalidArgumentError(absl::StrCat("--input-shape is given ", shapes.size(), " times; the graph has ",
+                                                   root.inputs_size(), " inputs"));
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    v1::ValueType& type = *root.mutable_inputs(static_cast<int>(i))->mutable_type();
+    type.set_kind(v1::TENSOR);
+    if (type.data_type() == v1::DATA_TYPE_UNSPECIFIED) type.set_data_type(v1::FLOAT32);
+    *type.mutable_shape() = shapes[i];
+  }
+  return absl::OkStatus();
+}
+
+// The graph of a graph file or of a TorchScript file, checked, with the types that can be known.
+absl::StatusOr<v1::ModelGraph> LoadGraph(const CommandContext& context) {
+  const std::string path = ResolvePath(context.line.file, UserDirectory());
+  if (absl::EndsWith(path, ".pt") || absl::EndsWith(path, ".pth")) return ImportFile(context, path);
+  LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph model, graph::ReadFile(path));
+  LANISTA_RETURN_IF_ERROR(graph::Validate(model, ops::FindOp));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::Shape> shapes, InputShapes(context.line));
+  LANISTA_RETURN_IF_ERROR(SetInputShapes(shapes, &model));
+  LANISTA_RETURN_IF_ERROR(graph::InferTypes(&model, ops::FindOp));
+  return model;
+}
+
+int PrintFiles(const CommandContext& context, const std::vector<std::string>& files) {
+  if (context.line.json) {
+    std::puts(ToText({{"files", files}}).c_str());
+  } else {
+    for (const std::string& file : files) std::puts(file.c_str());
+  }
+  return kExitDone;
+}
+
+void PrintWarnings(const v1::ModelGraph& model) {
+  for (const std::string& warning : model.warnings()) std::fprintf(stderr, "lanista: warning: %s\n", warning.c_str());
+}
+
+// Draws with Graphviz.
+absl::Status WriteSvg(const std::string& dot, const std::string& path) {
+  char input[] = "/tmp/lanista-graph-XXXXXX";
+  const int file = mkstemp(input);
+  if (file < 0) return ErrnoToStatus(errno, "cannot make a temporary file");
+  close(file);
+  std::ofstream(input) << dot;
+  const std::string output = "-o" + path;
+  const char* const arguments[] = {"dot", "-Tsvg", output.c_str(), input, nullptr};
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, "dot", nullptr, nullptr, const_cast<char* const*>(arguments), environ);
+  int status = 0;
+  if (error == 0) waitpid(child, &status, 0);
+  std::filesystem::remove(input);
+  if (error != 0) {
+    return absl::FailedPreconditionError(absl::StrCat("--svg needs Graphviz's `dot`, which cannot be started (",
+                                                      std::strerror(error), "): install the package graphviz"));
+  }
+  if (status != 0) return absl::InternalError(absl::StrCat("`dot` could not draw ", path));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int> ImportGraph(const CommandContext& context) {
+  LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model,
+                           ImportFile(context, ResolvePath(context.line.file, UserDirectory())));
+  const std::string out = ResolvePath(context.line.out, UserDirectory());
+  LANISTA_RETURN_IF_ERROR(graph::WriteFile(out, model));
+  PrintWarnings(model);
+  return PrintFiles(context, {out});
+}
+
+absl::StatusOr<int> ConvertGraph(const CommandContext& context) {
+  LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph model, LoadGraph(context));
+  const std::string out = ResolvePath(context.line.out, UserDirectory());
+  const std::string& format = context.line.format;
+  const std::vector<std::pair<std::string, std::string>> own_forms = {
+      {"text", ".textproto"}, {"json", ".json"}, {"binary", ".graph"}};
+  for (const auto& [name, suffix] : own_forms) {
+    if (format != name) continue;
+    LANISTA_RETURN_IF_ERROR(graph::WriteFile(out + suffix, model));
+    return PrintFiles(context, {out + suffix});
+  }
+  v1::Convert convert;
+  *convert.mutable_graph() = std::move(model);
+  convert.set_format(format);
+  convert.set_out(out);
+  convert.set_weights(context.line.weights == "init" ? v1::INIT : v1::KEEP);
+  LANISTA_ASSIGN_OR_RETURN(const auto session, TrialSession::Start(context.trial_program));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files, session->Convert(convert));
+  return PrintFiles(context, files);
+}
+
+absl::StatusOr<int> ShowGraph(const CommandContext& context) {
+  LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model, LoadGraph(context));
+  LANISTA_ASSIGN_OR_RETURN(const Json document, GraphDocument(model, ops::FindOp));
+  if (!context.line.svg.empty()) {
+    LANISTA_RETURN_IF_ERROR(WriteSvg(GraphDot(document), ResolvePath(context.line.svg, UserDirectory())));
+  }
+  if (context.line.json) {
+    std::puts(ToText(document).c_str());
+  } else {
+    std::fputs(GraphText(document).c_str(), stdout);
+  }
+  return kExitDone;
+}
+
+}  // namespace lanista

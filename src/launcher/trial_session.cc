@@ -1,0 +1,96 @@
+#include "src/launcher/trial_session.h"
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/status.h"
+#include "src/base/trial_process.h"
+#include "src/devices/local.h"
+
+namespace lanista {
+namespace {
+
+absl::Status ExitStatus(const v1::ProcessExited& exited) {
+  if (exited.out_of_memory()) return absl::InternalError("the process that did it ran out of memory");
+  if (exited.signal() != 0) {
+    return absl::InternalError(absl::StrCat("the process that did it was ended by signal ", exited.signal(), " (",
+                                            strsignal(exited.signal()), ")"));
+  }
+  return absl::InternalError(absl::StrCat("the process that did it ended with exit status ", exited.exit_status(),
+                                          exited.message().empty() ? "" : ": ", exited.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialProgram& program) {
+  std::error_code error;
+  if (!std::filesystem::exists(program.path, error)) {
+    return absl::NotFoundError(absl::StrCat("no trial program at ", program.path, "; name it with --trial-program"));
+  }
+  std::unique_ptr<TrialSession> session(new TrialSession);
+  TrialSession* const self = session.get();
+  TrialChannel::Handlers handlers;
+  handlers.on_event = [self](v1::TrialEvent event) {
+    const std::lock_guard<std::mutex> lock(self->mutex_);
+    self->event_ = std::move(event);
+    self->changed_.notify_one();
+  };
+  handlers.on_exit = [self](v1::ProcessExited exited) {
+    const std::lock_guard<std::mutex> lock(self->mutex_);
+    self->exited_ = std::move(exited);
+    self->changed_.notify_one();
+  };
+  v1::Device device;
+  device.set_kind(v1::CPU);
+  device.set_threads(AvailableProcessors());
+  device.set_memory_limit(AvailableMemory());
+  session->channel_ = MakeTrialProcess(program.path);
+  LANISTA_RETURN_IF_ERROR(session->channel_->Start(device, std::move(handlers)));
+  const absl::StatusOr<v1::TrialEvent> ready = session->Next();
+  if (!ready.ok() || !ready->has_ready()) {
+    return absl::UnavailableError(absl::StrCat(program.path, " ended without a word; is it a trial program?"));
+  }
+  session->libtorch_version_ = ready->ready().libtorch_version();
+  return session;
+}
+
+absl::StatusOr<v1::ModelGraph> TrialSession::Import(const v1::TorchScriptConfig& torchscript) {
+  v1::TrialRequest request;
+  *request.mutable_import()->mutable_torchscript() = torchscript;
+  LANISTA_ASSIGN_OR_RETURN(v1::TrialEvent event, Request(request));
+  LANISTA_RETURN_IF_ERROR(StatusFromProto(event.imported().error()));
+  return std::move(*event.mutable_imported()->mutable_graph());
+}
+
+absl::StatusOr<std::vector<std::string>> TrialSession::Convert(const v1::Convert& convert) {
+  v1::TrialRequest request;
+  *request.mutable_convert() = convert;
+  LANISTA_ASSIGN_OR_RETURN(const v1::TrialEvent event, Request(request));
+  const v1::Converted& converted = event.converted();
+  LANISTA_RETURN_IF_ERROR(StatusFromProto(converted.error()));
+  for (const std::string& warning : converted.warnings()) {
+    std::fprintf(stderr, "lanista: warning: %s\n", warning.c_str());
+  }
+  return std::vector<std::string>(converted.files().begin(), converted.files().end());
+}
+
+absl::StatusOr<v1::TrialEvent> TrialSession::Request(const v1::TrialRequest& request) {
+  channel_->Send(request);
+  return Next();
+}
+
+absl::StatusOr<v1::TrialEvent> TrialSession::Next() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return event_.has_value() || exited_.has_value(); });
+  if (!event_.has_value()) return ExitStatus(*exited_);
+  v1::TrialEvent event = *std::move(event_);
+  event_.reset();
+  return event;
+}
+
+}  // namespace lanista

@@ -1,0 +1,55 @@
+// A trial process for a command that needs LibTorch once: reading a TorchScript file, writing a model.
+#ifndef LANISTA_SRC_LAUNCHER_TRIAL_SESSION_H_
+#define LANISTA_SRC_LAUNCHER_TRIAL_SESSION_H_
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "protos/trial.pb.h"
+#include "src/base/trial_channel.h"
+#include "src/launcher/trial_program.h"
+
+namespace lanista {
+
+// Owns the process; the destructor ends it. Used by one thread. Whatever the request does to the process, the command
+// lives to tell.
+class TrialSession {
+ public:
+  // Starts the program and waits until it is ready. NOT_FOUND: there is none; UNAVAILABLE: it is no trial program.
+  static absl::StatusOr<std::unique_ptr<TrialSession>> Start(const TrialProgram& program);
+
+  const std::string& libtorch_version() const { return libtorch_version_; }
+
+  // Reads a TorchScript file. INTERNAL, here and below, says how the process ended, if it did.
+  absl::StatusOr<v1::ModelGraph> Import(const v1::TorchScriptConfig& torchscript);
+
+  // Writes a model and returns the files' paths. What the user should know goes to stderr.
+  absl::StatusOr<std::vector<std::string>> Convert(const v1::Convert& request);
+
+ private:
+  TrialSession() = default;
+
+  // Sends a request that is answered by one event, and waits for it.
+  absl::StatusOr<v1::TrialEvent> Request(const v1::TrialRequest& request);
+  // The next event.
+  absl::StatusOr<v1::TrialEvent> Next();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Protected by mutex_.
+  std::optional<v1::TrialEvent> event_;
+  std::optional<v1::ProcessExited> exited_;
+
+  std::string libtorch_version_;
+  // Last: its handlers use the rest.
+  std::unique_ptr<TrialChannel> channel_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_LAUNCHER_TRIAL_SESSION_H_

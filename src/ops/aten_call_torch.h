@@ -1,0 +1,61 @@
+// A call of an aten or prim operator, with its arguments bound.
+#ifndef LANISTA_SRC_OPS_ATEN_CALL_TORCH_H_
+#define LANISTA_SRC_OPS_ATEN_CALL_TORCH_H_
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "protos/graph.pb.h"
+
+namespace lanista::ops {
+
+// The operator named like a node's type: "aten::add.Tensor". nullptr: LibTorch has none of this name and overload.
+std::shared_ptr<torch::jit::Operator> FindAtenOperator(const std::string& type);
+
+// A node's operator with its constants and defaults in place. Used by one thread.
+class AtenCall {
+ public:
+  // INVALID_ARGUMENT: no such operator, an argument that it does not have or that is not given, a constant of the wrong
+  // kind. Errors do not name the node.
+  static absl::StatusOr<AtenCall> Create(const v1::Node& node);
+
+  // `inputs` in the order of the node's edges. Fills as many outputs as the operator returns. Throws c10::Error.
+  void Run(c10::ArrayRef<c10::IValue> inputs, std::vector<c10::IValue>* outputs) const;
+
+ private:
+  // An argument: a constant, one input, or a list of inputs.
+  struct Argument {
+    c10::IValue constant;
+    std::vector<int> inputs;
+    bool is_list = false;
+    // A list that may hold none (indices): LibTorch wants it typed so.
+    bool of_optionals = false;
+  };
+
+  AtenCall() = default;
+
+  std::vector<Argument> arguments_;
+  // Runs on a stack.
+  std::function<void(torch::jit::Stack&)> operation_;
+};
+
+// A constant of a graph as a value of `type` (TensorType, IntType, a list, an optional, ...). INVALID_ARGUMENT says
+// what was expected.
+absl::StatusOr<c10::IValue> ToIValue(const v1::Value& value, const c10::TypePtr& type);
+
+// A constant of a graph without a type to guide it: lists must hold elements of one kind.
+absl::StatusOr<c10::IValue> ToIValue(const v1::Value& value);
+
+// A constant tensor.
+absl::StatusOr<at::Tensor> ToTensor(const v1::Tensor& tensor);
+
+}  // namespace lanista::ops
+
+#endif  // LANISTA_SRC_OPS_ATEN_CALL_TORCH_H_

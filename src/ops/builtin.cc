@@ -1,0 +1,80 @@
+// Operators of our own, which the runtime of graphs knows (graph_module_torch.cc): parameters and constants as values,
+// the training flag, assertions.
+#include "src/base/status.h"
+#include "src/ops/module_schema.h"
+#include "src/ops/registry.h"
+
+namespace lanista::ops {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::optional<double> NoFlops(const OpCall&, const Types&) { return 0; }
+
+absl::StatusOr<std::string> NotAModule(const Attributes&) {
+  return absl::UnimplementedError("this operator is no module");
+}
+
+// A tensor of the model. Its name in the state_dict is the node's path itself.
+ModuleSpec Parameter() {
+  ModuleSpec spec{"Parameter",
+                  {Required("shape", AttributeKind::kInts), WithDefault("buffer", false),
+                   WithDefault("trainable", true), WithDefault("init", "zeros")},
+                  [](const OpCall& call) -> absl::StatusOr<Types> {
+                    return Types{graph::TensorType(v1::FLOAT32, call.attributes.Ints("shape"))};
+                  }};
+  spec.parameters = [](const Attributes& a) {
+    return std::vector<ParameterSpec>{{"", a.Ints("shape"), a.Bool("buffer")}};
+  };
+  spec.flops = NoFlops;
+  spec.cpp = NotAModule;
+  spec.min_inputs = spec.max_inputs = 0;
+  return spec;
+}
+
+// A tensor that is part of the graph.
+ModuleSpec Constant() {
+  ModuleSpec spec{
+      "Constant", {Required("value", AttributeKind::kTensor)}, [](const OpCall& call) -> absl::StatusOr<Types> {
+        const v1::Tensor& tensor = call.attributes.Get("value").tensor();
+        return Types{graph::TensorType(tensor.data_type(), Dims(tensor.dims().begin(), tensor.dims().end()))};
+      }};
+  spec.flops = NoFlops;
+  spec.cpp = NotAModule;
+  spec.min_inputs = spec.max_inputs = 0;
+  return spec;
+}
+
+// Whether the module is in training mode.
+ModuleSpec Training() {
+  ModuleSpec spec{"Training", {}, [](const OpCall&) -> absl::StatusOr<Types> {
+                    v1::ValueType type;
+                    type.set_kind(v1::BOOLEAN);
+                    return Types{type};
+                  }};
+  spec.flops = NoFlops;
+  spec.cpp = NotAModule;
+  spec.stateful = true;
+  spec.min_inputs = spec.max_inputs = 0;
+  return spec;
+}
+
+// Throws unless its input, a truth value, is true.
+ModuleSpec Assert() {
+  ModuleSpec spec{"Assert",
+                  {WithDefault("message", "an assertion of the model failed")},
+                  [](const OpCall&) -> absl::StatusOr<Types> { return Types{}; }};
+  spec.flops = NoFlops;
+  spec.cpp = NotAModule;
+  spec.onnx = [](const OpCall&, OnnxWriter&) -> absl::StatusOr<Names> { return Names{}; };
+  spec.outputs = 0;
+  return spec;
+}
+
+LANISTA_REGISTER_OP(MakeModule(Parameter()));
+LANISTA_REGISTER_OP(MakeModule(Constant()));
+LANISTA_REGISTER_OP(MakeModule(Training()));
+LANISTA_REGISTER_OP(MakeModule(Assert()));
+
+}  // namespace
+}  // namespace lanista::ops

@@ -1,0 +1,199 @@
+// Batch, layer, group and instance normalisation.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "src/base/status.h"
+#include "src/ops/module_schema.h"
+#include "src/ops/registry.h"
+
+namespace lanista::ops {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// An element costs a subtraction, a product, and the affine map's product and sum.
+constexpr double kFlopsAnElement = 4;
+
+std::optional<double> NormFlops(const OpCall&, const Types& outputs) {
+  const auto elements = CountElements(outputs[0]);
+  return elements.has_value() ? std::make_optional(kFlopsAnElement * *elements) : std::nullopt;
+}
+
+// Weight and bias, and what is counted on the way.
+std::vector<ParameterSpec> ChannelParameters(int64_t channels, bool affine, bool running) {
+  std::vector<ParameterSpec> parameters;
+  if (affine) {
+    parameters.push_back({"weight", {channels}});
+    parameters.push_back({"bias", {channels}});
+  }
+  if (running) {
+    parameters.push_back({"running_mean", {channels}, true});
+    parameters.push_back({"running_var", {channels}, true});
+    parameters.push_back({"num_batches_tracked", {}, true, v1::INT64});
+  }
+  return parameters;
+}
+
+absl::StatusOr<Names> BatchNormToOnnx(const OpCall& call, OnnxWriter& writer) {
+  const Attributes& a = call.attributes;
+  if (!a.Bool("track_running_stats")) {
+    return absl::UnimplementedError("batch normalisation by the batch's own statistics has no counterpart in ONNX");
+  }
+  const int64_t channels = a.Int("num_features");
+  const std::vector<float> ones(channels, 1), zeros(channels, 0);
+  const bool affine = a.Bool("affine");
+  return writer.Node("BatchNormalization",
+                     {writer.Input(0), affine ? writer.Parameter("weight") : writer.Constant(ones, {channels}),
+                      affine ? writer.Parameter("bias") : writer.Constant(zeros, {channels}),
+                      writer.Parameter("running_mean"), writer.Parameter("running_var")},
+                     {{"epsilon", static_cast<float>(a.Float("eps"))}});
+}
+
+absl::StatusOr<Names> InstanceNormToOnnx(const OpCall& call, OnnxWriter& writer) {
+  const Attributes& a = call.attributes;
+  if (a.Bool("track_running_stats")) {
+    return absl::UnimplementedError("instance normalisation with running statistics has no counterpart in ONNX");
+  }
+  const int64_t channels = a.Int("num_features");
+  const bool affine = a.Bool("affine");
+  return writer.Node(
+      "InstanceNormalization",
+      {writer.Input(0),
+       affine ? writer.Parameter("weight") : writer.Constant(std::vector<float>(channels, 1), {channels}),
+       affine ? writer.Parameter("bias") : writer.Constant(std::vector<float>(channels, 0), {channels})},
+      {{"epsilon", static_cast<float>(a.Float("eps"))}});
+}
+
+ModuleSpec ChannelNorm(const std::string& kind, int dims, bool on_by_default) {
+  ModuleSpec spec;
+  spec.type = absl::StrCat(kind, dims, "d");
+  AttributeSpec momentum = WithDefault("momentum", 0.1);
+  momentum.nullable = true;
+  spec.attributes = {Required("num_features", AttributeKind::kInt), WithDefault("eps", 1e-5), momentum,
+                     WithDefault("affine", on_by_default), WithDefault("track_running_stats", on_by_default)};
+  // Batch norm takes [N, C, ...]; [N, C] too over one dimension. Instance norm needs what it averages over.
+  const bool batch = kind == "BatchNorm";
+  spec.infer = [=](const OpCall& call) -> absl::StatusOr<Types> {
+    LANISTA_RETURN_IF_ERROR(ExpectRank(
+        call.inputs[0], dims == 1 || !batch ? std::vector<int>{dims + 1, dims + 2} : std::vector<int>{dims + 2}));
+    const auto sizes = graph::DimsOf(call.inputs[0]);
+    const int axis = sizes.has_value() && !batch ? static_cast<int>(sizes->size()) - dims - 1 : 1;
+    LANISTA_RETURN_IF_ERROR(
+        ExpectDim(call.inputs[0], axis, call.attributes.Int("num_features"), "channels (num_features)"));
+    return SameAsInput(call);
+  };
+  spec.parameters = [](const Attributes& a) {
+    return ChannelParameters(a.Int("num_features"), a.Bool("affine"), a.Bool("track_running_stats"));
+  };
+  spec.flops = NormFlops;
+  spec.onnx = batch ? BatchNormToOnnx : InstanceNormToOnnx;
+  spec.stateful = true;
+  spec.cpp = [specs = spec.attributes, type = spec.type](const Attributes& a) -> absl::StatusOr<std::string> {
+    if (a.Has("momentum")) return CppOptions(type, specs, a);
+    return absl::UnimplementedError("momentum: none cannot be written for LibTorch's C++ front end");
+  };
+  return spec;
+}
+
+absl::StatusOr<Types> InferLayerNorm(const OpCall& call) {
+  const Dims shape = call.attributes.Ints("normalized_shape");
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const int axis = static_cast<int>(i) - static_cast<int>(shape.size());
+    LANISTA_RETURN_IF_ERROR(ExpectDim(call.inputs[0], axis, shape[i], "elements (normalized_shape)"));
+  }
+  return SameAsInput(call);
+}
+
+absl::StatusOr<Names> LayerNormToOnnx(const OpCall& call, OnnxWriter& writer) {
+  // (x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions.
+  std::vector<int64_t> axes;
+  const auto rank = static_cast<int64_t>(call.attributes.Ints("normalized_shape").size());
+  for (int64_t axis = -rank; axis < 0; ++axis) axes.push_back(axis);
+  const std::vector<OnnxAttribute> over = {{"axes", axes}};
+  const std::string x = writer.Input(0);
+  const std::string centred = writer.Node("Sub", {x, writer.Node("ReduceMean", {x}, over)[0]})[0];
+  const std::string variance = writer.Node("ReduceMean", {writer.Node("Mul", {centred, centred})[0]}, over)[0];
+  const std::string eps = writer.Constant(std::vector<float>{static_cast<float>(call.attributes.Float("eps"))}, {});
+  const std::string deviation = writer.Node("Sqrt", {writer.Node("Add", {variance, eps})[0]})[0];
+  const Names normal = writer.Node("Div", {centred, deviation});
+  if (!call.attributes.Bool("elementwise_affine")) return normal;
+  const std::string scaled = writer.Node("Mul", {normal[0], writer.Parameter("weight")})[0];
+  return writer.Node("Add", {scaled, writer.Parameter("bias")});
+}
+
+ModuleSpec LayerNorm() {
+  ModuleSpec spec{"LayerNorm",
+                  {Required("normalized_shape", AttributeKind::kInts), WithDefault("eps", 1e-5),
+                   WithDefault("elementwise_affine", true)},
+                  InferLayerNorm};
+  spec.parameters = [](const Attributes& a) {
+    const Dims shape = a.Ints("normalized_shape");
+    if (!a.Bool("elementwise_affine")) return std::vector<ParameterSpec>{};
+    return std::vector<ParameterSpec>{{"weight", shape}, {"bias", shape}};
+  };
+  spec.flops = NormFlops;
+  spec.cpp = [](const Attributes& a) -> absl::StatusOr<std::string> {
+    // The shape is always a list: a number would be a capacity.
+    return absl::StrCat("torch::nn::LayerNorm(torch::nn::LayerNormOptions({",
+                        absl::StrJoin(a.Ints("normalized_shape"), ", "), "}).eps(", CppFloat(a.Float("eps")),
+                        ").elementwise_affine(", a.Bool("elementwise_affine") ? "true" : "false", "))");
+  };
+  spec.onnx = LayerNormToOnnx;
+  return spec;
+}
+
+absl::StatusOr<Names> GroupNormToOnnx(const OpCall& call, OnnxWriter& writer) {
+  // Each group is one channel of an instance normalisation; then the shape is put back.
+  const Attributes& a = call.attributes;
+  const auto dims = graph::DimsOf(call.inputs[0]);
+  if (!dims.has_value())
+    return absl::FailedPreconditionError("GroupNorm needs the input's rank for ONNX: give input_shape");
+  const int64_t groups = a.Int("num_groups"), channels = a.Int("num_channels");
+  const std::string x = writer.Input(0);
+  const std::string grouped = writer.Node("Reshape", {x, writer.Constant(std::vector<int64_t>{0, groups, -1}, {3})})[0];
+  const std::string normal = writer.Node("InstanceNormalization",
+                                         {grouped, writer.Constant(std::vector<float>(groups, 1), {groups}),
+                                          writer.Constant(std::vector<float>(groups, 0), {groups})},
+                                         {{"epsilon", static_cast<float>(a.Float("eps"))}})[0];
+  const Names shaped = writer.Node("Reshape", {normal, writer.Node("Shape", {x})[0]});
+  if (!a.Bool("affine")) return shaped;
+  std::vector<int64_t> channel_shape(dims->size() - 1, 1);
+  channel_shape[0] = channels;
+  const std::string shape = writer.Constant(channel_shape, {static_cast<int64_t>(channel_shape.size())});
+  const std::string weight = writer.Node("Reshape", {writer.Parameter("weight"), shape})[0];
+  const std::string bias = writer.Node("Reshape", {writer.Parameter("bias"), shape})[0];
+  return writer.Node("Add", {writer.Node("Mul", {shaped[0], weight})[0], bias});
+}
+
+ModuleSpec GroupNorm() {
+  ModuleSpec spec{"GroupNorm",
+                  {Required("num_groups", AttributeKind::kInt), Required("num_channels", AttributeKind::kInt),
+                   WithDefault("eps", 1e-5), WithDefault("affine", true)}};
+  spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
+    LANISTA_RETURN_IF_ERROR(
+        ExpectDim(call.inputs[0], 1, call.attributes.Int("num_channels"), "channels (num_channels)"));
+    return SameAsInput(call);
+  };
+  spec.parameters = [](const Attributes& a) {
+    return ChannelParameters(a.Int("num_channels"), a.Bool("affine"), false);
+  };
+  spec.check = [](const Attributes& a) -> absl::Status {
+    if (a.Int("num_groups") > 0 && a.Int("num_channels") % a.Int("num_groups") == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("num_channels (", a.Int("num_channels"),
+                                                   ") must be divisible by num_groups (", a.Int("num_groups"), ")"));
+  };
+  spec.flops = NormFlops;
+  spec.onnx = GroupNormToOnnx;
+  return spec;
+}
+
+LANISTA_REGISTER_OP(MakeModule(ChannelNorm("BatchNorm", 1, true)));
+LANISTA_REGISTER_OP(MakeModule(ChannelNorm("BatchNorm", 2, true)));
+LANISTA_REGISTER_OP(MakeModule(ChannelNorm("BatchNorm", 3, true)));
+LANISTA_REGISTER_OP(MakeModule(ChannelNorm("InstanceNorm", 1, false)));
+LANISTA_REGISTER_OP(MakeModule(ChannelNorm("InstanceNorm", 2, false)));
+LANISTA_REGISTER_OP(MakeModule(ChannelNorm("InstanceNorm", 3, false)));
+LANISTA_REGISTER_OP(MakeModule(LayerNorm()));
+LANISTA_REGISTER_OP(MakeModule(GroupNorm()));
+
+}  // namespace
+}  // namespace lanista::ops

@@ -1,0 +1,192 @@
+// Pooling over windows, and to a given size.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "src/base/status.h"
+#include "src/ops/module_schema.h"
+#include "src/ops/registry.h"
+
+namespace lanista::ops {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Dims StrideOf(const Attributes& a) { return a.Has("stride") ? a.Ints("stride") : a.Ints("kernel_size"); }
+
+absl::StatusOr<Types> InferPool(const OpCall& call, int dims, bool max) {
+  const Attributes& a = call.attributes;
+  const v1::ValueType& input = call.inputs[0];
+  LANISTA_RETURN_IF_ERROR(ExpectRank(input, {dims + 1, dims + 2}));
+  auto sizes = graph::DimsOf(input);
+  if (!sizes.has_value()) return Types{graph::TensorType(input.data_type())};
+  const Dims kernel = a.Ints("kernel_size"), stride = StrideOf(a), padding = a.Ints("padding");
+  const Dims dilation = max ? a.Ints("dilation") : Dims(dims, 1);
+  for (int i = 0; i < dims; ++i) {
+    int64_t& size = (*sizes)[sizes->size() - dims + i];
+    if (size < 0) continue;
+    const int64_t input_size = size;
+    size = SlidingSize(size, kernel[i], stride[i], padding[i], dilation[i], a.Bool("ceil_mode"));
+    if (size < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a window of ", kernel[i], " does not fit into ", input_size, " in ", graph::TypeToText(input)));
+    }
+  }
+  return Types{graph::TensorType(input.data_type(), *sizes)};
+}
+
+absl::Status CheckPool(const Attributes& a) {
+  const Dims kernel = a.Ints("kernel_size"), padding = a.Ints("padding"), stride = StrideOf(a);
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    if (kernel[i] < 1 || stride[i] < 1) return absl::InvalidArgumentError("kernel_size and stride must be at least 1");
+    if (padding[i] < 0 || padding[i] > kernel[i] / 2) {
+      return absl::InvalidArgumentError("padding must be from 0 to half of kernel_size");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::optional<double> PoolFlops(const OpCall& call, const Types& outputs) {
+  const auto elements = CountElements(outputs[0]);
+  if (!elements.has_value()) return std::nullopt;
+  double window = 1;
+  for (const int64_t size : call.attributes.Ints("kernel_size")) window *= static_cast<double>(size);
+  return window * *elements;
+}
+
+absl::StatusOr<Names> PoolToOnnx(const OpCall& call, OnnxWriter& writer, bool max) {
+  const Attributes& a = call.attributes;
+  const Dims padding = a.Ints("padding");
+  Dims pads(padding);
+  pads.insert(pads.end(), padding.begin(), padding.end());
+  std::vector<OnnxAttribute> attributes = {{"kernel_shape", a.Ints("kernel_size")},
+                                           {"strides", StrideOf(a)},
+                                           {"pads", pads},
+                                           {"ceil_mode", int64_t{a.Bool("ceil_mode")}}};
+  if (max) {
+    attributes.push_back({"dilations", a.Ints("dilation")});
+  } else {
+    if (a.Has("divisor_override")) {
+      return absl::UnimplementedError("divisor_override has no counterpart in ONNX");
+    }
+    attributes.push_back({"count_include_pad", int64_t{a.Bool("count_include_pad")}});
+  }
+  return writer.Node(max ? "MaxPool" : "AveragePool", {writer.Input(0)}, attributes);
+}
+
+ModuleSpec Pool(int dims, bool max) {
+  ModuleSpec spec;
+  spec.type = absl::StrCat(max ? "MaxPool" : "AvgPool", dims, "d");
+  spec.attributes = {Required("kernel_size", AttributeKind::kInts, dims),
+                     Optional("stride", AttributeKind::kInts, dims), IntsWithDefault("padding", dims, 0)};
+  if (max) {
+    spec.attributes.push_back(IntsWithDefault("dilation", dims, 1));
+    spec.attributes.push_back(WithDefault("return_indices", false));
+    spec.attributes.push_back(WithDefault("ceil_mode", false));
+  } else {
+    spec.attributes.push_back(WithDefault("ceil_mode", false));
+    spec.attributes.push_back(WithDefault("count_include_pad", true));
+    if (dims > 1) spec.attributes.push_back(Optional("divisor_override", AttributeKind::kInt));
+  }
+  spec.infer = [=](const OpCall& call) { return InferPool(call, dims, max); };
+  spec.flops = PoolFlops;
+  spec.check = [](const Attributes& a) -> absl::Status {
+    if (a.Bool("return_indices")) return absl::UnimplementedError("return_indices: only the values are returned");
+    return CheckPool(a);
+  };
+  spec.onnx = [=](const OpCall& call, OnnxWriter& writer) { return PoolToOnnx(call, writer, max); };
+  return spec;
+}
+
+// output_size: each an int, or none for the input's own size.
+Dims OutputSize(const Attributes& a, int dims, const Dims& input) {
+  const v1::Value& value = a.Get("output_size");
+  Dims sizes;
+  for (int i = 0; i < dims; ++i) {
+    const v1::Value& one = value.has_list() ? value.list().values(i) : value;
+    sizes.push_back(one.has_i() ? one.i() : input[input.size() - dims + i]);
+  }
+  return sizes;
+}
+
+absl::StatusOr<Types> InferAdaptive(const OpCall& call, int dims) {
+  const v1::ValueType& input = call.inputs[0];
+  LANISTA_RETURN_IF_ERROR(ExpectRank(input, {dims + 1, dims + 2}));
+  auto sizes = graph::DimsOf(input);
+  if (!sizes.has_value()) return Types{graph::TensorType(input.data_type())};
+  const Dims wanted = OutputSize(call.attributes, dims, *sizes);
+  std::copy(wanted.begin(), wanted.end(), sizes->end() - dims);
+  return Types{graph::TensorType(input.data_type(), *sizes)};
+}
+
+absl::Status CheckAdaptive(const Attributes& a, int dims) {
+  const v1::Value& value = a.Get("output_size");
+  const auto fits = [](const v1::Value& one) {
+    return one.kind_case() == v1::Value::KIND_NOT_SET || (one.has_i() && one.i() > 0);
+  };
+  const bool list = value.has_list() && value.list().values_size() == dims &&
+                    std::all_of(value.list().values().begin(), value.list().values().end(), fits);
+  if (list || (!value.has_list() && fits(value))) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("output_size must be a positive integer, or a list of ", dims, " of them or none"));
+}
+
+absl::StatusOr<Names> AdaptiveToOnnx(const OpCall& call, OnnxWriter& writer, int dims, bool max) {
+  const auto sizes = graph::DimsOf(call.inputs[0]);
+  const Dims unknown(dims + 2, -1);
+  const Dims& input = sizes.has_value() ? *sizes : unknown;
+  const Dims wanted = OutputSize(call.attributes, dims, input);
+  const std::string op_type = max ? "MaxPool" : "AveragePool";
+  if (std::all_of(wanted.begin(), wanted.end(), [](int64_t size) { return size == 1; })) {
+    return writer.Node("Global" + op_type, {writer.Input(0)});
+  }
+  Dims kernel;
+  for (int i = 0; i < dims; ++i) {
+    const int64_t size = input[input.size() - dims + i];
+    if (size < 1 || wanted[i] < 1 || size % wanted[i] != 0) {
+      return absl::UnimplementedError(absl::StrCat("adaptive pooling from [", absl::StrJoin(input, ", "), "] to ",
+                                                   absl::StrJoin(wanted, " x "), " has no counterpart in ONNX"));
+    }
+    kernel.push_back(size / wanted[i]);
+  }
+  return writer.Node(op_type, {writer.Input(0)}, {{"kernel_shape", kernel}, {"strides", kernel}});
+}
+
+ModuleSpec AdaptivePool(int dims, bool max) {
+  ModuleSpec spec;
+  spec.type = absl::StrCat(max ? "AdaptiveMaxPool" : "AdaptiveAvgPool", dims, "d");
+  spec.attributes = {Required("output_size", AttributeKind::kAny)};
+  spec.infer = [=](const OpCall& call) { return InferAdaptive(call, dims); };
+  // Each element of the input is taken once.
+  spec.flops = [](const OpCall& call, const Types&) { return CountElements(call.inputs[0]); };
+  spec.check = [=](const Attributes& a) { return CheckAdaptive(a, dims); };
+  spec.cpp = [=, type = spec.type](const Attributes& a) -> absl::StatusOr<std::string> {
+    const v1::Value& value = a.Get("output_size");
+    std::vector<std::string> parts;
+    for (int i = 0; i < dims; ++i) {
+      const v1::Value& one = value.has_list() ? value.list().values(i) : value;
+      parts.push_back(one.has_i() ? absl::StrCat(one.i()) : "torch::nullopt");
+    }
+    const bool equal = std::all_of(parts.begin(), parts.end(), [&](const std::string& p) { return p == parts[0]; });
+    const std::string size = equal && parts[0] != "torch::nullopt" ? parts[0] : "{" + absl::StrJoin(parts, ", ") + "}";
+    return absl::StrCat("torch::nn::", type, "(torch::nn::", type, "Options(", size, "))");
+  };
+  spec.onnx = [=](const OpCall& call, OnnxWriter& writer) { return AdaptiveToOnnx(call, writer, dims, max); };
+  return spec;
+}
+
+LANISTA_REGISTER_OP(MakeModule(Pool(1, true)));
+LANISTA_REGISTER_OP(MakeModule(Pool(2, true)));
+LANISTA_REGISTER_OP(MakeModule(Pool(3, true)));
+LANISTA_REGISTER_OP(MakeModule(Pool(1, false)));
+LANISTA_REGISTER_OP(MakeModule(Pool(2, false)));
+LANISTA_REGISTER_OP(MakeModule(Pool(3, false)));
+LANISTA_REGISTER_OP(MakeModule(AdaptivePool(1, true)));
+LANISTA_REGISTER_OP(MakeModule(AdaptivePool(2, true)));
+LANISTA_REGISTER_OP(MakeModule(AdaptivePool(3, true)));
+LANISTA_REGISTER_OP(MakeModule(AdaptivePool(1, false)));
+LANISTA_REGISTER_OP(MakeModule(AdaptivePool(2, false)));
+LANISTA_REGISTER_OP(MakeModule(AdaptivePool(3, false)));
+
+}  // namespace
+}  // namespace lanista::ops

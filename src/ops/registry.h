@@ -1,0 +1,33 @@
+// The operators that Lanista knows: schemas by type. A family a file (conv.cc); its other half builds and runs them
+// (conv_torch.cc, src/ops/registry_torch.h).
+#ifndef LANISTA_SRC_OPS_REGISTRY_H_
+#define LANISTA_SRC_OPS_REGISTRY_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "src/graph/op_schema.h"
+
+namespace lanista::ops {
+
+// The schema of `type` ("Conv2d", "aten::add.Tensor"); nullptr if there is none. Any thread; a graph::OpLookup.
+const graph::OpSchema* FindOp(absl::string_view type);
+
+// All types, sorted.
+std::vector<std::string> OpTypes();
+
+// Registers a schema before main. Ends the program if its type is there already: a programmer's error.
+bool RegisterOp(std::unique_ptr<graph::OpSchema> schema);
+
+}  // namespace lanista::ops
+
+#define LANISTA_OPS_CONCAT_INNER_(a, b) a##b
+#define LANISTA_OPS_CONCAT_(a, b) LANISTA_OPS_CONCAT_INNER_(a, b)
+
+// Registers `std::make_unique<...>(...)`, or anything that gives a unique_ptr to a schema: one line an operator.
+#define LANISTA_REGISTER_OP(schema) \
+  [[maybe_unused]] static const bool LANISTA_OPS_CONCAT_(lanista_op_, __COUNTER__) = ::lanista::ops::RegisterOp(schema)
+
+#endif  // LANISTA_SRC_OPS_REGISTRY_H_

@@ -1,0 +1,50 @@
+// Operators as they run: the LibTorch half of the registry.
+#ifndef LANISTA_SRC_OPS_REGISTRY_TORCH_H_
+#define LANISTA_SRC_OPS_REGISTRY_TORCH_H_
+
+#include <ATen/core/ivalue.h>
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "src/graph/op_schema.h"
+
+namespace lanista::ops {
+
+// A module operator, built. Used by one thread.
+class OpModule {
+ public:
+  virtual ~OpModule() = default;
+
+  // `inputs` in the order of the node's edges; `outputs` has room for as many values as the operator has slots. Throws
+  // c10::Error as LibTorch does.
+  virtual void Run(c10::ArrayRef<c10::IValue> inputs, c10::IValue* outputs) = 0;
+
+  // The module behind it, whose parameters and buffers have the names and shapes of OpSchema::Parameters.
+  virtual std::shared_ptr<torch::nn::Module> module() const = 0;
+};
+
+// Builds a module operator from checked attributes. Parameters are drawn from LibTorch's default generator as torch.nn
+// draws them.
+using OpBuilder = std::function<std::unique_ptr<OpModule>(const graph::Attributes& attributes)>;
+
+// The builder of a module operator; nullptr: unknown here.
+const OpBuilder* FindOpBuilder(absl::string_view type);
+
+// Registers a builder before main, for a type that has a schema.
+bool RegisterOpBuilder(const std::string& type, OpBuilder builder);
+
+}  // namespace lanista::ops
+
+#define LANISTA_OPS_TORCH_CONCAT_INNER_(a, b) a##b
+#define LANISTA_OPS_TORCH_CONCAT_(a, b) LANISTA_OPS_TORCH_CONCAT_INNER_(a, b)
+
+// Registers `builder` for the operator `type`.
+#define LANISTA_REGISTER_OP_BUILDER(type, builder)                                                 \
+  [[maybe_unused]] static const bool LANISTA_OPS_TORCH_CONCAT_(lanista_op_builder_, __COUNTER__) = \
+      ::lanista::ops::RegisterOpBuilder(type, builder)
+
+#endif  // LANISTA_SRC_OPS_REGISTRY_TORCH_H_

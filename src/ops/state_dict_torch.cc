@@ -1,0 +1,148 @@
+#include "src/ops/state_dict_torch.h"
+
+#include <ATen/core/Dict.h>
+#include <c10/util/Exception.h>
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/status.h"
+
+namespace lanista::ops {
+namespace {
+
+// Python's pickle, protocol 2, as far as a dictionary of tensors needs it. (See CPython's Lib/pickletools.py.)
+class Pickler {
+ public:
+  Pickler() { bytes_ = "\x80\x02}("; }  // PROTO 2, EMPTY_DICT, MARK: the items follow.
+
+  // `storage`: the name of the record that holds the elements.
+  void Add(const std::string& name, const at::Tensor& tensor, const std::string& storage) {
+    String(name);
+    Global("torch._utils", "_rebuild_tensor_v2");
+    bytes_ += "((";  // The arguments; and, first of them, what says where the elements are.
+    String("storage");
+    Global("torch", StorageClass(tensor.scalar_type()));
+    String(storage);
+    String("cpu");
+    Int(tensor.numel());
+    bytes_ += "tQ";  // TUPLE, BINPERSID
+    Int(0);
+    Ints(tensor.sizes());
+    Ints(tensor.strides());
+    bytes_ += "\x89";  // False: requires no gradient.
+    Global("collections", "OrderedDict");
+    bytes_ += ")R";  // No hooks.
+    bytes_ += "tR";
+  }
+
+  std::string Finish() && { return std::move(bytes_) + "u."; }  // SETITEMS, STOP
+
+ private:
+  static const char* StorageClass(at::ScalarType type) {
+    switch (type) {
+      case at::kFloat:
+        return "FloatStorage";
+      case at::kDouble:
+        return "DoubleStorage";
+      case at::kHalf:
+        return "HalfStorage";
+      case at::kBFloat16:
+        return "BFloat16Storage";
+      case at::kLong:
+        return "LongStorage";
+      case at::kInt:
+        return "IntStorage";
+      case at::kShort:
+        return "ShortStorage";
+      case at::kChar:
+        return "CharStorage";
+      case at::kByte:
+        return "ByteStorage";
+      case at::kBool:
+        return "BoolStorage";
+      case at::kComplexFloat:
+        return "ComplexFloatStorage";
+      case at::kComplexDouble:
+        return "ComplexDoubleStorage";
+      default:
+        TORCH_CHECK(false, "tensors of type ", type, " cannot be saved");
+    }
+  }
+
+  void LittleEndian(uint64_t value, int count) {
+    for (int i = 0; i < count; ++i) bytes_ += static_cast<char>(value >> (8 * i) & 0xff);
+  }
+  void String(const std::string& text) {
+    bytes_ += 'X';
+    LittleEndian(text.size(), 4);
+    bytes_ += text;
+  }
+  void Global(const std::string& module, const std::string& name) {
+    absl::StrAppend(&bytes_, "c", module, "\n", name, "\n");
+  }
+  void Int(int64_t value) {
+    if (value >= 0 && value <= INT32_MAX) {
+      bytes_ += 'J';
+      LittleEndian(static_cast<uint64_t>(value), 4);
+    } else {
+      bytes_ += "\x8a\x08";  // LONG1 of eight bytes
+      LittleEndian(static_cast<uint64_t>(value), 8);
+    }
+  }
+  void Ints(at::IntArrayRef values) {
+    bytes_ += '(';
+    for (const int64_t value : values) Int(value);
+    bytes_ += 't';
+  }
+
+  std::string bytes_;
+};
+
+}  // namespace
+
+absl::Status WriteStateDict(const std::string& path, const StateDict& tensors) {
+  const std::string temporary = path + ".new";
+  try {
+    caffe2::serialize::PyTorchStreamWriter writer(temporary);
+    Pickler pickler;
+    int number = 0;
+    for (const auto& [name, original] : tensors) {
+      const at::Tensor tensor = original.detach().cpu().contiguous();
+      const std::string storage = absl::StrCat(number++);
+      writer.writeRecord("data/" + storage, tensor.data_ptr(), tensor.nbytes());
+      pickler.Add(name, tensor, storage);
+    }
+    const std::string pickle = std::move(pickler).Finish();
+    writer.writeRecord("data.pkl", pickle.data(), pickle.size());
+    writer.writeEndOfFile();
+  } catch (const c10::Error& error) {
+    std::remove(temporary.c_str());
+    return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", error.what_without_backtrace()));
+  }
+  if (std::rename(temporary.c_str(), path.c_str()) != 0)
+    return ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StateDict> ReadStateDict(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  try {
+    StateDict tensors;
+    for (const auto& entry : torch::jit::pickle_load(bytes).toGenericDict()) {
+      tensors.emplace_back(entry.key().toStringRef(), entry.value().toTensor());
+    }
+    return tensors;
+  } catch (const c10::Error& error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " holds no weights: ", error.what_without_backtrace()));
+  }
+}
+
+}  // namespace lanista::ops

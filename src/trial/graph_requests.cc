@@ -1,0 +1,80 @@
+#include "src/trial/graph_requests.h"
+
+#include <torch/utils.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engines/graph/graph_space_torch.h"
+#include "src/base/framing.h"
+#include "src/base/status.h"
+#include "src/exporters/graph_formats_torch.h"
+#include "src/frontends/torchscript.h"
+#include "src/ops/graph_module_torch.h"
+#include "src/trial/torch_guard.h"
+
+namespace lanista {
+namespace {
+
+using ModuleOrStatus = absl::StatusOr<std::shared_ptr<ops::GraphModule>>;
+
+ModuleOrStatus BuildSpaceModel(const v1::SpaceModel& source) {
+  LANISTA_ASSIGN_OR_RETURN(const auto space, OpenGraphSpace(source.space()));
+  v1::Sample actual;
+  LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph graph,
+                           MaterialiseSample(*space, source.sample(), source.model_seed(), &actual));
+  ops::GraphModule::Options options;
+  if (source.space().weights() != v1::WEIGHTS_MODE_UNSPECIFIED) options.weights = source.space().weights();
+  // The weights that its trial began with, unless those that it ended with were kept.
+  torch::manual_seed(source.model_seed());
+  LANISTA_ASSIGN_OR_RETURN(const auto module, ops::GraphModule::Create(graph, options));
+  if (!source.weights_file().empty()) LANISTA_RETURN_IF_ERROR(module->Load(source.weights_file()));
+  return module;
+}
+
+ModuleOrStatus BuildModel(const v1::Convert& request) {
+  if (request.has_model()) return BuildSpaceModel(request.model());
+  ops::GraphModule::Options options;
+  options.weights = request.weights() == v1::WEIGHTS_MODE_UNSPECIFIED ? v1::KEEP : request.weights();
+  return ops::GraphModule::Create(request.graph(), options);
+}
+
+}  // namespace
+
+v1::Imported ImportGraph(const v1::Import& request) {
+  v1::Imported imported;
+  const absl::Status status = GuardStatus([&]() -> absl::Status {
+    LANISTA_ASSIGN_OR_RETURN(*imported.mutable_graph(), frontends::ImportTorchScript(request.torchscript()));
+    // Half of a frame: the answer has more to say than the graph.
+    if (imported.ByteSizeLong() < kMaxFrameBytes / 2) return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat(request.torchscript().path(),
+                                                     ": its constants make the graph too large (",
+                                                     imported.ByteSizeLong(), " bytes): register them as buffers"));
+  });
+  if (status.ok()) return imported;
+  v1::Imported failed;
+  *failed.mutable_error() = StatusToProto(status);
+  return failed;
+}
+
+v1::Converted ConvertModel(const v1::Convert& request) {
+  v1::Converted converted;
+  const absl::Status status = GuardStatus([&]() -> absl::Status {
+    LANISTA_ASSIGN_OR_RETURN(const auto module, BuildModel(request));
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                             exporters::WriteModel(*module, request.format(), request.out()));
+    for (const std::string& file : files) converted.add_files(file);
+    for (const std::string& warning : module->warnings()) converted.add_warnings(warning);
+    return absl::OkStatus();
+  });
+  if (!status.ok()) {
+    converted.Clear();
+    *converted.mutable_error() = StatusToProto(status);
+  }
+  return converted;
+}
+
+}  // namespace lanista

@@ -1,0 +1,41 @@
+// What people and scripts see of a graph.
+#ifndef LANISTA_SRC_VIEWS_GRAPH_VIEW_H_
+#define LANISTA_SRC_VIEWS_GRAPH_VIEW_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "protos/graph.pb.h"
+#include "src/graph/op_schema.h"
+
+namespace lanista {
+
+// `show-graph`: {
+//   "name", "parameters": trained and frozen elements, shared ones once; "flops": of one run, an unknown batch counts
+//   as
+//     1, a multiply-add as two; null where a node does not know its own,
+//   "inputs": [{"name", "shape"}],
+//   "nodes": [{
+//     "name": path, "type": operator, class of the cell, "LayerChoice", ...
+//     "attributes": {name: value}: those that are set; expressions as text,
+//     "inputs": [path of the node, or name of the input, that the value comes from; ":1" after it for slot 1],
+//     "shape": of the first output, -1 for unknown dimensions; null where the rank is unknown or it is no tensor,
+//     "outputs": [types as text],
+//     "parameters", "flops": as above, of cells the sum of what is in them,
+//     "depth": how many cells and choices are around it, "choice": label, where it is one
+//   }] in the order of execution, what is inside a node after it,
+//   "warnings": [...]
+// }
+// REQUIRES: Validate is OK; InferTypes, if there are to be shapes. RESOURCE_EXHAUSTED: more than a million rows.
+absl::StatusOr<nlohmann::ordered_json> GraphDocument(const v1::ModelGraph& model, graph::OpLookup find_op);
+
+// The same as a tree, for a terminal.
+std::string GraphText(const nlohmann::ordered_json& document);
+
+// The same in Graphviz's language, cells as boxes around their nodes.
+std::string GraphDot(const nlohmann::ordered_json& document);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_VIEWS_GRAPH_VIEW_H_

@@ -1,0 +1,84 @@
+// Compiles an exported header with the system's compiler, against the system's LibTorch, and runs it. Takes a minute.
+#include <ATen/ATen.h>
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "src/exporters/graph_formats_torch.h"
+#include "tests/exporters/exported_model.h"
+
+namespace lanista {
+namespace {
+
+constexpr char kProgram[] = R"(
+#include "net.h"
+
+int main(int, char** argv) {
+  Model model;
+  model.load_weights(argv[1]);
+  model.eval();
+  std::ifstream file(argv[2], std::ios::binary);
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  auto data = torch::pickle_load(bytes).toGenericDict();
+  const torch::Tensor input = data.at("inputs").toTensorVector().at(0);
+  const torch::Tensor wanted = data.at("outputs").toTensorVector().at(0);
+  if (!torch::allclose(model.forward(input), wanted, 1e-5, 1e-5)) return 2;
+  model.train();
+  model.forward(input).pow(2).mean().backward();
+  for (auto& item : model.named_parameters()) {
+    if (item.value().requires_grad() && !item.value().grad().defined()) return 3;
+  }
+  return 0;
+}
+)";
+
+// Everything that the header of a model may have: cells, a switch, opaque modules, operators that C++ has no function
+// for, a constant, several outputs of one node, frozen parts.
+std::shared_ptr<ops::GraphModule> RichNet(const std::string& folder) {
+  std::string text = SmallNet();
+  const std::string end = "outputs { node: \"fc\" }";
+  text.replace(text.find(end), end.size(), R"(
+      nodes { name: "scaled" inputs { node: "fc" arg: "self" } inputs { node: "k" arg: "other" }
+        op { type: "aten::mul.Tensor" } }
+      nodes { name: "k" op { type: "Constant" attr { key: "value" value { tensor {
+        data_type: FLOAT32 dims: 1 data: "\000\000\000?" } } } } }
+      nodes { name: "sigmoid" inputs { node: "scaled" } op { type: "Sigmoid" } }
+      nodes { name: "logit" inputs { node: "sigmoid" arg: "self" }
+        op { type: "aten::logit" attr { key: "eps" value { f: 0.25 } } } }
+      nodes { name: "range" inputs { node: "logit" arg: "self" } op { type: "aten::std_mean.dim"
+        attr { key: "dim" value { list { values { i: 1 } } } } attr { key: "keepdim" value { b: true } } } }
+      nodes { name: "width" inputs { node: "logit" arg: "self" } op { type: "aten::size.int"
+        attr { key: "dim" value { i: 1 } } } }
+      nodes { name: "shape" inputs { node: "width" arg: "1" } op { type: "prim::ListConstruct"
+        attr { key: "0" value { i: -1 } } } }
+      nodes { name: "wide" inputs { node: "range" slot: 1 arg: "self" } inputs { node: "shape" arg: "size" }
+        op { type: "aten::expand" } }
+      nodes { name: "loop.body" inputs { node: "wide" } opaque { archive: 0 type: "Loop" } }
+      nodes { name: "last" inputs { node: "loop.body" } op { type: "Linear"
+        attr { key: "in_features" value { i: 5 } } attr { key: "out_features" value { i: 5 } } } frozen: true }
+      outputs { node: "last" })");
+  return BuildModel(absl::StrCat("archives { path: \"", SaveLoop(folder, 5), "\" }", text));
+}
+
+TEST(CppExport, TheHeaderCompilesAloneAndGivesTheSameValues) {
+  const std::string front_end = "/usr/include/torch/csrc/api/include";
+  if (RunCommand(absl::StrCat("g++ --version && test -e ", front_end, "/torch/torch.h")).status != 0) {
+    GTEST_SKIP() << "needs g++ and the system's LibTorch";
+  }
+  const std::string folder = TestFolder("cpp");
+  const auto module = RichNet(folder);
+  const auto files = exporters::WriteModel(*module, "cpp", folder + "/net");
+  ASSERT_TRUE(files.ok()) << files.status();
+  const at::Tensor input = at::randn({2, 3, 8, 8});
+  WriteTensors(folder + "/data.pt", {{"inputs", {input}}, {"outputs", Evaluate(*module, {input})}});
+  std::ofstream(folder + "/main.cc") << kProgram;
+  const Ran compiled = RunCommand(absl::StrCat("g++ -std=c++17 -O0 -w -isystem ", front_end, " -o ", folder, "/main ",
+                                               folder, "/main.cc -ltorch -ltorch_cpu -lc10"));
+  ASSERT_EQ(compiled.status, 0) << compiled.output;
+  const Ran ran = RunCommand(absl::StrCat(folder, "/main ", folder, "/net.weights.pt ", folder, "/data.pt"));
+  EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,237 @@
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "absl/strings/substitute.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "src/exporters/graph_formats_torch.h"
+#include "tests/exporters/exported_model.h"
+
+namespace lanista {
+namespace {
+
+using exporters::WriteModel;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Writes `module` in `format` and lets Python compare it with what the module gives; trains a step, too.
+void ExpectSameInPython(ops::GraphModule& module, const std::vector<at::Tensor>& inputs, const std::string& format,
+                        const std::string& name) {
+  if (!HasPython(format == "onnx" ? "torch, onnx" : "torch")) GTEST_SKIP() << "/usr/bin/python3 has no torch";
+  const std::string folder = TestFolder(name);
+  const auto files = WriteModel(module, format, folder + "/net");
+  ASSERT_TRUE(files.ok()) << files.status();
+  std::map<std::string, std::vector<at::Tensor>> data = {{"inputs", inputs}, {"outputs", Evaluate(module, inputs)}};
+  if (format != "onnx") data["training"] = Train(module, inputs);
+  WriteTensors(folder + "/data.pt", data);
+  EXPECT_EQ(CheckExport(folder, "net", format), "") << ReadText(folder + "/net.py");
+}
+
+class GraphFormatsTest : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Formats, GraphFormatsTest, testing::Values("python", "torchscript", "onnx"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(GraphFormatsTest, ASmallNetworkGivesTheSameValues) {
+  at::manual_seed(1);
+  ExpectSameInPython(*BuildModel(SmallNet()), {at::randn({2, 3, 8, 8})}, GetParam(), "small_" + GetParam());
+}
+
+TEST_P(GraphFormatsTest, ParametersConstantsAndAssertionsGiveTheSameValues) {
+  at::manual_seed(2);
+  const auto module = BuildModel(R"(
+    version: 1
+    graphs {
+      name: "net"
+      inputs { name: "in put" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      inputs { name: "self" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "k" op { type: "Constant" attr { key: "value" value { tensor {
+        data_type: FLOAT32 dims: 4 data: "\000\000\200?\000\000\000?\000\000\200?\000\000\000@" } } } } }
+      nodes { name: "scaled" inputs { node: "in put" arg: "self" } inputs { node: "k" arg: "other" }
+        op { type: "aten::mul.Tensor" } }
+      nodes { name: "both" inputs { node: "scaled" arg: "tensors" } inputs { node: "self" arg: "tensors" }
+        op { type: "aten::cat" attr { key: "dim" value { i: 1 } } } }
+      nodes { name: "train" inputs { node: "both" } op { type: "Linear"
+        attr { key: "in_features" value { i: 8 } } attr { key: "out_features" value { i: 8 } } } frozen: true }
+      nodes { name: "softmax" inputs { node: "train" arg: "self" } op { type: "aten::softmax.int"
+        attr { key: "dim" value { i: -1 } } } }
+      outputs { node: "softmax" } outputs { node: "scaled" }
+    })");
+  ExpectSameInPython(*module, {at::randn({3, 4}), at::randn({3, 4})}, GetParam(), "names_" + GetParam());
+}
+
+TEST(GraphFormats, ListsAndTuplesGiveTheSameValues) {
+  at::manual_seed(3);
+  const auto module = BuildModel(R"(
+    version: 1
+    graphs {
+      name: "net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "n" inputs { node: "x" arg: "self" } op { type: "aten::size.int" attr { key: "dim" value { i: 0 } } } }
+      nodes { name: "size" inputs { node: "n" } op { type: "prim::ListConstruct"
+        attr { key: "1" value { i: 2 } } attr { key: "2" value { i: -1 } } } }
+      nodes { name: "view" inputs { node: "x" arg: "self" } inputs { node: "size" arg: "size" } op { type: "aten::view" } }
+      nodes { name: "chunks" inputs { node: "view" arg: "self" } op { type: "aten::chunk"
+        attr { key: "chunks" value { i: 2 } } attr { key: "dim" value { i: 1 } } } }
+      nodes { name: "halves" inputs { node: "chunks" } op { type: "prim::ListUnpack" } }
+      nodes { name: "pair" inputs { node: "halves" slot: 1 } inputs { node: "halves" } op { type: "prim::TupleConstruct" } }
+      nodes { name: "cell" inputs { node: "pair" } cell { graph: "Swap" } }
+      nodes { name: "all" inputs { node: "chunks" } op { type: "aten::cat" attr { key: "dim" value { i: 2 } } } }
+      outputs { node: "cell" } outputs { node: "cell" slot: 1 } outputs { node: "all" }
+    }
+    graphs {
+      name: "Swap" inputs { name: "pair" type { kind: TUPLE elements { kind: TENSOR } elements { kind: TENSOR } } }
+      nodes { name: "parts" inputs { node: "pair" } op { type: "prim::TupleUnpack" } }
+      nodes { name: "relu" inputs { node: "parts" slot: 1 } op { type: "ReLU" } }
+      outputs { node: "relu" } outputs { node: "parts" }
+    })");
+  for (const std::string format : {"python", "torchscript"}) {
+    ExpectSameInPython(*module, {at::randn({3, 4})}, format, "lists_" + format);
+  }
+}
+
+TEST(GraphFormats, WritesTheFilesThatItNames) {
+  const std::string folder = TestFolder("names");
+  const auto module = BuildModel(SmallNet());
+  const auto files_of = [&](const std::string& format) {
+    const auto files = WriteModel(*module, format, folder + "/a");
+    EXPECT_TRUE(files.ok()) << files.status();
+    return files.value_or(std::vector<std::string>());
+  };
+  EXPECT_THAT(files_of("python"), ElementsAre(folder + "/a.py", folder + "/a.pt"));
+  EXPECT_THAT(files_of("cpp"), ElementsAre(folder + "/a.h", folder + "/a.weights.pt"));
+  EXPECT_THAT(files_of("torchscript"), ElementsAre(folder + "/a.pt"));
+  EXPECT_THAT(files_of("onnx"), ElementsAre(folder + "/a.onnx"));
+  // Nothing but these: no temporary file is left.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()), 5);
+}
+
+TEST(GraphFormats, TheSourceReadsAsAPersonWritesIt) {
+  const std::string folder = TestFolder("source");
+  ASSERT_TRUE(WriteModel(*BuildModel(SmallNet()), "python", folder + "/net").ok());
+  const std::string source = ReadText(folder + "/net.py");
+  EXPECT_THAT(source, HasSubstr("class Block(nn.Module):"));
+  EXPECT_THAT(source, HasSubstr("        self.layers = nn.ModuleList([Block(), Block()])\n"));
+  EXPECT_THAT(source, HasSubstr("        x = self.layers[0](x)\n"));
+  EXPECT_THAT(source, HasSubstr("        if self.training:\n"));
+  EXPECT_THAT(source, HasSubstr("    from net import Model\n"));
+  // What `export` calls its files.
+  ASSERT_TRUE(WriteModel(*BuildModel(SmallNet()), "python", folder + "/1-model-17").ok());
+  EXPECT_THAT(ReadText(folder + "/1-model-17.py"), HasSubstr("importlib.import_module(\"1-model-17\").Model"));
+}
+
+TEST(GraphFormats, AnUnknownFormatIsRefusedWithTheKnownOnes) {
+  const auto files = WriteModel(*BuildModel(SmallNet()), "tensorflow", TestFolder("unknown") + "/net");
+  EXPECT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(files.status().message()), HasSubstr("cpp, onnx, python, torchscript"));
+}
+
+TEST(GraphFormats, OnnxAsksForTheShapeOfInputs) {
+  std::string text = SmallNet();
+  text.replace(text.find("shape { dims: [-1, 3, 8, 8] }"), 29, "");
+  const auto files = WriteModel(*BuildModel(text), "onnx", TestFolder("shapeless") + "/net");
+  EXPECT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(files.status().message()), HasSubstr("input_shape"));
+}
+
+TEST(GraphFormats, AFailureLeavesWhatWasThere) {
+  const std::string folder = TestFolder("failure");
+  std::ofstream(folder + "/net.h") << "old";
+  // LibTorch's C++ front end has no batch norm with a cumulative average.
+  const auto module = BuildModel(R"(
+    version: 1
+    graphs {
+      name: "net" inputs { name: "x" }
+      nodes { name: "odd.one" inputs { node: "x" } op { type: "BatchNorm2d"
+        attr { key: "num_features" value { i: 4 } } attr { key: "momentum" value {} } } }
+      outputs { node: "odd.one" }
+    })");
+  const auto files = WriteModel(*module, "cpp", folder + "/net");
+  ASSERT_FALSE(files.ok());
+  EXPECT_THAT(std::string(files.status().message()), HasSubstr("odd.one"));
+  EXPECT_EQ(ReadText(folder + "/net.h"), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()), 1);
+}
+
+// ---- TorchScript, in C++ ----
+
+TEST(TorchScriptExport, KeepsTheTreeOfModulesTheirClassesAndTheirHyperParameters) {
+  const std::string folder = TestFolder("tree");
+  const auto module = BuildModel(SmallNet());
+  ASSERT_TRUE(WriteModel(*module, "torchscript", folder + "/net").ok());
+  const torch::jit::Module script = torch::jit::load(folder + "/net.pt");
+  std::set<std::string> names;
+  for (const auto& item : script.named_parameters()) names.insert(item.name);
+  for (const auto& item : script.named_buffers()) names.insert(item.name);
+  std::set<std::string> expected;
+  for (const auto& item : module->named_parameters()) expected.insert(item.key());
+  for (const auto& item : module->named_buffers()) expected.insert(item.key());
+  EXPECT_EQ(names, expected);
+  const torch::jit::Module conv = script.attr("stem").toModule().attr("conv").toModule();
+  EXPECT_THAT(conv.type()->name()->qualifiedName(), testing::MatchesRegex(".*torch.nn.modules.conv.*Conv2d"));
+  EXPECT_EQ(conv.type()->getConstant("out_channels").toInt(), 4);
+}
+
+TEST(TorchScriptExport, TrainsAsTheModelDoes) {
+  const std::string folder = TestFolder("training");
+  const auto module = BuildModel(SmallNet());
+  const at::Tensor input = at::randn({4, 3, 8, 8});
+  ASSERT_TRUE(WriteModel(*module, "torchscript", folder + "/net").ok());
+  torch::jit::Module script = torch::jit::load(folder + "/net.pt");
+  EXPECT_FALSE(script.is_training());
+  script.train();
+  at::manual_seed(7);
+  const at::Tensor output = script.forward({input}).toTensor();
+  EXPECT_TRUE(at::allclose(output, Train(*module, {input})[0], 1e-5, 1e-6));
+  // Batch norms counted, in both.
+  EXPECT_TRUE(at::allclose(script.attr("stem").toModule().attr("bn").toModule().attr("running_mean").toTensor(),
+                           module->named_buffers()["stem.bn.running_mean"]));
+}
+
+// ---- Opaque modules ----
+
+std::shared_ptr<ops::GraphModule> OpaqueNet(const std::string& folder) {
+  auto module = BuildModel(absl::Substitute(R"(
+    version: 1 archives { path: "$0" }
+    graphs {
+      name: "net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "fc" inputs { node: "x" } op { type: "Linear"
+        attr { key: "in_features" value { i: 4 } } attr { key: "out_features" value { i: 4 } } } }
+      nodes { name: "loop.a" inputs { node: "fc" } opaque { archive: 0 type: "Loop" } }
+      nodes { name: "loop.b" inputs { node: "loop.a" } opaque { archive: 0 type: "Loop" } }
+      outputs { node: "loop.b" }
+    })",
+                                            SaveLoop(folder, 4)));
+  // Other weights than the archive's, and other ones in each.
+  const at::NoGradGuard no_grad;
+  for (auto& item : module->named_parameters()) item.value().normal_();
+  return module;
+}
+
+TEST(OpaqueExport, PythonAndTorchScriptHoldTheModulesWithTheModelsWeights) {
+  const auto module = OpaqueNet(TestFolder("opaque"));
+  ASSERT_TRUE(module->named_parameters().contains("loop.a.inner.weight"));
+  ExpectSameInPython(*module, {at::randn({3, 4})}, "python", "opaque_python");
+  ExpectSameInPython(*module, {at::randn({3, 4})}, "torchscript", "opaque_torchscript");
+}
+
+TEST(OpaqueExport, OnnxNamesTheModuleThatItCannotHold) {
+  const std::string folder = TestFolder("opaque_onnx");
+  const auto files = WriteModel(*OpaqueNet(folder), "onnx", folder + "/net");
+  EXPECT_EQ(files.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(files.status().message()), HasSubstr("node 'loop.a' (Loop)"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/net.onnx"));
+}
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,466 @@
+"""Writes TorchScript files, good and bad, into the folder that is its argument. Needs torch."""
+
+import io
+import json
+import os
+import struct
+import sys
+import warnings
+import zipfile
+from typing import Dict, List, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+warnings.filterwarnings("ignore")
+torch.manual_seed(0)
+
+
+class Net(nn.Module):
+    """The documents' example."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 4, 3)
+        self.conv2 = nn.Conv2d(4, 8, 3, stride=2, padding="valid", bias=False)
+        self.dropout1 = nn.Dropout(0.25)
+        self.fc1 = nn.Linear(32, 16)
+        self.fc2 = nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = F.relu(self.conv1(x))
+        x = F.max_pool2d(self.conv2(x), 2)
+        x = torch.flatten(self.dropout1(x), 1)
+        x = F.dropout(F.relu(self.fc1(x)), p=0.5, training=self.training)
+        return F.log_softmax(self.fc2(x), dim=1)
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.conv = nn.Conv2d(width, width, 3, padding=1)
+        self.bn = nn.BatchNorm2d(width)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        out = self.relu(self.bn(self.conv(x)))
+        out += x
+        return self.relu(out)
+
+
+class Nested(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer1 = nn.Sequential(Block(2), Block(2))
+        self.blocks = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+
+    def forward(self, x):
+        x = self.layer1(x)
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class Branches(nn.Module):
+    """All that constants decide, and the training flag."""
+
+    def __init__(self):
+        super().__init__()
+        self.deep = True
+        self.rate = 0.5
+        self.extra: Optional[nn.Linear] = None
+        self.fc = nn.Linear(4, 4)
+        self.noise = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+        if x.dim() != 2:
+            raise ValueError("expected two dimensions")
+        assert x.shape[1] == 4 and x.shape[0] > 0, f"width {x.shape[1]}"
+        if self.deep:
+            x = self.fc(x)
+        else:
+            x = x * 0
+        if mask is not None:
+            x = x * mask
+        for _ in range(3):
+            x = x + 1
+        if self.training and self.rate > 0:
+            x = x + self.noise(x)
+        else:
+            x = x * 2
+        return x
+
+
+class Auxiliary(nn.Module):
+    """A second output while training, as GoogLeNet's."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.aux = nn.Linear(4, 2)
+
+    def forward(self, x) -> Tuple[Tensor, Optional[Tensor]]:
+        x = self.fc(x)
+        aux: Optional[Tensor] = None
+        if self.training:
+            aux = self.aux(x)
+        return x, aux
+
+
+class WhileLoop(nn.Module):
+    def forward(self, x):
+        while bool(x.sum() > 1):
+            x = x / 2
+        return x
+
+
+class KeepsLoop(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.before = nn.Linear(4, 4)
+        self.inner = nn.Sequential(nn.Linear(4, 4), WhileLoop())
+        self.after = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.after(self.inner(self.before(x)))
+
+
+class DataBranch(nn.Module):
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            x = x * 2
+        else:
+            x = torch.cat([x, x])[: x.size(0)]
+        return x
+
+
+class Pair(nn.Module):
+    def forward(self, x) -> Tuple[Tensor, Tensor]:
+        total = x
+        while bool(total.sum() > 1):
+            total = total / 2
+        return total, x
+
+
+class Prints(nn.Module):
+    def forward(self, x):
+        print("hello")
+        return x + 1
+
+
+class Stateful(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return x + self.calls
+
+
+class ChangesGivenList(nn.Module):
+    def forward(self, xs: List[Tensor]) -> Tensor:
+        xs.append(xs[0])
+        return xs[-1]
+
+
+class Refuses(nn.Module):
+    """Modules that nodes cannot express, each of its own kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.branch = DataBranch()
+        self.pair = Pair()
+        self.stateful = Stateful()
+        self.prints = Prints()
+        self.changes = ChangesGivenList()
+
+    def forward(self, x):
+        a, b = self.pair(self.branch(x))
+        xs = [self.stateful(a), b]
+        y = self.changes(xs)
+        return self.prints(y) + len(xs)
+
+
+class Lists(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fcs = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+        self.scales = [1.0, 2.0, 3.0]
+
+    def pick(self, xs: List[Tensor], i: int) -> Tensor:
+        return xs[i]
+
+    def forward(self, x):
+        outs: List[Tensor] = []
+        for i, fc in enumerate(self.fcs):
+            outs.append(fc(x) * self.scales[i])
+        first, rest = outs[0], outs[1:]
+        rest.extend([first])
+        sizes = x.shape
+        batch = sizes[0]
+        table: Dict[str, Tensor] = {"a": first}
+        table["b"] = torch.stack(rest).sum(0)
+        y = torch.cat([self.pick(outs, -1), table["a"], table["b"]], 1)
+        left, right = y.chunk(2, 1)
+        return (left + right).view(batch, 2, -1).mean([1, 2], keepdim=True)
+
+
+class DictOut(nn.Module):
+    def forward(self, x) -> Dict[str, Tensor]:
+        return {"out": x * 2, "aux": x + 1}
+
+
+class Parameters(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.randn(1, 4))
+        self.fixed = nn.Parameter(torch.randn(4), requires_grad=False)
+        self.register_buffer("table", torch.arange(4.0))
+        self.plain = torch.ones(2, 4)
+        self.frozen = nn.Linear(4, 4)
+        for parameter in self.frozen.parameters():
+            parameter.requires_grad_(False)
+
+    def forward(self, x):
+        return self.frozen(x + self.token * self.fixed + self.table) + self.plain[0]
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    @torch.jit.export
+    def decode(self, x):
+        return x @ self.fc.weight
+
+
+class Methods(nn.Module):
+    """Calls what is not forward."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = Encoder()
+
+    def double(self, x):
+        return x * 2
+
+    def forward(self, x):
+        return self.encoder.decode(self.double(self.encoder(x)))
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Linear(4, 4, bias=False)
+        self.decoder = nn.Linear(4, 4, bias=False)
+        self.decoder.weight = self.embedding.weight
+
+    def forward(self, x):
+        return self.decoder(self.embedding(x))
+
+
+class HoldsTied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tied = Tied()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(self.tied(x))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 3, num_layers=2, batch_first=True)
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x):
+        out, (h, c) = self.lstm(x)
+        return self.fc(out[:, -1]) + self.fc(h[-1] + c[-1])
+
+
+class ReadsFile(nn.Module):
+    def forward(self, x):
+        while bool(x.sum() > 1):
+            x = x + torch.from_file("/etc/hostname", size=1)
+        return x
+
+
+class HidesFile(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = ReadsFile()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class ForksFile(nn.Module):
+    def forward(self, x):
+        return torch.jit.wait(torch.jit.fork(read_file, x))
+
+
+def read_file(x):
+    return x + torch.from_file("/etc/hostname", size=1)
+
+
+class SetsState(nn.Module):
+    @torch.jit.export
+    def __getstate__(self):
+        return self.training
+
+    @torch.jit.export
+    def __setstate__(self, training: bool):
+        self.training = training
+
+    def forward(self, x):
+        return x
+
+
+class NoForward(nn.Module):
+    @torch.jit.export
+    def run(self, x):
+        return x
+
+
+def attribute_zoo():
+    """Modules with other than default attributes, in a chain."""
+    return nn.Sequential(
+        nn.Conv2d(2, 4, (3, 1), stride=(1, 2), padding=1, dilation=(2, 1), groups=2, padding_mode="reflect"),
+        nn.BatchNorm2d(4, eps=1e-3, momentum=0.2, affine=False),
+        nn.LeakyReLU(0.2, inplace=True),
+        nn.ConvTranspose2d(4, 4, 2, stride=2, output_padding=1, bias=False),
+        nn.GroupNorm(2, 4, affine=False),
+        nn.MaxPool2d(3, stride=1, padding=1, ceil_mode=True),
+        nn.AvgPool2d(2, count_include_pad=False),
+        nn.AdaptiveAvgPool2d((2, 3)),
+        nn.Flatten(),
+        nn.Linear(24, 4, bias=False),
+        nn.LayerNorm(4, elementwise_affine=False),
+        nn.Hardtanh(-0.5, 0.5),
+        nn.Softmax(dim=1),
+    )
+
+
+def save(module, name):
+    torch.jit.script(module).save(f"{name}.pt")
+
+
+def rewrite(source, target, change):
+    """Copies an archive, with `change(name, bytes)` applied to its records; None leaves one out."""
+    with zipfile.ZipFile(f"{source}.pt") as old, zipfile.ZipFile(f"{target}.pt", "w") as new:
+        for info in old.infolist():
+            content = change(info.filename, old.read(info.filename))
+            if content is not None:
+                new.writestr(info, content)
+
+
+def write_bad_files():
+    with open("net.pt", "rb") as file:
+        content = file.read()
+    for name, part in {"truncated": content[: len(content) // 2], "empty": b"", "text": b"not a model\n" * 9}.items():
+        with open(f"{name}.pt", "wb") as file:
+            file.write(part)
+    torch.save(Net().state_dict(), "state_dict.pt")
+    torch.save(Net().state_dict(), "old_state_dict.pt", _use_new_zipfile_serialization=False)
+    torch.jit.trace(Net().eval(), torch.zeros(1, 1, 12, 12)).save("traced.pt")
+
+    newer = lambda name, content: b"99999\n" if name.endswith("version") else content
+    rewrite("net", "newer", newer)
+    unknown = lambda name, content: content.replace(b"torch.flatten", b"torch.flutten") if name.endswith(".py") else content
+    rewrite("net", "unknown_operator", unknown)
+
+    with zipfile.ZipFile("bomb.pt", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a/data.pkl", b"x")
+        file.writestr("a/constants.pkl", b"x")
+        file.writestr("a/code/a.py", bytes(64 << 20))
+    with zipfile.ZipFile("traversal.pt", "w") as file:
+        file.writestr("a/data.pkl", b"x")
+        file.writestr("a/../../code/evil.py", b"x")
+    # Two entries of the directory lead to one record.
+    with zipfile.ZipFile("overlap.pt", "w") as file:
+        file.writestr("a/data.pkl", b"x" * 100)
+        file.writestr("a/data/0", b"y" * 100)
+    patch_directory("overlap", 1, 42, struct.pack("<I", 0))
+    with zipfile.ZipFile("huge.pt", "w") as file:
+        file.writestr("a/data.pkl", b"x" * 100)
+    patch_directory("huge", 0, 24, struct.pack("<I", 0xF0000000))
+
+
+def patch_directory(name, entry, offset, value):
+    with open(f"{name}.pt", "rb") as file:
+        content = bytearray(file.read())
+    at = -1
+    for _ in range(entry + 1):
+        at = content.index(b"PK\x01\x02", at + 1)
+    content[at + offset : at + offset + len(value)] = value
+    with open(f"{name}.pt", "wb") as file:
+        file.write(content)
+
+
+def write_choices(python_path):
+    sys.path.insert(0, python_path)
+    from lanista import nn as choices
+
+    class Space(nn.Module):
+        def __init__(self):
+            super().__init__()
+            feature = choices.ValueChoice([8, 16], label="feature")
+            self.fc1 = choices.Linear(4, feature)
+            self.fc2 = choices.Linear(feature, 4)
+            self.layer = choices.LayerChoice({"linear": nn.Linear(4, 4), "deep": nn.Sequential(nn.Linear(4, 4), nn.ReLU())}, label="layer")
+            self.repeat = choices.Repeat(lambda i: nn.Linear(4, 4), (1, 3), label="depth")
+            self.input = choices.InputChoice(2, label="skip")
+
+        def forward(self, x):
+            x = self.fc2(self.fc1(x))
+            return self.repeat(self.input([self.layer(x), x]))
+
+    save(Space(), "space")
+
+
+def write_torchvision():
+    try:
+        import torchvision.models as models
+    except ImportError:
+        return
+    for name in ["mobilenet_v3_small", "shufflenet_v2_x0_5", "googlenet", "efficientnet_b0", "densenet121", "swin_t"]:
+        torch.jit.script(models.get_model(name, weights=None)).save(f"torchvision_{name}.pt")
+
+
+def main():
+    os.chdir(sys.argv[1])
+    if sys.argv[2:] == ["torchvision"]:
+        write_torchvision()
+        return
+    save(Net(), "net")
+    save(Nested(), "nested")
+    save(Branches(), "branches")
+    save(Auxiliary(), "auxiliary")
+    save(KeepsLoop(), "keeps_loop")
+    save(WhileLoop(), "while_loop")
+    save(Refuses(), "refuses")
+    save(Lists(), "lists")
+    save(DictOut(), "dict_out")
+    save(Parameters(), "parameters")
+    save(Methods(), "methods")
+    save(HoldsTied(), "tied")
+    save(Recurrent(), "recurrent")
+    save(attribute_zoo(), "zoo")
+    save(nn.Linear(3, 2), "linear")
+    save(HidesFile(), "reads_file")
+    save(ForksFile(), "forks_file")
+    save(SetsState(), "sets_state")
+    save(NoForward(), "no_forward")
+    write_bad_files()
+    write_choices(sys.argv[2])
+
+
+main()

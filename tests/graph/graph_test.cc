@@ -1,0 +1,207 @@
+#include "src/graph/graph.h"
+
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/stubs/logging.h"
+#include "src/graph/io.h"
+#include "src/ops/registry.h"
+#include "tests/graph/graph_testing.h"
+
+namespace lanista::graph {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string ErrorOf(const v1::ModelGraph& model) {
+  const absl::Status status = Validate(model, ops::FindOp);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  return std::string(status.message());
+}
+
+TEST(GraphIo, EveryFormGivesTheSameBytesThroughEveryOther) {
+  v1::ModelGraph model = SmallNet();
+  // Not in order: the canonical spelling sorts attributes.
+  std::swap(*model.mutable_graphs(0)->mutable_nodes(0)->mutable_op()->mutable_attr(0),
+            *model.mutable_graphs(0)->mutable_nodes(0)->mutable_op()->mutable_attr(2));
+  const Format formats[] = {Format::kText, Format::kJson, Format::kBinary};
+  for (const Format first : formats) {
+    for (const Format second : formats) {
+      const std::string written = Write(model, first);
+      const auto through = Read(Write(*Read(written, first), second), second);
+      ASSERT_TRUE(through.ok()) << through.status();
+      EXPECT_EQ(Write(*through, first), written);
+    }
+  }
+}
+
+TEST(GraphIo, NamesLineAndColumnOrField) {
+  const auto text = Read("graphs {\n  name: 3\n}", Format::kText);
+  EXPECT_THAT(std::string(text.status().message()), HasSubstr("line 2, column 9"));
+  const auto json = Read(R"({"graphs": [{"nam": "x"}]})", Format::kJson);
+  EXPECT_THAT(std::string(json.status().message()), HasSubstr("nam"));
+  EXPECT_FALSE(Read("no graph at all", Format::kBinary).ok());
+  EXPECT_THAT(std::string(Read("version: 7 graphs { name: 'a' }", Format::kText).status().message()),
+              HasSubstr("version 7"));
+}
+
+TEST(GraphIo, SurvivesDamagedFiles) {
+  // protobuf prints what it finds.
+  const google::protobuf::LogSilencer quiet;
+  std::mt19937 random(1);
+  for (const Format format : {Format::kText, Format::kJson, Format::kBinary}) {
+    const std::string good = Write(SmallNet(), format);
+    for (int i = 0; i < 2000; ++i) {
+      std::string bad = good;
+      for (int edits = 1 + static_cast<int>(random() % 4); edits > 0; --edits) {
+        bad[random() % bad.size()] = static_cast<char>(random());
+      }
+      const auto read = Read(bad, format);
+      if (read.ok() && Validate(*read, ops::FindOp).ok()) {
+        v1::ModelGraph model = *read;
+        InferTypes(&model, ops::FindOp).IgnoreError();
+      }
+    }
+  }
+}
+
+TEST(Validate, TakesAGoodModel) { EXPECT_TRUE(Validate(SmallNet(), ops::FindOp).ok()); }
+
+TEST(Validate, NamesTheNodeAndWhatIsWrong) {
+  v1::ModelGraph model = SmallNet();
+  model.mutable_graphs(0)->mutable_nodes(2)->mutable_inputs(0)->set_node("nowhere");
+  EXPECT_THAT(ErrorOf(model), HasSubstr("node 'conv2': reads from 'nowhere'"));
+
+  model = SmallNet();
+  model.mutable_graphs(0)->mutable_nodes(2)->mutable_inputs(0)->set_slot(1);
+  EXPECT_THAT(ErrorOf(model), HasSubstr("node 'conv2': reads slot 1 of 'relu', which has 1"));
+
+  model = SmallNet();
+  model.mutable_graphs(0)->mutable_nodes(1)->set_name("conv1");
+  EXPECT_THAT(ErrorOf(model), HasSubstr("node 'conv1': the name is there already"));
+
+  model = SmallNet();
+  *model.mutable_graphs(0)->mutable_nodes(2)->add_inputs() = model.graphs(0).nodes(2).inputs(0);
+  EXPECT_THAT(ErrorOf(model), HasSubstr("node 'conv2': Conv2d takes 1 inputs, not 2"));
+
+  model = SmallNet();
+  model.mutable_graphs(1)->mutable_nodes(0)->mutable_op()->mutable_attr(0)->mutable_value()->set_s("many");
+  EXPECT_THAT(ErrorOf(model), HasSubstr("node 'head.fc1': attribute 'in_features' of Linear must be an integer"));
+
+  model = SmallNet();
+  model.mutable_graphs(1)->mutable_nodes(0)->mutable_op()->mutable_attr(0)->set_key("in_feature");
+  EXPECT_THAT(ErrorOf(model),
+              HasSubstr("Linear has no attribute 'in_feature'; it has in_features, out_features, bias"));
+
+  model = SmallNet();
+  model.mutable_graphs(0)->mutable_nodes(1)->mutable_op()->set_type("Relu");
+  EXPECT_THAT(ErrorOf(model), HasSubstr("node 'relu': there is no operator 'Relu'"));
+}
+
+TEST(Validate, FindsCyclesAmongNodesAndAmongCells) {
+  v1::ModelGraph model = SmallNet();
+  model.mutable_graphs(0)->mutable_nodes(0)->mutable_inputs(0)->set_node("conv2");
+  EXPECT_THAT(ErrorOf(model), HasSubstr("has a cycle: conv1 -> "));
+
+  model = SmallNet();
+  v1::Node& node = *model.mutable_graphs(1)->add_nodes();
+  node.set_name("again");
+  node.add_inputs()->set_node("x");
+  node.mutable_cell()->set_graph("Head");
+  EXPECT_THAT(ErrorOf(model), HasSubstr("graph 'Head' calls itself"));
+}
+
+TEST(Validate, RefusesWhatIsNestedTooDeeplyAndWhatExplodes) {
+  // Each graph calls the next one twice: 2^60 nodes, if they were counted.
+  v1::ModelGraph model;
+  for (int i = 0; i < 60; ++i) {
+    v1::Graph& graph = *model.add_graphs();
+    graph.set_name(absl::StrCat("g", i));
+    graph.add_inputs()->set_name("x");
+    std::string last = "x";
+    for (const char* name : {"a", "b"}) {
+      v1::Node& node = *graph.add_nodes();
+      node.set_name(name);
+      node.add_inputs()->set_node(last);
+      last = name;
+      if (i < 59) {
+        node.mutable_cell()->set_graph(absl::StrCat("g", i + 1));
+      } else {
+        node.mutable_op()->set_type("ReLU");
+      }
+    }
+    graph.add_outputs()->set_node(last);
+  }
+  EXPECT_TRUE(Validate(model, ops::FindOp).ok());
+  EXPECT_TRUE(InferTypes(&model, ops::FindOp).ok()) << "equal calls are looked at once";
+
+  v1::ModelGraph deep;
+  for (int i = 0; i < 300; ++i) {
+    v1::Graph& graph = *deep.add_graphs();
+    graph.set_name(absl::StrCat("g", i));
+    graph.add_inputs()->set_name("x");
+    v1::Node& node = *graph.add_nodes();
+    node.set_name("n");
+    node.add_inputs()->set_node("x");
+    if (i < 299) {
+      node.mutable_cell()->set_graph(absl::StrCat("g", i + 1));
+    } else {
+      node.mutable_op()->set_type("ReLU");
+    }
+    graph.add_outputs()->set_node("n");
+  }
+  EXPECT_THAT(ErrorOf(deep), HasSubstr("nested in more than 100"));
+}
+
+TEST(Validate, TakesAMillionNodes) {
+  v1::ModelGraph model;
+  v1::Graph& graph = *model.add_graphs();
+  graph.set_name("chain");
+  graph.add_inputs()->set_name("x");
+  std::string last = "x";
+  for (int i = 0; i < 1000000; ++i) {
+    v1::Node& node = *graph.add_nodes();
+    node.set_name(absl::StrCat("n", i));
+    node.add_inputs()->set_node(last);
+    node.mutable_op()->set_type("ReLU");
+    last = node.name();
+  }
+  graph.add_outputs()->set_node(last);
+  EXPECT_TRUE(Validate(model, ops::FindOp).ok());
+  EXPECT_TRUE(InferTypes(&model, ops::FindOp).ok());
+}
+
+TEST(ExecutionOrder, KeepsTheOrderWhereItCan) {
+  v1::ModelGraph model = SmallNet();
+  EXPECT_THAT(*ExecutionOrder(model.graphs(1)), ElementsAre(0, 1));
+  std::swap(*model.mutable_graphs(1)->mutable_nodes(0), *model.mutable_graphs(1)->mutable_nodes(1));
+  EXPECT_THAT(*ExecutionOrder(model.graphs(1)), ElementsAre(1, 0));
+}
+
+TEST(VisitNodes, GoesIntoCellsWithPaths) {
+  std::vector<std::string> paths;
+  VisitNodes(SmallNet(), [&paths](const std::string& path, const v1::Node&) { paths.push_back(path); });
+  EXPECT_THAT(paths,
+              ElementsAre("conv1", "relu", "conv2", "relu", "dropout", "flatten", "head", "head.fc1", "head.fc2"));
+}
+
+TEST(InferTypes, FollowsShapesThroughCells) {
+  v1::ModelGraph model = SmallNet();
+  ASSERT_TRUE(InferTypes(&model, ops::FindOp).ok());
+  EXPECT_EQ(TypeToText(model.graphs(0).nodes(0).outputs(0)), "float32[-1, 4, 6, 6]");
+  EXPECT_EQ(TypeToText(model.graphs(1).inputs(0).type()), "float32[-1, 144]");
+  EXPECT_EQ(TypeToText(model.graphs(0).nodes(6).outputs(0)), "float32[-1, 10]");
+}
+
+TEST(InferTypes, NamesTheNodeAndBothShapes) {
+  v1::ModelGraph model = SmallNet();
+  model.mutable_graphs(1)->mutable_nodes(0)->mutable_op()->mutable_attr(0)->mutable_value()->set_i(100);
+  const absl::Status status = InferTypes(&model, ops::FindOp);
+  EXPECT_EQ(status.message(),
+            "node 'head.fc1' (Linear): expects 100 input features (in_features), gets 144 in float32[-1, 144]");
+}
+
+}  // namespace
+}  // namespace lanista::graph

@@ -1,0 +1,306 @@
+#include "src/graph/mutator.h"
+
+#include <map>
+
+#include "gmock/gmock.h"
+#include "src/graph/expression.h"
+#include "src/graph/graph.h"
+#include "src/ops/registry.h"
+#include "tests/graph/graph_testing.h"
+
+namespace lanista::graph {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const ModuleReader kNoModules = [](const std::string& path) -> absl::StatusOr<v1::ModelGraph> {
+  return absl::NotFoundError("no file " + path);
+};
+
+// A chooser that takes the option with this index for these labels, and the first one for others.
+Chooser Follow(std::map<std::string, int> options) {
+  return Chooser([options = std::move(options)](const v1::Choice& choice) -> absl::StatusOr<v1::Decision> {
+    const auto found = options.find(choice.label());
+    v1::Decision decision;
+    decision.set_label(choice.label());
+    for (int i = 0; i < choice.n_chosen(); ++i) {
+      const int index = (found == options.end() ? 0 : found->second) + i;
+      decision.add_index(index);
+      *decision.add_value() = choice.candidates(index);
+    }
+    return decision;
+  });
+}
+
+std::vector<std::string> Labels(const Chooser& chooser) {
+  std::vector<std::string> labels;
+  for (const Chooser::Asked& asked : chooser.asked()) labels.push_back(asked.choice.label());
+  return labels;
+}
+
+class GraphSpaceTest : public ::testing::Test {
+ protected:
+  GraphSpace Space(const std::string& config) {
+    auto space = GraphSpace::Create(SmallNet(), Parse<v1::SpaceConfig>(config), ops::FindOp, kNoModules);
+    EXPECT_TRUE(space.ok()) << space.status();
+    return *std::move(space);
+  }
+
+  static std::string CreateError(const std::string& config) {
+    const auto space = GraphSpace::Create(SmallNet(), Parse<v1::SpaceConfig>(config), ops::FindOp, kNoModules);
+    EXPECT_FALSE(space.ok());
+    return std::string(space.status().message());
+  }
+
+  // "path type" of all nodes.
+  static std::vector<std::string> Nodes(const v1::ModelGraph& model) {
+    std::vector<std::string> nodes;
+    VisitNodes(model, [&nodes](const std::string& path, const v1::Node& node) {
+      nodes.push_back(path + " " + (node.has_op() ? node.op().type() : "cell"));
+    });
+    return nodes;
+  }
+
+  static const v1::Node* Find(const v1::ModelGraph& model, const std::string& wanted) {
+    const v1::Node* found = nullptr;
+    VisitNodes(model, [&](const std::string& path, const v1::Node& node) {
+      if (path == wanted) found = &node;
+    });
+    return found;
+  }
+
+  static int64_t IntAttribute(const v1::ModelGraph& model, const std::string& path, const std::string& key) {
+    const v1::Node* const node = Find(model, path);
+    return Attributes(*ops::FindOp(node->op().type()), node->op()).Int(key);
+  }
+};
+
+constexpr char kFeature[] = R"(
+  mutator {
+    value_choice { target: "head.fc1" attr: "out_features" label: "feature" candidate: [ { i: 16 }, { i: 64 } ] }
+    also { target: "head.fc2" attr: "in_features" }
+  })";
+
+TEST_F(GraphSpaceTest, AValueChoiceSetsAnAttributeAndWhatFollows) {
+  const GraphSpace space = Space(kFeature);
+  Chooser chooser = Follow({{"feature", 1}});
+  const auto model = space.Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(IntAttribute(*model, "head.fc1", "out_features"), 64);
+  EXPECT_EQ(IntAttribute(*model, "head.fc2", "in_features"), 64);
+  EXPECT_THAT(Labels(chooser), ElementsAre("feature"));
+  EXPECT_EQ(TypeToText(Find(*model, "head.fc1")->outputs(0)), "float32[-1, 64]");
+}
+
+TEST_F(GraphSpaceTest, AWidthThatNobodyFollowsNamesTheLayerAndBothShapes) {
+  const GraphSpace space = Space(R"(mutator {
+    value_choice { target: "head.fc1" attr: "out_features" candidate: [ { i: 16 }, { i: 64 } ] } })");
+  Chooser chooser = Follow({{"head.fc1.out_features", 1}});
+  EXPECT_EQ(space.Materialise(chooser).status().message(),
+            "node 'head.fc2' (Linear): expects 16 input features (in_features), gets 64 in float32[-1, 64]");
+}
+
+TEST_F(GraphSpaceTest, ExpressionsStayLinkedToTheirLabel) {
+  const GraphSpace space = Space(R"(mutator {
+    value_choice { target: "head.fc1" attr: "out_features" label: "f" candidate: [ { i: 16 }, { i: 64 } ] }
+    also {
+      target: "head.fc2"
+      attr: "in_features"
+      expression { operation { kind: FLOOR_DIVIDE operands { operation { kind: MULTIPLY operands { choice: "f" } operands { literal { i: 4 } } } }
+                               operands { literal { i: 4 } } } }
+    } })");
+  Chooser chooser = Follow({{"f", 1}});
+  const auto model = space.Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(IntAttribute(*model, "head.fc2", "in_features"), 64);
+}
+
+TEST_F(GraphSpaceTest, ALayerChoicePutsTheCandidateInPlace) {
+  const GraphSpace space = Space(R"(mutator {
+    layer_choice {
+      target: "conv2"
+      candidate { keep {} }
+      candidate { name: "none" op { type: "Identity" } }
+      candidate { node: "dropout" }
+    } })");
+  Chooser keep = Follow({}), none = Follow({{"conv2", 1}});
+  EXPECT_EQ(Find(*space.Materialise(keep), "conv2")->op().type(), "Conv2d");
+  const auto model = space.Materialise(none);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(Find(*model, "conv2")->op().type(), "Identity");
+  EXPECT_EQ(Find(*model, "conv2")->inputs(0).node(), "relu");
+  EXPECT_EQ(none.asked()[0].choice.candidates(1).s(), "none");
+  EXPECT_EQ(none.asked()[0].choice.candidates(2).s(), "dropout");
+}
+
+TEST_F(GraphSpaceTest, AModuleThatIsCalledTwiceChangesOnce) {
+  const GraphSpace space = Space(R"(mutator {
+    layer_choice { target: "relu" candidate { keep {} } candidate { op { type: "Tanh" } } } })");
+  Chooser chooser = Follow({{"relu", 1}});
+  const auto model = space.Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(Labels(chooser), ElementsAre("relu"));
+  EXPECT_EQ(model->graphs(0).nodes(1).op().type(), "Tanh");
+  EXPECT_EQ(model->graphs(0).nodes(3).op().type(), "Tanh");
+}
+
+TEST_F(GraphSpaceTest, OnlyWhatIsActiveIsAsked) {
+  const GraphSpace space = Space(R"(
+    mutator { value_choice { target: "conv2" attr: "bias" candidate: [ { b: true }, { b: false } ] } }
+    mutator { layer_choice { target: "conv2" candidate { keep {} } candidate { op { type: "Identity" } } } })");
+  Chooser keep = Follow({}), none = Follow({{"conv2", 1}});
+  ASSERT_TRUE(space.Materialise(keep).ok());
+  ASSERT_TRUE(space.Materialise(none).ok());
+  EXPECT_THAT(Labels(keep), ElementsAre("conv2", "conv2.bias"));
+  EXPECT_THAT(Labels(none), ElementsAre("conv2"));
+}
+
+TEST_F(GraphSpaceTest, ARepeatChainsCopiesWithParametersOfTheirOwn) {
+  const GraphSpace space = Space(R"(mutator { repeat { target: "conv2" depth: [ 0, 1, 3 ] } })");
+  Chooser deep = Follow({{"conv2", 2}}), gone = Follow({});
+  const auto model = space.Materialise(deep);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(Nodes(*model), testing::Contains("conv2.2 Conv2d"));
+  EXPECT_EQ(Find(*model, "conv2.2")->inputs(0).node(), "conv2.1");
+  const auto without = space.Materialise(gone);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->graphs(0).nodes(2).inputs(0).node(), "relu") << "the input is passed on";
+}
+
+TEST_F(GraphSpaceTest, AnInputChoiceAddsWhatItTakes) {
+  const GraphSpace space = Space(R"(mutator {
+    input_choice { target: "dropout" candidate: [ ".", "conv2", "relu" ] n_chosen: 2 } })");
+  Chooser chooser = Follow({});
+  const auto model = space.Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const v1::Node* const sum = Find(*model, "dropout.input.add");
+  ASSERT_NE(sum, nullptr);
+  EXPECT_EQ(sum->op().type(), "aten::add.Tensor");
+  EXPECT_EQ(Find(*model, "dropout")->inputs(0).node(), sum->name());
+  EXPECT_THAT(CreateError(R"(mutator { input_choice { target: "dropout" candidate: "head.fc1" } })"),
+              HasSubstr("'head.fc1' is no node beside 'dropout'"));
+}
+
+TEST_F(GraphSpaceTest, AFilterTakesAllThatFit) {
+  const GraphSpace space = Space(R"(mutator {
+    value_choice {
+      filter { type: "Conv2d" attr { key: "padding" value { i: 1 } } }
+      attr: "bias" candidate: [ { b: true }, { b: false } ] } })");
+  Chooser chooser = Follow({});
+  ASSERT_TRUE(space.Materialise(chooser).ok());
+  EXPECT_THAT(Labels(chooser), ElementsAre("conv2.bias"));
+}
+
+TEST_F(GraphSpaceTest, ChangesToOneCallOfACellLeaveOthersAlone) {
+  v1::ModelGraph base = SmallNet();
+  v1::Node& second = *base.mutable_graphs(0)->add_nodes();
+  second.set_name("other");
+  second.add_inputs()->set_node("flatten");
+  second.mutable_cell()->set_graph("Head");
+  base.mutable_graphs(0)->add_outputs()->set_node("other");
+  const auto space = GraphSpace::Create(base, Parse<v1::SpaceConfig>(kFeature), ops::FindOp, kNoModules);
+  ASSERT_TRUE(space.ok()) << space.status();
+  Chooser chooser = Follow({{"feature", 1}});
+  const auto model = space->Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(IntAttribute(*model, "head.fc1", "out_features"), 64);
+  EXPECT_EQ(IntAttribute(*model, "other.fc1", "out_features"), 16);
+}
+
+TEST_F(GraphSpaceTest, FrozenPartsAreMarked) {
+  const GraphSpace space = Space(R"(frozen { target: "conv1" } frozen { target: "head.*" })");
+  Chooser chooser = Follow({});
+  const auto model = space.Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE(Find(*model, "conv1")->frozen());
+  EXPECT_TRUE(Find(*model, "head.fc2")->frozen());
+  EXPECT_FALSE(Find(*model, "conv2")->frozen());
+}
+
+TEST_F(GraphSpaceTest, MistakesAreTold) {
+  EXPECT_THAT(CreateError(R"(mutator { value_choice { target: "fc1" attr: "p" candidate { f: 0.5 } } })"),
+              HasSubstr("space.mutator[0]: no node matches 'fc1'; near: "));
+  EXPECT_THAT(CreateError(R"(mutator { value_choice { target: "dropout" attr: "q" candidate { f: 0.5 } } })"),
+              HasSubstr("node 'dropout' (Dropout) has no attribute 'q'; it has p, inplace"));
+  EXPECT_THAT(CreateError(R"(mutator { value_choice { target: "dropout" attr: "p" } })"),
+              HasSubstr("at least one candidate"));
+  EXPECT_THAT(CreateError(R"(mutator { layer_choice { target: "conv2" candidate { module { path: "gone.pt" } } } })"),
+              HasSubstr("no file gone.pt"));
+  EXPECT_THAT(CreateError(R"(mutator { custom { name: "unheard" } })"), HasSubstr("'unheard' is not registered"));
+  EXPECT_THAT(CreateError(R"(frozen { target: "backbone" })"),
+              HasSubstr("space.frozen[0]: no node matches 'backbone'"));
+}
+
+// A mutator of a user's that changes the topology, in the shape of NNI's MnasNet block mutator: a block becomes a chain
+// of blocks of a chosen kind, whose first one changes the width.
+class BlockMutator final : public Mutator {
+ public:
+  absl::Status Mutate(MutableModel& model, Chooser& chooser) const override {
+    auto depth = chooser.ChooseValue("depth", {IntValue(1), IntValue(2)});
+    if (!depth.ok()) return depth.status();
+    auto kernel = chooser.ChooseValue("kernel", {IntValue(3), IntValue(5)});
+    if (!kernel.ok()) return kernel.status();
+    auto found = model.Find("conv2");
+    if (!found.ok()) return found.status();
+    NodeHandle at = found->front();
+    for (int64_t i = 1; i < depth->i(); ++i) {
+      v1::Node block = *at.node;
+      block.set_name(model.FreeName(*at.graph, "block"));
+      if (absl::Status status = model.InsertAfter(at, block); !status.ok()) return status;
+      at = model.Find("conv2")->front();
+    }
+    absl::Status status = model.SetAttribute(at, "kernel_size", *kernel);
+    if (status.ok()) status = model.SetAttribute(at, "padding", IntValue(kernel->i() / 2));
+    return status;
+  }
+};
+
+MutatorRegistry::Result MakeBlockMutator(const v1::Custom&, const v1::MutatorConfig&, const ModuleReader&) {
+  return std::make_unique<BlockMutator>();
+}
+LANISTA_REGISTER_CUSTOM(MutatorRegistry, "block_mutator", MakeBlockMutator);
+
+class ThrowingMutator final : public Mutator {
+ public:
+  absl::Status Mutate(MutableModel&, Chooser&) const override { throw std::runtime_error("out of ideas"); }
+};
+
+MutatorRegistry::Result MakeThrowingMutator(const v1::Custom&, const v1::MutatorConfig&, const ModuleReader&) {
+  return std::make_unique<ThrowingMutator>();
+}
+LANISTA_REGISTER_CUSTOM(MutatorRegistry, "throwing_mutator", MakeThrowingMutator);
+
+TEST_F(GraphSpaceTest, AUsersMutatorChangesTheTopology) {
+  const GraphSpace space = Space(R"(mutator { custom { name: "block_mutator" } })");
+  Chooser chooser = Follow({{"depth", 1}, {"kernel", 1}});
+  const auto model = space.Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(Labels(chooser), ElementsAre("depth", "kernel"));
+  EXPECT_EQ(IntAttribute(*model, "conv2", "kernel_size"), 5);
+  EXPECT_EQ(Find(*model, "block")->inputs(0).node(), "conv2");
+  EXPECT_EQ(model->graphs(0).nodes(4).name(), "relu_2");
+  EXPECT_EQ(model->graphs(0).nodes(4).inputs(0).node(), "block");
+}
+
+TEST_F(GraphSpaceTest, AMutatorThatThrowsIsAnError) {
+  EXPECT_THAT(CreateError(R"(mutator { custom { name: "throwing_mutator" } })"),
+              HasSubstr("the mutator threw: out of ideas"));
+}
+
+TEST(Expression, CountsAsPythonDoes) {
+  const auto evaluate = [](v1::Operation::Kind kind, int64_t a, int64_t b) {
+    return Evaluate(OperationExpression(kind, LiteralExpression(a), LiteralExpression(b)), nullptr);
+  };
+  EXPECT_EQ(evaluate(v1::Operation::FLOOR_DIVIDE, -7, 2)->i(), -4);
+  EXPECT_EQ(evaluate(v1::Operation::MODULO, -7, 2)->i(), 1);
+  EXPECT_EQ(evaluate(v1::Operation::DIVIDE, 6, 4)->f(), 1.5);
+  EXPECT_EQ(evaluate(v1::Operation::MAXIMUM, 6, 4)->i(), 6);
+  EXPECT_THAT(std::string(evaluate(v1::Operation::FLOOR_DIVIDE, 1, 0).status().message()),
+              HasSubstr("division by zero"));
+  EXPECT_THAT(std::string(evaluate(v1::Operation::MULTIPLY, int64_t{1} << 62, 4).status().message()),
+              HasSubstr("too large"));
+}
+
+}  // namespace
+}  // namespace lanista::graph
