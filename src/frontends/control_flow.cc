@@ -29,15 +29,24 @@ const jit::Node* FindRaise(const jit::Block* block) {
   return nullptr;
 }
 
-// The text of the error, as far as it is known: a format's template otherwise. `value`: what is known of a value.
-std::string MessageOf(const jit::Node* raise, const std::function<const AbstractValue*(const jit::Value*)>& value) {
-  const jit::Value* message = raise->input(0);
-  if (const AbstractValue* const known = value(message); known != nullptr && known->is_constant()) {
-    if (known->constant.isString() && !known->constant.toStringRef().empty()) return known->constant.toStringRef();
+// What is known of a value; nullptr: nothing.
+using Lookup = std::function<const AbstractValue*(const jit::Value*)>;
+
+// A text, as far as it is known: a format's template otherwise.
+std::string TextOf(const jit::Value* value, const Lookup& find) {
+  if (const AbstractValue* const known = find(value); known != nullptr && known->is_constant()) {
+    return known->constant.isString() ? known->constant.toStringRef() : "";
   }
-  if (message->node()->kind() == c10::aten::format) message = message->node()->input(0);
-  const auto text = jit::toIValue(message);
-  return text.has_value() && text->isString() ? text->toStringRef() : "an assertion of the model failed";
+  const jit::Node* const node = value->node();
+  if (node->kind() == c10::aten::format) return TextOf(node->input(0), find);
+  if (node->kind() == c10::aten::add) return TextOf(node->input(0), find) + TextOf(node->input(1), find);
+  const auto text = jit::toIValue(value);
+  return text.has_value() && text->isString() ? text->toStringRef() : "";
+}
+
+std::string MessageOf(const jit::Node* raise, const Lookup& find) {
+  const std::string text = TextOf(raise->input(0), find);
+  return text.empty() ? "an assertion of the model failed" : text;
 }
 
 // Whether running the block changes nothing and cannot fail, so that it may run even where the program would not.
@@ -113,9 +122,9 @@ void MethodReader::If(const jit::Node* node, Environment* environment) {
       (*environment)[node->outputs()[i]] = environment->at(block->outputs()[i]);
     }
   };
-  const auto find = [&](const jit::Value* value) {
+  const Lookup find = [&](const jit::Value* value) {
     const auto found = environment->find(value);
-    return found == environment->end() ? nullptr : &found->second;
+    return found == environment->end() ? nullptr : static_cast<const AbstractValue*>(&found->second);
   };
   const jit::Block* const first = node->blocks()[0];
   const jit::Block* const second = node->blocks()[1];

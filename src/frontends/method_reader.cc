@@ -139,7 +139,9 @@ void MethodReader::AddOperator(const jit::Node* node, const Values& inputs, Envi
   const std::string kind = node->kind().toQualString();
   v1::Node result;
   GraphWriter::Effect effect = GraphWriter::Effect::kNone;
+  result.set_name(NameOf(node->kind()));
   if (node->kind() == c10::prim::ListUnpack || node->kind() == c10::prim::TupleUnpack) {
+    result.set_name("unpack");
     result.mutable_op()->set_type(kind);
     *result.add_inputs() = writer_->Read(inputs.at(0), "0");
   } else {
@@ -173,7 +175,6 @@ void MethodReader::AddOperator(const jit::Node* node, const Values& inputs, Envi
       }
     }
   }
-  result.set_name(NameOf(node->kind()));
   for (const jit::Value* const output : node->outputs()) *result.add_outputs() = KindOf(output->type());
   const std::string name = writer_->AddNode(std::move(result), effect);
   int slot = 0;

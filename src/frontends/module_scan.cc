@@ -37,6 +37,8 @@ bool ChangesLists(const jit::Block* block) {
       auto* const function = type == nullptr ? nullptr : jit::tryToGraphFunction(*type->function());
       if (function == nullptr || ChangesLists(function->graph()->block())) return true;
     }
+    // Methods of modules are looked at one by one; those of other classes may hide anything.
+    if (node->kind() == c10::prim::CallMethod && !node->input(0)->type()->is_module()) return true;
     for (const jit::Block* const inner : node->blocks()) {
       if (ChangesLists(inner)) return true;
     }

@@ -52,7 +52,16 @@ absl::StatusOr<torch::jit::Module> Archive::CopyModule(const std::string& path) 
     }
     module = module.attr(name).toModule();
   }
-  return module.deepcopy();
+  // Copied under autograd, parameters would be results of operators, and get no gradient.
+  const at::NoGradGuard no_grad;
+  torch::jit::Module copy = module.deepcopy();
+  const auto originals = module.named_parameters();
+  auto original = originals.begin();
+  for (const auto& parameter : copy.named_parameters()) {
+    parameter.value.requires_grad_((*original).value.requires_grad());
+    ++original;
+  }
+  return copy;
 }
 
 }  // namespace lanista::ops

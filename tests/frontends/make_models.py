@@ -41,10 +41,10 @@ class Block(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(width, width, 3, padding=1)
         self.bn = nn.BatchNorm2d(width)
-        self.relu = nn.ReLU(inplace=True)
+        self.relu = nn.ReLU()
 
     def forward(self, x):
-        out = self.relu(self.bn(self.conv(x)))
+        out = self.bn(self.relu(self.conv(x)))
         out += x
         return self.relu(out)
 
@@ -174,13 +174,22 @@ class Refuses(nn.Module):
         self.pair = Pair()
         self.stateful = Stateful()
         self.prints = Prints()
-        self.changes = ChangesGivenList()
 
     def forward(self, x):
         a, b = self.pair(self.branch(x))
-        xs = [self.stateful(a), b]
-        y = self.changes(xs)
-        return self.prints(y) + len(xs)
+        return self.prints(self.stateful(a) + b)
+
+
+class ChangesList(nn.Module):
+    """The length of its list is not what it seems."""
+
+    def __init__(self):
+        super().__init__()
+        self.changes = ChangesGivenList()
+
+    def forward(self, x):
+        xs = [x, x * 2]
+        return self.changes(xs) + len(xs)
 
 
 class Lists(nn.Module):
@@ -252,6 +261,28 @@ class Methods(nn.Module):
 
     def forward(self, x):
         return self.encoder.decode(self.double(self.encoder(x)))
+
+
+class Scaler(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.full((4,), 2.0))
+
+    def forward(self, x):
+        return x * self.scale
+
+    @torch.jit.export
+    def unscale(self, x):
+        return x / self.scale
+
+
+class TwoMethods(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = Scaler()
+
+    def forward(self, x):
+        return self.encoder.unscale(self.encoder(x))
 
 
 class Tied(nn.Module):
@@ -447,10 +478,12 @@ def main():
     save(KeepsLoop(), "keeps_loop")
     save(WhileLoop(), "while_loop")
     save(Refuses(), "refuses")
+    save(ChangesList(), "changes_list")
     save(Lists(), "lists")
     save(DictOut(), "dict_out")
     save(Parameters(), "parameters")
     save(Methods(), "methods")
+    save(TwoMethods(), "two_methods")
     save(HoldsTied(), "tied")
     save(Recurrent(), "recurrent")
     save(attribute_zoo(), "zoo")
