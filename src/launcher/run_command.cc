@@ -126,9 +126,10 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   std::optional<Display> display;
   if (!line.json) display.emplace(config);
   LANISTA_ASSIGN_OR_RETURN(const std::string id, head->Submit(config, [&](const v1::ExperimentEvent& event) {
+    // Before the first line that a user may answer with Ctrl-C, and so before Submit has returned.
+    interrupt.Started(event.experiment());
     if (display) display->OnEvent(event);
   }));
-  interrupt.Started(id);
   const v1::StateChanged end = head->Wait(id);
   display.reset();
 
