@@ -46,7 +46,7 @@ class Decider {
     for (const v1::ValueChoice& choice : model->value_choices()) value_choices_[choice.label()] = &choice;
   }
 
-  absl::Status Run() {
+  absl::StatusOr<NodeNames> Run() {
     const std::string root = RootGraph(*model_).name();
     LANISTA_RETURN_IF_ERROR(DecideGraph(root, ""));
     auto* const graphs = model_->mutable_graphs();
@@ -55,7 +55,7 @@ class Decider {
                   graphs->end());
     model_->set_root(root);
     model_->clear_value_choices();
-    return absl::OkStatus();
+    return std::move(widths_);
   }
 
  private:
@@ -64,6 +64,7 @@ class Decider {
     v1::Graph* const graph = FindGraph(model_, name);
     LANISTA_ASSIGN_OR_RETURN(const std::vector<int> order, ExecutionOrder(*graph));
     Rewriting rewriting;
+    rewriting.graph = name;
     for (const v1::Node& node : graph->nodes()) rewriting.names.insert(node.name());
     for (const v1::Port& port : graph->inputs()) rewriting.names.insert(port.name());
     for (const int index : order) {
@@ -79,6 +80,7 @@ class Decider {
 
   // What becomes of the nodes of one graph.
   struct Rewriting {
+    std::string graph;
     std::vector<v1::Node> nodes;
     // Nodes that are gone, and the value that stands for their output 0.
     std::unordered_map<std::string, Source> replaced;
@@ -100,8 +102,10 @@ class Decider {
     switch (node.kind_case()) {
       case v1::Node::kOp:
         for (v1::Attribute& attribute : *node.mutable_op()->mutable_attr()) {
-          const absl::Status status =
-              Resolve(attribute.mutable_value(), [this](const std::string& label) { return ChosenValue(label); });
+          const absl::Status status = Resolve(attribute.mutable_value(), [&](const std::string& label) {
+            if (value_choices_.at(label)->propagate()) widths_.emplace(rewriting->graph, node.name());
+            return ChosenValue(label);
+          });
           if (!status.ok()) {
             return Annotate(status, absl::StrCat("node '", path, "', attribute '", attribute.key(), "'"));
           }
@@ -287,10 +291,13 @@ class Decider {
   Chooser& chooser_;
   std::map<std::string, const v1::ValueChoice*> value_choices_;
   std::set<std::string> decided_;
+  NodeNames widths_;
 };
 
 }  // namespace
 
-absl::Status DecideChoices(v1::ModelGraph* model, Chooser& chooser) { return Decider(model, chooser).Run(); }
+absl::StatusOr<NodeNames> DecideChoices(v1::ModelGraph* model, Chooser& chooser) {
+  return Decider(model, chooser).Run();
+}
 
 }  // namespace lanista::graph

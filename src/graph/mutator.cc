@@ -1,11 +1,13 @@
 #include "src/graph/mutator.h"
 
+#include <algorithm>
 #include <exception>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
+#include "src/graph/fit_widths.h"
 #include "src/graph/graph.h"
 #include "src/graph/materialise.h"
 
@@ -111,7 +113,12 @@ absl::StatusOr<v1::ModelGraph> GraphSpace::Materialise(Chooser& chooser) const {
   MutableModel model(base_, find_op_);
   for (const auto& mutator : mutators_) LANISTA_RETURN_IF_ERROR(Apply(*mutator, model, chooser));
   if (!mutators_.empty()) LANISTA_RETURN_IF_ERROR(Annotate(Validate(model.model(), find_op_), "after mutation"));
-  LANISTA_RETURN_IF_ERROR(DecideChoices(&model.mutable_model(), chooser));
+  const auto& choices = model.model().value_choices();
+  const bool propagates = std::any_of(choices.begin(), choices.end(), [](const auto& one) { return one.propagate(); });
+  // Gives each cell a graph of its own: their widths may come to differ.
+  if (propagates) LANISTA_RETURN_IF_ERROR(model.Find("**").status());
+  LANISTA_ASSIGN_OR_RETURN(const NodeNames widths, DecideChoices(&model.mutable_model(), chooser));
+  if (propagates) LANISTA_RETURN_IF_ERROR(FitWidths(widths, &model.mutable_model(), find_op_));
   LANISTA_RETURN_IF_ERROR(Freeze(frozen_, /*must_match=*/false, model));
   v1::ModelGraph result = std::move(model).Release();
   LANISTA_RETURN_IF_ERROR(Validate(result, find_op_));

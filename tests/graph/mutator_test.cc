@@ -101,6 +101,83 @@ TEST_F(GraphSpaceTest, AWidthThatNobodyFollowsNamesTheLayerAndBothShapes) {
             "node 'head.fc2' (Linear): expects 16 input features (in_features), gets 64 in float32[-1, 64]");
 }
 
+TEST_F(GraphSpaceTest, AWidthThatPropagatesIsFollowed) {
+  // Through an activation, into a convolution; through activation, dropout and flatten into a cell's linear layer.
+  const GraphSpace space = Space(R"(
+    mutator { value_choice { target: "conv1" attr: "out_channels" label: "w1" candidate: [ { i: 4 }, { i: 6 } ] propagate: true } }
+    mutator { value_choice { target: "conv2" attr: "out_channels" label: "w2" candidate: [ { i: 4 }, { i: 2 } ] propagate: true } }
+    mutator { value_choice { target: "head.fc1" attr: "out_features" label: "w3" candidate: [ { i: 16 }, { i: 5 } ] propagate: true } })");
+  Chooser chooser = Follow({{"w1", 1}, {"w2", 1}, {"w3", 1}});
+  const auto model = space.Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(IntAttribute(*model, "conv2", "in_channels"), 6);
+  EXPECT_EQ(IntAttribute(*model, "head.fc1", "in_features"), 72);
+  EXPECT_EQ(IntAttribute(*model, "head.fc2", "in_features"), 5);
+  EXPECT_EQ(TypeToText(Find(*model, "head")->outputs(0)), "float32[-1, 10]");
+  Chooser unchanged = Follow({});
+  const auto same = space.Materialise(unchanged);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(IntAttribute(*same, "head.fc1", "in_features"), 144);
+}
+
+TEST_F(GraphSpaceTest, ADepthwiseConvolutionStaysOneWhenItsWidthIsPropagated) {
+  v1::ModelGraph base = SmallNet();
+  // conv2 becomes depthwise with two outputs a channel, and a batch norm follows.
+  v1::Node* const conv2 = base.mutable_graphs(0)->mutable_nodes(2);
+  conv2->mutable_op()->mutable_attr(2)->mutable_value()->set_i(8);
+  v1::Attribute* const groups = conv2->mutable_op()->add_attr();
+  groups->set_key("groups");
+  groups->mutable_value()->set_i(4);
+  *base.mutable_graphs(0)->mutable_nodes(4) = Parse<v1::Node>(R"pb(
+    name: "dropout"
+    inputs { node: "relu_2" }
+    op {
+      type: "BatchNorm2d"
+      attr {
+        key: "num_features"
+        value { i: 8 }
+      }
+    })pb");
+  base.mutable_graphs(1)->mutable_nodes(0)->mutable_op()->mutable_attr(0)->mutable_value()->set_i(288);
+  const auto space = GraphSpace::Create(base, Parse<v1::SpaceConfig>(R"(mutator {
+    value_choice { target: "conv1" attr: "out_channels" label: "w" candidate: [ { i: 4 }, { i: 3 } ] propagate: true } })"),
+                                        ops::FindOp, kNoModules);
+  ASSERT_TRUE(space.ok()) << space.status();
+  Chooser chooser = Follow({{"w", 1}});
+  const auto model = space->Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(IntAttribute(*model, "conv2", "groups"), 3);
+  EXPECT_EQ(IntAttribute(*model, "conv2", "out_channels"), 6);
+  EXPECT_EQ(IntAttribute(*model, "dropout", "num_features"), 6);
+  EXPECT_EQ(IntAttribute(*model, "head.fc1", "in_features"), 216);
+}
+
+TEST_F(GraphSpaceTest, AWidthThatCannotBeFollowedNamesTheNode) {
+  v1::ModelGraph base = SmallNet();
+  base.mutable_graphs(0)->mutable_inputs(0)->clear_type();
+  const auto space = GraphSpace::Create(base, Parse<v1::SpaceConfig>(R"(mutator {
+    value_choice { target: "conv2" attr: "out_channels" label: "w" candidate: [ { i: 4 }, { i: 3 } ] propagate: true } })"),
+                                        ops::FindOp, kNoModules);
+  ASSERT_TRUE(space.ok()) << space.status();
+  Chooser chooser = Follow({{"w", 1}});
+  EXPECT_THAT(std::string(space->Materialise(chooser).status().message()),
+              HasSubstr("node 'head.fc1' (Linear): in_features cannot follow a changed width"));
+  // A sum whose other side keeps its width.
+  base = SmallNet();
+  *base.mutable_graphs(0)->mutable_nodes(4) = Parse<v1::Node>(R"pb(
+    name: "dropout"
+    inputs { node: "conv2" arg: "self" }
+    inputs { node: "relu" arg: "other" }
+    op { type: "aten::add.Tensor" })pb");
+  base.mutable_graphs(0)->mutable_nodes(2)->mutable_op()->mutable_attr(0)->mutable_value()->set_i(4);
+  const auto sum = GraphSpace::Create(base, Parse<v1::SpaceConfig>(R"(mutator {
+    value_choice { target: "conv2" attr: "out_channels" label: "w" candidate: [ { i: 4 }, { i: 3 } ] propagate: true } })"),
+                                      ops::FindOp, kNoModules);
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  Chooser other = Follow({{"w", 1}});
+  EXPECT_THAT(std::string(sum->Materialise(other).status().message()), HasSubstr("node 'dropout' (aten::add.Tensor): "));
+}
+
 TEST_F(GraphSpaceTest, ExpressionsStayLinkedToTheirLabel) {
   const GraphSpace space = Space(R"(mutator {
     value_choice { target: "head.fc1" attr: "out_features" label: "f" candidate: [ { i: 16 }, { i: 64 } ] }

@@ -48,11 +48,12 @@ class ValueChoice final : public Mutator {
     v1::ValueChoice choice;
     choice.set_label(label);
     *choice.mutable_candidates() = config_.value_choice().candidate();
+    choice.set_propagate(config_.value_choice().propagate());
     for (const v1::ValueChoice& known : model.model().value_choices()) {
       if (known.label() != label) continue;
       if (known.SerializeAsString() == choice.SerializeAsString()) return absl::OkStatus();
-      return absl::InvalidArgumentError(
-          absl::StrCat("another value choice has the label '", label, "' and other candidates"));
+      return absl::InvalidArgumentError(absl::StrCat("another value choice has the label '", label,
+                                                     "' and other candidates, or another `propagate`"));
     }
     *model.mutable_model().add_value_choices() = std::move(choice);
     return absl::OkStatus();
@@ -81,9 +82,6 @@ MutatorRegistry::Result MakeValueChoice(const v1::ValueChoiceMutator& config, co
                                         const ModuleReader&) {
   if (config.attr().empty()) return absl::InvalidArgumentError("value_choice needs `attr`, the attribute's name");
   if (config.candidate().empty()) return absl::InvalidArgumentError("value_choice needs at least one candidate");
-  if (config.propagate()) {
-    return absl::UnimplementedError("`propagate` is not there yet: name what follows with `also`");
-  }
   return std::make_unique<ValueChoice>(whole);
 }
 
