@@ -47,6 +47,7 @@ WorkerSelf::behavior_type Worker(WorkerSelf::stateful_pointer<WorkerState> self,
 }
 
 WorkerSelf::behavior_type WorkerState::MakeBehavior(WorkerConfig config, WorkerOwnerActor owner) {
+  keep_alive_ = WorkerSelf(self_);
   config_ = std::move(config);
   owner_ = std::move(owner);
   self_->set_down_handler([self = self_](const caf::down_msg&) { self->quit(caf::exit_reason::user_shutdown); });

@@ -77,6 +77,9 @@ class WorkerState {
   void SetDeadline(const google::protobuf::Duration& time_limit);
 
   WorkerSelf::pointer self_;
+  // Itself, until it quits. Without it the last to hold the worker could be the channel's thread, for as long as that
+  // sends a message: it would end the worker, and with it the channel, and wait for itself.
+  WorkerSelf keep_alive_;
   WorkerConfig config_;
   WorkerOwnerActor owner_;
 
