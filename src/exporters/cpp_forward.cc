@@ -1,11 +1,15 @@
 #include "src/exporters/cpp_forward.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/substitute.h"
 #include "src/base/status.h"
 #include "src/exporters/cpp_operator_call.h"
 #include "src/exporters/module_tree.h"
@@ -72,8 +76,38 @@ void Indent(const Lines& from, Lines* to) {
   for (const std::string& line : from) to->push_back("  " + line);
 }
 
-bool IsRecurrent(const v1::Node& node) {
-  return node.has_op() && (node.op().type() == "LSTM" || node.op().type() == "GRU" || node.op().type() == "RNN");
+bool IsType(const v1::Node& node, std::initializer_list<absl::string_view> types) {
+  return node.has_op() && std::find(types.begin(), types.end(), node.op().type()) != types.end();
+}
+
+// Attention over [batch, length, features], which LibTorch's module does not take.
+bool IsBatchFirstAttention(const v1::Node& node) {
+  const v1::Value* const value = IsType(node, {"MultiheadAttention"}) ? FindAttribute(node, "batch_first") : nullptr;
+  return value != nullptr && value->b();
+}
+
+// The arguments of LibTorch's attention: masks have their places there.
+std::string AttentionArguments(const v1::Node& node, std::vector<std::string> inputs) {
+  if (IsBatchFirstAttention(node)) {
+    for (size_t i = 0; i < 3; ++i) absl::StrAppend(&inputs[i], ".transpose(0, 1)");
+  }
+  std::map<std::string, std::string> masks = {{"key_padding_mask", "{}"}, {"attn_mask", "{}"}};
+  for (size_t i = 3; i < inputs.size(); ++i) {
+    const std::string& name = node.inputs(static_cast<int>(i)).arg();
+    masks[name] = inputs[i];
+    if (name != "attn_mask") continue;
+    // LibTorch adds it, truth values too.
+    masks[name] = absl::Substitute(
+        "$0.is_floating_point() ? $0 : torch::zeros($0.sizes(), $1.options()).masked_fill($0, "
+        "-std::numeric_limits<float>::infinity())",
+        inputs[i], inputs[0]);
+  }
+  const auto flag = [&](const char* name) {
+    const v1::Value* const value = FindAttribute(node, name);
+    return value == nullptr || value->b() ? "true" : "false";
+  };
+  return absl::StrCat(absl::StrJoin(inputs.begin(), inputs.begin() + 3, ", "), ", ", masks["key_padding_mask"], ", ",
+                      flag("need_weights"), ", ", masks["attn_mask"], ", ", flag("average_attn_weights"));
 }
 
 // Names that the writer itself uses in a function.
@@ -167,9 +201,10 @@ absl::StatusOr<std::string> CppForward::Expression(const v1::Node& node, const s
   if (!node.has_op()) return absl::InvalidArgumentError("it is still a choice");
   const std::string& type = node.op().type();
   if (type == "Training") return std::string(node.frozen() ? "false" : "is_training()");
-  if (type == "Constant") {
-    const v1::Value* const value = FindAttribute(node, "value");
-    return value == nullptr ? std::string("torch::nullopt") : CppLiteral("", *value);
+  if (IsConstant(node)) {
+    // None is most often a tensor that is not there.
+    const bool none = ConstantOf(node).kind_case() == v1::Value::KIND_NOT_SET;
+    return none ? std::string("torch::Tensor()") : CppLiteral("", ConstantOf(node));
   }
   if (type == "Assert") {
     const v1::Value* const message = FindAttribute(node, "message");
@@ -207,7 +242,8 @@ std::string CppForward::Slot(const v1::Node& node, const std::string& result, si
   }
   if (node.has_opaque()) return absl::StrCat(result, ".toTupleRef().elements().at(", slot, ").toTensor()");
   if (node.has_op() && node.op().type() == "prim::ListUnpack") return absl::StrCat(result, ".at(", slot, ")");
-  return absl::StrCat("std::get<", slot, ">(", result, ")");
+  return absl::StrCat("std::get<", slot, ">(", result, ")",
+                      slot == 0 && IsBatchFirstAttention(node) ? ".transpose(0, 1)" : "");
 }
 
 absl::StatusOr<std::string> CppForward::Primitive(const v1::Node& node, const std::vector<Input>& inputs) const {
@@ -226,20 +262,27 @@ absl::StatusOr<std::string> CppForward::CallModule(const v1::Node& node, const s
   if (node.has_op() && IsBuiltIn(node.op().type())) return member;
   std::vector<std::string> arguments;
   for (const Input& input : inputs) arguments.push_back(input.expression);
-  if (IsRecurrent(node) && node.op().type() == "LSTM" && arguments.size() == 3) {
+  if (IsType(node, {"RNN", "LSTM", "GRU", "MultiheadAttention"}) && node.outputs_size() > 0 &&
+      node.outputs(0).shape().dims_size() == 2) {
+    return absl::UnimplementedError("LibTorch's module takes batches, and here is a sequence alone");
+  }
+  if (IsType(node, {"MultiheadAttention"})) {
+    return absl::StrCat(member, "->forward(", AttentionArguments(node, std::move(arguments)), ")");
+  }
+  if (IsType(node, {"LSTM", "LSTMCell"}) && arguments.size() == 3) {
     arguments = {arguments[0], absl::StrCat("std::make_tuple(", arguments[1], ", ", arguments[2], ")")};
   }
   if (node.has_opaque() && (inputs.size() != 1 || inputs[0].kind != v1::TENSOR || NumOutputs(model_, node) > 1)) {
     return absl::StrCat(member, "->run({", absl::StrJoin(arguments, ", "), "})",
                         NumOutputs(model_, node) > 1 ? "" : ".toTensor()");
   }
-  return absl::StrCat(member, "->forward(", absl::StrJoin(arguments, ", "), ")");
+  const v1::Value* const indices = node.has_op() ? FindAttribute(node, "return_indices") : nullptr;
+  return absl::StrCat(member, indices != nullptr && indices->b() ? "->forward_with_indices(" : "->forward(",
+                      absl::StrJoin(arguments, ", "), ")");
 }
 
 bool CppForward::IsInline(const v1::Node& node) {
-  if (!node.has_op()) return false;
-  const std::string& type = node.op().type();
-  return type == "Parameter" || type == "Constant" || type == "Training";
+  return IsConstant(node) || (node.has_op() && (node.op().type() == "Parameter" || node.op().type() == "Training"));
 }
 
 void CppForward::Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,

@@ -74,6 +74,14 @@ bool IsBuiltIn(absl::string_view type) {
   return type == "Parameter" || type == "Constant" || type == "Training" || type == "Assert";
 }
 
+bool IsConstant(const v1::Node& node) {
+  return node.has_op() && (node.op().type() == "Constant" || node.op().type() == "prim::Constant");
+}
+
+const v1::Value& ConstantOf(const v1::Node& node) {
+  return node.op().attr_size() > 0 ? node.op().attr(0).value() : v1::Value::default_instance();
+}
+
 bool IsPrimitive(absl::string_view type) {
   return type == "prim::ListConstruct" || type == "prim::TupleConstruct" || type == "prim::ListUnpack" ||
          type == "prim::TupleUnpack";

@@ -33,6 +33,11 @@ struct ModuleSlot {
 //   Assert: ends the run unless its input is true; attribute `message`.
 bool IsBuiltIn(absl::string_view type);
 
+// A value that stands in the code: a Constant, or TorchScript's prim::Constant, which is none or no tensor.
+bool IsConstant(const v1::Node& node);
+// Its value: none where there is no attribute. REQUIRES: IsConstant(node).
+const v1::Value& ConstantOf(const v1::Node& node);
+
 // Whether the node owns something: an operator with a torch.nn class, a parameter, a constant tensor, a cell, an opaque
 // module.
 bool OwnsModule(const v1::Node& node);

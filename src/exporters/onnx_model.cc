@@ -128,9 +128,8 @@ class Builder {
       LANISTA_ASSIGN_OR_RETURN(const std::string name, onnx_->ConstantValue(graph::BoolValue(false)));
       return std::vector<Value>{{name, known}};
     }
-    if (type == "Constant") {
-      const v1::Value value = node.op().attr_size() > 0 ? node.op().attr(0).value() : v1::Value();
-      LANISTA_ASSIGN_OR_RETURN(const std::string name, onnx_->ConstantValue(value));
+    if (IsConstant(node)) {
+      LANISTA_ASSIGN_OR_RETURN(const std::string name, onnx_->ConstantValue(ConstantOf(node)));
       return std::vector<Value>{{name, known}};
     }
     const graph::OpSchema* const schema = model_.find_op(type);

@@ -2,10 +2,12 @@
 
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
 #include "src/exporters/module_tree.h"
+#include "src/exporters/python_operators.h"
 #include "src/graph/graph.h"
 
 namespace lanista::exporters {
@@ -64,6 +66,10 @@ absl::StatusOr<std::string> DispatcherCall(const std::string& type, const std::m
     by_name = by_name || argument.keyword_only;
     written.push_back(by_name ? absl::StrCat(argument.name, "=", found->second) : found->second);
   }
+  if (absl::StartsWith(type, "aten::__interpolate")) {
+    // A name that Python would mangle, and that has a better one.
+    return absl::StrCat("F.interpolate(", absl::StrJoin(written, ", "), ")");
+  }
   const size_t colons = type.find("::");
   std::string name = type.substr(colons + 2);
   if (name.find('.') == std::string::npos) name += ".default";
@@ -76,6 +82,11 @@ const v1::Value* FindAttribute(const v1::Node& node, const std::string& key) {
     if (attribute.key() == key) return &attribute.value();
   }
   return nullptr;
+}
+
+// Whether the module has a pair of states: torch.nn's takes and returns a tuple of them.
+bool HasCellState(const v1::Node& node) {
+  return node.has_op() && (node.op().type() == "LSTM" || node.op().type() == "LSTMCell");
 }
 
 void Indent(const Lines& from, Lines* to) {
@@ -127,21 +138,35 @@ std::string PythonTuple(const std::vector<int64_t>& dims) {
   return absl::StrCat("(", absl::StrJoin(dims, ", "), dims.size() == 1 ? ",)" : ")");
 }
 
+// What the module is called with. The operators take all values by themselves; torch.nn wants the states of an LSTM in
+// a tuple, and masks by name.
+std::vector<std::string> PythonForward::ModuleArguments(const v1::Node& node, const std::vector<Input>& inputs) const {
+  std::vector<std::string> arguments;
+  for (const Input& input : inputs) arguments.push_back(input.expression);
+  if (HasCellState(node) && arguments.size() == 3) {
+    return {arguments[0], absl::StrCat("(", arguments[1], ", ", arguments[2], ")")};
+  }
+  if (!node.has_op() || node.op().type() != "MultiheadAttention") return arguments;
+  for (size_t i = 3; i < arguments.size(); ++i) {
+    arguments[i] = absl::StrCat(node.inputs(static_cast<int>(i)).arg(), "=", arguments[i]);
+  }
+  for (const char* const name : {"need_weights", "average_attn_weights"}) {
+    const v1::Value* const value = FindAttribute(node, name);
+    if (value != nullptr && !value->b()) arguments.push_back(absl::StrCat(name, "=False"));
+  }
+  return arguments;
+}
+
 absl::StatusOr<std::string> PythonForward::Expression(const v1::Node& node, const std::vector<Input>& inputs) {
   if (OwnsModule(node)) {
     const std::string& attribute = attributes_.at(graph::ModuleOf(node));
     if (node.has_op() && IsBuiltIn(node.op().type())) return attribute;
-    std::vector<std::string> arguments;
-    for (const Input& input : inputs) arguments.push_back(input.expression);
-    return absl::StrCat(attribute, "(", absl::StrJoin(arguments, ", "), ")");
+    return absl::StrCat(attribute, "(", absl::StrJoin(ModuleArguments(node, inputs), ", "), ")");
   }
   if (!node.has_op()) return absl::InvalidArgumentError("it is still a choice");
   const std::string& type = node.op().type();
   if (type == "Training") return std::string(node.frozen() ? "False" : "self.training");
-  if (type == "Constant") {
-    const v1::Value* const value = FindAttribute(node, "value");
-    return value == nullptr ? "None" : PythonLiteral("", *value);
-  }
+  if (IsConstant(node)) return PythonLiteral("", ConstantOf(node));
   if (type == "Assert") {
     const v1::Value* const message = FindAttribute(node, "message");
     const std::string condition = inputs.empty() ? "False" : inputs[0].expression;
@@ -164,13 +189,12 @@ absl::StatusOr<std::string> PythonForward::AtenCall(const v1::Node& node, const 
   using Arguments = std::map<std::string, std::string>;
   LANISTA_ASSIGN_OR_RETURN(const Arguments arguments, ForwardWriter::Arguments(node, inputs));
   if (const graph::OpSchema* const schema = model_.find_op(node.op().type())) return schema->PythonCall(arguments);
+  if (const auto expression = PythonExpression(node.op().type(), arguments)) return *expression;
   return DispatcherCall(node.op().type(), arguments, model_.signatures);
 }
 
 bool PythonForward::IsInline(const v1::Node& node) {
-  if (!node.has_op()) return false;
-  const std::string& type = node.op().type();
-  return type == "Parameter" || type == "Constant" || type == "Training";
+  return IsConstant(node) || (node.has_op() && (node.op().type() == "Parameter" || node.op().type() == "Training"));
 }
 
 void PythonForward::Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,
@@ -188,6 +212,7 @@ void PythonForward::Assign(const v1::Node& node, const std::vector<Target>& targ
   const bool unpacks =
       node.has_op() && (node.op().type() == "prim::ListUnpack" || node.op().type() == "prim::TupleUnpack");
   const std::string comma = unpacks && names.size() == 1 ? "," : "";
+  if (names.size() == 3 && HasCellState(node)) names = {names[0], absl::StrCat("(", names[1], ", ", names[2], ")")};
   lines->push_back(any ? absl::StrCat(absl::StrJoin(names, ", "), comma, " = ", expression) : expression);
 }
 

@@ -15,7 +15,7 @@ namespace lanista::exporters {
 struct ScriptContext {
   const graph::OpSchema& schema;
   const graph::Attributes& a;
-  int num_inputs;
+  const v1::Node& node;
   // "self.training", or "False".
   std::string training;
 

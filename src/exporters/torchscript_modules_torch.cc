@@ -48,7 +48,7 @@ std::vector<std::string> AbsentParameters(const graph::OpSchema& schema) {
   const bool affine =
       schema.FindAttribute("affine") != nullptr || schema.FindAttribute("elementwise_affine") != nullptr;
   if (affine) names.push_back("weight");
-  if (affine || (schema.FindAttribute("bias") != nullptr && schema.FindAttribute("num_layers") == nullptr)) {
+  if (affine || (schema.FindAttribute("bias") != nullptr && schema.FindAttribute("hidden_size") == nullptr)) {
     names.push_back("bias");
   }
   if (schema.FindAttribute("track_running_stats") != nullptr) {
@@ -139,8 +139,7 @@ absl::StatusOr<torch::jit::Module> ScriptModules::BuildOperator(const v1::Node& 
     return absl::InvalidArgumentError(absl::StrCat("operator '", node.op().type(), "' is unknown"));
   }
   const graph::Attributes attributes(*schema, node.op());
-  LANISTA_ASSIGN_OR_RETURN(const std::string source,
-                           TorchScriptForward(*schema, attributes, node.inputs_size(), frozen));
+  LANISTA_ASSIGN_OR_RETURN(const std::string source, TorchScriptForward(*schema, attributes, node, frozen));
   torch::jit::Module module = NewModule(TorchClass(node.op().type()));
   std::set<std::string> taken;
   for (const graph::ParameterSpec& parameter : schema->Parameters(attributes)) {

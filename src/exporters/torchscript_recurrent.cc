@@ -70,10 +70,57 @@ absl::StatusOr<std::string> RecurrentForward(const graph::OpSchema& schema, cons
   return absl::StrCat(body, "  return out, ", lstm ? "hn, cn" : "hn");
 }
 
-absl::StatusOr<std::string> AttentionForward(const graph::OpSchema& schema, const graph::Attributes& a, int num_inputs,
-                                             const std::string& training) {
-  if (num_inputs != 3) return absl::UnimplementedError("attention masks cannot be written as TorchScript");
+absl::StatusOr<std::string> RecurrentCellForward(const graph::OpSchema& schema, const graph::Attributes& a,
+                                                 int num_inputs) {
+  const bool lstm = schema.type() == "LSTMCell";
+  const int states = lstm ? 2 : 1;
+  if (num_inputs != 1 && num_inputs != 1 + states) {
+    return absl::InvalidArgumentError(absl::StrCat(schema.type(), " takes its input and ", states,
+                                                   " states, or its input alone; it has ", num_inputs));
+  }
+  std::string function = lstm ? "lstm_cell" : "gru_cell";
+  if (schema.type() == "RNNCell") function = absl::StrCat("rnn_", a.String("nonlinearity"), "_cell");
+  std::string body = "batched = input.dim() == 2\n  if not batched:\n    input = torch.unsqueeze(input, 0)\n  ";
+  for (int i = 0; i < states; ++i) {
+    if (num_inputs > 1) {
+      absl::StrAppend(&body, absl::Substitute(
+                                 "s$0 = input_$1\n  if not batched:\n    s$0 = torch.unsqueeze(s$0, 0)\n  ", i, i + 1));
+    } else {
+      absl::StrAppend(&body, absl::Substitute("s$0 = torch.zeros([input.size(0), $1], dtype=input.dtype, "
+                                              "device=input.device)\n  ",
+                                              i, a.Int("hidden_size")));
+    }
+  }
+  const char* const biases = a.Bool("bias") ? ", self.bias_ih, self.bias_hh)" : ", None, None)";
+  absl::StrAppend(&body, lstm ? "hn, cn" : "hn", " = torch.", function, "(input, ", lstm ? "[s0, s1]" : "s0",
+                  ", self.weight_ih, self.weight_hh", biases, "\n  if not batched:\n    hn = torch.squeeze(hn, 0)\n  ");
+  if (lstm) absl::StrAppend(&body, "  cn = torch.squeeze(cn, 0)\n  ");
+  return absl::StrCat(body, "return hn", lstm ? ", cn" : "");
+}
+
+// Adds the masks to `weights`: [batch * heads, length, keys].
+std::string Masks(const v1::Node& node, int64_t heads) {
+  std::string body;
+  for (int i = 3; i < node.inputs_size(); ++i) {
+    const std::string mask = absl::StrCat("input_", i);
+    if (node.inputs(i).arg() == "key_padding_mask") {
+      absl::StrAppend(&body,
+                      absl::Substitute("$0 = torch.repeat_interleave(torch.unsqueeze($0, 1), $1, 0)\n  ", mask, heads));
+    }
+    absl::StrAppend(&body,
+                    absl::Substitute("if torch.is_floating_point($0):\n    weights = torch.add(weights, $0)\n"
+                                     "  else:\n    weights = torch.masked_fill(weights, $0, float(\"-inf\"))\n  ",
+                                     mask));
+  }
+  return body;
+}
+
+absl::StatusOr<std::string> AttentionForward(const graph::OpSchema& schema, const graph::Attributes& a,
+                                             const v1::Node& node, const std::string& training) {
   if (a.Bool("add_zero_attn")) return absl::UnimplementedError("add_zero_attn cannot be written as TorchScript");
+  if (a.Bool("add_bias_kv") && node.inputs_size() > 3) {
+    return absl::UnimplementedError("masks beside add_bias_kv cannot be written as TorchScript");
+  }
   const std::vector<graph::ParameterSpec> parameters = schema.Parameters(a);
   const int64_t embed = a.Int("embed_dim");
   const int64_t heads = a.Int("num_heads");
@@ -103,15 +150,16 @@ absl::StatusOr<std::string> AttentionForward(const graph::OpSchema& schema, cons
                        "  k = torch.transpose(torch.reshape(k, [-1, batch * $0, $1]), 0, 1)\n"
                        "  v = torch.transpose(torch.reshape(v, [-1, batch * $0, $1]), 0, 1)\n"
                        "  weights = torch.bmm(torch.div(q, $2), torch.transpose(k, 1, 2))\n"
-                       "  weights = torch.dropout(torch.softmax(weights, -1), $3, $4)\n"
+                       "  $7weights = torch.dropout(torch.softmax(weights, -1), $3, $4)\n"
                        "  out = torch.reshape(torch.transpose(torch.bmm(weights, v), 0, 1), [length, batch, $5])\n"
                        "  out = torch.linear(out, self.out_proj.weight, $6)\n"
-                       "  weights = torch.mean(torch.reshape(weights, [batch, $0, length, -1]), 1)\n  ",
+                       "  weights = torch.reshape(weights, [batch, $0, length, -1])\n  ",
                        heads, embed / heads, FloatLiteral(std::sqrt(static_cast<double>(embed) / heads)),
                        FloatLiteral(a.Float("dropout")), training, embed,
-                       Has(parameters, "out_proj.bias") ? "self.out_proj.bias" : "None"));
+                       Has(parameters, "out_proj.bias") ? "self.out_proj.bias" : "None", Masks(node, heads)));
   if (batch_first) absl::StrAppend(&body, "out = torch.transpose(out, 0, 1)\n  ");
-  return body + "return out, weights";
+  if (!a.Bool("need_weights")) return body + "return out, None";
+  return absl::StrCat(body, "return out, ", a.Bool("average_attn_weights") ? "torch.mean(weights, 1)" : "weights");
 }
 
 }  // namespace lanista::exporters

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "protos/graph.pb.h"
 #include "src/graph/op_schema.h"
 
 namespace lanista::exporters {
@@ -13,9 +14,13 @@ namespace lanista::exporters {
 absl::StatusOr<std::string> RecurrentForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
                                              int num_inputs, const std::string& training);
 
-// MultiheadAttention.
+// RNNCell, LSTMCell and GRUCell: one step.
+absl::StatusOr<std::string> RecurrentCellForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
+                                                 int num_inputs);
+
+// MultiheadAttention; the node's edges name the masks.
 absl::StatusOr<std::string> AttentionForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
-                                             int num_inputs, const std::string& training);
+                                             const v1::Node& node, const std::string& training);
 
 }  // namespace lanista::exporters
 

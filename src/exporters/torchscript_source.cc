@@ -110,12 +110,14 @@ absl::StatusOr<std::string> Fold(const Context& c) {
 }
 
 absl::StatusOr<std::string> Recurrent(const Context& c) {
-  return RecurrentForward(c.schema, c.a, c.num_inputs, c.training);
+  return RecurrentForward(c.schema, c.a, c.node.inputs_size(), c.training);
 }
 
-absl::StatusOr<std::string> Attention(const Context& c) {
-  return AttentionForward(c.schema, c.a, c.num_inputs, c.training);
+absl::StatusOr<std::string> RecurrentCell(const Context& c) {
+  return RecurrentCellForward(c.schema, c.a, c.node.inputs_size());
 }
+
+absl::StatusOr<std::string> Attention(const Context& c) { return AttentionForward(c.schema, c.a, c.node, c.training); }
 
 // What is known of a module: the file of torch.nn.modules that has its class, and its body.
 struct Entry {
@@ -191,6 +193,7 @@ const std::map<std::string, Entry>& Entries() {
     add("flatten", {"Unflatten"}, Activation("torch.unflatten(input, $1, $2)", {"dim", "unflattened_size"}));
     add("upsampling", {"Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"}, UpsampleBody);
     add("rnn", {"RNN", "LSTM", "GRU"}, Recurrent);
+    add("rnn", {"RNNCell", "LSTMCell", "GRUCell"}, RecurrentCell);
     add("pixelshuffle", {"PixelShuffle"}, Activation("torch.pixel_shuffle(input, $1)", {"upscale_factor"}));
     add("pixelshuffle", {"PixelUnshuffle"}, Activation("torch.pixel_unshuffle(input, $1)", {"downscale_factor"}));
     add("channelshuffle", {"ChannelShuffle"}, Activation("torch.channel_shuffle(input, $1)", {"groups"}));
@@ -214,7 +217,7 @@ std::string TorchClass(absl::string_view type) {
 }
 
 absl::StatusOr<std::string> TorchScriptForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
-                                               int num_inputs, bool frozen) {
+                                               const v1::Node& node, bool frozen) {
   const std::string training = frozen ? "False" : "self.training";
   const Supplement* const supplement = FindSupplement(schema.type());
   const auto found = Entries().find(schema.type());
@@ -222,13 +225,13 @@ absl::StatusOr<std::string> TorchScriptForward(const graph::OpSchema& schema, co
   if (supplement != nullptr) {
     body = absl::Substitute(supplement->torchscript(attributes), training);
   } else if (found != Entries().end()) {
-    body = found->second.body({schema, attributes, num_inputs, training});
+    body = found->second.body({schema, attributes, node, training});
   } else {
     body = absl::UnimplementedError(absl::StrCat("operator ", schema.type(), " has no TorchScript form"));
   }
   if (!body.ok()) return body;
   std::string inputs = "input: Tensor";
-  for (int i = 1; i < num_inputs; ++i) absl::StrAppend(&inputs, ", input_", i, ": Tensor");
+  for (int i = 1; i < node.inputs_size(); ++i) absl::StrAppend(&inputs, ", input_", i, ": Tensor");
   return absl::StrCat("def forward(self, ", inputs, "):\n  ", *body, "\n");
 }
 

@@ -14,10 +14,10 @@ namespace lanista::exporters {
 // here.
 std::string TorchClass(absl::string_view type);
 
-// The method `forward` of a module operator, with `num_inputs` inputs, in TorchScript: it reads parameters and buffers
+// The method `forward` of a module operator in TorchScript, its inputs those of `node`: it reads parameters and buffers
 // as attributes of self. `frozen`: as in evaluation, always. UNIMPLEMENTED names what is missing.
 absl::StatusOr<std::string> TorchScriptForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
-                                               int num_inputs, bool frozen);
+                                               const v1::Node& node, bool frozen);
 
 }  // namespace lanista::exporters
 

@@ -104,9 +104,8 @@ class ForwardBuilder {
       return std::vector<jit::Value*>{frozen ? graph.insertConstant(false)
                                              : graph.insertGetAttr(place.self, "training")};
     }
-    if (type == "Constant") {
-      const v1::Value value = node.op().attr_size() > 0 ? node.op().attr(0).value() : v1::Value();
-      LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, ops::ToIValue(value));
+    if (IsConstant(node)) {
+      LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, ops::ToIValue(ConstantOf(node)));
       return std::vector<jit::Value*>{graph.insertConstant(constant)};
     }
     if (type == "Assert") return WriteAssert(place, node, inputs);
@@ -163,7 +162,11 @@ class ForwardBuilder {
     }
     std::vector<jit::Value*> outputs;
     for (size_t i = 0; i < results[0].size(); ++i) {
-      outputs.push_back(branch->addOutput()->setType(c10::unshapedType(results[0][i]->type())));
+      // None in one arm makes it optional.
+      const auto type = c10::unifyTypes(c10::unshapedType(results[0][i]->type()),
+                                        c10::unshapedType(results[1][i]->type()), /*default_to_union=*/false);
+      if (!type) return absl::InvalidArgumentError(absl::StrCat("its two graphs differ in the type of output ", i));
+      outputs.push_back(branch->addOutput()->setType(*type));
     }
     return outputs;
   }
@@ -241,7 +244,10 @@ class ForwardBuilder {
             absl::StrCat("operator ", node.op().type(), " has no argument '", attribute.key(), "'"));
       }
       const c10::TypePtr& type = schema.arguments()[static_cast<size_t>(*index)].type();
-      LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, ops::ToIValue(attribute.value(), type));
+      // Where the operator is generic, the value says what it is.
+      LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, type->hasFreeVariables()
+                                                               ? ops::ToIValue(attribute.value())
+                                                               : ops::ToIValue(attribute.value(), type));
       given[attribute.key()].push_back(graph.insertConstant(constant));
     }
     std::vector<jit::NamedValue> positional;
@@ -280,7 +286,8 @@ class ForwardBuilder {
     c10::TypePtr list = type;
     if (const auto optional = list->cast<c10::OptionalType>()) list = optional->getElementType();
     if (list->kind() != c10::TypeKind::ListType) return values[0];
-    if (values.size() == 1 && values[0]->type()->isSubtypeOf(*type)) return values[0];
+    // A list as it is; schema matching finds what the elements of a generic operator's are.
+    if (values.size() == 1 && values[0]->type()->kind() == c10::TypeKind::ListType) return values[0];
     const c10::TypePtr element = list->expectRef<c10::ListType>().getElementType();
     std::vector<jit::Value*> elements;
     for (jit::Value* const value : values) {

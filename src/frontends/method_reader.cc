@@ -2,7 +2,9 @@
 
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/runtime/operator.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace lanista::frontends {
@@ -36,6 +38,23 @@ const jit::Graph& GraphOf(jit::Function* function) {
 GraphWriter::Effect EffectOf(const jit::Node* node, const c10::FunctionSchema& schema) {
   return schema.is_mutable() || node->hasSideEffects() || node->isNondeterministic() ? GraphWriter::Effect::kSome
                                                                                      : GraphWriter::Effect::kNone;
+}
+
+// torch.nn.functional.interpolate: its code asks for ranks, which are not known; TorchScript has it as an operator,
+// too.
+bool IsInterpolate(const jit::Function& function) {
+  const c10::QualifiedName& name = function.qualname();
+  return name.name() == "interpolate" && absl::StartsWith(name.prefix(), "__torch__.torch.nn.functional");
+}
+
+// Whether the value is a list, known or not.
+bool IsList(const AbstractValue& value) {
+  if (value.is_constant()) return value.constant.isList();
+  if (value.kind == AbstractValue::Kind::kList) return true;
+  c10::TypePtr type = value.type;
+  if (type == nullptr) return false;
+  if (const auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
+  return type->kind() == c10::TypeKind::ListType;
 }
 
 bool IsTensorList(const AbstractValue& value, const c10::TypePtr& type) {
@@ -121,7 +140,28 @@ AbstractValue MethodReader::CallFunction(const jit::Node* node, Values inputs) {
   const auto type = node->input(0)->type()->cast<c10::FunctionType>();
   if (type == nullptr) throw Unsupported("calls a function that is not known");
   inputs.erase(inputs.begin());
+  if (IsInterpolate(*type->function())) {
+    if (const auto result = Interpolate(inputs)) return *result;
+  }
   return Call(GraphOf(type->function()), inputs);
+}
+
+std::optional<AbstractValue> MethodReader::Interpolate(const Values& inputs) {
+  constexpr size_t kSize = 1, kScale = 2, kRecompute = 5;
+  if (inputs.size() <= kRecompute || !(inputs[kRecompute].is_none() || inputs[kRecompute].is_bool(false))) {
+    return std::nullopt;
+  }
+  const bool sizes = IsList(inputs[kSize]), scales = IsList(inputs[kScale]);
+  const char* const overload = sizes && scales ? "size_list_scale_list"
+                               : sizes         ? "size_list"
+                               : scales        ? "scale_list"
+                                               : "";
+  const auto found = jit::findOperatorFor(c10::OperatorName("aten::__interpolate", overload));
+  if (found == nullptr || inputs.size() > found->schema().arguments().size()) return std::nullopt;
+  v1::Node node = OperatorNode(found->schema(), inputs);
+  node.set_name("interpolate");
+  *node.add_outputs() = KindOf(c10::TensorType::get());
+  return writer_->Output(writer_->AddNode(std::move(node), GraphWriter::Effect::kNone), 0, c10::TensorType::get());
 }
 
 AbstractValue MethodReader::CallMethod(const jit::Node* node, Values inputs) {
@@ -133,6 +173,35 @@ AbstractValue MethodReader::CallMethod(const jit::Node* node, Values inputs) {
   if (module.path == path_) return Call(GraphOf(self_.type()->findMethod(method)), inputs);
   inputs.erase(inputs.begin());
   return calls_->CallModule(module, RelativeName(module.path), method, inputs, writer_);
+}
+
+v1::Node MethodReader::OperatorNode(const c10::FunctionSchema& schema, const Values& inputs) {
+  v1::Node result;
+  result.mutable_op()->set_type(TypeOf(schema));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const c10::Argument& argument = schema.arguments().at(i);
+    const AbstractValue& input = inputs[i];
+    const auto known = input.Known();
+    const auto constant = known.has_value() ? ToValue(*known) : std::nullopt;
+    const bool is_tensor = known.has_value() && known->isTensor();
+    if (constant.has_value() && !is_tensor && !IsTensorList(input, argument.type())) {
+      // Defaults go without saying.
+      if (argument.default_value().has_value()) {
+        const auto usual = ToValue(*argument.default_value());
+        if (usual.has_value() && usual->SerializeAsString() == constant->SerializeAsString()) continue;
+      }
+      v1::Attribute* const attribute = result.mutable_op()->add_attr();
+      attribute->set_key(argument.name());
+      *attribute->mutable_value() = *constant;
+    } else if (IsTensorList(input, argument.type())) {
+      for (const AbstractValue& element : *input.elements) {
+        *result.add_inputs() = writer_->Read(element, argument.name());
+      }
+    } else {
+      *result.add_inputs() = writer_->Read(input, argument.name());
+    }
+  }
+  return result;
 }
 
 void MethodReader::AddOperator(const jit::Node* node, const Values& inputs, Environment* environment) {
@@ -150,30 +219,8 @@ void MethodReader::AddOperator(const jit::Node* node, const Values& inputs, Envi
       throw Unsupported(absl::StrCat("uses ", kind));
     }
     effect = EffectOf(node, *schema);
-    result.mutable_op()->set_type(TypeOf(*schema));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const c10::Argument& argument = schema->arguments().at(i);
-      const AbstractValue& input = inputs[i];
-      const auto known = input.Known();
-      const auto constant = known.has_value() ? ToValue(*known) : std::nullopt;
-      const bool is_tensor = known.has_value() && known->isTensor();
-      if (constant.has_value() && !is_tensor && !IsTensorList(input, argument.type())) {
-        // Defaults go without saying.
-        if (argument.default_value().has_value()) {
-          const auto usual = ToValue(*argument.default_value());
-          if (usual.has_value() && usual->SerializeAsString() == constant->SerializeAsString()) continue;
-        }
-        v1::Attribute* const attribute = result.mutable_op()->add_attr();
-        attribute->set_key(argument.name());
-        *attribute->mutable_value() = *constant;
-      } else if (IsTensorList(input, argument.type())) {
-        for (const AbstractValue& element : *input.elements) {
-          *result.add_inputs() = writer_->Read(element, argument.name());
-        }
-      } else {
-        *result.add_inputs() = writer_->Read(input, argument.name());
-      }
-    }
+    result = OperatorNode(*schema, inputs);
+    result.set_name(NameOf(node->kind()));
   }
   for (const jit::Value* const output : node->outputs()) *result.add_outputs() = KindOf(output->type());
   const std::string name = writer_->AddNode(std::move(result), effect);

@@ -43,9 +43,24 @@ bool IsDefault(const AbstractValue& value, const c10::Argument& argument) {
   return mine.has_value() && usual.has_value() && mine->SerializeAsString() == usual->SerializeAsString();
 }
 
-// Attention weights that are not asked for: the operator computes them for nobody.
-bool IsUnwantedAttention(const c10::Argument& argument, const AbstractValue& value) {
-  return argument.name() == "need_weights" && value.is_bool(false);
+// Gives the operator an attribute that is an argument of forward: whether attention is to return its weights.
+bool SetAttribute(const std::string& name, const AbstractValue& value, v1::Operator* op) {
+  const auto known = value.Known();
+  const auto constant = known.has_value() ? ToValue(*known) : std::nullopt;
+  if (!constant.has_value()) return false;
+  v1::Attribute* const attribute = op->add_attr();
+  attribute->set_key(name);
+  *attribute->mutable_value() = *constant;
+  std::sort(op->mutable_attr()->begin(), op->mutable_attr()->end(),
+            [](const v1::Attribute& a, const v1::Attribute& b) { return a.key() < b.key(); });
+  return true;
+}
+
+// Whether the operator is told to give nothing in this slot.
+bool IsNone(const v1::Operator& op, int slot) {
+  return slot == 1 && op.type() == "MultiheadAttention" &&
+         std::any_of(op.attr().begin(), op.attr().end(),
+                     [](const v1::Attribute& one) { return one.key() == "need_weights" && !one.value().b(); });
 }
 
 // The slots of a node in the structure of a type: (Tensor, (Tensor, Tensor)) has three. Throws Unsupported for what an
@@ -188,8 +203,7 @@ AbstractValue ModelReader::CallModule(const AbstractValue& module, const std::st
   NoteOwner(call.path, name);
   if (basic_units_.count(ClassName(call.module)) > 0) return CallOpaque(call);
   if (sharing_.count(call.path) > 0) {
-    Warn(absl::StrCat("module '", call.path, "' (", ClassName(call.module),
-                      "): uses a parameter in two places: kept whole"));
+    WarnKept(call, "uses a parameter in two places");
     return CallOpaque(call);
   }
   if (IsForward(method)) {
@@ -197,8 +211,8 @@ AbstractValue ModelReader::CallModule(const AbstractValue& module, const std::st
     if (CallChoice(call, &result)) return result;
     auto op = ReadOperator(call.module);
     if (op.has_value()) {
-      Values inputs;
-      if (OperatorInputs(call, *op, &inputs)) {
+      std::vector<Argument> inputs;
+      if (OperatorInputs(call, &*op, &inputs)) {
         AddValueChoices(call.module, call.path, &op->op);
         return CallOperator(call, *op, inputs);
       }
@@ -207,53 +221,63 @@ AbstractValue ModelReader::CallModule(const AbstractValue& module, const std::st
   return CallUserModule(call);
 }
 
-bool ModelReader::OperatorInputs(const Call& call, const ModuleOperator& op, Values* inputs) {
-  const graph::OpSchema& schema = *ops::FindOp(op.op.type());
+bool ModelReader::OperatorInputs(const Call& call, ModuleOperator* op, std::vector<Argument>* inputs) {
+  const graph::OpSchema& schema = *ops::FindOp(op->op.type());
   const c10::FunctionSchema& forward = call.module.type()->getMethod(call.method).getSchema();
   const int slots = CountSlots(forward.returns().at(0).type());
-  if (slots != schema.NumOutputs(graph::Attributes(schema, op.op))) return false;
-  Values given = call.arguments;
-  const auto argument = [&](size_t i) -> const c10::Argument& { return forward.arguments().at(i + 1); };
-  while (!given.empty()) {
-    const c10::Argument& last = argument(given.size() - 1);
-    if (!IsUnwantedAttention(last, given.back()) && !IsDefault(given.back(), last)) break;
-    given.pop_back();
-  }
-  // What is none in the middle is no input of the operator's.
-  for (const AbstractValue& value : given) {
+  if (slots != schema.NumOutputs(graph::Attributes(schema, op->op))) return false;
+  // What follows an argument that is left out must be named, and masks always are.
+  const bool has_masks = schema.type() == "MultiheadAttention";
+  bool by_name = false;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const AbstractValue& value = call.arguments[i];
+    const c10::Argument& argument = forward.arguments().at(i + 1);
+    by_name = by_name || (has_masks && i >= 3);
+    if (schema.FindAttribute(argument.name()) != nullptr) {
+      if (!IsDefault(value, argument) && !SetAttribute(argument.name(), value, &op->op)) return false;
+      by_name = true;
+      continue;
+    }
+    if (IsDefault(value, argument)) {
+      by_name = true;
+      continue;
+    }
     if (value.is_constant() && !value.constant.isTensor()) return false;
     if (value.kind == AbstractValue::Kind::kList || value.kind == AbstractValue::Kind::kDict) return false;
     if (value.kind != AbstractValue::Kind::kTuple) {
-      inputs->push_back(value);
+      inputs->push_back({value, by_name ? argument.name() : ""});
     } else {
       // A recurrent network's states.
       for (const AbstractValue& element : *value.elements) {
         if (!element.is_edge()) return false;
-        inputs->push_back(element);
+        inputs->push_back({element, ""});
       }
     }
   }
+  const bool named = std::any_of(inputs->begin(), inputs->end(), [](const Argument& one) { return !one.name.empty(); });
+  if (named && !has_masks) return false;
   const int count = static_cast<int>(inputs->size());
   return count >= schema.min_inputs() && (schema.max_inputs() < 0 || count <= schema.max_inputs());
 }
 
-AbstractValue ModelReader::CallOperator(const Call& call, const ModuleOperator& op, const Values& inputs) {
+AbstractValue ModelReader::CallOperator(const Call& call, const ModuleOperator& op,
+                                        const std::vector<Argument>& inputs) {
   const c10::FunctionSchema& forward = call.module.type()->getMethod(call.method).getSchema();
   v1::Node node;
   node.set_name(call.name);
   *node.mutable_op() = op.op;
   node.set_frozen(op.frozen);
   if (op.has_weights) node.mutable_weights()->set_path(call.path);
-  for (const AbstractValue& value : inputs) *node.add_inputs() = call.writer->Read(value);
+  for (const Argument& input : inputs) *node.add_inputs() = call.writer->Read(input.value, input.name);
   const int outputs = CountSlots(forward.returns().at(0).type());
-  for (int i = 0; i < outputs; ++i) *node.add_outputs() = KindOf(c10::TensorType::get());
+  for (int i = 0; i < outputs; ++i) {
+    *node.add_outputs() = IsNone(op.op, i) ? v1::ValueType() : KindOf(c10::TensorType::get());
+  }
   const std::string name = call.writer->AddModuleNode(std::move(node), GraphWriter::Effect::kSome);
   int slot = 0;
   const AbstractValue result = Slots(forward.returns().at(0).type(), call.writer, name, &slot);
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    if (IsUnwantedAttention(forward.arguments().at(i + 1), call.arguments[i])) {
-      result.elements->at(1) = AbstractValue::Constant(c10::IValue());
-    }
+  for (int i = 0; result.is_compound() && i < static_cast<int>(result.elements->size()); ++i) {
+    if (IsNone(op.op, i)) result.elements->at(static_cast<size_t>(i)) = AbstractValue::Constant(c10::IValue());
   }
   return result;
 }
@@ -281,8 +305,7 @@ AbstractValue ModelReader::CallUserModule(const Call& call) {
   depth_ = depth;
   if (call.method != "forward") throw Unsupported(reason);
   AbstractValue result = CallOpaque(call);
-  const std::string place = call.path.empty() ? "the model" : absl::StrCat("module '", call.path, "'");
-  Warn(absl::StrCat(place, " (", ClassName(call.module), "): ", reason, ": kept whole"));
+  WarnKept(call, reason);
   return result;
 }
 
@@ -380,6 +403,11 @@ void ModelReader::NoteOwner(const std::string& path, const std::string& name) {
   const std::string owner = path.size() <= name.size() ? "" : path.substr(0, path.size() - name.size() - 1);
   const auto [entry, is_new] = owners_.emplace(path, owner);
   if (!is_new && owner.size() < entry->second.size()) entry->second = owner;
+}
+
+void ModelReader::WarnKept(const Call& call, const std::string& reason) {
+  const std::string place = call.path.empty() ? "the model" : absl::StrCat("module '", call.path, "'");
+  Warn(absl::StrCat(place, " (", ClassName(call.module), "): ", reason, ": kept whole"));
 }
 
 void ModelReader::Warn(const std::string& warning) {

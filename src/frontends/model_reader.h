@@ -44,8 +44,14 @@ class ModelReader : public ModuleCalls {
     GraphWriter* writer;
   };
 
+  // An input edge of an operator; `name`: of the argument, where it does not follow from the place.
+  struct Argument {
+    AbstractValue value;
+    std::string name;
+  };
+
   // Each adds a node and returns what it gives. Throw Unsupported.
-  AbstractValue CallOperator(const Call& call, const ModuleOperator& op, const std::vector<AbstractValue>& inputs);
+  AbstractValue CallOperator(const Call& call, const ModuleOperator& op, const std::vector<Argument>& inputs);
   AbstractValue CallCell(const Call& call);
   AbstractValue CallOpaque(const Call& call);
   // Cell or, where that cannot be, opaque.
@@ -60,10 +66,13 @@ class ModelReader : public ModuleCalls {
   // The choices that `lanista_choices` puts into the attributes of an operator.
   void AddValueChoices(const torch::jit::Module& module, const std::string& path, v1::Operator* op);
 
-  // Whether `op` takes these arguments; then `inputs` are its edges. Drops defaults at the end.
-  static bool OperatorInputs(const Call& call, const ModuleOperator& op, std::vector<AbstractValue>* inputs);
+  // Whether `op` takes these arguments; then `inputs` are its edges, and what forward is told of its attributes is in
+  // `op`. Drops defaults.
+  static bool OperatorInputs(const Call& call, ModuleOperator* op, std::vector<Argument>* inputs);
   void ReadRootOnce(const torch::jit::Module& module, int num_inputs);
   void Warn(const std::string& warning);
+  // A module became opaque.
+  void WarnKept(const Call& call, const std::string& reason);
 
   const std::set<std::string> basic_units_;
   v1::ModelGraph* const model_;

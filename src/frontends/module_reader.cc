@@ -38,6 +38,9 @@ std::optional<v1::Value> ReadSpecialAttribute(const jit::Module& module, const s
   if (type == "MultiheadAttention") {
     if (name == "bias") return graph::BoolValue(HasTensor(module, "in_proj_bias"));
     if (name == "add_bias_kv") return graph::BoolValue(HasTensor(module, "bias_k"));
+    // Forward is told.
+    const bool is_told = name == "need_weights" || name == "average_attn_weights";
+    if (is_told && !FindHyperParameter(module, name).has_value()) return graph::BoolValue(true);
     if ((name == "kdim" || name == "vdim") && module.hasattr("embed_dim") && module.hasattr(name)) {
       // None stands for embed_dim.
       if (module.attr(name).toInt() == module.attr("embed_dim").toInt()) return v1::Value();

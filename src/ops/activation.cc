@@ -1,4 +1,4 @@
-// Activations and dropouts: the output is like the input.
+// Activations: the output is like the input, but for GLU.
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
@@ -32,15 +32,11 @@ ToOnnx OnnxWithFloats(std::string op_type, std::vector<std::pair<std::string, st
   };
 }
 
-std::string Scalar(OnnxWriter& writer, double value) {
-  return writer.Constant(std::vector<float>{static_cast<float>(value)}, {});
-}
-
 ToOnnx OnnxClip(std::string low, std::string high, double default_low, double default_high) {
   return [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const double from = low.empty() ? default_low : call.attributes.Float(low);
     const double to = high.empty() ? default_high : call.attributes.Float(high);
-    return writer.Node("Clip", {writer.Input(0), Scalar(writer, from), Scalar(writer, to)});
+    return writer.Node("Clip", {writer.Input(0), OnnxScalar(writer, from), OnnxScalar(writer, to)});
   };
 }
 
@@ -69,81 +65,185 @@ absl::StatusOr<Names> GeluToOnnx(const OpCall& call, OnnxWriter& writer) {
     // tanh(sqrt(2 / pi) * (x + 0.044715 x^3))
     const std::string square = writer.Node("Mul", {x, x})[0];
     const std::string cube = writer.Node("Mul", {square, x})[0];
-    const std::string scaled = writer.Node("Mul", {cube, Scalar(writer, 0.044715)})[0];
+    const std::string scaled = writer.Node("Mul", {cube, OnnxScalar(writer, 0.044715)})[0];
     const std::string sum = writer.Node("Add", {x, scaled})[0];
-    inner = writer.Node("Tanh", {writer.Node("Mul", {sum, Scalar(writer, 0.7978845608028654)})[0]})[0];
+    inner = writer.Node("Tanh", {writer.Node("Mul", {sum, OnnxScalar(writer, 0.7978845608028654)})[0]})[0];
   } else {
-    inner = writer.Node("Erf", {writer.Node("Div", {x, Scalar(writer, 1.4142135623730951)})[0]})[0];
+    inner = writer.Node("Erf", {writer.Node("Div", {x, OnnxScalar(writer, 1.4142135623730951)})[0]})[0];
   }
-  const std::string gate = writer.Node("Add", {inner, Scalar(writer, 1)})[0];
-  return writer.Node("Mul", {writer.Node("Mul", {x, gate})[0], Scalar(writer, 0.5)});
+  const std::string gate = writer.Node("Add", {inner, OnnxScalar(writer, 1)})[0];
+  return writer.Node("Mul", {writer.Node("Mul", {x, gate})[0], OnnxScalar(writer, 0.5)});
 }
 
-ToOnnx OnnxSoftmax(std::string op_type) {
-  return [op_type](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-    return writer.Node(op_type, {writer.Input(0)}, {{"axis", call.attributes.Int("dim")}});
+// log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold.
+absl::StatusOr<Names> SoftplusToOnnx(const OpCall& call, OnnxWriter& writer) {
+  const double beta = call.attributes.Float("beta"), threshold = call.attributes.Float("threshold");
+  const std::string x = writer.Input(0);
+  const std::string scaled = beta == 1 ? x : writer.Node("Mul", {x, OnnxScalar(writer, beta)})[0];
+  Names soft = writer.Node("Softplus", {scaled});
+  if (beta != 1) soft = writer.Node("Div", {soft[0], OnnxScalar(writer, beta)});
+  // From there on both are the same in single precision.
+  if (threshold >= 20) return soft;
+  const Names above = writer.Node("Greater", {scaled, OnnxScalar(writer, threshold)});
+  return writer.Node("Where", {above[0], x, soft[0]});
+}
+
+absl::StatusOr<Names> LogSigmoidToOnnx(const OpCall&, OnnxWriter& writer) {
+  return writer.Node("Neg", writer.Node("Softplus", writer.Node("Neg", {writer.Input(0)})));
+}
+
+absl::StatusOr<Names> TanhshrinkToOnnx(const OpCall&, OnnxWriter& writer) {
+  return writer.Node("Sub", {writer.Input(0), writer.Node("Tanh", {writer.Input(0)})[0]});
+}
+
+// `soft`: what is left is moved towards zero, too.
+ToOnnx OnnxShrink(bool soft) {
+  return [soft](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const auto lambd = static_cast<float>(call.attributes.Float("lambd"));
+    return writer.Node("Shrink", {writer.Input(0)}, {{"lambd", lambd}, {"bias", soft ? lambd : 0.0F}});
   };
+}
+
+absl::StatusOr<Names> ThresholdToOnnx(const OpCall& call, OnnxWriter& writer) {
+  const std::string x = writer.Input(0);
+  const Names above = writer.Node("Greater", {x, OnnxScalar(writer, call.attributes.Float("threshold"))});
+  return writer.Node("Where", {above[0], x, OnnxScalar(writer, call.attributes.Float("value"))});
+}
+
+absl::StatusOr<Names> RReluToOnnx(const OpCall& call, OnnxWriter& writer) {
+  const double slope = (call.attributes.Float("lower") + call.attributes.Float("upper")) / 2;
+  return writer.Node("LeakyRelu", {writer.Input(0)}, {{"alpha", static_cast<float>(slope)}});
 }
 
 ModuleSpec Softmax(const std::string& type) {
   // `dim: none` picks a dimension by the rank, which PyTorch deprecates: it must be named here.
-  ModuleSpec spec = Elementwise(type, {Required("dim", AttributeKind::kInt)}, OnnxSoftmax(type));
+  ModuleSpec spec = Elementwise(type, {Required("dim", AttributeKind::kInt)});
+  spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
+    const auto dims = graph::DimsOf(call.inputs[0]);
+    const int64_t dim = call.attributes.Int("dim");
+    const auto rank = dims.has_value() ? static_cast<int64_t>(dims->size()) : 0;
+    if (dims.has_value() && rank > 0 && (dim < -rank || dim >= rank)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no dimension ", dim, " (dim) in ", graph::TypeToText(call.inputs[0])));
+    }
+    return SameAsInput(call);
+  };
   // Exponential, sum and quotient.
-  spec.flops = [](const OpCall&, const Types& outputs) -> std::optional<double> {
-    const auto elements = CountElements(outputs[0]);
-    return elements.has_value() ? std::make_optional(3 * *elements) : std::nullopt;
+  spec.flops = FlopsAnElement(3);
+  spec.onnx = [type](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const bool negated = type == "Softmin";
+    const std::string x = negated ? writer.Node("Neg", {writer.Input(0)})[0] : writer.Input(0);
+    return writer.Node(negated ? "Softmax" : type, {x}, {{"axis", call.attributes.Int("dim")}});
   };
   return spec;
 }
 
-ModuleSpec Dropout(const std::string& type) {
-  ModuleSpec spec = WithInplace(type, {WithDefault("p", 0.5)}, OnnxUnary("Identity"));
-  spec.check = [](const Attributes& a) -> absl::Status {
-    if (a.Float("p") >= 0 && a.Float("p") <= 1) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("p must be in [0, 1], not ", a.Float("p")));
+// Over the channels of an image.
+ModuleSpec Softmax2d() {
+  ModuleSpec spec = Elementwise("Softmax2d", {});
+  spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
+    LANISTA_RETURN_IF_ERROR(ExpectRank(call.inputs[0], {3, 4}));
+    return SameAsInput(call);
   };
-  spec.stateful = true;
+  spec.flops = FlopsAnElement(3);
+  spec.onnx = [](const OpCall&, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    return writer.Node("Softmax", {writer.Input(0)}, {{"axis", int64_t{-3}}});
+  };
   return spec;
 }
 
-ModuleSpec StochasticDepth() {
-  ModuleSpec spec =
-      Elementwise("StochasticDepth", {Required("p", AttributeKind::kFloat), Required("mode", AttributeKind::kString)},
-                  OnnxUnary("Identity"));
-  spec.stateful = true;
-  spec.cpp = [](const Attributes&) -> absl::StatusOr<std::string> {
-    return absl::UnimplementedError("StochasticDepth is torchvision's: LibTorch's C++ front end has none");
+// One half of the input, times the sigmoid of the other.
+ModuleSpec Glu() {
+  ModuleSpec spec = Elementwise("GLU", {WithDefault("dim", int64_t{-1})});
+  spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
+    const v1::ValueType& input = call.inputs[0];
+    auto dims = graph::DimsOf(input);
+    if (!dims.has_value()) return Types{graph::TensorType(input.data_type())};
+    const auto rank = static_cast<int64_t>(dims->size());
+    int64_t dim = call.attributes.Int("dim");
+    if (dim < 0) dim += rank;
+    if (dim < 0 || dim >= rank || ((*dims)[dim] > 0 && (*dims)[dim] % 2 != 0)) {
+      return absl::InvalidArgumentError(absl::StrCat("expects an even size in dimension ", call.attributes.Int("dim"),
+                                                     " (dim), gets ", graph::TypeToText(input)));
+    }
+    if ((*dims)[dim] > 0) (*dims)[dim] /= 2;
+    return Types{graph::TensorType(input.data_type(), *dims)};
+  };
+  spec.flops = FlopsAnElement(2);
+  spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const Names halves = writer.Node("Split", {writer.Input(0)}, {{"axis", call.attributes.Int("dim")}}, 2);
+    return writer.Node("Mul", {halves[0], writer.Node("Sigmoid", {halves[1]})[0]});
   };
   return spec;
 }
 
 ModuleSpec Gelu() {
   ModuleSpec spec = Elementwise("GELU", {WithDefault("approximate", "none")}, GeluToOnnx);
+  spec.check = [](const Attributes& a) -> absl::Status {
+    const std::string approximate = a.String("approximate");
+    if (approximate == "none" || approximate == "tanh") return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("approximate must be none or tanh, not '", approximate, "'"));
+  };
   spec.cpp = [](const Attributes& a) -> absl::StatusOr<std::string> {
     return absl::StrCat("torch::nn::GELU(torch::nn::GELUOptions().approximate(\"", a.String("approximate"), "\"))");
   };
   return spec;
 }
 
+absl::StatusOr<Names> PReluToOnnx(const OpCall& call, OnnxWriter& writer) {
+  const int64_t slopes = call.attributes.Int("num_parameters");
+  if (slopes == 1) return writer.Node("PRelu", {writer.Input(0), writer.Parameter("weight")});
+  // ONNX's slopes are broadcast to the input from the last dimension on.
+  const auto dims = graph::DimsOf(call.inputs[0]);
+  if (!dims.has_value()) {
+    return absl::FailedPreconditionError("PReLU needs the input's rank for ONNX: give input_shape");
+  }
+  Dims shape(dims->size() - 1, 1);
+  shape[0] = slopes;
+  const std::string target = writer.Constant(shape, {static_cast<int64_t>(shape.size())});
+  return writer.Node("PRelu", {writer.Input(0), writer.Node("Reshape", {writer.Parameter("weight"), target})[0]});
+}
+
 ModuleSpec PRelu() {
   ModuleSpec spec =
-      Elementwise("PReLU", {WithDefault("num_parameters", int64_t{1}), WithDefault("init", 0.25)},
-                  [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
-                    if (call.attributes.Int("num_parameters") != 1) {
-                      return absl::UnimplementedError("PReLU with a slope a channel is not written as ONNX");
-                    }
-                    return writer.Node("PRelu", {writer.Input(0), writer.Parameter("weight")});
-                  });
+      Elementwise("PReLU", {WithDefault("num_parameters", int64_t{1}), WithDefault("init", 0.25)}, PReluToOnnx);
   spec.parameters = [](const Attributes& a) {
     return std::vector<ParameterSpec>{{"weight", {a.Int("num_parameters")}}};
+  };
+  spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
+    const int64_t slopes = call.attributes.Int("num_parameters");
+    if (slopes != 1) LANISTA_RETURN_IF_ERROR(ExpectDim(call.inputs[0], 1, slopes, "channels (num_parameters)"));
+    return SameAsInput(call);
   };
   return spec;
 }
 
-// LibTorch's front end has functions, and no modules, for these.
-ModuleSpec Functional(ModuleSpec spec, const std::string& function) {
-  spec.cpp = [function](const Attributes&) -> absl::StatusOr<std::string> {
-    return absl::StrCat("torch::nn::Functional(", function, ")");
+// LibTorch's options say "lambda", which is no name in Python.
+ModuleSpec Shrink(const std::string& type, bool soft) {
+  ModuleSpec spec = Elementwise(type, {WithDefault("lambd", 0.5)}, OnnxShrink(soft));
+  spec.cpp = [type](const Attributes& a) -> absl::StatusOr<std::string> {
+    return absl::StrCat("torch::nn::", type, "(torch::nn::", type, "Options(", CppFloat(a.Float("lambd")), "))");
+  };
+  return spec;
+}
+
+ModuleSpec RRelu() {
+  ModuleSpec spec = WithInplace("RReLU", {WithDefault("lower", 1.0 / 8), WithDefault("upper", 1.0 / 3)}, RReluToOnnx);
+  spec.stateful = true;
+  spec.check = [](const Attributes& a) -> absl::Status {
+    if (a.Float("lower") <= a.Float("upper")) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("lower (", a.Float("lower"), ") must not be above upper (", a.Float("upper"), ")"));
+  };
+  return spec;
+}
+
+// LibTorch's front end has functions, and no modules that work in place, for these.
+ModuleSpec Functional(const std::string& type, const std::string& function, ToOnnx onnx) {
+  ModuleSpec spec = WithInplace(type, {}, std::move(onnx));
+  spec.cpp = [function](const Attributes& a) -> absl::StatusOr<std::string> {
+    if (!a.Bool("inplace")) return absl::StrCat("torch::nn::Functional(torch::", function, ")");
+    return absl::StrCat("torch::nn::Functional([](torch::Tensor x) { return torch::", function, "_(x); })");
   };
   return spec;
 }
@@ -158,25 +258,31 @@ LANISTA_REGISTER_OP(MakeModule(WithInplace("CELU", {WithDefault("alpha", 1.0)},
                                            OnnxWithFloats("Celu", {{"alpha", "alpha"}}))));
 LANISTA_REGISTER_OP(MakeModule(WithInplace("SELU", {}, OnnxUnary("Selu"))));
 LANISTA_REGISTER_OP(MakeModule(Gelu()));
+LANISTA_REGISTER_OP(MakeModule(Glu()));
 LANISTA_REGISTER_OP(MakeModule(PRelu()));
-LANISTA_REGISTER_OP(MakeModule(Functional(WithInplace("SiLU", {}, SiluToOnnx), "torch::silu")));
-LANISTA_REGISTER_OP(MakeModule(Functional(WithInplace("Mish", {}, MishToOnnx), "torch::mish")));
-LANISTA_REGISTER_OP(MakeModule(Functional(WithInplace("Hardswish", {}, HardswishToOnnx), "torch::hardswish")));
-LANISTA_REGISTER_OP(MakeModule(Functional(WithInplace("Hardsigmoid", {}, HardsigmoidToOnnx), "torch::hardsigmoid")));
+LANISTA_REGISTER_OP(MakeModule(RRelu()));
+LANISTA_REGISTER_OP(MakeModule(Functional("SiLU", "silu", SiluToOnnx)));
+LANISTA_REGISTER_OP(MakeModule(Functional("Mish", "mish", MishToOnnx)));
+LANISTA_REGISTER_OP(MakeModule(Functional("Hardswish", "hardswish", HardswishToOnnx)));
+LANISTA_REGISTER_OP(MakeModule(Functional("Hardsigmoid", "hardsigmoid", HardsigmoidToOnnx)));
 LANISTA_REGISTER_OP(MakeModule(Elementwise("Sigmoid", {}, OnnxUnary("Sigmoid"))));
+LANISTA_REGISTER_OP(MakeModule(Elementwise("LogSigmoid", {}, LogSigmoidToOnnx)));
 LANISTA_REGISTER_OP(MakeModule(Elementwise("Tanh", {}, OnnxUnary("Tanh"))));
+LANISTA_REGISTER_OP(MakeModule(Elementwise("Tanhshrink", {}, TanhshrinkToOnnx)));
 LANISTA_REGISTER_OP(MakeModule(WithInplace("Hardtanh", {WithDefault("min_val", -1.0), WithDefault("max_val", 1.0)},
                                            OnnxClip("min_val", "max_val", 0, 0))));
-LANISTA_REGISTER_OP(MakeModule(Elementwise("Softplus", {WithDefault("beta", 1.0), WithDefault("threshold", 20.0)})));
+LANISTA_REGISTER_OP(MakeModule(Shrink("Hardshrink", false)));
+LANISTA_REGISTER_OP(MakeModule(Shrink("Softshrink", true)));
+LANISTA_REGISTER_OP(MakeModule(Elementwise("Softplus", {WithDefault("beta", 1.0), WithDefault("threshold", 20.0)},
+                                           SoftplusToOnnx)));
 LANISTA_REGISTER_OP(MakeModule(Elementwise("Softsign", {}, OnnxUnary("Softsign"))));
-LANISTA_REGISTER_OP(MakeModule(Elementwise("LogSigmoid", {})));
 LANISTA_REGISTER_OP(MakeModule(Softmax("Softmax")));
+LANISTA_REGISTER_OP(MakeModule(Softmax("Softmin")));
 LANISTA_REGISTER_OP(MakeModule(Softmax("LogSoftmax")));
-LANISTA_REGISTER_OP(MakeModule(Dropout("Dropout")));
-LANISTA_REGISTER_OP(MakeModule(Dropout("Dropout2d")));
-LANISTA_REGISTER_OP(MakeModule(Dropout("Dropout3d")));
-LANISTA_REGISTER_OP(MakeModule(Dropout("AlphaDropout")));
-LANISTA_REGISTER_OP(MakeModule(StochasticDepth()));
+LANISTA_REGISTER_OP(MakeModule(Softmax2d()));
+LANISTA_REGISTER_OP(MakeModule(
+    WithInplace("Threshold", {Required("threshold", AttributeKind::kFloat), Required("value", AttributeKind::kFloat)},
+                ThresholdToOnnx)));
 
 }  // namespace
 }  // namespace lanista::ops

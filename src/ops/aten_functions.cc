@@ -28,6 +28,8 @@ struct AtenSpec {
   std::function<absl::StatusOr<Names>(const OpCall& call, OnnxWriter& writer)> onnx = nullptr;
   std::function<std::optional<double>(const OpCall& call, const Types& outputs)> flops = ElementwiseFlops;
   bool stateful = false;
+  // Where Python's name is another one: "F.adaptive_avg_pool2d".
+  std::string python_function = "";
 };
 
 class AtenSchema final : public graph::OpSchema {
@@ -43,6 +45,7 @@ class AtenSchema final : public graph::OpSchema {
   }
   bool IsStateful() const override { return spec_.stateful; }
   absl::StatusOr<std::string> PythonCall(const Arguments& arguments) const override {
+    if (!spec_.python_function.empty()) return Call(spec_.python_function, "=", arguments);
     return spec_.function.empty() ? OpSchema::PythonCall(arguments) : Call("torch." + spec_.function, "=", arguments);
   }
   absl::StatusOr<std::string> CppCall(const Arguments& arguments) const override {
@@ -348,6 +351,7 @@ AtenSpec AdaptiveAvgPool2d() {
     return Types{graph::TensorType(call.inputs[0].data_type(), *dims)};
   };
   spec.function = "adaptive_avg_pool2d";
+  spec.python_function = "F.adaptive_avg_pool2d";
   spec.flops = [](const OpCall& call, const Types&) { return CountElements(call.inputs[0]); };
   spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     if (IntsOf(call.attributes, "output_size", 2) != Dims{1, 1}) {

@@ -9,8 +9,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-std::optional<double> NoFlops(const OpCall&, const Types&) { return 0; }
-
 absl::StatusOr<std::string> NotAModule(const Attributes&) {
   return absl::UnimplementedError("this operator is no module");
 }

@@ -1,4 +1,6 @@
 // Convolutions and transposed convolutions over 1 to 3 dimensions.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
@@ -25,7 +27,22 @@ std::vector<AttributeSpec> ConvAttributes(int dims, bool transposed) {
   return specs;
 }
 
-absl::Status CheckConv(const Attributes& a) {
+absl::Status CheckPadding(const Attributes& a, int dims) {
+  const v1::Value& padding = a.Get("padding");
+  if (padding.has_s() && (padding.s() == "same" || padding.s() == "valid")) {
+    const Dims stride = a.Ints("stride");
+    const bool moves = std::any_of(stride.begin(), stride.end(), [](int64_t step) { return step != 1; });
+    if (padding.s() != "same" || !moves) return absl::OkStatus();
+    return absl::InvalidArgumentError("padding \"same\" needs a stride of 1");
+  }
+  const Dims sizes = a.Ints("padding");
+  const bool fits = padding.has_i() || (padding.has_list() && static_cast<int>(sizes.size()) == dims);
+  if (fits && std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0; })) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("padding must be an integer from 0, a list of ", dims, " of them, \"same\" or \"valid\""));
+}
+
+absl::Status CheckConv(const Attributes& a, int dims, bool transposed) {
   const int64_t in = a.Int("in_channels"), out = a.Int("out_channels"), groups = a.Int("groups");
   if (in < 1 || out < 1 || groups < 1) {
     return absl::InvalidArgumentError("in_channels, out_channels and groups must be at least 1");
@@ -39,12 +56,17 @@ absl::Status CheckConv(const Attributes& a) {
       if (size < 1) return absl::InvalidArgumentError(absl::StrCat(name, " must be at least 1"));
     }
   }
-  const v1::Value& padding = a.Get("padding");
-  if (!padding.has_i() && !padding.has_list() && padding.s() != "same" && padding.s() != "valid") {
-    return absl::InvalidArgumentError("padding must be an integer, a list of integers, \"same\" or \"valid\"");
-  }
+  LANISTA_RETURN_IF_ERROR(CheckPadding(a, dims));
   const std::string mode = a.String("padding_mode");
-  if (mode != "zeros" && mode != "reflect" && mode != "replicate" && mode != "circular") {
+  if (transposed) {
+    if (mode != "zeros") return absl::InvalidArgumentError("padding_mode must be zeros");
+    const Dims extra = a.Ints("output_padding"), stride = a.Ints("stride"), dilation = a.Ints("dilation");
+    for (int i = 0; i < dims; ++i) {
+      if (extra[i] >= 0 && extra[i] < std::max(stride[i], dilation[i])) continue;
+      return absl::InvalidArgumentError(absl::StrCat("output_padding (", extra[i], ") must be below stride (",
+                                                     stride[i], ") or dilation (", dilation[i], ")"));
+    }
+  } else if (mode != "zeros" && mode != "reflect" && mode != "replicate" && mode != "circular") {
     return absl::InvalidArgumentError("padding_mode must be zeros, reflect, replicate or circular");
   }
   return absl::OkStatus();
@@ -65,15 +87,27 @@ std::vector<ParameterSpec> ConvParameters(const Attributes& a, bool transposed) 
   return parameters;
 }
 
-// A padding of the same size on both sides of each dimension; `kernel` decides where it is "same".
+// A padding of the same size on both sides of each dimension: what "same" means is left out.
 Dims PaddingOf(const Attributes& a, int dims) {
-  const v1::Value& padding = a.Get("padding");
-  if (!padding.has_s()) {
-    Dims sizes = a.Ints("padding");
-    if (static_cast<int>(sizes.size()) == 1) sizes.resize(dims, sizes[0]);
-    return sizes;
+  if (a.Get("padding").has_s()) return Dims(dims, 0);
+  Dims sizes = a.Ints("padding");
+  if (sizes.size() == 1) sizes.resize(dims, sizes[0]);
+  return sizes;
+}
+
+// Paddings before each dimension, then after each.
+Dims BothPaddings(const Attributes& a, int dims) {
+  Dims before = PaddingOf(a, dims), after = before;
+  if (a.Get("padding").s() == "same") {
+    const Dims kernel = a.Ints("kernel_size"), dilation = a.Ints("dilation");
+    for (int i = 0; i < dims; ++i) {
+      const int64_t total = dilation[i] * (kernel[i] - 1);
+      before[i] = total / 2;
+      after[i] = total - before[i];  // The odd one is at the end.
+    }
   }
-  return Dims(dims, 0);
+  before.insert(before.end(), after.begin(), after.end());
+  return before;
 }
 
 absl::StatusOr<Types> InferConv(const OpCall& call, int dims, bool transposed) {
@@ -143,25 +177,27 @@ absl::StatusOr<std::string> CppConv(const std::string& type, const std::vector<A
 
 absl::StatusOr<std::vector<std::string>> ConvToOnnx(const OpCall& call, OnnxWriter& writer, int dims, bool transposed) {
   const Attributes& a = call.attributes;
-  if (a.String("padding_mode") != "zeros") {
-    return absl::UnimplementedError(
-        absl::StrCat("padding_mode ", a.String("padding_mode"), " has no counterpart in ONNX"));
+  LANISTA_RETURN_IF_ERROR(OnnxNeedsRank(call.inputs[0], dims + 2));
+  std::string input = writer.Input(0);
+  Dims pads = BothPaddings(a, dims);
+  const std::string mode = a.String("padding_mode");
+  if (mode == "circular") return absl::UnimplementedError("padding_mode circular has no counterpart in ONNX");
+  if (mode != "zeros") {
+    // A node of its own; batch and channels are not padded.
+    Dims all(2 * (dims + 2), 0);
+    std::copy(pads.begin(), pads.begin() + dims, all.begin() + 2);
+    std::copy(pads.begin() + dims, pads.end(), all.begin() + dims + 4);
+    const std::string amounts = writer.Constant(all, {static_cast<int64_t>(all.size())});
+    input = writer.Node("Pad", {input, amounts}, {{"mode", std::string(mode == "reflect" ? "reflect" : "edge")}})[0];
+    pads.assign(pads.size(), 0);
   }
-  const Dims padding = PaddingOf(a, dims);
-  Dims pads(padding);
-  pads.insert(pads.end(), padding.begin(), padding.end());
   std::vector<OnnxAttribute> attributes = {{"kernel_shape", a.Ints("kernel_size")},
                                            {"strides", a.Ints("stride")},
                                            {"dilations", a.Ints("dilation")},
-                                           {"group", a.Int("groups")}};
-  if (a.Get("padding").s() == "same") {
-    // PyTorch puts the odd one at the end.
-    attributes.push_back({"auto_pad", std::string("SAME_UPPER")});
-  } else {
-    attributes.push_back({"pads", pads});
-  }
+                                           {"group", a.Int("groups")},
+                                           {"pads", pads}};
   if (transposed) attributes.push_back({"output_padding", a.Ints("output_padding")});
-  std::vector<std::string> inputs = {writer.Input(0), writer.Parameter("weight")};
+  std::vector<std::string> inputs = {input, writer.Parameter("weight")};
   if (a.Bool("bias")) inputs.push_back(writer.Parameter("bias"));
   return writer.Node(transposed ? "ConvTranspose" : "Conv", inputs, attributes);
 }
@@ -173,7 +209,7 @@ std::unique_ptr<graph::OpSchema> MakeConv(int dims, bool transposed) {
   spec.infer = [=](const OpCall& call) { return InferConv(call, dims, transposed); };
   spec.parameters = [=](const Attributes& a) { return ConvParameters(a, transposed); };
   spec.flops = [=](const OpCall& call, const Types& outputs) { return ConvFlops(call, outputs, transposed); };
-  spec.check = CheckConv;
+  spec.check = [=](const Attributes& a) { return CheckConv(a, dims, transposed); };
   spec.cpp = [type = spec.type, specs = spec.attributes](const Attributes& a) { return CppConv(type, specs, a); };
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) { return ConvToOnnx(call, writer, dims, transposed); };
   return MakeModule(std::move(spec));

@@ -32,20 +32,7 @@ std::unique_ptr<OpModule> MakeConv(const Attributes& a) {
   return MakeUnary(Module(options));
 }
 
-template <typename Impl>
-class ConvTransposeOp final : public OpModule {
- public:
-  explicit ConvTransposeOp(std::shared_ptr<Impl> module) : module_(std::move(module)) {}
-  void Run(c10::ArrayRef<c10::IValue> inputs, c10::IValue* outputs) override {
-    *outputs = module_->forward(inputs[0].toTensor(), c10::nullopt);
-  }
-  std::shared_ptr<torch::nn::Module> module() const override { return module_; }
-
- private:
-  const std::shared_ptr<Impl> module_;
-};
-
-template <typename Impl, size_t kDims>
+template <typename Module, size_t kDims>
 std::unique_ptr<OpModule> MakeConvTranspose(const Attributes& a) {
   torch::nn::ConvTransposeOptions<kDims> options(a.Int("in_channels"), a.Int("out_channels"),
                                                  Expand<kDims>(a, "kernel_size"));
@@ -55,15 +42,18 @@ std::unique_ptr<OpModule> MakeConvTranspose(const Attributes& a) {
       .groups(a.Int("groups"))
       .bias(a.Bool("bias"))
       .dilation(Expand<kDims>(a, "dilation"));
-  return std::make_unique<ConvTransposeOp<Impl>>(std::make_shared<Impl>(options));
+  return MakeModuleOp(Module(options), [](auto& module, Inputs inputs, c10::IValue* outputs) {
+    // Without a size: as output_padding says.
+    *outputs = module.forward(inputs[0].toTensor(), torch::nullopt);
+  });
 }
 
 LANISTA_REGISTER_OP_BUILDER("Conv1d", (MakeConv<torch::nn::Conv1d, 1>));
 LANISTA_REGISTER_OP_BUILDER("Conv2d", (MakeConv<torch::nn::Conv2d, 2>));
 LANISTA_REGISTER_OP_BUILDER("Conv3d", (MakeConv<torch::nn::Conv3d, 3>));
-LANISTA_REGISTER_OP_BUILDER("ConvTranspose1d", (MakeConvTranspose<torch::nn::ConvTranspose1dImpl, 1>));
-LANISTA_REGISTER_OP_BUILDER("ConvTranspose2d", (MakeConvTranspose<torch::nn::ConvTranspose2dImpl, 2>));
-LANISTA_REGISTER_OP_BUILDER("ConvTranspose3d", (MakeConvTranspose<torch::nn::ConvTranspose3dImpl, 3>));
+LANISTA_REGISTER_OP_BUILDER("ConvTranspose1d", (MakeConvTranspose<torch::nn::ConvTranspose1d, 1>));
+LANISTA_REGISTER_OP_BUILDER("ConvTranspose2d", (MakeConvTranspose<torch::nn::ConvTranspose2d, 2>));
+LANISTA_REGISTER_OP_BUILDER("ConvTranspose3d", (MakeConvTranspose<torch::nn::ConvTranspose3d, 3>));
 
 }  // namespace
 }  // namespace lanista::ops

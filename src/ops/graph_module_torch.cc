@@ -37,9 +37,10 @@ struct Schedule {
   std::vector<Slot> outputs;
 };
 
-// An input of a step.
+// An input of a step; kNoSlot: none.
+constexpr Slot kNoSlot = -1;
 struct Read {
-  Slot slot = 0;
+  Slot slot = kNoSlot;
   // Nobody reads it afterwards: the value is moved out.
   bool last = false;
 };
@@ -205,8 +206,7 @@ class GraphModule::Impl {
   absl::Status BuildOperator(const v1::Node& node, const std::string& path, bool frozen, Step* step) {
     for (const v1::Attribute& attribute : node.op().attr()) {
       if (!attribute.value().has_expression()) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("attribute '", attribute.key(), "' is a choice: decide it first"));
+      return absl::InvalidArgumentError(absl::StrCat("attribute '", attribute.key(), "' is a choice: decide it first"));
     }
     const std::string& type = node.op().type();
     if (type.find("::") != std::string::npos) {
@@ -244,6 +244,23 @@ class GraphModule::Impl {
       LANISTA_RETURN_IF_ERROR(KeepWeights(node, path, *schema, attributes, frozen, built.module->module().get()));
     }
     step->module = built.module.get();
+    return PlaceReads(node, step);
+  }
+
+  // Brings inputs that name their arguments to their places.
+  static absl::Status PlaceReads(const v1::Node& node, Step* step) {
+    std::vector<Read> reads;
+    for (int i = 0; i < node.inputs_size(); ++i) {
+      const std::string& argument = node.inputs(i).arg();
+      const int named = argument.empty() ? -1 : step->module->Position(argument);
+      const auto at = static_cast<size_t>(named >= 0 ? named : i);
+      if (reads.size() <= at) reads.resize(at + 1);
+      if (reads[at].slot != kNoSlot) {
+        return absl::InvalidArgumentError(absl::StrCat("input ", i, " comes in the place of another one"));
+      }
+      reads[at] = step->reads[i];
+    }
+    step->reads = std::move(reads);
     return absl::OkStatus();
   }
 
@@ -380,6 +397,7 @@ class GraphModule::Impl {
       }
       for (size_t j = step.reads.size(); j-- > 0;) {
         Read& read = step.reads[j];
+        if (read.slot == kNoSlot) continue;
         read.last = !read_later[read.slot];
         read_later[read.slot] = true;
       }
@@ -410,7 +428,9 @@ class GraphModule::Impl {
   void RunStep(const Step& step) {
     arguments_.clear();
     for (const Read& read : step.reads) {
-      if (read.last) {
+      if (read.slot == kNoSlot) {
+        arguments_.emplace_back();
+      } else if (read.last) {
         arguments_.push_back(std::move(values_[read.slot]));
         values_[read.slot] = IValue();
       } else {

@@ -1,4 +1,4 @@
-// Linear, Identity, Embedding.
+// Linear, Bilinear, Identity.
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
@@ -63,39 +63,61 @@ ModuleSpec Linear() {
 
 ModuleSpec Identity() {
   ModuleSpec spec{"Identity", {}, SameAsInput};
-  spec.flops = [](const OpCall&, const Types&) { return 0; };
+  spec.flops = NoFlops;
   spec.onnx = OnnxUnary("Identity");
   return spec;
 }
 
-absl::StatusOr<Types> InferEmbedding(const OpCall& call) {
-  auto dims = graph::DimsOf(call.inputs[0]);
-  if (!dims.has_value()) return Types{graph::TensorType(v1::FLOAT32)};
-  dims->push_back(call.attributes.Int("embedding_dim"));
-  return Types{graph::TensorType(v1::FLOAT32, *dims)};
+absl::StatusOr<Types> InferBilinear(const OpCall& call) {
+  const Attributes& a = call.attributes;
+  const v1::ValueType &first = call.inputs[0], &second = call.inputs[1];
+  LANISTA_RETURN_IF_ERROR(ExpectDim(first, -1, a.Int("in1_features"), "features of the first input (in1_features)"));
+  LANISTA_RETURN_IF_ERROR(ExpectDim(second, -1, a.Int("in2_features"), "features of the second input (in2_features)"));
+  auto dims = graph::DimsOf(first);
+  const auto others = graph::DimsOf(second);
+  if (!dims.has_value() || !others.has_value()) return Types{graph::TensorType(first.data_type())};
+  bool same = dims->size() == others->size();
+  for (size_t i = 0; same && i + 1 < dims->size(); ++i) {
+    same = (*dims)[i] == (*others)[i] || (*dims)[i] < 0 || (*others)[i] < 0;
+    if ((*dims)[i] < 0) (*dims)[i] = (*others)[i];
+  }
+  if (!same) {
+    return absl::InvalidArgumentError(absl::StrCat("expects inputs that are alike but for their features, gets ",
+                                                   graph::TypeToText(first), " and ", graph::TypeToText(second)));
+  }
+  dims->back() = a.Int("out_features");
+  return Types{graph::TensorType(first.data_type(), *dims)};
 }
 
-ModuleSpec Embedding() {
-  ModuleSpec spec{
-      "Embedding",
-      {Required("num_embeddings", AttributeKind::kInt), Required("embedding_dim", AttributeKind::kInt),
-       Optional("padding_idx", AttributeKind::kInt), Optional("max_norm", AttributeKind::kFloat),
-       WithDefault("norm_type", 2.0), WithDefault("scale_grad_by_freq", false), WithDefault("sparse", false)},
-      InferEmbedding};
+// y = x1 A x2 + b, with a matrix A for each output feature.
+ModuleSpec Bilinear() {
+  ModuleSpec spec{"Bilinear",
+                  {Required("in1_features", AttributeKind::kInt), Required("in2_features", AttributeKind::kInt),
+                   Required("out_features", AttributeKind::kInt), WithDefault("bias", true)},
+                  InferBilinear};
   spec.parameters = [](const Attributes& a) {
-    return std::vector<ParameterSpec>{{"weight", {a.Int("num_embeddings"), a.Int("embedding_dim")}}};
+    std::vector<ParameterSpec> parameters = {
+        {"weight", {a.Int("out_features"), a.Int("in1_features"), a.Int("in2_features")}}};
+    if (a.Bool("bias")) parameters.push_back({"bias", {a.Int("out_features")}});
+    return parameters;
   };
-  // Looking up is no arithmetic.
-  spec.flops = [](const OpCall&, const Types&) { return 0; };
-  spec.onnx = [](const OpCall&, OnnxWriter& writer) -> absl::StatusOr<Names> {
-    return writer.Node("Gather", {writer.Parameter("weight"), writer.Input(0)});
+  spec.check = [](const Attributes& a) -> absl::Status {
+    if (a.Int("in1_features") > 0 && a.Int("in2_features") > 0 && a.Int("out_features") > 0) return absl::OkStatus();
+    return absl::InvalidArgumentError("in1_features, in2_features and out_features must be at least 1");
   };
+  // x1 A, for each row of A a multiply-add; then the product with x2.
+  spec.flops = [](const OpCall& call, const Types& outputs) -> std::optional<double> {
+    const Attributes& a = call.attributes;
+    const auto in1 = static_cast<double>(a.Int("in1_features")), in2 = static_cast<double>(a.Int("in2_features"));
+    return FlopsAnElement(2 * in1 * in2 + 2 * in2 + (a.Bool("bias") ? 1 : 0))(call, outputs);
+  };
+  spec.min_inputs = spec.max_inputs = 2;
   return spec;
 }
 
 LANISTA_REGISTER_OP(MakeModule(Linear()));
+LANISTA_REGISTER_OP(MakeModule(Bilinear()));
 LANISTA_REGISTER_OP(MakeModule(Identity()));
-LANISTA_REGISTER_OP(MakeModule(Embedding()));
 
 }  // namespace
 }  // namespace lanista::ops

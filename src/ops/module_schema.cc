@@ -19,6 +19,10 @@ AttributeSpec MakeSpec(std::string name, AttributeKind kind, std::optional<v1::V
   return spec;
 }
 
+bool IsOneOf(const std::string& name, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 class ModuleSchema final : public graph::OpSchema {
  public:
   explicit ModuleSchema(ModuleSpec spec) : OpSchema(spec.type), spec_(std::move(spec)) {
@@ -26,7 +30,9 @@ class ModuleSchema final : public graph::OpSchema {
     SetInputs(spec_.min_inputs, spec_.max_inputs);
   }
 
-  int NumOutputs(const Attributes&) const override { return spec_.outputs; }
+  int NumOutputs(const Attributes& attributes) const override {
+    return spec_.count_outputs ? spec_.count_outputs(attributes) : spec_.outputs;
+  }
   absl::StatusOr<Types> InferTypes(const OpCall& call) const override { return spec_.infer(call); }
   std::vector<ParameterSpec> Parameters(const Attributes& attributes) const override {
     return spec_.parameters ? spec_.parameters(attributes) : OpSchema::Parameters(attributes);
@@ -35,6 +41,15 @@ class ModuleSchema final : public graph::OpSchema {
     return spec_.flops ? spec_.flops(call, outputs) : ElementwiseFlops(call, outputs);
   }
   bool IsStateful() const override { return spec_.stateful; }
+  absl::StatusOr<std::string> PythonModule(const Attributes& attributes) const override {
+    if (spec_.forward_attributes.empty()) return OpSchema::PythonModule(attributes);
+    // The constructor's arguments only: the same schema without the others writes them.
+    ModuleSpec constructor{type()};
+    for (const AttributeSpec& attribute : spec_.attributes) {
+      if (!IsOneOf(attribute.name, spec_.forward_attributes)) constructor.attributes.push_back(attribute);
+    }
+    return ModuleSchema(std::move(constructor)).OpSchema::PythonModule(attributes);
+  }
   absl::StatusOr<std::string> CppModule(const Attributes& attributes) const override {
     return spec_.cpp ? spec_.cpp(attributes) : CppOptions(type(), spec_.attributes, attributes);
   }
@@ -109,6 +124,15 @@ std::optional<double> ElementwiseFlops(const OpCall&, const Types& outputs) {
   return outputs.empty() ? 0 : CountElements(outputs[0]);
 }
 
+std::optional<double> NoFlops(const OpCall&, const Types&) { return 0; }
+
+std::function<std::optional<double>(const OpCall&, const Types&)> FlopsAnElement(double flops) {
+  return [flops](const OpCall&, const Types& outputs) -> std::optional<double> {
+    const auto elements = CountElements(outputs[0]);
+    return elements.has_value() ? std::make_optional(flops * *elements) : std::nullopt;
+  };
+}
+
 absl::Status ExpectDim(const v1::ValueType& input, int axis, int64_t expected, const std::string& what) {
   const auto dims = graph::DimsOf(input);
   if (!dims.has_value()) return absl::OkStatus();
@@ -123,6 +147,15 @@ absl::Status ExpectDim(const v1::ValueType& input, int axis, int64_t expected, c
       absl::StrCat("expects ", expected, " ", what, ", gets ", (*dims)[index], " in ", graph::TypeToText(input)));
 }
 
+absl::Status ExpectAtLeast(const Attributes& attributes, const std::vector<std::string>& names, int64_t least) {
+  for (const std::string& name : names) {
+    const Dims values = attributes.Ints(name);
+    if (std::all_of(values.begin(), values.end(), [least](int64_t value) { return value >= least; })) continue;
+    return absl::InvalidArgumentError(absl::StrCat(name, " must be at least ", least));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ExpectRank(const v1::ValueType& input, const std::vector<int>& ranks) {
   const auto dims = graph::DimsOf(input);
   if (!dims.has_value()) return absl::OkStatus();
@@ -133,8 +166,10 @@ absl::Status ExpectRank(const v1::ValueType& input, const std::vector<int>& rank
 
 int64_t SlidingSize(int64_t input, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil) {
   if (input < 0) return -1;
-  const int64_t span = input + 2 * padding - dilation * (kernel - 1) - 1;
-  int64_t size = (span + (ceil ? stride - 1 : 0)) / stride + 1;
+  const int64_t span = input + 2 * padding - dilation * (kernel - 1) - 1 + (ceil ? stride - 1 : 0);
+  // Division is to round down, and in C++ it rounds towards zero.
+  if (span < 0) return 0;
+  int64_t size = span / stride + 1;
   if (ceil && (size - 1) * stride >= input + padding) --size;
   return size;
 }
@@ -157,8 +192,7 @@ absl::StatusOr<std::string> CppOptions(const std::string& type, const std::vecto
   std::string rest;
   for (const AttributeSpec& spec : attributes) {
     const bool in_constructor = !spec.default_value.has_value();
-    // In-place operation changes nothing but memory, and is not always an option in C++.
-    if (spec.name == "inplace" || (!in_constructor && !values.IsSet(spec.name))) continue;
+    if (!in_constructor && !values.IsSet(spec.name)) continue;
     LANISTA_ASSIGN_OR_RETURN(const std::string value, CppValue(spec, values));
     if (in_constructor) {
       required.push_back(value);
@@ -169,6 +203,17 @@ absl::StatusOr<std::string> CppOptions(const std::string& type, const std::vecto
   if (required.empty() && rest.empty()) return absl::StrCat("torch::nn::", type, "()");
   return absl::StrCat("torch::nn::", type, "(torch::nn::", type, "Options(", absl::StrJoin(required, ", "), ")", rest,
                       ")");
+}
+
+absl::Status OnnxNeedsRank(const v1::ValueType& input, int rank) {
+  const auto dims = graph::DimsOf(input);
+  if (!dims.has_value() || static_cast<int>(dims->size()) == rank) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("ONNX wants ", rank, " dimensions here, a batch first; it gets ", graph::TypeToText(input)));
+}
+
+std::string OnnxScalar(OnnxWriter& writer, double value) {
+  return writer.Constant(std::vector<float>{static_cast<float>(value)}, {});
 }
 
 std::function<absl::StatusOr<std::vector<std::string>>(const OpCall&, OnnxWriter&)> OnnxUnary(std::string op_type) {

@@ -59,6 +59,10 @@ struct ModuleSpec {
   int min_inputs = 1;
   int max_inputs = 1;
   int outputs = 1;
+  // Where it depends on the attributes.
+  std::function<int(const Attributes& attributes)> count_outputs = nullptr;
+  // Attributes that are arguments of forward in Python and C++, rather than of the constructor.
+  std::vector<std::string> forward_attributes = {};
 };
 
 std::unique_ptr<graph::OpSchema> MakeModule(ModuleSpec spec);
@@ -71,12 +75,21 @@ absl::StatusOr<Types> SameAsInput(const OpCall& call);
 // One operation an element of the output.
 std::optional<double> ElementwiseFlops(const OpCall& call, const Types& outputs);
 
+// Moving elements is no arithmetic.
+std::optional<double> NoFlops(const OpCall& call, const Types& outputs);
+
+// `flops` operations an element of the output.
+std::function<std::optional<double>(const OpCall&, const Types&)> FlopsAnElement(double flops);
+
 // Elements of a type, unknown dimensions as 1; nullopt if the rank is unknown.
 std::optional<double> CountElements(const v1::ValueType& type);
 
 // OK if dimension `axis` of the input (from the end, if negative) is `expected` or unknown: else "expects 64 input
 // channels (in_channels), gets 32 in float32[-1, 32, 28, 28]". `what`: "input channels (in_channels)".
 absl::Status ExpectDim(const v1::ValueType& input, int axis, int64_t expected, const std::string& what);
+
+// OK if an integer attribute, all integers of a list, are at least `least`.
+absl::Status ExpectAtLeast(const Attributes& attributes, const std::vector<std::string>& names, int64_t least);
 
 // OK if the input's rank is unknown or one of `ranks`.
 absl::Status ExpectRank(const v1::ValueType& input, const std::vector<int>& ranks);
@@ -93,12 +106,18 @@ std::string CppInts(const Dims& values);
 std::string CppFloat(double value);
 
 // "torch::nn::TYPE(torch::nn::TYPEOptions(REQUIRED, ...).name(value)...)": for LibTorch's usual module with options.
-// The attributes `required` go into the options' constructor, others that are set follow by name. Values print by kind;
+// Required attributes go into the options' constructor, others that are set follow by name. Values print by kind;
 // strings are refused.
 absl::StatusOr<std::string> CppOptions(const std::string& type, const std::vector<AttributeSpec>& attributes,
                                        const Attributes& values);
 
 // ---- ONNX ----
+
+// UNIMPLEMENTED if the input is known to have other than `rank` dimensions: ONNX's operators want a batch.
+absl::Status OnnxNeedsRank(const v1::ValueType& input, int rank);
+
+// A scalar constant.
+std::string OnnxScalar(OnnxWriter& writer, double value);
 
 // A node of one input and one output.
 std::function<absl::StatusOr<std::vector<std::string>>(const OpCall&, OnnxWriter&)> OnnxUnary(std::string op_type);

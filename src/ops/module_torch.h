@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_OPS_MODULE_TORCH_H_
 #define LANISTA_SRC_OPS_MODULE_TORCH_H_
 
+#include <torch/expanding_array.h>
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 #include <torch/types.h>
@@ -17,24 +18,41 @@ namespace lanista::ops {
 
 using graph::Attributes;
 
-// A module of LibTorch's that maps one tensor to one.
-template <typename Impl>
-class UnaryOp final : public OpModule {
- public:
-  explicit UnaryOp(std::shared_ptr<Impl> module) : module_(std::move(module)) {}
+using Inputs = c10::ArrayRef<c10::IValue>;
 
-  void Run(c10::ArrayRef<c10::IValue> inputs, c10::IValue* outputs) override {
-    *outputs = module_->forward(inputs[0].toTensor());
-  }
+// A module, and how it runs: `run(Impl&, Inputs, IValue* outputs)`, inlined.
+template <typename Impl, typename Runner>
+class ModuleOp final : public OpModule {
+ public:
+  ModuleOp(std::shared_ptr<Impl> module, Runner run) : module_(std::move(module)), run_(std::move(run)) {}
+
+  void Run(Inputs inputs, c10::IValue* outputs) override { run_(*module_, inputs, outputs); }
   std::shared_ptr<torch::nn::Module> module() const override { return module_; }
 
  private:
   const std::shared_ptr<Impl> module_;
+  const Runner run_;
 };
 
+template <typename Impl, typename Runner>
+std::unique_ptr<OpModule> MakeModuleOp(const torch::nn::ModuleHolder<Impl>& holder, Runner run) {
+  return std::make_unique<ModuleOp<Impl, Runner>>(holder.ptr(), std::move(run));
+}
+
+// One tensor to one.
 template <typename Impl>
 std::unique_ptr<OpModule> MakeUnary(const torch::nn::ModuleHolder<Impl>& holder) {
-  return std::make_unique<UnaryOp<Impl>>(holder.ptr());
+  return MakeModuleOp(holder, [](Impl& module, Inputs inputs, c10::IValue* outputs) {
+    *outputs = module.forward(inputs[0].toTensor());
+  });
+}
+
+// Two tensors to one.
+template <typename Impl>
+std::unique_ptr<OpModule> MakeBinary(const torch::nn::ModuleHolder<Impl>& holder) {
+  return MakeModuleOp(holder, [](Impl& module, Inputs inputs, c10::IValue* outputs) {
+    *outputs = module.forward(inputs[0].toTensor(), inputs[1].toTensor());
+  });
 }
 
 // A function without state, as a module.
@@ -48,7 +66,7 @@ struct FunctionModule final : torch::nn::Module {
 template <typename Function>
 std::unique_ptr<OpModule> MakeFunction(Function function) {
   using Impl = FunctionModule<Function>;
-  return std::make_unique<UnaryOp<Impl>>(std::make_shared<Impl>(std::move(function)));
+  return MakeUnary(torch::nn::ModuleHolder<Impl>(std::make_shared<Impl>(std::move(function))));
 }
 
 // Ints of an attribute as LibTorch's options take them.

@@ -1,4 +1,4 @@
-// Batch, layer, group and instance normalisation.
+// Batch, layer, group, instance and local response normalisation.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
@@ -11,12 +11,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 // An element costs a subtraction, a product, and the affine map's product and sum.
-constexpr double kFlopsAnElement = 4;
-
-std::optional<double> NormFlops(const OpCall&, const Types& outputs) {
-  const auto elements = CountElements(outputs[0]);
-  return elements.has_value() ? std::make_optional(kFlopsAnElement * *elements) : std::nullopt;
-}
+constexpr double kNormFlops = 4;
 
 // Weight and bias, and what is counted on the way.
 std::vector<ParameterSpec> ChannelParameters(int64_t channels, bool affine, bool running) {
@@ -48,11 +43,12 @@ absl::StatusOr<Names> BatchNormToOnnx(const OpCall& call, OnnxWriter& writer) {
                      {{"epsilon", static_cast<float>(a.Float("eps"))}});
 }
 
-absl::StatusOr<Names> InstanceNormToOnnx(const OpCall& call, OnnxWriter& writer) {
+absl::StatusOr<Names> InstanceNormToOnnx(const OpCall& call, OnnxWriter& writer, int dims) {
   const Attributes& a = call.attributes;
   if (a.Bool("track_running_stats")) {
     return absl::UnimplementedError("instance normalisation with running statistics has no counterpart in ONNX");
   }
+  LANISTA_RETURN_IF_ERROR(OnnxNeedsRank(call.inputs[0], dims + 2));
   const int64_t channels = a.Int("num_features");
   const bool affine = a.Bool("affine");
   return writer.Node(
@@ -84,8 +80,10 @@ ModuleSpec ChannelNorm(const std::string& kind, int dims, bool on_by_default) {
   spec.parameters = [](const Attributes& a) {
     return ChannelParameters(a.Int("num_features"), a.Bool("affine"), a.Bool("track_running_stats"));
   };
-  spec.flops = NormFlops;
-  spec.onnx = batch ? BatchNormToOnnx : InstanceNormToOnnx;
+  spec.flops = FlopsAnElement(kNormFlops);
+  spec.onnx = [=](const OpCall& call, OnnxWriter& writer) {
+    return batch ? BatchNormToOnnx(call, writer) : InstanceNormToOnnx(call, writer, dims);
+  };
   spec.stateful = true;
   spec.cpp = [specs = spec.attributes, type = spec.type](const Attributes& a) -> absl::StatusOr<std::string> {
     if (a.Has("momentum")) return CppOptions(type, specs, a);
@@ -130,7 +128,7 @@ ModuleSpec LayerNorm() {
     if (!a.Bool("elementwise_affine")) return std::vector<ParameterSpec>{};
     return std::vector<ParameterSpec>{{"weight", shape}, {"bias", shape}};
   };
-  spec.flops = NormFlops;
+  spec.flops = FlopsAnElement(kNormFlops);
   spec.cpp = [](const Attributes& a) -> absl::StatusOr<std::string> {
     // The shape is always a list: a number would be a capacity.
     return absl::StrCat("torch::nn::LayerNorm(torch::nn::LayerNormOptions({",
@@ -181,8 +179,39 @@ ModuleSpec GroupNorm() {
     return absl::InvalidArgumentError(absl::StrCat("num_channels (", a.Int("num_channels"),
                                                    ") must be divisible by num_groups (", a.Int("num_groups"), ")"));
   };
-  spec.flops = NormFlops;
+  spec.flops = FlopsAnElement(kNormFlops);
   spec.onnx = GroupNormToOnnx;
+  return spec;
+}
+
+// x / (k + alpha * mean of the squares of `size` neighbouring channels)^beta
+ModuleSpec LocalResponseNorm() {
+  ModuleSpec spec{"LocalResponseNorm",
+                  {Required("size", AttributeKind::kInt), WithDefault("alpha", 1e-4), WithDefault("beta", 0.75),
+                   WithDefault("k", 1.0)}};
+  spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
+    const auto dims = graph::DimsOf(call.inputs[0]);
+    if (!dims.has_value() || dims->size() >= 3) return SameAsInput(call);
+    return absl::InvalidArgumentError(
+        absl::StrCat("expects 3 or more dimensions, gets ", graph::TypeToText(call.inputs[0])));
+  };
+  spec.check = [](const Attributes& a) -> absl::Status {
+    return a.Int("size") > 0 ? absl::OkStatus() : absl::InvalidArgumentError("size must be at least 1");
+  };
+  // The sum of `size` squares; then a factor, a sum, a power and a quotient.
+  spec.flops = [](const OpCall& call, const Types& outputs) {
+    return FlopsAnElement(2.0 * static_cast<double>(call.attributes.Int("size")) + 4)(call, outputs);
+  };
+  spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const Attributes& a = call.attributes;
+    // Of an even number of neighbours PyTorch takes the odd one below, ONNX above.
+    if (a.Int("size") % 2 == 0) return absl::UnimplementedError("an even size has no counterpart in ONNX");
+    return writer.Node("LRN", {writer.Input(0)},
+                       {{"size", a.Int("size")},
+                        {"alpha", static_cast<float>(a.Float("alpha"))},
+                        {"beta", static_cast<float>(a.Float("beta"))},
+                        {"bias", static_cast<float>(a.Float("k"))}});
+  };
   return spec;
 }
 
@@ -194,6 +223,7 @@ LANISTA_REGISTER_OP(MakeModule(ChannelNorm("InstanceNorm", 2, false)));
 LANISTA_REGISTER_OP(MakeModule(ChannelNorm("InstanceNorm", 3, false)));
 LANISTA_REGISTER_OP(MakeModule(LayerNorm()));
 LANISTA_REGISTER_OP(MakeModule(GroupNorm()));
+LANISTA_REGISTER_OP(MakeModule(LocalResponseNorm()));
 
 }  // namespace
 }  // namespace lanista::ops

@@ -12,16 +12,39 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+// `types` holds the pooled values; the places where they were, if they are asked for, are integers of the same shape.
+absl::StatusOr<Types> WithIndices(const Attributes& a, absl::StatusOr<Types> types) {
+  if (!types.ok() || !a.Bool("return_indices")) return types;
+  types->push_back(types->front());
+  types->back().set_data_type(v1::INT64);
+  return types;
+}
+
+int CountWithIndices(const Attributes& a) { return a.Bool("return_indices") ? 2 : 1; }
+
+// LibTorch's modules have a method of their own for it, which calls use.
+absl::StatusOr<std::string> CppWithoutIndices(const std::string& type, const std::vector<AttributeSpec>& specs,
+                                              const Attributes& a) {
+  std::vector<AttributeSpec> plain;
+  for (const AttributeSpec& spec : specs) {
+    if (spec.name != "return_indices") plain.push_back(spec);
+  }
+  return CppOptions(type, plain, a);
+}
+
 Dims StrideOf(const Attributes& a) { return a.Has("stride") ? a.Ints("stride") : a.Ints("kernel_size"); }
 
-absl::StatusOr<Types> InferPool(const OpCall& call, int dims, bool max) {
+enum class PoolKind { kMax, kAverage, kPower };
+
+absl::StatusOr<Types> InferPool(const OpCall& call, int dims, PoolKind kind) {
   const Attributes& a = call.attributes;
   const v1::ValueType& input = call.inputs[0];
   LANISTA_RETURN_IF_ERROR(ExpectRank(input, {dims + 1, dims + 2}));
   auto sizes = graph::DimsOf(input);
   if (!sizes.has_value()) return Types{graph::TensorType(input.data_type())};
-  const Dims kernel = a.Ints("kernel_size"), stride = StrideOf(a), padding = a.Ints("padding");
-  const Dims dilation = max ? a.Ints("dilation") : Dims(dims, 1);
+  const Dims kernel = a.Ints("kernel_size"), stride = StrideOf(a);
+  const Dims padding = kind == PoolKind::kPower ? Dims(dims, 0) : a.Ints("padding");
+  const Dims dilation = kind == PoolKind::kMax ? a.Ints("dilation") : Dims(dims, 1);
   for (int i = 0; i < dims; ++i) {
     int64_t& size = (*sizes)[sizes->size() - dims + i];
     if (size < 0) continue;
@@ -35,10 +58,18 @@ absl::StatusOr<Types> InferPool(const OpCall& call, int dims, bool max) {
   return Types{graph::TensorType(input.data_type(), *sizes)};
 }
 
-absl::Status CheckPool(const Attributes& a) {
-  const Dims kernel = a.Ints("kernel_size"), padding = a.Ints("padding"), stride = StrideOf(a);
+absl::Status CheckWindow(const Attributes& a) {
+  const Dims kernel = a.Ints("kernel_size"), stride = StrideOf(a);
   for (size_t i = 0; i < kernel.size(); ++i) {
     if (kernel[i] < 1 || stride[i] < 1) return absl::InvalidArgumentError("kernel_size and stride must be at least 1");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPool(const Attributes& a) {
+  LANISTA_RETURN_IF_ERROR(CheckWindow(a));
+  const Dims kernel = a.Ints("kernel_size"), padding = a.Ints("padding");
+  for (size_t i = 0; i < kernel.size(); ++i) {
     if (padding[i] < 0 || padding[i] > kernel[i] / 2) {
       return absl::InvalidArgumentError("padding must be from 0 to half of kernel_size");
     }
@@ -54,8 +85,11 @@ std::optional<double> PoolFlops(const OpCall& call, const Types& outputs) {
   return window * *elements;
 }
 
-absl::StatusOr<Names> PoolToOnnx(const OpCall& call, OnnxWriter& writer, bool max) {
+absl::StatusOr<Names> PoolToOnnx(const OpCall& call, OnnxWriter& writer, int dims, bool max) {
   const Attributes& a = call.attributes;
+  LANISTA_RETURN_IF_ERROR(OnnxNeedsRank(call.inputs[0], dims + 2));
+  // ONNX counts them through the whole batch.
+  if (a.Bool("return_indices")) return absl::UnimplementedError("return_indices has no counterpart in ONNX");
   const Dims padding = a.Ints("padding");
   Dims pads(padding);
   pads.insert(pads.end(), padding.begin(), padding.end());
@@ -88,13 +122,47 @@ ModuleSpec Pool(int dims, bool max) {
     spec.attributes.push_back(WithDefault("count_include_pad", true));
     if (dims > 1) spec.attributes.push_back(Optional("divisor_override", AttributeKind::kInt));
   }
-  spec.infer = [=](const OpCall& call) { return InferPool(call, dims, max); };
-  spec.flops = PoolFlops;
-  spec.check = [](const Attributes& a) -> absl::Status {
-    if (a.Bool("return_indices")) return absl::UnimplementedError("return_indices: only the values are returned");
-    return CheckPool(a);
+  spec.infer = [=](const OpCall& call) {
+    return WithIndices(call.attributes, InferPool(call, dims, max ? PoolKind::kMax : PoolKind::kAverage));
   };
-  spec.onnx = [=](const OpCall& call, OnnxWriter& writer) { return PoolToOnnx(call, writer, max); };
+  spec.count_outputs = CountWithIndices;
+  spec.flops = PoolFlops;
+  spec.check = CheckPool;
+  spec.cpp = [type = spec.type, specs = spec.attributes](const Attributes& a) {
+    return CppWithoutIndices(type, specs, a);
+  };
+  spec.onnx = [=](const OpCall& call, OnnxWriter& writer) { return PoolToOnnx(call, writer, dims, max); };
+  return spec;
+}
+
+// (sum of x^p)^(1/p)
+ModuleSpec PowerPool(int dims) {
+  ModuleSpec spec;
+  spec.type = absl::StrCat("LPPool", dims, "d");
+  spec.attributes = {Required("norm_type", AttributeKind::kFloat), Required("kernel_size", AttributeKind::kInts, dims),
+                     Optional("stride", AttributeKind::kInts, dims), WithDefault("ceil_mode", false)};
+  spec.infer = [=](const OpCall& call) { return InferPool(call, dims, PoolKind::kPower); };
+  // A power and a sum for each element of a window.
+  spec.flops = [](const OpCall& call, const Types& outputs) -> std::optional<double> {
+    const auto windows = PoolFlops(call, outputs);
+    return windows.has_value() ? std::make_optional(2 * *windows) : std::nullopt;
+  };
+  spec.check = [](const Attributes& a) -> absl::Status {
+    if (a.Float("norm_type") == 0) return absl::InvalidArgumentError("norm_type must not be 0");
+    return CheckWindow(a);
+  };
+  spec.onnx = [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    LANISTA_RETURN_IF_ERROR(OnnxNeedsRank(call.inputs[0], dims + 2));
+    const double p = call.attributes.Float("norm_type");
+    // ONNX takes absolute values; PyTorch takes the powers as they are.
+    if (p != 2 && p != 4)
+      return absl::UnimplementedError(absl::StrCat("a norm_type of ", p, " is not written as ONNX"));
+    if (call.attributes.Bool("ceil_mode")) return absl::UnimplementedError("ceil_mode has no counterpart in ONNX");
+    return writer.Node("LpPool", {writer.Input(0)},
+                       {{"kernel_shape", call.attributes.Ints("kernel_size")},
+                        {"strides", StrideOf(call.attributes)},
+                        {"p", static_cast<int64_t>(p)}});
+  };
   return spec;
 }
 
@@ -132,6 +200,10 @@ absl::Status CheckAdaptive(const Attributes& a, int dims) {
 }
 
 absl::StatusOr<Names> AdaptiveToOnnx(const OpCall& call, OnnxWriter& writer, int dims, bool max) {
+  if (call.attributes.Bool("return_indices")) {
+    return absl::UnimplementedError("return_indices has no counterpart in ONNX");
+  }
+  LANISTA_RETURN_IF_ERROR(OnnxNeedsRank(call.inputs[0], dims + 2));
   const auto sizes = graph::DimsOf(call.inputs[0]);
   const Dims unknown(dims + 2, -1);
   const Dims& input = sizes.has_value() ? *sizes : unknown;
@@ -156,7 +228,9 @@ ModuleSpec AdaptivePool(int dims, bool max) {
   ModuleSpec spec;
   spec.type = absl::StrCat(max ? "AdaptiveMaxPool" : "AdaptiveAvgPool", dims, "d");
   spec.attributes = {Required("output_size", AttributeKind::kAny)};
-  spec.infer = [=](const OpCall& call) { return InferAdaptive(call, dims); };
+  if (max) spec.attributes.push_back(WithDefault("return_indices", false));
+  spec.infer = [=](const OpCall& call) { return WithIndices(call.attributes, InferAdaptive(call, dims)); };
+  spec.count_outputs = CountWithIndices;
   // Each element of the input is taken once.
   spec.flops = [](const OpCall& call, const Types&) { return CountElements(call.inputs[0]); };
   spec.check = [=](const Attributes& a) { return CheckAdaptive(a, dims); };
@@ -181,6 +255,8 @@ LANISTA_REGISTER_OP(MakeModule(Pool(3, true)));
 LANISTA_REGISTER_OP(MakeModule(Pool(1, false)));
 LANISTA_REGISTER_OP(MakeModule(Pool(2, false)));
 LANISTA_REGISTER_OP(MakeModule(Pool(3, false)));
+LANISTA_REGISTER_OP(MakeModule(PowerPool(1)));
+LANISTA_REGISTER_OP(MakeModule(PowerPool(2)));
 LANISTA_REGISTER_OP(MakeModule(AdaptivePool(1, true)));
 LANISTA_REGISTER_OP(MakeModule(AdaptivePool(2, true)));
 LANISTA_REGISTER_OP(MakeModule(AdaptivePool(3, true)));

@@ -23,6 +23,13 @@ class OpModule {
   // c10::Error as LibTorch does.
   virtual void Run(c10::ArrayRef<c10::IValue> inputs, c10::IValue* outputs) = 0;
 
+  // Where Run wants an input whose edge names this argument (attn_mask); -1: there is none of this name. Where some
+  // edge of a node names an argument, what is not given is none.
+  virtual int Position(absl::string_view argument) const {
+    static_cast<void>(argument);
+    return -1;
+  }
+
   // The module behind it, whose parameters and buffers have the names and shapes of OpSchema::Parameters.
   virtual std::shared_ptr<torch::nn::Module> module() const = 0;
 };

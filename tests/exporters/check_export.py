@@ -1,11 +1,14 @@
 """Runs exported files and compares what they give with what GraphModule gave.
 
-    check_export.py FOLDER STEM FORMAT
+    check_export.py [FOLDER STEM FORMAT]...
 
 FOLDER/data.pt holds {"inputs": [tensors], "outputs": [tensors]}. Prints what is wrong, and nothing otherwise.
 """
+import contextlib
 import importlib
+import io
 import sys
+import traceback
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +17,8 @@ import torch.nn.functional as F
 def flat(value):
     if isinstance(value, torch.Tensor):
         return [value]
+    if value is None:
+        return []
     return [tensor for element in value for tensor in flat(element)]
 
 
@@ -44,6 +49,7 @@ def load(folder, stem, format):
 def check_module(folder, stem, format, data):
     model = load(folder, stem, format)
     model.eval()
+    torch.manual_seed(7)
     compare(flat(model(*data["inputs"])), data["outputs"], "evaluation")
     model.train()
     torch.manual_seed(7)
@@ -65,6 +71,33 @@ def run_conv(x, w, b=None, **a):
     pads = a.get("pads", [0, 0, 0, 0])
     return F.conv2d(F.pad(x, (pads[1], pads[3], pads[0], pads[2])), w, b, a.get("strides", 1), 0,
                     a.get("dilations", 1), a.get("group", 1))
+
+
+def run_conv_transpose(x, w, b=None, **a):
+    pads = a.get("pads", [0, 0, 0, 0])
+    return F.conv_transpose2d(x, w, b, a.get("strides", 1), pads[:2], a.get("output_padding", 0), a.get("group", 1),
+                              a.get("dilations", 1))
+
+
+def run_max_pool(x, **a):
+    pads = a.get("pads", [0, 0, 0, 0])
+    return F.max_pool2d(x, a["kernel_shape"], a.get("strides", 1), pads[:2], a.get("dilations", 1),
+                        bool(a.get("ceil_mode", 0)))
+
+
+def run_average_pool(x, **a):
+    pads = a.get("pads", [0, 0, 0, 0])
+    return F.avg_pool2d(x, a["kernel_shape"], a.get("strides", 1), pads[:2], bool(a.get("ceil_mode", 0)),
+                        bool(a.get("count_include_pad", 0)))
+
+
+def run_depth_to_space(x, **a):
+    assert a["mode"] == b"CRD", a
+    return F.pixel_shuffle(x, a["blocksize"])
+
+
+def run_clip(x, low=None, high=None, **a):
+    return x.clamp(None if low is None else low.item(), None if high is None else high.item())
 
 
 def run_gemm(a, b, c=None, **at):
@@ -91,21 +124,29 @@ def run_slice(x, starts, ends, axes=None, steps=None, **a):
 
 OPERATORS = {
     "Add": lambda x, y, **a: x + y,
-    "AveragePool": lambda x, **a: F.avg_pool2d(x, a["kernel_shape"], a.get("strides", 1)),
+    "AveragePool": run_average_pool,
     "BatchNormalization": lambda x, w, b, m, v, **a: F.batch_norm(x, m, v, w, b, eps=a.get("epsilon", 1e-5)),
     "Cast": lambda x, **a: x.to({1: torch.float32, 7: torch.int64, 9: torch.bool}[a["to"]]),
+    "Clip": run_clip,
     "Concat": lambda *x, **a: torch.cat(x, a["axis"]),
     "Conv": run_conv,
+    "ConvTranspose": run_conv_transpose,
+    "DepthToSpace": run_depth_to_space,
     "Div": lambda x, y, **a: x / y,
     "Flatten": lambda x, **a: x.flatten(a.get("axis", 1)),
     "Gather": lambda x, i, **a: torch.index_select(x, a.get("axis", 0), i.reshape(-1)).reshape(
         x.shape[:a.get("axis", 0)] + i.shape + x.shape[a.get("axis", 0) + 1:]),
     "Gemm": run_gemm,
     "GlobalAveragePool": lambda x, **a: x.mean((2, 3), keepdim=True),
+    "HardSigmoid": lambda x, **a: (a.get("alpha", 0.2) * x + a.get("beta", 0.5)).clamp(0, 1),
     "Identity": lambda x, **a: x,
+    "LeakyRelu": lambda x, **a: F.leaky_relu(x, a.get("alpha", 0.01)),
+    "LogSoftmax": lambda x, **a: x.log_softmax(a.get("axis", -1)),
     "MatMul": lambda x, y, **a: x @ y,
-    "MaxPool": lambda x, **a: F.max_pool2d(x, a["kernel_shape"], a.get("strides", 1)),
+    "MaxPool": run_max_pool,
     "Mul": lambda x, y, **a: x * y,
+    "PRelu": lambda x, slope, **a: torch.where(x >= 0, x, x * slope),
+    "ReduceMean": lambda x, **a: x.mean(a["axes"], keepdim=bool(a.get("keepdims", 1))),
     "Relu": lambda x, **a: x.relu(),
     "Reshape": run_reshape,
     "Shape": lambda x, **a: torch.tensor(x.shape),
@@ -143,14 +184,25 @@ def check_onnx(folder, stem, data):
     compare([values[value.name] for value in model.graph.output], data["outputs"], "onnx")
 
 
-def main():
-    folder, stem, format = sys.argv[1:]
-    torch.set_num_threads(1)
+def check(folder, stem, format):
     data = torch.load(f"{folder}/data.pt")
     if format == "onnx":
         check_onnx(folder, stem, data)
     else:
         check_module(folder, stem, format, data)
+
+
+def main():
+    torch.set_num_threads(1)
+    for folder, stem, format in zip(*[iter(sys.argv[1:])] * 3):
+        found = io.StringIO()
+        with contextlib.redirect_stdout(found):
+            try:
+                check(folder, stem, format)
+            except Exception:
+                print(traceback.format_exc())
+        for line in found.getvalue().splitlines():
+            print(f"{stem} {format}: {line}")
 
 
 main()

@@ -27,10 +27,14 @@ std::string SmallNet();
 // `folder`. Returns the file's path.
 std::string SaveLoop(const std::string& folder, int width);
 
+// Statistics of batch norms that are not those of the beginning: an export that loses them is noticed.
+void RandomizeStatistics(ops::GraphModule& module);
+
 // An empty folder for this test case.
 std::string TestFolder(const std::string& name);
 
-// Runs the model in evaluation mode. Its outputs, flat: tuples and lists are taken apart.
+// Runs the model in evaluation mode, with the random numbers of check_export.py. Its outputs, flat: tuples and lists
+// are taken apart, and none is left out.
 std::vector<at::Tensor> Evaluate(ops::GraphModule& module, const std::vector<at::Tensor>& inputs);
 std::vector<at::Tensor> Flatten(const std::vector<c10::IValue>& values);
 
@@ -50,7 +54,13 @@ struct Ran {
 };
 Ran RunCommand(const std::string& command);
 
+// An exported model, and data.pt, in a folder of its own; see check_export.py.
+struct Export {
+  std::string folder, stem, format;
+};
+
 // Runs check_export.py: its output, empty if the exported files do what they should.
+std::string CheckExports(const std::vector<Export>& exports);
 std::string CheckExport(const std::string& folder, const std::string& stem, const std::string& format);
 
 }  // namespace lanista

@@ -54,6 +54,7 @@ const std::vector<Row>& Rows() {
       {"LocalResponseNorm", "size=3", "i"},
       {"MaxPool1d", "kernel_size=2", "s"},
       {"MaxPool2d", "kernel_size=3 stride=2 padding=1 ceil_mode=true", "i"},
+      {"MaxPool2d", "kernel_size=2 return_indices=true", "i", 2},
       {"MaxPool3d", "kernel_size=2 stride=1", "c"},
       {"AvgPool1d", "kernel_size=3 padding=1", "s"},
       {"AvgPool2d", "kernel_size=[2,3] count_include_pad=false padding=1", "i"},
@@ -132,13 +133,19 @@ const std::vector<Row>& Rows() {
       {"GRU", "input_size=8 hidden_size=5 num_layers=2 bidirectional=true batch_first=true", "s", 2},
       {"LSTM", "input_size=8 hidden_size=5 num_layers=2 dropout=0.2", "s", 3},
       {"LSTM", "input_size=8 hidden_size=5 proj_size=3 bias=false", "s", 3},
+      {"LSTM", "input_size=8 hidden_size=8 num_layers=2", "s s s", 3},
+      {"GRU", "input_size=8 hidden_size=8 num_layers=2", "s s", 2},
+      {"RNNCell", "input_size=4 hidden_size=5 nonlinearity='relu'", "v"},
+      {"LSTMCell", "input_size=4 hidden_size=5 bias=false", "v", 2},
+      {"LSTMCell", "input_size=4 hidden_size=4", "v v v", 2},
+      {"GRUCell", "input_size=4 hidden_size=4", "v v"},
       {"PixelShuffle", "upscale_factor=2", "i"},
       {"PixelUnshuffle", "downscale_factor=2", "i"},
       {"ChannelShuffle", "groups=2", "i"},
       {"CosineSimilarity", "dim=1", "v v"},
       {"PairwiseDistance", "p=2.0", "v v"},
       {"Unfold", "kernel_size=3 padding=1", "i"},
-      {"Fold", "output_size=[4,5] kernel_size=[2,2] stride=[2,3]", "s"},
+      {"Fold", "output_size=[5,3] kernel_size=2", "s"},
   };
   return *rows;
 }

@@ -466,10 +466,20 @@ def write_torchvision():
         torch.jit.script(models.get_model(name, weights=None)).save(f"torchvision_{name}.pt")
 
 
+def write_architectures():
+    import classifiers
+    import other_networks
+    for name, make in {**classifiers.MODELS, **other_networks.MODELS}.items():
+        save(make(), name)
+
+
 def main():
     os.chdir(sys.argv[1])
     if sys.argv[2:] == ["torchvision"]:
         write_torchvision()
+        return
+    if sys.argv[2:] == ["architectures"]:
+        write_architectures()
         return
     save(Net(), "net")
     save(Nested(), "nested")

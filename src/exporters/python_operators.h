@@ -1,0 +1,18 @@
+// Operators on numbers, lists and sizes, for which Python has an expression of its own.
+#ifndef LANISTA_SRC_EXPORTERS_PYTHON_OPERATORS_H_
+#define LANISTA_SRC_EXPORTERS_PYTHON_OPERATORS_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace lanista::exporters {
+
+// "a + b" for "aten::add.int"; `arguments`: source by name, defaults left out. nullopt: there is no such expression.
+// (torch.ops cannot call most of these: its generic lists are TorchScript's alone.)
+std::optional<std::string> PythonExpression(const std::string& type,
+                                            const std::map<std::string, std::string>& arguments);
+
+}  // namespace lanista::exporters
+
+#endif  // LANISTA_SRC_EXPORTERS_PYTHON_OPERATORS_H_
