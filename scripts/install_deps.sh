@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that Lanista is built from (Debian 12 and 13; as root, or with sudo).
-# Does nothing, and asks the network for nothing, once all of them are there.
+# Installs the Debian packages that Lanista is built from (Debian 12 and 13; as root, or with sudo); with --tests also
+# those that its tests compare it with. Does nothing, and asks the network for nothing, once all of them are there.
 set -eu
 
 # Build tools, and a runtime library that nothing links by name.
@@ -16,8 +16,12 @@ libraries="
   libjpeg-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev libtorch-dev
   nlohmann-json3-dev zlib1g-dev"
 
+# PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files.
+test_tools=""
+[ "${1:-}" != --tests ] || test_tools="graphviz python3-onnx python3-torch python3-torchvision"
+
 # One line.
-packages=$(echo "$tools $libraries" | tr -s '\n ' ' ')
+packages=$(echo "$tools $libraries $test_tools" | tr -s '\n ' ' ')
 
 if ! command -v apt-get >/dev/null; then
   echo "install_deps.sh: no apt-get here. Lanista is built from the packages of Debian 12 or 13; on another system install" >&2
@@ -45,7 +49,7 @@ if [ "$(id -u)" -ne 0 ]; then
     exit 1
   }
 fi
-echo "Installing packages that Lanista is built from:$missing"
+echo "Installing packages that Lanista needs:$missing"
 $sudo apt-get update -q
 # shellcheck disable=SC2086
 $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing

@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-./scripts/install_deps.sh || exit 1
+./scripts/install_deps.sh --tests || exit 1
 if [ -z "${LANISTA_TEST_DATA:-}" ] && [ -d ../shared/data ]; then
   LANISTA_TEST_DATA=$(cd ../shared/data && pwd)
   export LANISTA_TEST_DATA
