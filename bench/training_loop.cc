@@ -6,20 +6,17 @@
 // losses and all final weights are the same bit for bit).
 //
 //   bazel run -c opt //bench:training_loop -- [--quick]
-#include <sched.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/harness.h"
 #include "engines/model_builder.h"
 #include "src/base/hash.h"
 #include "src/data/dataset.h"
@@ -29,6 +26,11 @@
 
 namespace lanista {
 namespace {
+
+using bench::CheckOk;
+using bench::Median;
+using bench::Stopwatch;
+using bench::ValueOrDie;
 
 constexpr uint64_t kModelSeed = 1;
 constexpr uint64_t kOrderSeed = 2;
@@ -47,26 +49,6 @@ struct Result {
   // Of each epoch: training and validation loss.
   std::vector<double> losses;
   std::vector<torch::Tensor> weights;
-};
-
-// Ends the program on an error.
-template <typename T>
-T ValueOrDie(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::fprintf(stderr, "training_loop: %s\n", value.status().ToString().c_str());
-    std::exit(1);
-  }
-  return *std::move(value);
-}
-
-void CheckOk(const absl::Status& status) { ValueOrDie(status.ok() ? absl::StatusOr<int>(0) : status); }
-
-class Stopwatch {
- public:
-  double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 // A trial of the first model of `mnist_cnn`.
@@ -174,11 +156,6 @@ bool Identical(const Result& a, const Result& b) {
                                             [](const auto& x, const auto& y) { return torch::equal(x, y); });
 }
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
 void RunBench(const Size& size) {
   torch::set_num_threads(1);
   v1::EvaluatorConfig config;
@@ -221,21 +198,6 @@ void RunBench(const Size& size) {
               Median(ratios), identical ? 1 : 0);
 }
 
-// Starts this program anew with one core and one thread: the libraries read both when they are loaded.
-void UseOneCore(char** argv) {
-  constexpr char kDone[] = "OPENBLAS_NUM_THREADS";
-  if (const char* threads = std::getenv(kDone); threads != nullptr && std::strcmp(threads, "1") == 0) return;
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  CPU_SET(sched_getcpu(), &cpus);
-  sched_setaffinity(0, sizeof cpus, &cpus);
-  setenv("OMP_NUM_THREADS", "1", 1);
-  setenv(kDone, "1", 1);
-  execv("/proc/self/exe", argv);
-  std::perror("training_loop: cannot start again on one core");
-  std::exit(1);
-}
-
 }  // namespace
 }  // namespace lanista
 
@@ -245,7 +207,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: training_loop [--quick]\n");
     return 2;
   }
-  lanista::UseOneCore(argv);
+  lanista::bench::UseOneCore(argv);
   lanista::RunBench(quick ? lanista::Size{3, 500, 200, 1} : lanista::Size{9, 1500, 500, 1});
   return 0;
 }

@@ -1,0 +1,42 @@
+// What benchmarks share.
+#ifndef LANISTA_BENCH_HARNESS_H_
+#define LANISTA_BENCH_HARNESS_H_
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace lanista::bench {
+
+// Ends the program with the error, if it is one.
+void CheckOk(const absl::Status& status);
+
+// The value; ends the program on an error.
+template <typename T>
+T ValueOrDie(absl::StatusOr<T> value) {
+  CheckOk(value.status());
+  return *std::move(value);
+}
+
+// Wall time since it was made.
+class Stopwatch {
+ public:
+  double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// REQUIRES: there are some.
+double Median(std::vector<double> values);
+
+// Starts this program anew on one core and with one thread, unless it is already so: the libraries read both when they
+// are loaded. Call it first in main.
+void UseOneCore(char** argv);
+
+}  // namespace lanista::bench
+
+#endif  // LANISTA_BENCH_HARNESS_H_
