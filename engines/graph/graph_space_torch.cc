@@ -10,6 +10,7 @@
 #include "src/frontends/torchscript.h"
 #include "src/graph/graph.h"
 #include "src/graph/io.h"
+#include "src/graph/registered_graphs.h"
 #include "src/nn/construction.h"
 #include "src/nn/decide.h"
 #include "src/ops/registry.h"
@@ -23,10 +24,16 @@ absl::StatusOr<v1::ModelGraph> ReadBase(const v1::SpaceConfig& config) {
       return frontends::ImportTorchScript(config.torchscript());
     case v1::SpaceConfig::kGraph:
       return graph::ReadFile(config.graph().path());
+    case v1::SpaceConfig::kRegistered: {
+      auto base = graph::MakeRegisteredGraph(config.registered(), config.params());
+      if (!absl::IsNotFound(base.status())) return base;
+      return Annotate(base.status(),
+                      "the graph engine takes a space of graphs: torchscript { path }, graph { path } or "
+                      "the name of one (a C++ model space needs `engine { direct {} }`)");
+    }
     default:
       return absl::InvalidArgumentError(
-          "the graph engine takes a space { torchscript { path } } or { graph { path } }; a registered space needs "
-          "`engine { direct {} }`");
+          "the graph engine takes a space { torchscript { path } }, { graph { path } } or { registered: NAME }");
   }
 }
 

@@ -5,8 +5,8 @@
 // grows but the oneof.
 //
 //   class Strategy { ... };
-//   using StrategyRegistry = Registry<Strategy, const Space&>;                       // extra arguments of every
-//   factory LANISTA_REGISTER(StrategyRegistry, random, v1::RandomConfig, MakeRandom);        // last line of random.cc
+//   using StrategyRegistry = Registry<Strategy, const Space&>;                  // extra arguments of every factory
+//   LANISTA_REGISTER(StrategyRegistry, random, v1::RandomConfig, MakeRandom);   // last line of random.cc
 //
 // where `absl::StatusOr<std::unique_ptr<Strategy>> MakeRandom(const v1::RandomConfig&, const Space&)`. Users register
 // with LANISTA_REGISTER_CUSTOM(StrategyRegistry, "mine", MakeMine); MakeMine takes `const v1::Custom&`.

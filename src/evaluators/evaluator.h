@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_EVALUATORS_EVALUATOR_H_
 #define LANISTA_SRC_EVALUATORS_EVALUATOR_H_
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include <cstdint>
@@ -48,6 +49,11 @@ class TrialContext {
 
   // A folder of this attempt's own, made on the first call (NNI_OUTPUT_DIR).
   virtual std::string output_folder() = 0;
+
+  // Leaves model(), with its present weights and in evaluation mode, in the output folder as model.onnx, for people to
+  // look at (NNI: export_onnx). `example` is an input as the model gets it, a batch of any size. Does nothing where
+  // models are no graphs; where ONNX cannot express one, the attempt's log says why.
+  virtual void ExportOnnx(const at::Tensor& /*example*/) {}
 
   // True once the trial should end: training loops ask every batch and return absl::CancelledError().
   virtual bool canceled() const = 0;

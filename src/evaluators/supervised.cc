@@ -73,17 +73,21 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
 absl::Status SupervisedEvaluator::Evaluate(TrialContext& context) {
   ModelTrainer trainer(context.model(), *criterion_, options_, context.device());
   MetricMap metrics;
+  at::Tensor example;
   for (int64_t epoch = 0; epoch < options_.max_epochs; ++epoch) {
     trainer.StartEpoch(epoch);
     LANISTA_RETURN_IF_ERROR(
         ForEachBatch(*train_loader_, epoch, context, [&](const data::Example& batch) { return trainer.Train(batch); }));
     trainer.StartValidation();
-    LANISTA_RETURN_IF_ERROR(ForEachBatch(*validation_loader_, epoch, context,
-                                         [&](const data::Example& batch) { return trainer.Validate(batch); }));
+    LANISTA_RETURN_IF_ERROR(ForEachBatch(*validation_loader_, epoch, context, [&](const data::Example& batch) {
+      example = batch.input;
+      return trainer.Validate(batch);
+    }));
     metrics = trainer.FinishEpoch();
     context.ReportIntermediate(metrics);
   }
   context.ReportFinal(metrics);
+  if (options_.export_onnx) context.ExportOnnx(example);
   return absl::OkStatus();
 }
 

@@ -29,6 +29,7 @@ struct TrainingOptions {
   v1::ScheduleConfig schedule;
   v1::GradientClippingConfig gradient_clipping;
   int64_t loader_threads = 1;
+  bool export_onnx = true;
 };
 
 // Reads them from `config`, a ClassificationConfig or a RegressionConfig.
@@ -50,6 +51,7 @@ TrainingOptions MakeTrainingOptions(const Config& config) {
   options.schedule = config.schedule();
   options.gradient_clipping = config.gradient_clipping();
   if (config.has_loader_threads()) options.loader_threads = config.loader_threads();
+  if (config.has_export_onnx()) options.export_onnx = config.export_onnx();
   return options;
 }
 

@@ -64,28 +64,33 @@ struct Job {
   const ops::GraphModule& module;
   const std::string& stem;
   const std::map<std::string, at::Tensor>& tensors;
+  const std::vector<at::Tensor>& examples;
   Files* files;
 
   // STEM without its folders.
   std::string Name() const { return stem.substr(stem.rfind('/') + 1); }
+
+  absl::StatusOr<SourceModel> Source(bool with_archives) const {
+    return ToSourceModel(module, tensors, examples, Name(), with_archives);
+  }
 };
 
 absl::Status WritePython(const Job& job) {
-  LANISTA_ASSIGN_OR_RETURN(const SourceModel model, ToSourceModel(job.module, job.tensors, job.Name(), true));
+  LANISTA_ASSIGN_OR_RETURN(const SourceModel model, job.Source(/*with_archives=*/true));
   LANISTA_ASSIGN_OR_RETURN(const std::string source, PythonSource(model));
   LANISTA_RETURN_IF_ERROR(job.files->Write(job.stem + ".py", source));
   return job.module.Save(job.files->Add(job.stem + ".pt"));
 }
 
 absl::Status WriteCpp(const Job& job) {
-  LANISTA_ASSIGN_OR_RETURN(const SourceModel model, ToSourceModel(job.module, job.tensors, job.Name(), true));
+  LANISTA_ASSIGN_OR_RETURN(const SourceModel model, job.Source(/*with_archives=*/true));
   LANISTA_ASSIGN_OR_RETURN(const std::string source, CppSource(model));
   LANISTA_RETURN_IF_ERROR(job.files->Write(job.stem + ".h", source));
   return job.module.Save(job.files->Add(job.stem + ".weights.pt"));
 }
 
 absl::Status WriteTorchScript(const Job& job) {
-  LANISTA_ASSIGN_OR_RETURN(const SourceModel model, ToSourceModel(job.module, job.tensors, job.Name(), false));
+  LANISTA_ASSIGN_OR_RETURN(const SourceModel model, job.Source(/*with_archives=*/false));
   const OpaqueLoader load = [&](const v1::OpaqueModule& opaque, const std::string& path) {
     return OpaqueWithWeights(model.graph, opaque, path, job.tensors);
   };
@@ -95,7 +100,7 @@ absl::Status WriteTorchScript(const Job& job) {
 }
 
 absl::Status WriteOnnx(const Job& job) {
-  LANISTA_ASSIGN_OR_RETURN(const SourceModel model, ToSourceModel(job.module, job.tensors, job.Name(), false));
+  LANISTA_ASSIGN_OR_RETURN(const SourceModel model, job.Source(/*with_archives=*/false));
   const TensorReader read = [&](const std::string& name) -> absl::StatusOr<std::string> {
     const at::Tensor& tensor = job.tensors.at(name);
     return std::string(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes());
@@ -113,7 +118,8 @@ const std::map<std::string, absl::Status (*)(const Job&)>& Formats() {
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
-                                                    const std::string& out_stem) {
+                                                    const std::string& out_stem,
+                                                    const std::vector<at::Tensor>& examples) {
   const auto found = Formats().find(format);
   if (found == Formats().end()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -123,7 +129,7 @@ absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& modu
   Files files;
   try {
     const std::map<std::string, at::Tensor> tensors = TensorsOf(module);
-    const absl::Status written = found->second({module, out_stem, tensors, &files});
+    const absl::Status written = found->second({module, out_stem, tensors, examples, &files});
     if (!written.ok()) return Annotate(written, absl::StrCat("format ", format));
   } catch (const c10::Error& error) {
     return absl::InternalError(absl::StrCat("format ", format, ": ", error.what_without_backtrace()));

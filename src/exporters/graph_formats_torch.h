@@ -18,10 +18,14 @@ namespace lanista::exporters {
 //   torchscript   STEM.pt
 //   onnx          STEM.onnx, in evaluation mode
 //
+// `examples` are inputs as the model gets them, batches of any size: they tell the types that the graph leaves open,
+// which ONNX needs.
+//
 // The files appear when all of them are complete: an error leaves what was there before. UNIMPLEMENTED or
 // INVALID_ARGUMENT names the node that the format cannot express; INVALID_ARGUMENT an unknown format.
 absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
-                                                    const std::string& out_stem);
+                                                    const std::string& out_stem,
+                                                    const std::vector<at::Tensor>& examples = {});
 
 }  // namespace lanista::exporters
 

@@ -88,6 +88,16 @@ void CountOutputs(v1::Graph* graph) {
   for (const v1::Edge& edge : graph->outputs()) count(edge);
 }
 
+void CompleteInputTypes(const std::vector<at::Tensor>& examples, v1::Graph* root) {
+  for (int i = 0; i < root->inputs_size() && i < static_cast<int>(examples.size()); ++i) {
+    v1::ValueType* const type = root->mutable_inputs(i)->mutable_type();
+    if (type->has_shape()) continue;
+    std::vector<int64_t> dims = examples[i].sizes().vec();
+    if (!dims.empty()) dims[0] = -1;
+    *type = graph::TensorType(ToDataType(examples[i].scalar_type()), dims);
+  }
+}
+
 }  // namespace
 
 std::map<std::string, at::Tensor> TensorsOf(const ops::GraphModule& module) {
@@ -116,7 +126,8 @@ absl::StatusOr<torch::jit::Module> OpaqueWithWeights(const v1::ModelGraph& graph
 }
 
 absl::StatusOr<SourceModel> ToSourceModel(const ops::GraphModule& module,
-                                          const std::map<std::string, at::Tensor>& tensors, const std::string& name,
+                                          const std::map<std::string, at::Tensor>& tensors,
+                                          const std::vector<at::Tensor>& examples, const std::string& name,
                                           bool with_archives) {
   SourceModel model;
   model.graph = module.graph();
@@ -124,6 +135,7 @@ absl::StatusOr<SourceModel> ToSourceModel(const ops::GraphModule& module,
   model.name = name;
   // Shapes may be unknown; then so are most types, and the operators' own kinds must do.
   v1::ModelGraph typed = model.graph;
+  CompleteInputTypes(examples, graph::FindGraph(&typed, graph::RootGraph(typed).name()));
   if (graph::InferTypes(&typed, ops::FindOp).ok()) model.graph = std::move(typed);
 
   for (v1::Graph& graph : *model.graph.mutable_graphs()) {

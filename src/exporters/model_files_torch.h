@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,9 +25,11 @@ absl::StatusOr<torch::jit::Module> OpaqueWithWeights(const v1::ModelGraph& graph
                                                      const std::string& path,
                                                      const std::map<std::string, at::Tensor>& tensors);
 
-// `with_archives`: opaque modules are read, too.
+// `examples`: inputs as the model gets them; they tell the types that the graph leaves open, but for the size of the
+// batch. `with_archives`: opaque modules are read, too.
 absl::StatusOr<SourceModel> ToSourceModel(const ops::GraphModule& module,
-                                          const std::map<std::string, at::Tensor>& tensors, const std::string& name,
+                                          const std::map<std::string, at::Tensor>& tensors,
+                                          const std::vector<at::Tensor>& examples, const std::string& name,
                                           bool with_archives);
 
 }  // namespace lanista::exporters

@@ -32,12 +32,21 @@ v1::Reduction ReductionOf(const std::string& name) {
   return v1::SUM;
 }
 
+Unsupported Unreadable(const std::string& path) {
+  return Unsupported(absl::StrCat("has choices that cannot be read, at '", path, "'"));
+}
+
+// What the Python module wrote into `lanista_choices`: an object that has `value_choices`. Throws Unsupported.
+nlohmann::json ChoicesOf(const jit::Module& module, const std::string& path) {
+  nlohmann::json json = nlohmann::json::parse(Attribute(module, "lanista_choices").toStringRef(), nullptr, false);
+  if (!json.is_object() || !json.contains("value_choices") || !json["value_choices"].is_array()) throw Unreadable(path);
+  return json;
+}
+
 template <typename Message>
 Message ParseJson(const nlohmann::json& json, const std::string& path) {
   Message message;
-  if (!google::protobuf::util::JsonStringToMessage(json.dump(), &message).ok()) {
-    throw Unsupported(absl::StrCat("has choices that cannot be read, at '", path, "'"));
-  }
+  if (!google::protobuf::util::JsonStringToMessage(json.dump(), &message).ok()) throw Unreadable(path);
   return message;
 }
 
@@ -56,17 +65,19 @@ bool ModelReader::CallChoice(const Call& call, AbstractValue* result) {
   const auto child_path = [&](const std::string& list, const std::string& child) {
     return graph::JoinPath(call.path, absl::StrCat(list, ".", child));
   };
-  if (kind == "LayerChoice") {
-    v1::LayerChoiceNode* const choice = node.mutable_layer_choice();
-    choice->set_label(Attribute(call.module, "lanista_label").toStringRef());
+  const auto add_candidates = [&](const c10::TypePtr& input_type, auto* candidates) {
     const c10::IValue held = Attribute(call.module, "lanista_names");
     const auto names = held.toListRef();
     for (const auto& child : children("candidates")) {
-      const auto index = static_cast<size_t>(choice->candidates_size());
-      *choice->add_candidates() =
-          Candidate(child.value, child_path("candidates", child.name),
-                    index < names.size() ? names[index].toStringRef() : child.name, call.arguments[0].type);
+      const auto index = static_cast<size_t>(candidates->size());
+      *candidates->Add() = Candidate(child.value, child_path("candidates", child.name),
+                                     index < names.size() ? names[index].toStringRef() : child.name, input_type);
     }
+  };
+  if (kind == "LayerChoice") {
+    v1::LayerChoiceNode* const choice = node.mutable_layer_choice();
+    choice->set_label(Attribute(call.module, "lanista_label").toStringRef());
+    add_candidates(call.arguments[0].type, choice->mutable_candidates());
   } else if (kind == "Repeat") {
     v1::RepeatNode* const repeat = node.mutable_repeat();
     repeat->set_label(Attribute(call.module, "lanista_label").toStringRef());
@@ -83,6 +94,27 @@ bool ModelReader::CallChoice(const Call& call, AbstractValue* result) {
     choice->set_n_chosen(static_cast<int>(Attribute(call.module, "n_chosen").toInt()));
     choice->set_reduction(ReductionOf(Attribute(call.module, "reduction").toStringRef()));
     inputs = Elements(call.arguments[0]);
+  } else if (kind == "Cell") {
+    v1::NasCellNode* const cell = node.mutable_nas_cell();
+    const auto count = [&](const std::string& name) { return static_cast<int>(Attribute(call.module, name).toInt()); };
+    cell->set_label(Attribute(call.module, "lanista_label").toStringRef());
+    cell->set_num_nodes(count("num_nodes"));
+    cell->set_num_ops_per_node(count("num_ops_per_node"));
+    cell->set_num_predecessors(count("num_predecessors"));
+    cell->set_loose_end(Attribute(call.module, "loose_end").toBool());
+    add_candidates(c10::TensorType::get(), cell->mutable_op_candidates());
+    inputs = Elements(call.arguments[0]);
+  } else if (kind == "LinkedChoice") {
+    const nlohmann::json choices = ChoicesOf(call.module, call.path);
+    for (const nlohmann::json& document : choices["value_choices"]) {
+      const v1::ValueChoice choice = ParseJson<v1::ValueChoice>(document, call.path);
+      AddValueChoice(choice);
+      node.mutable_layer_choice()->add_decided_by(choice.label());
+    }
+    for (const auto& child : children("candidates")) {
+      *node.mutable_layer_choice()->add_candidates() =
+          Candidate(child.value, child_path("candidates", child.name), child.name, call.arguments[0].type);
+    }
   } else {
     return false;
   }
@@ -110,11 +142,8 @@ v1::Node ModelReader::Candidate(const jit::Module& module, const std::string& pa
 
 void ModelReader::AddValueChoices(const jit::Module& module, const std::string& path, v1::Operator* op) {
   if (!module.hasattr("lanista_choices")) return;
-  const nlohmann::json json = nlohmann::json::parse(module.attr("lanista_choices").toStringRef(), nullptr, false);
-  if (!json.is_object() || !json.contains("attributes") || !json["attributes"].is_object() ||
-      !json.contains("value_choices") || !json["value_choices"].is_array()) {
-    throw Unsupported(absl::StrCat("has choices that cannot be read, at '", path, "'"));
-  }
+  const nlohmann::json json = ChoicesOf(module, path);
+  if (!json.contains("attributes") || !json["attributes"].is_object()) throw Unreadable(path);
   for (const auto& [name, document] : json["attributes"].items()) {
     v1::Value value;
     *value.mutable_expression() = ParseJson<v1::Expression>(document, path);
@@ -128,14 +157,16 @@ void ModelReader::AddValueChoices(const jit::Module& module, const std::string& 
   std::sort(op->mutable_attr()->begin(), op->mutable_attr()->end(),
             [](const v1::Attribute& a, const v1::Attribute& b) { return a.key() < b.key(); });
   for (const nlohmann::json& document : json["value_choices"]) {
-    const v1::ValueChoice choice = ParseJson<v1::ValueChoice>(document, path);
-    const auto& known = model_->value_choices();
-    // A choice that differs under the same label is left for graph::Validate to refuse.
-    if (std::none_of(known.begin(), known.end(), [&](const v1::ValueChoice& one) {
-          return one.SerializeAsString() == choice.SerializeAsString();
-        })) {
-      *model_->add_value_choices() = choice;
-    }
+    AddValueChoice(ParseJson<v1::ValueChoice>(document, path));
+  }
+}
+
+void ModelReader::AddValueChoice(const v1::ValueChoice& choice) {
+  const auto& known = model_->value_choices();
+  // A choice that differs under the same label is left for graph::Validate to refuse.
+  if (std::none_of(known.begin(), known.end(),
+                   [&](const v1::ValueChoice& one) { return one.SerializeAsString() == choice.SerializeAsString(); })) {
+    *model_->add_value_choices() = choice;
   }
 }
 

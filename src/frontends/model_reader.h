@@ -65,6 +65,8 @@ class ModelReader : public ModuleCalls {
                      const c10::TypePtr& input_type);
   // The choices that `lanista_choices` puts into the attributes of an operator.
   void AddValueChoices(const torch::jit::Module& module, const std::string& path, v1::Operator* op);
+  // Adds it to the model's, once.
+  void AddValueChoice(const v1::ValueChoice& choice);
 
   // Whether `op` takes these arguments; then `inputs` are its edges, and what forward is told of its attributes is in
   // `op`. Drops defaults.

@@ -120,7 +120,13 @@ class Decider {
         break;
       case v1::Node::kLayerChoice: {
         const v1::LayerChoiceNode choice = node.layer_choice();
-        LANISTA_ASSIGN_OR_RETURN(v1::Node chosen, ChooseLayer(choice.label(), choice.candidates()));
+        v1::Node chosen;
+        if (choice.decided_by().empty()) {
+          LANISTA_ASSIGN_OR_RETURN(chosen, ChooseLayer(choice.label(), choice.candidates()));
+        } else {
+          LANISTA_ASSIGN_OR_RETURN(const int index, Combination(choice.decided_by()));
+          chosen = choice.candidates(index);
+        }
         return DecideNode(InPlaceOf(node, std::move(chosen)), prefix, rewriting);
       }
       case v1::Node::kInputChoice:
@@ -151,6 +157,18 @@ class Decider {
     for (const v1::Node& candidate : candidates) names.push_back(StringValue(candidate.name()));
     LANISTA_ASSIGN_OR_RETURN(const int index, chooser_.ChooseIndex(label, v1::LAYER_CHOICE, names));
     return candidates.Get(index);
+  }
+
+  // The index of what these value choices came to among all their combinations.
+  absl::StatusOr<int> Combination(const google::protobuf::RepeatedPtrField<std::string>& labels) {
+    int combination = 0;
+    for (const std::string& label : labels) {
+      const auto& candidates = value_choices_.at(label)->candidates();
+      LANISTA_ASSIGN_OR_RETURN(const int index,
+                               chooser_.ChooseIndex(label, v1::VALUE_CHOICE, {candidates.begin(), candidates.end()}));
+      combination = combination * candidates.size() + index;
+    }
+    return combination;
   }
 
   absl::StatusOr<std::vector<int>> ChooseInputs(const std::string& label, int n_candidates, int n_chosen) {

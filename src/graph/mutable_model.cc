@@ -320,6 +320,41 @@ std::string MutableModel::AddGraph(v1::Graph graph) {
   return graph.name();
 }
 
+v1::Node MutableModel::AddModel(const v1::ModelGraph& added) {
+  std::vector<int> archives;
+  for (const v1::Archive& archive : added.archives()) archives.push_back(AddArchive(archive));
+  // Graphs call each other: first their names.
+  std::map<std::string, std::string> names;
+  for (const v1::Graph& graph : added.graphs()) {
+    v1::Graph empty;
+    empty.set_name(graph.name());
+    names[graph.name()] = AddGraph(std::move(empty));
+  }
+  const std::function<void(v1::Node*)> rename = [&](v1::Node* node) {
+    if (node->has_cell()) node->mutable_cell()->set_graph(names.at(node->cell().graph()));
+    if (node->has_training_switch()) {
+      v1::TrainingSwitch* const both = node->mutable_training_switch();
+      both->set_training(names.at(both->training()));
+      both->set_evaluation(names.at(both->evaluation()));
+    }
+    if (node->has_opaque()) node->mutable_opaque()->set_archive(archives.at(node->opaque().archive()));
+    if (node->has_weights()) node->mutable_weights()->set_archive(archives.at(node->weights().archive()));
+    if (auto* const inner = InnerNodes(node); inner != nullptr) {
+      for (v1::Node& one : *inner) rename(&one);
+    }
+  };
+  for (v1::Graph graph : added.graphs()) {
+    for (v1::Node& node : *graph.mutable_nodes()) rename(&node);
+    const std::string name = names.at(graph.name());
+    graph.set_name(name);
+    *FindGraph(&model_, name) = std::move(graph);
+  }
+  model_.mutable_value_choices()->MergeFrom(added.value_choices());
+  v1::Node cell;
+  cell.mutable_cell()->set_graph(names.at(RootGraph(added).name()));
+  return cell;
+}
+
 int MutableModel::AddArchive(const v1::Archive& archive) {
   for (int i = 0; i < model_.archives_size(); ++i) {
     if (model_.archives(i).path() == archive.path()) return i;

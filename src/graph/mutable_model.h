@@ -59,6 +59,8 @@ class MutableModel {
   std::string AddGraph(v1::Graph graph);
   // Adds an archive, or finds it. Returns its index.
   int AddArchive(const v1::Archive& archive);
+  // Adds all of another model: graphs, archives and value choices. Returns a node, without a name, that runs it.
+  v1::Node AddModel(const v1::ModelGraph& added);
 
  private:
   using NodePredicate = std::function<bool(const std::string& path, const v1::Node& node)>;

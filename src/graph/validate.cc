@@ -211,11 +211,32 @@ class Validator {
   absl::StatusOr<int> CheckLayerChoice(const v1::LayerChoiceNode& choice, const std::string& path, int arity,
                                        int depth) {
     if (choice.candidates().empty()) return Error(path, "a layer choice needs at least one candidate");
-    std::vector<std::string> names;
-    for (const v1::Node& candidate : choice.candidates()) names.push_back(candidate.name());
-    LANISTA_RETURN_IF_ERROR(
-        AddLabel(path, choice.label(), absl::StrCat("layer choice between ", absl::StrJoin(names, ", "))));
+    if (choice.decided_by().empty()) {
+      std::vector<std::string> names;
+      for (const v1::Node& candidate : choice.candidates()) names.push_back(candidate.name());
+      LANISTA_RETURN_IF_ERROR(
+          AddLabel(path, choice.label(), absl::StrCat("layer choice between ", absl::StrJoin(names, ", "))));
+    } else {
+      LANISTA_RETURN_IF_ERROR(CheckDecidedBy(choice, path));
+    }
     return CheckInner(choice.candidates(), path, arity, depth);
+  }
+
+  absl::Status CheckDecidedBy(const v1::LayerChoiceNode& choice, const std::string& path) const {
+    if (!choice.label().empty()) return Error(path, "a layer choice has either a label or `decided_by`");
+    int64_t combinations = 1;
+    for (const std::string& label : choice.decided_by()) {
+      const auto found = value_choices_.find(label);
+      if (found == value_choices_.end()) {
+        return Error(path, absl::StrCat("is decided by '", label, "', and there is no value choice of that label"));
+      }
+      combinations *= found->second;
+      if (combinations > choice.candidates_size()) break;
+    }
+    if (combinations == choice.candidates_size()) return absl::OkStatus();
+    return Error(path,
+                 absl::StrCat("has ", choice.candidates_size(), " candidates, and not one for each combination of ",
+                              absl::StrJoin(choice.decided_by(), ", ")));
   }
 
   absl::StatusOr<int> CheckInner(const google::protobuf::RepeatedPtrField<v1::Node>& inner, const std::string& path,
@@ -273,7 +294,7 @@ class Validator {
     if (depth > kMaxNesting) return Error(path, absl::StrCat("attribute '", key, "' is nested too deeply"));
     switch (expression.kind_case()) {
       case v1::Expression::kChoice:
-        if (value_labels_.count(expression.choice()) > 0) return absl::OkStatus();
+        if (value_choices_.count(expression.choice()) > 0) return absl::OkStatus();
         return Error(path, absl::StrCat("attribute '", key, "' follows the choice '", expression.choice(),
                                         "', which is none of the model's value_choices"));
       case v1::Expression::kLiteral:
@@ -312,7 +333,7 @@ class Validator {
     }
     std::string candidates;
     for (const v1::Value& candidate : choice.candidates()) candidates += candidate.SerializeAsString() + "|";
-    value_labels_.insert(choice.label());
+    value_choices_.emplace(choice.label(), choice.candidates_size());
     return AddLabel("value_choices", choice.label(), "value choice " + candidates);
   }
 
@@ -353,7 +374,8 @@ class Validator {
   std::unordered_map<std::string, const v1::Graph*> graphs_;
   // How deeply graphs are nested in a graph; nullopt while it is being checked.
   std::unordered_map<std::string, std::optional<int>> heights_;
-  std::set<std::string> value_labels_;
+  // Label -> how many candidates.
+  std::map<std::string, int> value_choices_;
   // Label -> where it stands first, and what it chooses.
   std::map<std::string, std::pair<std::string, std::string>> labels_;
 };

@@ -93,6 +93,15 @@ class TrialRunner::Context final : public TrialContext {
     return spec_.output_folder();
   }
 
+  void ExportOnnx(const at::Tensor& example) override {
+    const auto* const graph = dynamic_cast<const ops::GraphModule*>(model().get());
+    if (graph == nullptr) return;
+    const auto written = exporters::WriteModel(*graph, "onnx", output_folder() + "/model", {example});
+    if (!written.ok()) {
+      std::fprintf(stderr, "model.onnx was not written: %s\n", std::string(written.status().message()).c_str());
+    }
+  }
+
   void ReportIntermediate(const MetricMap& metrics) override {
     RequireFinite(metrics);
     v1::ModelEvent event = NextEvent();

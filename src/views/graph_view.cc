@@ -127,6 +127,7 @@ class RowLister {
       case v1::Node::kLayerChoice:
         row.type = "LayerChoice";
         row.label = node.layer_choice().label();
+        if (row.label.empty()) row.label = absl::StrJoin(node.layer_choice().decided_by(), ", ");
         LANISTA_RETURN_IF_ERROR(ListInner(node.layer_choice().candidates(), module, depth + 1));
         break;
       case v1::Node::kInputChoice:

@@ -456,6 +456,32 @@ def write_choices(python_path):
 
     save(Space(), "space")
 
+    @choices.basic_unit
+    class Unit(nn.Module):
+        def __init__(self, width, depth):
+            super().__init__()
+            self.fc1 = nn.Linear(width, 4 * depth)
+            self.fc2 = nn.Linear(4 * depth, width)
+
+        def forward(self, x):
+            return self.fc2(torch.relu(self.fc1(x)))
+
+    class Linked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            width = choices.ValueChoice([4, 8], label="width")
+            self.fc = choices.Linear(3, width)
+            self.unit = Unit(width, depth=choices.ValueChoice([1, 2, 3], label="depth"))
+            self.out = choices.Linear(width, 4)
+            candidates = {"linear": nn.Linear(4, 4), "relu": nn.ReLU()}
+            self.cell = choices.Cell(candidates, num_nodes=2, num_ops_per_node=2, num_predecessors=2, label="cell")
+
+        def forward(self, x):
+            x = self.out(self.unit(self.fc(x)))
+            return self.cell([x, x])
+
+    save(Linked(), "linked")
+
 
 def write_torchvision():
     try:

@@ -4,6 +4,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "src/graph/graph.h"
+#include "src/graph/mutator.h"
+#include "src/ops/graph_module_torch.h"
+#include "src/ops/registry.h"
 #include "tests/frontends/imported_model.h"
 
 namespace lanista {
@@ -276,6 +280,40 @@ TEST_F(TorchScriptTest, PrimitivesOfThePythonModuleAreChoices) {
   EXPECT_EQ(root.nodes(3).input_choice().n_chosen(), 1);
   ASSERT_EQ(root.nodes(4).repeat().depths_size(), 3);
   EXPECT_EQ(root.nodes(4).repeat().blocks(2).weights().path(), "repeat.blocks.2");
+}
+
+TEST_F(TorchScriptTest, BasicUnitsAreLinkedToTheirChoicesAndCellsAreCells) {
+  const auto model = Import("linked");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const v1::Graph& root = graph::RootGraph(*model);
+  const v1::LayerChoiceNode& unit = root.nodes(1).layer_choice();
+  EXPECT_EQ(absl::StrJoin(unit.decided_by(), " "), "width depth");
+  ASSERT_EQ(unit.candidates_size(), 6);
+  const v1::NasCellNode& cell = root.nodes(3).nas_cell();
+  EXPECT_EQ(cell.label(), "cell");
+  EXPECT_EQ(cell.num_nodes(), 2);
+  EXPECT_EQ(cell.num_ops_per_node(), 2);
+  EXPECT_EQ(cell.num_predecessors(), 2);
+  ASSERT_EQ(cell.op_candidates_size(), 2);
+  EXPECT_EQ(cell.op_candidates(1).name(), "relu");
+
+  const auto space = graph::GraphSpace::Create(*model, {}, ops::FindOp, nullptr);
+  ASSERT_TRUE(space.ok()) << space.status();
+  // The last option of each choice.
+  graph::Chooser chooser([](const v1::Choice& choice) -> absl::StatusOr<v1::Decision> {
+    v1::Decision decision;
+    decision.set_label(choice.label());
+    decision.add_index(choice.candidates_size() - 1);
+    *decision.add_value() = choice.candidates(choice.candidates_size() - 1);
+    return decision;
+  });
+  const auto chosen = space->Materialise(chooser);
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  torch::manual_seed(1);
+  const auto module = ops::GraphModule::Create(*chosen, {});
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ((*module)->named_parameters()["unit.fc1.weight"].sizes(), torch::IntArrayRef({12, 8}));
+  EXPECT_EQ((*module)->forward(torch::ones({2, 3})).sizes(), torch::IntArrayRef({2, 8}));
 }
 
 }  // namespace

@@ -285,6 +285,54 @@ TEST_F(GraphSpaceTest, ChangesToOneCallOfACellLeaveOthersAlone) {
   EXPECT_EQ(IntAttribute(*model, "other.fc1", "out_features"), 16);
 }
 
+TEST_F(GraphSpaceTest, ACellTakesTheInputsOfItsNode) {
+  const GraphSpace space = Space(R"(mutator { cell {
+    target: "conv2" label: "c" num_nodes: 2 concat_dim: 0 loose_end: true
+    candidate { keep {} } candidate { op { type: "ReLU" } } } })");
+  Chooser chooser = Follow({{"c/input_1_0", 0}, {"c/op_1_0", 1}, {"c/input_2_0", 1}});
+  const auto model = space.Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(Labels(chooser), ElementsAre("c/input_1_0", "c/op_1_0", "c/input_2_0", "c/op_2_0"));
+  EXPECT_EQ(Find(*model, "conv2.op_1_0")->op().type(), "ReLU");
+  EXPECT_EQ(Find(*model, "conv2.op_2_0")->op().type(), "Conv2d");
+  EXPECT_EQ(Find(*model, "conv2.op_2_0")->inputs(0).node(), "conv2.op_1_0");
+  EXPECT_EQ(model->graphs(0).nodes(4).name(), "relu_2");
+  EXPECT_EQ(model->graphs(0).nodes(4).inputs(0).node(), "conv2.op_2_0");
+  EXPECT_THAT(CreateError(R"(mutator { cell { target: "conv2" candidate { keep {} } } })"), HasSubstr("num_nodes"));
+}
+
+TEST_F(GraphSpaceTest, ALayerChoiceThatValueChoicesDecideNeedsACandidateForEachCombination) {
+  v1::ModelGraph base = SmallNet();
+  v1::Node* const dropout = base.mutable_graphs(0)->mutable_nodes(4);
+  *dropout = Parse<v1::Node>(R"pb(
+    name: "dropout"
+    inputs { node: "relu_2" }
+    layer_choice {
+      decided_by: "a"
+      decided_by: "b"
+      candidates { name: "0" op { type: "ReLU" } }
+      candidates { name: "1" op { type: "SiLU" } }
+      candidates { name: "2" op { type: "ELU" } }
+      candidates { name: "3" op { type: "GELU" } }
+    })pb");
+  for (const char* const label : {"a", "b"}) {
+    v1::ValueChoice* const choice = base.add_value_choices();
+    choice->set_label(label);
+    *choice->add_candidates() = IntValue(1);
+    *choice->add_candidates() = IntValue(2);
+  }
+  const auto space = GraphSpace::Create(base, {}, ops::FindOp, kNoModules);
+  ASSERT_TRUE(space.ok()) << space.status();
+  Chooser chooser = Follow({{"a", 1}});
+  const auto model = space->Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(Find(*model, "dropout")->op().type(), "ELU");
+
+  base.mutable_graphs(0)->mutable_nodes(4)->mutable_layer_choice()->mutable_candidates()->RemoveLast();
+  EXPECT_THAT(std::string(GraphSpace::Create(base, {}, ops::FindOp, kNoModules).status().message()),
+              HasSubstr("node 'dropout': has 3 candidates, and not one for each combination of a, b"));
+}
+
 TEST_F(GraphSpaceTest, FrozenPartsAreMarked) {
   const GraphSpace space = Space(R"(frozen { target: "conv1" } frozen { target: "head.*" })");
   Chooser chooser = Follow({});

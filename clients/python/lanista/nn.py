@@ -20,8 +20,11 @@ Every class of torch.nn is here under its own name; where an argument is a Value
 becomes a choice.
 """
 
+import copy
 import inspect
+import itertools
 import json
+import math
 
 import torch
 from torch import Tensor
@@ -55,19 +58,25 @@ def _literal(value):
 class Expression:
     """Arithmetic on choices: stays linked to their labels."""
 
-    def __init__(self, first, document, choices):
-        self.first = first  # Its value where every choice takes its first candidate.
+    def __init__(self, evaluate, document, choices):
+        self.evaluate = evaluate  # Its value, from a dict of what each choice came to.
         self.document = document  # The JSON of lanista.v1.Expression.
-        self.choices = choices  # label -> the JSON of its candidates.
+        self.choices = choices  # label -> candidates.
+
+    @property
+    def first(self):
+        """Its value where every choice takes its first candidate."""
+        return self.evaluate({label: candidates[0] for label, candidates in self.choices.items()})
 
     @staticmethod
     def _operation(kind, function, *operands):
         expressions = [_expression(operand) for operand in operands]
-        choices = {}
-        for expression in expressions:
-            _merge(choices, expression.choices)
         document = {"operation": {"kind": kind, "operands": [expression.document for expression in expressions]}}
-        return Expression(function(*(expression.first for expression in expressions)), document, choices)
+        return Expression(
+            lambda chosen: function(*(expression.evaluate(chosen) for expression in expressions)),
+            document,
+            _choices_of(expressions),
+        )
 
     def __add__(self, other):
         return self._operation("ADD", lambda a, b: a + b, self, other)
@@ -127,9 +136,10 @@ class ValueChoice(Expression):
         candidates = list(candidates)
         if not candidates:
             raise ValueError("a ValueChoice needs at least one candidate")
+        for candidate in candidates:
+            _literal(candidate)
         self.label = label or _automatic_label("value")
-        literals = [_literal(candidate) for candidate in candidates]
-        super().__init__(candidates[0], {"choice": self.label}, {self.label: literals})
+        super().__init__(lambda chosen: chosen[self.label], {"choice": self.label}, {self.label: candidates})
 
 
 def maximum(*operands):
@@ -142,10 +152,22 @@ def minimum(*operands):
     return Expression._operation("MINIMUM", min, *operands)
 
 
-def _merge(choices, more):
-    for label, candidates in more.items():
-        if choices.setdefault(label, candidates) != candidates:
-            raise ValueError(f"two choices have the label {label!r} and different candidates")
+def _choices_of(expressions):
+    """label -> candidates, of all the expressions."""
+    choices = {}
+    for expression in expressions:
+        for label, candidates in expression.choices.items():
+            if choices.setdefault(label, candidates) != candidates:
+                raise ValueError(f"two choices have the label {label!r} and different candidates")
+    return choices
+
+
+def _value_choices(choices):
+    """label -> candidates as the JSON of lanista.v1.ValueChoice."""
+    return [
+        {"label": label, "candidates": [_literal(candidate) for candidate in candidates]}
+        for label, candidates in choices.items()
+    ]
 
 
 def _has_choice(value):
@@ -160,7 +182,12 @@ def _expression(value):
         return value
     if isinstance(value, (list, tuple)) and _has_choice(value):
         return Expression._operation("LIST", lambda *elements: tuple(elements), *value)
-    return Expression(value, {"literal": _literal(value)}, {})
+    return Expression(lambda chosen: value, {"literal": _literal(value)}, {})
+
+
+def _expressions_in(arguments):
+    """The choices among a call's arguments (inspect.BoundArguments), by name."""
+    return {name: _expression(value) for name, value in arguments.arguments.items() if _has_choice(value)}
 
 
 def _with_choices(cls):
@@ -169,18 +196,14 @@ def _with_choices(cls):
 
     def make(*args, **kwargs):
         bound = signature.bind(None, *args, **kwargs)
-        attributes, choices = {}, {}
-        for name, value in bound.arguments.items():
-            if not _has_choice(value):
-                continue
-            expression = _expression(value)
+        expressions = _expressions_in(bound)
+        choices = _choices_of(expressions.values())
+        for name, expression in expressions.items():
             bound.arguments[name] = expression.first
-            attributes[name] = expression.document
-            _merge(choices, expression.choices)
         module = cls(*bound.args[1:], **bound.kwargs)
-        if attributes:
-            value_choices = [{"label": label, "candidates": candidates} for label, candidates in choices.items()]
-            module.lanista_choices = json.dumps({"attributes": attributes, "value_choices": value_choices})
+        if expressions:
+            attributes = {name: expression.document for name, expression in expressions.items()}
+            module.lanista_choices = json.dumps({"attributes": attributes, "value_choices": _value_choices(choices)})
         return module
 
     make.__name__ = make.__qualname__ = cls.__name__
@@ -247,6 +270,85 @@ class Repeat(torch.nn.Module):
             if i < self.lanista_depths[0]:
                 x = block(x)
         return x
+
+
+class Cell(torch.nn.Module):
+    """A cell as in NASNet and DARTS: each of `num_nodes` nodes is the sum of `num_ops_per_node` operators, each chosen from the
+    candidates (a list, or a dict whose keys name them) and applied to one earlier node or input. The output concatenates
+    all nodes ("all"), or those that no other reads ("loose_end"), along dimension 1. Called with a list of
+    `num_predecessors` tensors."""
+
+    def __init__(
+        self, op_candidates, num_nodes, num_ops_per_node=1, num_predecessors=1, merge_op="all", label=None
+    ):
+        super().__init__()
+        named = op_candidates if isinstance(op_candidates, dict) else {str(i): m for i, m in enumerate(op_candidates)}
+        if not named:
+            raise ValueError("a Cell needs at least one candidate")
+        if merge_op not in ("all", "loose_end"):
+            raise ValueError("merge_op is 'all' or 'loose_end'")
+        if min(num_nodes, num_ops_per_node, num_predecessors) < 1:
+            raise ValueError("num_nodes, num_ops_per_node and num_predecessors are at least 1")
+        self.lanista_label: str = label or _automatic_label("cell")
+        self.lanista_names: List[str] = list(named)
+        self.num_nodes = num_nodes
+        self.num_ops_per_node = num_ops_per_node
+        self.num_predecessors = num_predecessors
+        self.loose_end = merge_op == "loose_end"
+        # What is copied for each place.
+        self.candidates = torch.nn.ModuleList(named.values())
+        first = self.candidates[0]
+        self.ops = torch.nn.ModuleList(copy.deepcopy(first) for _ in range(num_nodes * num_ops_per_node))
+
+    def forward(self, inputs: List[Tensor]) -> Tensor:
+        nodes: List[Tensor] = []
+        for i, op in enumerate(self.ops):
+            y = op(inputs[0])
+            if i % self.num_ops_per_node == 0:
+                nodes.append(y)
+            else:
+                nodes[-1] = nodes[-1] + y
+        return torch.cat(nodes, 1)
+
+
+class LinkedChoice(torch.nn.Module):
+    """The instances of a basic unit, one for each combination of its choices."""
+
+    def __init__(self, instances, choices):
+        super().__init__()
+        self.lanista_choices: str = json.dumps({"value_choices": _value_choices(choices)})
+        self.candidates = torch.nn.ModuleList(instances)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.candidates[0](x)
+
+
+def basic_unit(cls):
+    """Lets the constructor of a module of one's own take choices: `basic_unit(MyConv)(kernel_size=ValueChoice([1, 3, 5]))`. One
+    instance is built for each combination of candidates (at most 64), and the choices select among them. Also good as a
+    decorator of the class. The module takes one tensor and returns one."""
+    signature = inspect.signature(cls.__init__)
+
+    def make(*args, **kwargs):
+        bound = signature.bind(None, *args, **kwargs)
+        expressions = _expressions_in(bound)
+        if not expressions:
+            return cls(*args, **kwargs)
+        choices = _choices_of(expressions.values())
+        count = math.prod(len(candidates) for candidates in choices.values())
+        if count > 64:
+            raise ValueError(f"{cls.__name__}: its choices have {count} combinations, and a basic unit at most 64")
+        instances = []
+        for combination in itertools.product(*choices.values()):
+            chosen = dict(zip(choices, combination))
+            for name, expression in expressions.items():
+                bound.arguments[name] = expression.evaluate(chosen)
+            instances.append(cls(*bound.args[1:], **bound.kwargs))
+        return LinkedChoice(instances, choices)
+
+    make.__name__ = make.__qualname__ = cls.__name__
+    make.__doc__ = cls.__doc__
+    return make
 
 
 Module = torch.nn.Module

@@ -1,0 +1,145 @@
+// Builds graphs in C++, choices included.
+//
+//   namespace graph = lanista::graph;
+//
+//   absl::StatusOr<lanista::v1::ModelGraph> Net(const graph::SpaceParams&) {
+//     graph::Builder net("Net", lanista::ops::FindOp);
+//     graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+//     x = net.Add("conv", graph::MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 32}, {"kernel_size", 3}}),
+//     {x}); x = net.Add("act", graph::MakeLayerChoice("act", {{"relu", graph::MakeOp("ReLU")},
+//                                                       {"silu", graph::MakeOp("SiLU")}}), {x});
+//     x = net.Add("flatten", graph::MakeOp("Flatten"), {x});
+//     const graph::Number width = net.ValueChoice("width", {64, 128});
+//     x = net.Add("fc1", graph::MakeOp("Linear", {{"in_features", 21632}, {"out_features", width}}), {x});
+//     x = net.Add("fc2", graph::MakeOp("Linear", {{"in_features", width}, {"out_features", 10}}), {x});
+//     net.Output(x);
+//     return std::move(net).Build();
+//   }
+//   LANISTA_REGISTER_GRAPH_SPACE("my_net", Net);
+#ifndef LANISTA_SRC_GRAPH_BUILDER_H_
+#define LANISTA_SRC_GRAPH_BUILDER_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "protos/graph.pb.h"
+#include "src/graph/mutable_model.h"
+#include "src/graph/op_schema.h"
+
+namespace lanista::graph {
+
+// A number that a choice decides, and arithmetic on it: stays linked to its label. As Python's: integers stay integers,
+// except under `/`.
+class Number {
+ public:
+  Number(int64_t value);                         // NOLINT: numbers mix with choices
+  Number(double value);                          // NOLINT
+  Number(int value) : Number(int64_t{value}) {}  // NOLINT
+  explicit Number(v1::Expression expression) : expression_(std::move(expression)) {}
+
+  const v1::Expression& expression() const { return expression_; }
+
+ private:
+  v1::Expression expression_;
+};
+
+Number operator+(const Number& a, const Number& b);
+Number operator-(const Number& a, const Number& b);
+Number operator*(const Number& a, const Number& b);
+Number operator/(const Number& a, const Number& b);
+Number FloorDivide(const Number& a, const Number& b);
+Number Max(const Number& a, const Number& b);
+Number Min(const Number& a, const Number& b);
+
+// The value of an attribute: a literal, a list of ints, or a number that a choice decides.
+class AttributeValue {
+ public:
+  AttributeValue(int value) : value_(IntValue(value)) {}                                // NOLINT: reads as a literal
+  AttributeValue(int64_t value) : value_(IntValue(value)) {}                            // NOLINT
+  AttributeValue(double value) : value_(FloatValue(value)) {}                           // NOLINT
+  AttributeValue(bool value) : value_(BoolValue(value)) {}                              // NOLINT
+  AttributeValue(const char* value) : value_(StringValue(value)) {}                     // NOLINT
+  AttributeValue(std::initializer_list<int64_t> values) : value_(IntsValue(values)) {}  // NOLINT
+  AttributeValue(const Number& number);                                                 // NOLINT
+  AttributeValue(v1::Value value) : value_(std::move(value)) {}                         // NOLINT
+
+  const v1::Value& value() const { return value_; }
+
+ private:
+  v1::Value value_;
+};
+
+using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
+// Candidates of a choice, by name.
+using Candidates = std::vector<std::pair<std::string, v1::Node>>;
+
+// ---- What nodes do: made first, then added to a graph under a name, with inputs ----
+
+// A torch.nn module by its class and constructor arguments, or an aten operator by its schema and constant arguments.
+v1::Node MakeOp(const std::string& type, const AttributeList& attributes = {});
+// One of the candidates.
+v1::Node MakeLayerChoice(const std::string& label, const Candidates& candidates);
+// n_chosen of the inputs that it is added with.
+v1::Node MakeInputChoice(const std::string& label, int n_chosen = 1, v1::Reduction reduction = v1::SUM);
+// The first `depth` of the blocks, one after the other; as many blocks as the largest depth.
+v1::Node MakeRepeat(const std::string& label, const std::vector<v1::Node>& blocks, const std::vector<int>& depths);
+// NAS papers' cell (src/nn/cell.h says what its fields mean).
+struct CellOptions {
+  int num_nodes = 4;
+  int num_ops_per_node = 1;
+  int num_predecessors = 1;
+  bool loose_end = false;
+};
+v1::Node MakeNasCell(const std::string& label, const Candidates& op_candidates, const CellOptions& options);
+
+// A value on its way: what a node, or an input of the graph, gives.
+struct Handle {
+  std::string node;
+  int slot = 0;
+
+  // Another output of the same node: an LSTM's hidden state.
+  Handle Slot(int other) const { return {node, other}; }
+};
+
+// One graph, the model. Mistakes are told by Build. Used by one thread.
+class Builder {
+ public:
+  // `name`: the model's class, for people and for exported source code. `find_op`: ops::FindOp.
+  Builder(const std::string& name, OpLookup find_op);
+
+  // An input of the graph. Without a type, shapes stay unknown.
+  Handle Input(const std::string& name, const v1::ValueType& type = {});
+
+  // Adds a node; returns its output 0. `name` is its path: "layer1.0.conv1".
+  Handle Add(const std::string& name, v1::Node node, const std::vector<Handle>& inputs);
+  // The same for inputs by the names of arguments, which aten operators need: {{"self", x}, {"other", y}}. Handles with
+  // one name are the elements of a list.
+  Handle Add(const std::string& name, v1::Node node, const std::vector<std::pair<std::string, Handle>>& inputs);
+
+  // A node that runs `model`; each one that is added has parameters of its own.
+  v1::Node Cell(const v1::ModelGraph& model);
+
+  // A number with this label; for strings and truth values, use a LayerChoice of operators.
+  Number ValueChoice(const std::string& label, const std::vector<Number>& candidates);
+
+  // What the model returns; several make a tuple.
+  void Output(const Handle& value);
+
+  // The model. INVALID_ARGUMENT names the node and what is wrong with it (Validate), or the first inputs that do not
+  // fit, as far as shapes are known (InferTypes).
+  absl::StatusOr<v1::ModelGraph> Build() &&;
+
+ private:
+  v1::Graph& graph() { return *model_.mutable_model().mutable_graphs(0); }
+
+  MutableModel model_;
+  const OpLookup find_op_;
+};
+
+}  // namespace lanista::graph
+
+#endif  // LANISTA_SRC_GRAPH_BUILDER_H_

@@ -1,0 +1,45 @@
+#include "src/graph/registered_graphs.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace lanista::graph {
+namespace {
+
+std::map<std::string, GraphFactory>& Factories() {
+  static auto* const factories = new std::map<std::string, GraphFactory>;
+  return *factories;
+}
+
+}  // namespace
+
+bool RegisterGraph(const std::string& name, GraphFactory factory) {
+  if (!Factories().emplace(name, factory).second) {
+    std::fprintf(stderr, "lanista: the graph space '%s' is registered twice\n", name.c_str());
+    std::abort();
+  }
+  return true;
+}
+
+absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const SpaceParams& params) {
+  const auto found = Factories().find(name);
+  if (found == Factories().end()) {
+    const std::string known = absl::StrJoin(
+        Factories(), ", ", [](std::string* out, const auto& factory) { absl::StrAppend(out, factory.first); });
+    return absl::NotFoundError(absl::StrCat(
+        "no graph space '", name, "' is registered in this program; known: ", known.empty() ? "none" : known));
+  }
+  try {
+    return found->second(params);
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat("the graph space '", name, "' threw: ", error.what()));
+  }
+}
+
+}  // namespace lanista::graph
