@@ -1,5 +1,6 @@
 #include "actors/engine.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -7,12 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
 #include "src/space/space.h"
+#include "src/storage/state_dir.h"
 
 namespace lanista {
 namespace {
 
-// A model whose attempts were all lost has failed: whatever loses them may be its doing after all.
-constexpr int kMaxAttempts = 3;
+// A model whose attempts were lost as often has failed: whatever loses them may be its doing after all.
+constexpr int kMaxLost = 3;
 // A disk that takes longer than this to write a few facts is as good as broken.
 constexpr std::chrono::minutes kRecordTimeout(2);
 
@@ -29,34 +31,57 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
   owner_ = std::move(owner);
   service_ = std::move(service);
   return {
+      [this](v1::RunModels& request) {
+        std::vector<v1::TrialModel> models(std::make_move_iterator(request.mutable_models()->begin()),
+                                           std::make_move_iterator(request.mutable_models()->end()));
+        if (models.empty()) return;
+        for (const v1::TrialModel& model : models) open_[model.model()].model = model;
+        const int busy = static_cast<int>(running_.size() + waiting_.size());
+        for (std::vector<v1::TrialModel>& group :
+             options_.planner->Plan(std::move(models), options_.max_trials - busy)) {
+          v1::TrialSpec trial = options_.trial_template;
+          for (v1::TrialModel& model : group) *trial.add_models() = std::move(model);
+          waiting_.push_back(std::move(trial));
+        }
+        LaunchWaiting();
+      },
+      [this](const v1::CancelExperiment& cancel) {
+        canceled_ = true;
+        for (const v1::TrialSpec& trial : std::exchange(waiting_, {})) {
+          for (const v1::TrialModel& model : trial.models()) Cancel(model);
+        }
+        self_->send(service_, cancel);
+      },
       [this](v1::ModelEvent& event) {
         ExplainMismatch(&event);
         self_->send(owner_, event);
         if (event.has_ended()) OnEnded(event);
       },
-      [this](v1::RunModels& request) {
-        std::vector<v1::TrialModel> models(std::make_move_iterator(request.mutable_models()->begin()),
-                                           std::make_move_iterator(request.mutable_models()->end()));
-        for (const v1::TrialModel& model : models) open_[model.model()] = model;
-        Launch(options_.planner->Plan(std::move(models)), /*retry=*/false);
-      },
-      [this](const v1::CancelExperiment& cancel) {
-        canceled_ = true;
-        self_->send(service_, cancel);
-      },
   };
 }
 
-void EngineState::Launch(std::vector<std::vector<v1::TrialModel>> groups, bool retry) {
+void EngineState::LaunchWaiting() {
+  std::vector<v1::TrialSpec> trials;
+  while (!waiting_.empty() && static_cast<int>(running_.size() + trials.size()) < options_.max_trials) {
+    trials.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  if (!trials.empty()) Launch(std::move(trials));
+}
+
+void EngineState::Launch(std::vector<v1::TrialSpec> trials) {
   v1::PlannedTrials planned;
-  for (std::vector<v1::TrialModel>& group : groups) {
-    v1::TrialSpec& trial = *planned.add_trials();
-    trial = options_.trial_template;
+  for (v1::TrialSpec& trial : trials) {
     trial.set_trial(++trials_);
-    trial.set_retry(retry);
-    trial.set_output_folder(absl::StrCat(options_.output_folder, "/", trials_));
-    trial.set_log_file(absl::StrCat(options_.log_folder, "/trial-", trials_, ".log"));
-    for (v1::TrialModel& model : group) *trial.add_models() = std::move(model);
+    trial.set_log_file(absl::StrCat(options_.folder, "/", TrialLogFile(trials_)));
+    RunningTrial& running = running_[trials_];
+    running.merged = trial.models_size() > 1;
+    for (v1::TrialModel& model : *trial.mutable_models()) {
+      running.models.insert(model.model());
+      model.set_output_folder(
+          absl::StrCat(options_.folder, "/", TrialOutputFolder(trials_, model.model(), running.merged)));
+    }
+    *planned.add_trials() = std::move(trial);
   }
   self_->request(owner_, kRecordTimeout, planned)
       .then(
@@ -69,20 +94,27 @@ void EngineState::Launch(std::vector<std::vector<v1::TrialModel>> groups, bool r
             self_->send(service_, std::move(cancel));
           },
           [this, planned](const caf::error& error) {
-            // The owner knows that its journal is broken; the models end here.
-            for (const v1::TrialSpec& trial : planned.trials()) {
-              for (const v1::TrialModel& model : trial.models()) {
-                open_.erase(model.model());
-                v1::ModelOutcome outcome;
-                outcome.set_model(model.model());
-                outcome.set_outcome(v1::CANCELED);
-                *outcome.mutable_sample() = model.sample();
-                self_->send(owner_, std::move(outcome));
-              }
-            }
             spdlog::error("trials could not be recorded and are not run: {}",
                           std::string(FromCafError(error).message()));
+            OnLaunchFailed(planned);
           });
+}
+
+void EngineState::OnLaunchFailed(const v1::PlannedTrials& planned) {
+  // The owner knows that its journal is broken; the models end here.
+  for (const v1::TrialSpec& trial : planned.trials()) {
+    running_.erase(trial.trial());
+    for (const v1::TrialModel& model : trial.models()) Cancel(model);
+  }
+}
+
+void EngineState::Cancel(const v1::TrialModel& model) {
+  open_.erase(model.model());
+  v1::ModelOutcome outcome;
+  outcome.set_model(model.model());
+  outcome.set_outcome(v1::CANCELED);
+  *outcome.mutable_sample() = model.sample();
+  self_->send(owner_, std::move(outcome));
 }
 
 void EngineState::ExplainMismatch(v1::ModelEvent* event) const {
@@ -94,13 +126,35 @@ void EngineState::ExplainMismatch(v1::ModelEvent* event) const {
 }
 
 void EngineState::OnEnded(const v1::ModelEvent& event) {
-  const auto open = open_.find(event.model());
-  if (open == open_.end() || open->second.attempt() != event.attempt()) return;
-  if (event.ended().outcome() == v1::LOST && !canceled_ && event.attempt() < kMaxAttempts) {
-    open->second.set_attempt(event.attempt() + 1);
-    return Launch({{open->second}}, /*retry=*/true);
+  bool merged = false;
+  if (const auto running = running_.find(event.trial()); running != running_.end()) {
+    merged = running->second.merged;
+    running->second.models.erase(event.model());
+    if (running->second.models.empty()) running_.erase(running);
   }
-  Decide(event);
+  const auto open = open_.find(event.model());
+  if (open != open_.end() && open->second.model.attempt() == event.attempt() && !TryAgain(event, merged)) {
+    Decide(event);
+  }
+  LaunchWaiting();
+}
+
+bool EngineState::TryAgain(const v1::ModelEvent& event, bool merged) {
+  const v1::Outcome outcome = event.ended().outcome();
+  OpenModel& open = open_.at(event.model());
+  open.lost += outcome == v1::LOST;
+  const bool again = (outcome == v1::LOST && open.lost < kMaxLost) ||
+                     (merged && (outcome == v1::FAILED || outcome == v1::UNMERGED || outcome == v1::LOST));
+  if (!again || canceled_) return false;
+  open.model.set_attempt(event.attempt() + 1);
+  v1::TrialSpec trial = options_.trial_template;
+  trial.set_retry(true);
+  *trial.add_models() = open.model;
+  // Behind those that try again already.
+  const auto first_new =
+      std::find_if(waiting_.begin(), waiting_.end(), [](const v1::TrialSpec& other) { return !other.retry(); });
+  waiting_.insert(first_new, std::move(trial));
+  return true;
 }
 
 void EngineState::Decide(const v1::ModelEvent& event) {
@@ -109,11 +163,13 @@ void EngineState::Decide(const v1::ModelEvent& event) {
   outcome.set_model(event.model());
   outcome.set_attempt(event.attempt());
   outcome.set_outcome(ended.outcome());
-  if (ended.outcome() == v1::LOST) outcome.set_outcome(canceled_ ? v1::CANCELED : v1::FAILED);
+  if (ended.outcome() == v1::LOST || ended.outcome() == v1::UNMERGED) {
+    outcome.set_outcome(canceled_ ? v1::CANCELED : v1::FAILED);
+  }
   if (ended.has_metrics()) *outcome.mutable_metrics() = ended.metrics();
   if (ended.has_failure() && outcome.outcome() == v1::FAILED) *outcome.mutable_failure() = ended.failure();
   const auto open = open_.find(event.model());
-  *outcome.mutable_sample() = ended.has_actual_sample() ? ended.actual_sample() : open->second.sample();
+  *outcome.mutable_sample() = ended.has_actual_sample() ? ended.actual_sample() : open->second.model.sample();
   open_.erase(open);
   self_->send(owner_, std::move(outcome));
 }

@@ -1,13 +1,19 @@
 // EngineActor: makes trials of models, and one outcome of each model's attempts.
 //
-// Holds each model from RunModels until its outcome: an attempt that was LOST is made again, before new work, at most
-// kMaxAttempts times; any other end of the current attempt decides. Events of earlier attempts are handed on (they are
-// recorded) and decide nothing.
+// Holds each model from RunModels until its outcome. The end of its current attempt decides, except that
+//
+//   - an attempt that was LOST is made again, at most kMaxLost times;
+//   - a model of a merged trial whose attempt FAILED (whatever the reason: another model may be at fault), or was
+//     UNMERGED or LOST, runs again alone.
+//
+// Such trials go before new ones. Events of earlier attempts are handed on (they are recorded) and decide nothing.
 #ifndef LANISTA_ACTORS_ENGINE_H_
 #define LANISTA_ACTORS_ENGINE_H_
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +29,11 @@ struct EngineOptions {
   v1::TrialSpec trial_template;
   // The experiment's, for telling what is different where a trial process has another one.
   v1::SpaceSpec space;
-  // Folders that trials write to; the trial's number is appended.
-  std::string output_folder;
-  std::string log_folder;
+  // The experiment's, for what trials write.
+  std::string folder;
   std::shared_ptr<Planner> planner;
+  // Most trials at a time, a merged one counted once.
+  int max_trials = 1;
 };
 
 class EngineState {
@@ -38,12 +45,30 @@ class EngineState {
   EngineActor::behavior_type MakeBehavior(EngineOptions options, ModelOwnerActor owner, TrainingServiceActor service);
 
  private:
-  // Makes trials of groups of models, has them recorded, then queues them.
-  void Launch(std::vector<std::vector<v1::TrialModel>> groups, bool retry);
+  struct OpenModel {
+    // In its current attempt.
+    v1::TrialModel model;
+    int lost = 0;
+  };
+  struct RunningTrial {
+    bool merged = false;
+    // Those whose attempt has not ended.
+    std::set<int> models;
+  };
+
+  // Launches what waits, as far as max_trials lets it.
+  void LaunchWaiting();
+  // Numbers trials, has them recorded, then queues them.
+  void Launch(std::vector<v1::TrialSpec> trials);
+  void OnLaunchFailed(const v1::PlannedTrials& planned);
   // Says how the trial process's space differs from the experiment's, if it does.
   void ExplainMismatch(v1::ModelEvent* event) const;
   void OnEnded(const v1::ModelEvent& event);
+  // Whether the attempt that ended so is made again; then it waits for its turn.
+  bool TryAgain(const v1::ModelEvent& event, bool merged);
   void Decide(const v1::ModelEvent& event);
+  // The outcome of a model that is not run any more.
+  void Cancel(const v1::TrialModel& model);
 
   EngineActor::pointer self_;
   EngineOptions options_;
@@ -51,8 +76,12 @@ class EngineState {
   TrainingServiceActor service_;
   int trials_ = 0;
   bool canceled_ = false;
-  // Models without an outcome, in their current attempt.
-  std::map<int, v1::TrialModel> open_;
+  // Models without an outcome.
+  std::map<int, OpenModel> open_;
+  // Trials that were launched and have not ended, by number.
+  std::map<int, RunningTrial> running_;
+  // Trials that have no number yet; those that try again are first.
+  std::deque<v1::TrialSpec> waiting_;
 };
 
 EngineActor::behavior_type Engine(EngineActor::stateful_pointer<EngineState> self, EngineOptions options,

@@ -81,10 +81,7 @@ void ExperimentStateMachine::Start() {
 
 void ExperimentStateMachine::Fill() {
   if (asking_ || exhausted_ || final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return;
-  const int room = options_.concurrency - static_cast<int>(in_flight_.size());
-  const int left = options_.config.has_max_trial_number() ? options_.config.max_trial_number() - models_
-                                                          : std::numeric_limits<int>::max() - models_;
-  const int count = std::min(room, left);
+  const int count = std::min(Room(), Left());
   if (count <= 0) return;
   asking_ = true;
   v1::AskRequest ask;
@@ -98,6 +95,13 @@ void ExperimentStateMachine::Fill() {
             });
 }
 
+int ExperimentStateMachine::Room() const { return options_.max_in_flight - static_cast<int>(in_flight_.size()); }
+
+int ExperimentStateMachine::Left() const {
+  const bool limited = options_.config.has_max_trial_number();
+  return (limited ? options_.config.max_trial_number() : std::numeric_limits<int>::max()) - models_;
+}
+
 void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
   asking_ = false;
   if (reply.has_error()) {
@@ -109,6 +113,7 @@ void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
     if (!exhausted_ && in_flight_.empty()) {
       return Stop(v1::EXPERIMENT_FAILED, "the strategy proposes nothing although nothing is running");
     }
+    SendModels({}, /*full=*/true);
     return MaybeFinish();
   }
 
@@ -132,8 +137,15 @@ void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
   }
   // The engine has its trials recorded before it queues them, behind this.
   Record(std::move(batch), [] {});
-  self_->send(engine_, std::move(run));
+  SendModels(std::move(run), /*full=*/Room() == 0);
   Fill();
+}
+
+void ExperimentStateMachine::SendModels(v1::RunModels run, bool full) {
+  run.set_in_flight(static_cast<int>(in_flight_.size()));
+  run.set_full(full);
+  run.set_last(exhausted_ || Left() == 0);
+  self_->send(engine_, std::move(run));
 }
 
 caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& planned) {
@@ -146,7 +158,7 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
       v1::TrialMember& member = *queued.add_members();
       member.set_model(model.model());
       member.set_attempt(model.attempt());
-      trial_of_[model.model()] = trial.trial();
+      weights_of_[model.model()] = model.output_folder() + "/weights.pt";
     }
   }
   auto promise = self_->make_response_promise<v1::Ack>();
@@ -199,14 +211,14 @@ void ExperimentStateMachine::OnOutcome(v1::ModelOutcome outcome) {
 }
 
 void ExperimentStateMachine::KeepWeights(const v1::ModelOutcome& outcome) {
-  const auto trial = trial_of_.find(outcome.model());
-  if (trial == trial_of_.end()) return;
+  const auto file = weights_of_.find(outcome.model());
+  if (file == weights_of_.end()) return;
   const auto value = outcome.metrics().values().find("default");
   if (kept_weights_.has_value() && outcome.outcome() == v1::SUCCEEDED && value != outcome.metrics().values().end()) {
-    const std::optional<int> dropped = kept_weights_->Succeeded(trial->second, value->second);
+    const std::optional<std::string> dropped = kept_weights_->Succeeded(outcome.model(), file->second, value->second);
     if (dropped.has_value()) options_.remove_weights(*dropped);
   }
-  trial_of_.erase(trial);
+  weights_of_.erase(file);
 }
 
 void ExperimentStateMachine::CountOutcome(const v1::ModelOutcome& outcome) {

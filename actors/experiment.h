@@ -38,14 +38,14 @@ struct ExperimentOptions {
   uint64_t seed = 0;
   v1::SpaceSpec space;
   // Most models in flight.
-  int concurrency = 1;
+  int max_in_flight = 1;
   JournalActor journal;
   StrategyActor strategy;
   WatcherActor watcher;
-  // Removes the weights that a trial left: other models are better. Not set: no trial leaves any.
-  std::function<void(int trial)> remove_weights;
+  // Removes a file of weights that a model left: others are better. Not set: no model leaves any.
+  std::function<void(const std::string& file)> remove_weights;
   // Makes the engine, once.
-  std::function<EngineActor(const ModelOwnerActor&)> make_engine;
+  std::function<ModelRunnerActor(const ModelOwnerActor&)> make_engine;
 };
 
 // With its message to itself: max_duration is over.
@@ -63,7 +63,12 @@ class ExperimentStateMachine {
   void Start();
   // Asks the strategy for as many models as there is room for.
   void Fill();
+  // How many models may be asked for: by room in flight and by max_trial_number.
+  int Room() const;
+  int Left() const;
   void OnProposal(int asked, v1::AskReply reply);
+  // `full`: no other comes before a model in flight has ended.
+  void SendModels(v1::RunModels run, bool full);
   caf::result<v1::Ack> OnPlanned(const v1::PlannedTrials& planned);
   void OnModelEvent(v1::ModelEvent event);
   void OnOutcome(v1::ModelOutcome outcome);
@@ -83,7 +88,7 @@ class ExperimentStateMachine {
 
   ExperimentSelf::pointer self_;
   ExperimentOptions options_;
-  EngineActor engine_;
+  ModelRunnerActor engine_;
 
   bool asking_ = false;
   bool exhausted_ = false;
@@ -91,8 +96,8 @@ class ExperimentStateMachine {
   int models_ = 0;
   // Models without an outcome, and the samples that the strategy knows them by.
   std::map<int, v1::Sample> in_flight_;
-  // The latest trial of each of them.
-  std::map<int, int> trial_of_;
+  // Where the latest attempt of each of them leaves its weights.
+  std::map<int, std::string> weights_of_;
   std::optional<KeptWeights> kept_weights_;
 
   int succeeded_ = 0;

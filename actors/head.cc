@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/cgo_batcher.h"
 #include "actors/engine.h"
 #include "actors/experiment.h"
 #include "actors/journal.h"
@@ -127,8 +128,10 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
                                               const v1::Discovered& discovered, const WatcherActor& watcher) {
   LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Strategy> strategy, MakeStrategy(config, discovered.space(), seed));
-  auto planner = PlannerRegistry::Get().Create(config.engine());
-  if (!planner.ok()) return Annotate(planner.status(), "engine");
+  const PlannerContext planner_context{discovered.multi_model_evaluator()};
+  auto created_planner = PlannerRegistry::Get().Create(config.engine(), planner_context);
+  if (!created_planner.ok()) return Annotate(created_planner.status(), "engine");
+  const std::shared_ptr<Planner> planner = *std::move(created_planner);
 
   LANISTA_ASSIGN_OR_RETURN(const std::string id, options_.state_dir.NewExperimentId(config.name()));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, options_.state_dir.ExperimentFolder(id));
@@ -156,34 +159,38 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
   if (config.has_trial_timeout()) *trial.mutable_timeout() = config.trial_timeout();
   trial.set_keep_weights(config.keep_weights().best() > 0);
   engine.space = discovered.space();
-  engine.output_folder = absl::StrCat(folder, "/trials");
-  engine.log_folder = absl::StrCat(folder, "/logs");
-  engine.planner = *std::move(planner);
+  engine.folder = folder;
+  engine.planner = planner;
+  engine.max_trials = config.has_trial_concurrency() ? config.trial_concurrency() : options_.devices;
 
   ExperimentOptions experiment;
   experiment.id = id;
   experiment.config = config;
   experiment.seed = seed;
   experiment.space = discovered.space();
-  experiment.concurrency = config.has_trial_concurrency() ? config.trial_concurrency() : options_.devices;
+  experiment.max_in_flight = engine.max_trials * planner->max_models_per_trial();
   experiment.watcher = watcher;
   experiment.journal = self_->spawn<caf::detached>(
       Journal,
       WriteJournal([open = *std::move(journal)](const v1::JournalBatch& batch) { return open->writer->Write(batch); }));
   if (config.keep_weights().best() > 0) {
-    experiment.remove_weights = [output = engine.output_folder](int trial) {
+    experiment.remove_weights = [](const std::string& file) {
       std::error_code ignored;
-      std::filesystem::remove(absl::StrCat(output, "/", trial, "/weights.pt"), ignored);
+      std::filesystem::remove(file, ignored);
     };
   }
   experiment.strategy = self_->spawn(StrategyBehavior, std::move(strategy), config.objective());
   experiment.make_engine = [&system = self_->system(), engine = std::move(engine),
-                            service = options_.service](const ModelOwnerActor& owner) -> EngineActor {
-    return system.spawn(Engine, engine, owner, service);
+                            service = options_.service](const ModelOwnerActor& owner) -> ModelRunnerActor {
+    const EngineActor runner = system.spawn(Engine, engine, owner, service);
+    const std::optional<ModelWindow> window = engine.planner->window();
+    if (!window.has_value()) return runner;
+    return system.spawn(CgoBatcher, *window, owner, runner);
   };
   const ExperimentActor actor = self_->spawn(Experiment, std::move(experiment));
   self_->monitor(actor);
   experiments_[actor.address()] = {id, watcher, actor};
+  if (const std::string note = planner->note(); !note.empty()) spdlog::warn("[{}] {}", id, note);
   spdlog::info("[{}] started", id);
   return id;
 }

@@ -4,7 +4,7 @@
 //   HeadActor --> ExperimentActor <--> StrategyActor
 //                   |        ^ \--> JournalActor, WatcherActor
 //                   v        |
-//                 EngineActor
+//                 EngineActor                (CGO: behind a CgoBatcherActor, where models wait for each other)
 //                   v        ^
 //                 TrainingServiceActor <--> WorkerActor (one a device) <--> trial process
 #ifndef LANISTA_ACTORS_INTERFACES_H_
@@ -37,12 +37,17 @@ using TrialOwnerActor = caf::typed_actor<
     // An attempt started, reported or ended.
     caf::reacts_to<v1::ModelEvent>>;
 
-// Turns models into trials and trial events into outcomes.
-using EngineActor = TrialOwnerActor::extend<
+// Whoever runs an experiment's models: its owner learns each one's outcome.
+using ModelRunnerActor = caf::typed_actor<
     // Run these new models.
     caf::reacts_to<v1::RunModels>,
     // Cancel all that waits or runs.
     caf::reacts_to<v1::CancelExperiment>>;
+
+// Turns models into trials and trial events into outcomes.
+using EngineActor = ModelRunnerActor::extend<
+    // Of its trials: an attempt started, reported or ended.
+    caf::reacts_to<v1::ModelEvent>>;
 
 // Whom an engine works for.
 using ModelOwnerActor = caf::typed_actor<

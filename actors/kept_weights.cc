@@ -2,10 +2,10 @@
 
 namespace lanista {
 
-std::optional<int> KeptWeights::Succeeded(int trial, double value) {
-  kept_.emplace(minimize_ ? -value : value, -trial);
+std::optional<std::string> KeptWeights::Succeeded(int model, const std::string& file, double value) {
+  kept_.emplace(std::make_pair(minimize_ ? -value : value, -model), file);
   if (static_cast<int>(kept_.size()) <= best_) return std::nullopt;
-  const int dropped = -kept_.begin()->second;
+  const std::string dropped = kept_.begin()->second;
   kept_.erase(kept_.begin());
   return dropped;
 }

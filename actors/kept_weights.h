@@ -1,9 +1,10 @@
-// Which trials' weights are kept: those of the best models.
+// Which models' weights are kept: those of the best.
 #ifndef LANISTA_ACTORS_KEPT_WEIGHTS_H_
 #define LANISTA_ACTORS_KEPT_WEIGHTS_H_
 
+#include <map>
 #include <optional>
-#include <set>
+#include <string>
 #include <utility>
 
 #include "protos/experiment.pb.h"
@@ -16,15 +17,15 @@ class KeptWeights {
   // `best`: how many.
   KeptWeights(int best, v1::Objective objective) : best_(best), minimize_(objective == v1::MINIMIZE) {}
 
-  // A model succeeded with the metric `default` = `value`, in this trial. Returns the trial whose weights are no longer
-  // needed: another one's, or its own. Of equal models the earlier stays.
-  std::optional<int> Succeeded(int trial, double value);
+  // A model succeeded with the metric `default` = `value`, and left its weights in `file`. Returns the file that is no
+  // longer needed: another model's, or its own. Of equal models the earlier stays.
+  std::optional<std::string> Succeeded(int model, const std::string& file, double value);
 
  private:
   const int best_;
   const bool minimize_;
-  // Value (the larger the better) and minus the trial: the worst first.
-  std::set<std::pair<double, int>> kept_;
+  // By value (the larger the better) and minus the model: the worst first.
+  std::map<std::pair<double, int>, std::string> kept_;
 };
 
 }  // namespace lanista

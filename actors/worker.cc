@@ -162,7 +162,7 @@ void WorkerState::OnModelEvent(v1::ModelEvent event) {
   const auto open = open_models_.find(event.model());
   if (phase_ != Phase::kRunning || open == open_models_.end()) return;
   open->second = event.sequence();
-  if (event.has_started() && spec_.has_timeout()) SetDeadline(spec_.timeout());
+  if (event.has_started() && spec_.has_timeout()) SetDeadline(TimeLimit());
   if (event.has_ended()) {
     model_failed_ |= event.ended().outcome() == v1::FAILED;
     open_models_.erase(open);
@@ -195,13 +195,16 @@ void WorkerState::OnDeadline(int) {
   channel_->Kill();
 }
 
+google::protobuf::Duration WorkerState::TimeLimit() const { return spec_.timeout() * spec_.models_size(); }
+
 v1::Failure WorkerState::Explain(const v1::ProcessExited& exited) const {
   v1::Failure failure;
   failure.set_signal(exited.signal());
   failure.set_exit_status(exited.exit_status());
   if (timed_out_) {
     failure.set_reason(v1::TIME_OUT);
-    failure.set_message(absl::StrCat("no result after ", TimeUtil::ToString(spec_.timeout()), " (trial_timeout)"));
+    failure.set_message(absl::StrCat("no result after ", TimeUtil::ToString(TimeLimit()), " (trial_timeout",
+                                     spec_.models_size() > 1 ? ", for each model)" : ")"));
     return failure;
   }
   if (exited.out_of_memory()) {

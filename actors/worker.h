@@ -71,6 +71,8 @@ class WorkerState {
   void OnDiscovered(v1::Discovered discovered);
   void OnExit(const v1::ProcessExited& exited);
   void OnDeadline(int step);
+  // Of the trial: trial_timeout for each model that it trains.
+  google::protobuf::Duration TimeLimit() const;
   // The failure of a process that ended so.
   v1::Failure Explain(const v1::ProcessExited& exited) const;
   // Begins a step of the work: a trial, a run of the constructor. Deadlines of earlier steps are void from here on.

@@ -6,7 +6,7 @@
 namespace lanista {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Planner>> MakeDirectPlanner(const v1::DirectEngineConfig&) {
+absl::StatusOr<std::unique_ptr<Planner>> MakeDirectPlanner(const v1::DirectEngineConfig&, const PlannerContext&) {
   return std::make_unique<SinglePlanner>();
 }
 

@@ -6,7 +6,7 @@
 namespace lanista {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Planner>> MakeGraphPlanner(const v1::GraphEngineConfig&) {
+absl::StatusOr<std::unique_ptr<Planner>> MakeGraphPlanner(const v1::GraphEngineConfig&, const PlannerContext&) {
   return std::make_unique<SinglePlanner>();
 }
 

@@ -54,6 +54,8 @@ const std::map<std::string, Range>& Ranges() {
     auto* const ranges = new std::map<std::string, Range>{
         {"ExperimentConfig.trial_concurrency", AtLeast(1)},
         {"ExperimentConfig.max_trial_number", AtLeast(1)},
+        {"CgoEngineConfig.max_concurrency_cgo", {1, 1024, false, false}},
+        {"CgoEngineConfig.batch_waiting_time", AtLeast(0)},
         {"ClassificationConfig.label_smoothing", kDecay},
         {"ClassificationConfig.top_k", AtLeast(1)},
         {"SgdConfig.momentum", AtLeast(0)},

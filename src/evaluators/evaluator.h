@@ -90,6 +90,44 @@ class Evaluator {
 
 using EvaluatorRegistry = Registry<Evaluator>;
 
+// Models that are trained together, numbered from 0. Used by the trial's thread.
+class ModelGroup {
+ public:
+  virtual ~ModelGroup() = default;
+
+  virtual int size() const = 0;
+
+  // The model's own context: what it is given, and where its metrics go. Its model is built in a Step.
+  virtual TrialContext& context(int model) = 0;
+
+  // False once the model was taken out: it failed, or another one did and the group ended. It gets no more steps, and
+  // whatever is kept for it may go.
+  virtual bool active(int model) const = 0;
+
+  bool any_active() const {
+    for (int model = 0; model < size(); ++model) {
+      if (active(model)) return true;
+    }
+    return false;
+  }
+
+  // Runs `step`, which does something for one active model and for no other, with the model's own random stream as
+  // LibTorch's default generator. What it throws, or an error that it returns, takes the model out; what Step returns
+  // is for the group: an error ends it.
+  virtual absl::Status Step(int model, const std::function<absl::Status()>& step) = 0;
+};
+
+// An evaluator that trains the models of a merged trial together (engine cgo; NNI: multi-model trainer), and one model
+// as a group of one. Promise: a model's metrics are the same in any group.
+class MultiModelEvaluator : public Evaluator {
+ public:
+  // Trains and scores the models of `group`, each in steps of its own, and reports through their contexts. Prepare was
+  // called. Returns once no model is active. An error fails all models that are active.
+  virtual absl::Status EvaluateTogether(ModelGroup& group) = 0;
+
+  absl::Status Evaluate(TrialContext& context) final;
+};
+
 // A user's own function as an evaluator (NNI: FunctionalEvaluator). `params` are the config's.
 using EvaluatorFunction =
     std::function<void(TrialContext& context, const google::protobuf::Map<std::string, v1::Value>& params)>;

@@ -12,16 +12,8 @@
 namespace lanista {
 namespace {
 
-// Gives `use` each batch of an epoch; CANCELED between two of them if the trial should end.
-template <typename Use>
-absl::Status ForEachBatch(data::Loader& loader, int64_t epoch, const TrialContext& context, const Use& use) {
-  loader.StartEpoch(epoch);
-  while (true) {
-    if (context.canceled()) return absl::CancelledError("the trial was canceled");
-    LANISTA_ASSIGN_OR_RETURN(const std::optional<data::Example> batch, loader.Next());
-    if (!batch) return absl::OkStatus();
-    LANISTA_RETURN_IF_ERROR(use(*batch));
-  }
+at::Tensor MoveTo(const at::Tensor& tensor, c10::Device device) {
+  return tensor.to(tensor.options().device(device), /*non_blocking=*/device.is_cuda());
 }
 
 }  // namespace
@@ -70,25 +62,120 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
   return absl::OkStatus();
 }
 
-absl::Status SupervisedEvaluator::Evaluate(TrialContext& context) {
-  ModelTrainer trainer(context.model(), *criterion_, options_, context.device());
-  MetricMap metrics;
-  at::Tensor example;
-  for (int64_t epoch = 0; epoch < options_.max_epochs; ++epoch) {
-    trainer.StartEpoch(epoch);
-    LANISTA_RETURN_IF_ERROR(
-        ForEachBatch(*train_loader_, epoch, context, [&](const data::Example& batch) { return trainer.Train(batch); }));
-    trainer.StartValidation();
-    LANISTA_RETURN_IF_ERROR(ForEachBatch(*validation_loader_, epoch, context, [&](const data::Example& batch) {
-      example = batch.input;
-      return trainer.Validate(batch);
+// A group's models, each with a trainer of its own.
+class SupervisedEvaluator::GroupInTraining {
+ public:
+  GroupInTraining(ModelGroup& group, const Criterion& criterion, const TrainingOptions& options)
+      : group_(group), criterion_(criterion), options_(options), members_(static_cast<size_t>(group.size())) {}
+
+  absl::Status Run(data::Loader& train_loader, data::Loader& validation_loader) {
+    LANISTA_RETURN_IF_ERROR(ForEachModel([&](int model, Member& member) -> absl::Status {
+      TrialContext& context = group_.context(model);
+      member.trainer = std::make_unique<ModelTrainer>(context.model(), criterion_, options_, context.device());
+      return absl::OkStatus();
     }));
-    metrics = trainer.FinishEpoch();
-    context.ReportIntermediate(metrics);
+    for (int64_t epoch = 0; epoch < options_.max_epochs; ++epoch) {
+      LANISTA_RETURN_IF_ERROR(RunEpoch(epoch, train_loader, validation_loader));
+    }
+    return ForEachModel([&](int model, Member& member) -> absl::Status {
+      TrialContext& context = group_.context(model);
+      context.ReportFinal(member.metrics);
+      if (options_.export_onnx) context.ExportOnnx(example_);
+      return absl::OkStatus();
+    });
   }
-  context.ReportFinal(metrics);
-  if (options_.export_onnx) context.ExportOnnx(example);
-  return absl::OkStatus();
+
+ private:
+  struct Member {
+    std::unique_ptr<ModelTrainer> trainer;
+    MetricMap metrics;
+    // Until it has shown on a copy that it leaves its input as it is.
+    bool gets_copies = true;
+  };
+
+  // What one active model does, in a step of its own.
+  template <typename Action>
+  absl::Status ForEachModel(const Action& action) {
+    for (int model = 0; model < group_.size(); ++model) {
+      Member& member = members_[static_cast<size_t>(model)];
+      if (group_.active(model)) {
+        LANISTA_RETURN_IF_ERROR(group_.Step(model, [&] { return action(model, member); }));
+      }
+      if (!group_.active(model)) member.trainer = nullptr;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunEpoch(int64_t epoch, data::Loader& train_loader, data::Loader& validation_loader) {
+    LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) -> absl::Status {
+      member.trainer->StartEpoch(epoch);
+      return absl::OkStatus();
+    }));
+    LANISTA_RETURN_IF_ERROR(ForEachBatch(
+        train_loader, epoch, [](Member& member, const data::Example& batch) { return member.trainer->Train(batch); }));
+    LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) -> absl::Status {
+      member.trainer->StartValidation();
+      return absl::OkStatus();
+    }));
+    LANISTA_RETURN_IF_ERROR(ForEachBatch(validation_loader, epoch, [this](Member& member, const data::Example& batch) {
+      example_ = batch.input;
+      return member.trainer->Validate(batch);
+    }));
+    return ForEachModel([&](int model, Member& member) -> absl::Status {
+      member.metrics = member.trainer->FinishEpoch();
+      group_.context(model).ReportIntermediate(member.metrics);
+      return absl::OkStatus();
+    });
+  }
+
+  // Gives each batch of an epoch to each model; CANCELED between two of them if the trial should end.
+  template <typename Use>
+  absl::Status ForEachBatch(data::Loader& loader, int64_t epoch, const Use& use) {
+    if (!group_.any_active()) return absl::OkStatus();
+    loader.StartEpoch(epoch);
+    while (group_.any_active()) {
+      if (group_.context(0).canceled()) return absl::CancelledError("the trial was canceled");
+      LANISTA_ASSIGN_OR_RETURN(std::optional<data::Example> batch, loader.Next());
+      if (!batch) return absl::OkStatus();
+      const c10::Device device = group_.context(0).device();
+      const data::Example shared{MoveTo(batch->input, device), MoveTo(batch->target, device)};
+      LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) {
+        return group_.size() == 1 ? use(member, shared) : UseShared(member, shared, use);
+      }));
+      if (changed_input_) {
+        return absl::FailedPreconditionError(
+            "a model changes some of its input batches in place, and not others: it cannot share them");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A model that changes its input in place (a ReLU of that kind in front) would change that of its neighbours.
+  template <typename Use>
+  absl::Status UseShared(Member& member, const data::Example& batch, const Use& use) {
+    const data::Example own{member.gets_copies ? batch.input.clone() : batch.input, batch.target};
+    const int64_t version = own.input._version();
+    LANISTA_RETURN_IF_ERROR(use(member, own));
+    if (own.input._version() == version) {
+      member.gets_copies = false;
+    } else if (!member.gets_copies) {
+      changed_input_ = true;
+    }
+    return absl::OkStatus();
+  }
+
+  ModelGroup& group_;
+  const Criterion& criterion_;
+  const TrainingOptions& options_;
+  std::vector<Member> members_;
+  // A model has changed a batch that others see.
+  bool changed_input_ = false;
+  // The last input that the models were given.
+  at::Tensor example_;
+};
+
+absl::Status SupervisedEvaluator::EvaluateTogether(ModelGroup& group) {
+  return GroupInTraining(group, *criterion_, options_).Run(*train_loader_, *validation_loader_);
 }
 
 }  // namespace lanista

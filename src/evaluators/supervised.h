@@ -20,8 +20,10 @@ namespace lanista {
 // metrics, and those of the last epoch once more as the final ones.
 //
 // Dataset and loaders are opened by Prepare and serve all trials; the batches depend on the order seed and the epoch
-// only, so that all models see the same ones. All other random numbers are the model's own, drawn while it trains.
-class SupervisedEvaluator : public Evaluator {
+// only, so that all models see the same ones. All other random numbers are the model's own, drawn while it trains. The
+// models of a group are trained side by side: each batch is read, transformed and moved to the device once, then every
+// model makes its own step on it.
+class SupervisedEvaluator : public MultiModelEvaluator {
  public:
   // What distinguishes one built-in evaluator from another; gets DataSplits::outputs. Errors are the configuration's.
   using CriterionFactory = std::function<absl::StatusOr<std::unique_ptr<Criterion>>(int64_t outputs)>;
@@ -30,9 +32,11 @@ class SupervisedEvaluator : public Evaluator {
   SupervisedEvaluator(std::string path, data::Task task, TrainingOptions options, CriterionFactory make_criterion);
 
   absl::Status Prepare(uint64_t order_seed) override;
-  absl::Status Evaluate(TrialContext& context) override;
+  absl::Status EvaluateTogether(ModelGroup& group) override;
 
  private:
+  class GroupInTraining;
+
   const std::string path_;
   const data::Task task_;
   const TrainingOptions options_;

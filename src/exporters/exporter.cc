@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "src/base/hash.h"
 #include "src/base/status.h"
+#include "src/storage/state_dir.h"
 
 namespace lanista {
 namespace {
@@ -28,27 +29,32 @@ const std::set<std::string>& GraphFormats() {
   return *formats;
 }
 
-// The trial whose attempt decided each model.
-absl::StatusOr<std::map<int, int>> DecidingTrials(const JournalReader& experiment) {
+// Where each model's successful attempt left its weights, if they are still there.
+absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& experiment) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, experiment.Attempts());
-  std::map<int, int> trials;
+  std::map<int, int> members;
+  for (const AttemptRecord& attempt : attempts) ++members[attempt.trial];
+  std::map<int, std::string> files;
   for (const AttemptRecord& attempt : attempts) {
-    if (attempt.end.outcome() == v1::SUCCEEDED) trials[attempt.model] = attempt.trial;
+    if (attempt.end.outcome() != v1::SUCCEEDED) continue;
+    const std::string folder = TrialOutputFolder(attempt.trial, attempt.model, members.at(attempt.trial) > 1);
+    const std::string file = absl::StrCat(experiment.folder(), "/", folder, "/weights.pt");
+    if (std::filesystem::exists(file)) files[attempt.model] = file;
   }
-  return trials;
+  return files;
 }
 
 // An exporter that hands models to `convert`. FAILED_PRECONDITION: the experiment's models are no graphs.
 absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const std::string& format,
                                        const GraphConverter& convert) {
   const v1::ExperimentConfig& config = experiment.experiment().config();
-  if (!config.engine().has_graph()) {
+  if (!config.engine().has_graph() && !config.engine().has_cgo()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "format ", format, " needs the model's graph: use `engine { graph {} }`; the direct engine exports ",
         absl::StrJoin(ExportFormats(), ", ")));
   }
-  LANISTA_ASSIGN_OR_RETURN(const auto trials, DecidingTrials(experiment));
-  return [format, trials, &convert](const JournalReader& reader, const ModelRecord& model, int,
+  LANISTA_ASSIGN_OR_RETURN(const auto weights, WeightsFiles(experiment));
+  return [format, weights, &convert](const JournalReader& reader, const ModelRecord& model, int,
                                     const std::string& path_stem) {
     const v1::ExperimentCreated& created = reader.experiment();
     v1::Convert request;
@@ -59,10 +65,7 @@ absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const st
     *source.mutable_engine() = created.config().engine();
     *source.mutable_sample() = model.sample;
     source.set_model_seed(ModelSeed(static_cast<uint64_t>(created.seed()), model.model));
-    if (const auto trial = trials.find(model.model); trial != trials.end()) {
-      const std::string weights = absl::StrCat(reader.folder(), "/trials/", trial->second, "/weights.pt");
-      if (std::filesystem::exists(weights)) source.set_weights_file(weights);
-    }
+    if (const auto file = weights.find(model.model); file != weights.end()) source.set_weights_file(file->second);
     return convert(request);
   };
 }

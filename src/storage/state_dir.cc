@@ -84,16 +84,6 @@ absl::StatusOr<std::string> StateDir::ExperimentFolder(absl::string_view id) con
   return absl::StrCat(root_, "/experiments/", id);
 }
 
-absl::StatusOr<std::string> StateDir::LogFile(absl::string_view id, int trial) const {
-  LANISTA_ASSIGN_OR_RETURN(const std::string folder, ExperimentFolder(id));
-  return absl::StrCat(folder, "/logs/trial-", trial, ".log");
-}
-
-absl::StatusOr<std::string> StateDir::TrialFolder(absl::string_view id, int trial) const {
-  LANISTA_ASSIGN_OR_RETURN(const std::string folder, ExperimentFolder(id));
-  return absl::StrCat(folder, "/trials/", trial);
-}
-
 absl::StatusOr<std::string> StateDir::NewExperimentId(absl::string_view name) const {
   const std::string slug = Slug(name);
   std::random_device random;
@@ -125,6 +115,12 @@ absl::StatusOr<std::vector<std::string>> StateDir::List() const {
   }
   std::sort(ids.begin(), ids.end());
   return ids;
+}
+
+std::string TrialLogFile(int trial) { return absl::StrCat("logs/trial-", trial, ".log"); }
+
+std::string TrialOutputFolder(int trial, int model, bool merged) {
+  return merged ? absl::StrCat("trials/", trial, "/", model) : absl::StrCat("trials/", trial);
 }
 
 absl::Status RemoveExperiment(const StateDir& state_dir, absl::string_view id) {

@@ -36,11 +36,6 @@ class StateDir {
   // STATE/experiments/ID, whether it is there or not. INVALID_ARGUMENT for an impossible id.
   absl::StatusOr<std::string> ExperimentFolder(absl::string_view id) const;
 
-  // Where trial `trial` prints to, and the folder for what its evaluator writes. Only names: nothing is made. Errors as
-  // ExperimentFolder.
-  absl::StatusOr<std::string> LogFile(absl::string_view id, int trial) const;
-  absl::StatusOr<std::string> TrialFolder(absl::string_view id, int trial) const;
-
   // A new id, readable and unique in this state folder ("mnist_search-k3f9"), whose folder (with logs/ and trials/) is
   // made at once, so that no other process gets the same. REQUIRES: made by Open.
   absl::StatusOr<std::string> NewExperimentId(absl::string_view name) const;
@@ -53,6 +48,11 @@ class StateDir {
 
   std::string root_;
 };
+
+// Below an experiment's folder: where a trial prints to, and what one of its models leaves behind. A merged trial has a
+// folder for each model. Only names: nothing is made.
+std::string TrialLogFile(int trial);
+std::string TrialOutputFolder(int trial, int model, bool merged);
 
 // Deletes the experiment's folder with all that is in it; what links in it point to stays. NOT_FOUND if there is none,
 // FAILED_PRECONDITION (with the pid) while a process holds the experiment.

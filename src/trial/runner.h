@@ -7,11 +7,14 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "protos/trial.pb.h"
 #include "src/evaluators/evaluator.h"
 
 namespace lanista {
+
+class ModelContext;
 
 // Whatever runs trials: the trial process's main thread, or a thread of the head (isolation: IN_PROCESS). Handle is
 // called by one thread, always the same; Cancel by any.
@@ -31,12 +34,12 @@ class TrialRunner {
   void Cancel(const v1::CancelTrial& cancel);
 
  private:
-  class Context;
-
   void SetUp(const v1::Setup& setup);
   void Discover(const v1::Discover& request);
   void Run(const v1::TrialSpec& spec);
-  void RunModel(const v1::TrialSpec& spec, const v1::TrialModel& model);
+  void RunModels(const v1::TrialSpec& spec);
+  void RunAlone(const v1::TrialSpec& spec, ModelContext& context);
+  void RunMerged(const v1::TrialSpec& spec, std::vector<std::unique_ptr<ModelContext>> contexts);
   // OK if this program's space is the experiment's; else `here` is what it is instead, as far as it is known.
   absl::Status CheckSpace(const v1::TrialSpec& spec, v1::SpaceSpec* here);
   // The evaluator that `config` names, prepared; kept for the next trial.

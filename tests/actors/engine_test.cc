@@ -7,6 +7,24 @@
 namespace lanista {
 namespace {
 
+// Takes so many models a trial.
+class TestPlanner final : public Planner {
+ public:
+  explicit TestPlanner(const size_t* models_per_trial) : models_per_trial_(models_per_trial) {}
+
+  std::vector<std::vector<v1::TrialModel>> Plan(std::vector<v1::TrialModel> models, int) override {
+    std::vector<std::vector<v1::TrialModel>> trials;
+    for (v1::TrialModel& model : models) {
+      if (trials.empty() || trials.back().size() == *models_per_trial_) trials.emplace_back();
+      trials.back().push_back(std::move(model));
+    }
+    return trials;
+  }
+
+ private:
+  const size_t* const models_per_trial_;
+};
+
 // The engine between a fake experiment and a fake training service.
 class EngineTest : public ActorTest {
  protected:
@@ -30,13 +48,13 @@ class EngineTest : public ActorTest {
     });
     EngineOptions options;
     options.trial_template.set_experiment("e");
-    options.output_folder = "out";
+    options.folder = "folder";
+    options.max_trials = 2;
     v1::Choice& width = *options.space.add_choices();
     width.set_label("width");
     width.set_kind(v1::VALUE_CHOICE);
     width.add_candidates()->set_i(8);
-    options.log_folder = "logs";
-    options.planner = std::make_shared<SinglePlanner>();
+    options.planner = std::make_shared<TestPlanner>(&models_per_trial_);
     engine_ = Spawn(Engine, options, owner_, service_);
   }
 
@@ -47,15 +65,16 @@ class EngineTest : public ActorTest {
     Run();
   }
 
-  // The attempt that trial `index` (from 0) makes ends so.
-  void End(size_t index, v1::Outcome outcome, const std::string& message = "") {
+  // The attempt that trial `index` (from 0) makes, at its model `member`, ends so.
+  void End(size_t index, v1::Outcome outcome, const std::string& message = "", int member = 0) {
     v1::Failure failure;
     if (!message.empty()) failure.set_reason(v1::EXCEPTION);
     failure.set_message(message);
-    caf::anon_send(engine_, EndedEvent(queued_[index], queued_[index].models(0), 1, outcome, failure));
+    caf::anon_send(engine_, EndedEvent(queued_[index], queued_[index].models(member), 1, outcome, failure));
     Run();
   }
 
+  size_t models_per_trial_ = 1;
   std::vector<v1::ModelEvent> events_;
   std::vector<v1::ModelOutcome> outcomes_;
   std::vector<v1::TrialSpec> queued_;
@@ -90,8 +109,8 @@ TEST_F(EngineTest, EachModelBecomesATrialWithFilesOfItsOwn) {
   ASSERT_EQ(queued_.size(), 2u);
   EXPECT_EQ(queued_[1].trial(), 2);
   EXPECT_EQ(queued_[1].models(0).model(), 2);
-  EXPECT_EQ(queued_[1].output_folder(), "out/2");
-  EXPECT_EQ(queued_[1].log_file(), "logs/trial-2.log");
+  EXPECT_EQ(queued_[1].models(0).output_folder(), "folder/trials/2");
+  EXPECT_EQ(queued_[1].log_file(), "folder/logs/trial-2.log");
 }
 
 TEST_F(EngineTest, AnEndDecidesOnce) {
@@ -140,6 +159,78 @@ TEST_F(EngineTest, NothingIsMadeAgainAfterACancel) {
   End(0, v1::LOST);
   ASSERT_EQ(outcomes_.size(), 1u);
   EXPECT_EQ(outcomes_[0].outcome(), v1::CANCELED);
+}
+
+TEST_F(EngineTest, NoMoreTrialsRunThanMay) {
+  RunModels(4);
+  ASSERT_EQ(queued_.size(), 2u);
+  End(0, v1::SUCCEEDED);
+  ASSERT_EQ(queued_.size(), 3u);
+  EXPECT_EQ(queued_[2].models(0).model(), 3);
+}
+
+TEST_F(EngineTest, MergedModelsHaveFoldersOfTheirOwn) {
+  models_per_trial_ = 3;
+  RunModels(3);
+  ASSERT_EQ(queued_.size(), 1u);
+  EXPECT_EQ(queued_[0].models(2).output_folder(), "folder/trials/1/3");
+}
+
+TEST_F(EngineTest, AModelThatFailsMergedRunsAgainAloneBeforeNewWork) {
+  models_per_trial_ = 2;
+  RunModels(6);
+  ASSERT_EQ(queued_.size(), 2u);
+  // As where bad models are dropped: the other goes on.
+  End(0, v1::FAILED, "boom", 1);
+  EXPECT_TRUE(outcomes_.empty());
+  EXPECT_EQ(queued_.size(), 2u) << "both trials still run";
+  End(0, v1::SUCCEEDED, "", 0);
+  ASSERT_EQ(outcomes_.size(), 1u);
+  EXPECT_EQ(outcomes_[0].model(), 1);
+  ASSERT_EQ(queued_.size(), 3u);
+  ASSERT_EQ(queued_[2].models_size(), 1);
+  EXPECT_EQ(queued_[2].models(0).model(), 2);
+  EXPECT_EQ(queued_[2].models(0).attempt(), 2);
+  EXPECT_TRUE(queued_[2].retry());
+  End(2, v1::FAILED, "boom");
+  ASSERT_EQ(outcomes_.size(), 2u);
+  EXPECT_EQ(outcomes_[1].outcome(), v1::FAILED);
+  EXPECT_EQ(outcomes_[1].failure().message(), "boom");
+  EXPECT_EQ(outcomes_[1].attempt(), 2);
+}
+
+TEST_F(EngineTest, AllModelsOfAMergedTrialThatEndedRunAgainAlone) {
+  models_per_trial_ = 3;
+  RunModels(3);
+  End(0, v1::FAILED, "boom", 1);
+  End(0, v1::UNMERGED, "model 2 of the merged trial failed: boom", 0);
+  End(0, v1::UNMERGED, "model 2 of the merged trial failed: boom", 2);
+  EXPECT_TRUE(outcomes_.empty());
+  ASSERT_EQ(queued_.size(), 3u) << "as many as may run";
+  End(1, v1::FAILED, "boom");
+  End(2, v1::SUCCEEDED);
+  ASSERT_EQ(queued_.size(), 4u);
+  End(3, v1::SUCCEEDED);
+  ASSERT_EQ(outcomes_.size(), 3u);
+  for (const v1::ModelOutcome& outcome : outcomes_) {
+    EXPECT_EQ(outcome.outcome(), outcome.model() == 2 ? v1::FAILED : v1::SUCCEEDED);
+    EXPECT_EQ(outcome.attempt(), 2);
+  }
+}
+
+TEST_F(EngineTest, ACancelEndsWhatWaitsForItsTurn) {
+  RunModels(3);
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("e");
+  caf::anon_send(engine_, cancel);
+  Run();
+  ASSERT_EQ(outcomes_.size(), 1u);
+  EXPECT_EQ(outcomes_[0].model(), 3);
+  EXPECT_EQ(outcomes_[0].outcome(), v1::CANCELED);
+  End(0, v1::CANCELED);
+  End(1, v1::CANCELED);
+  EXPECT_EQ(outcomes_.size(), 3u);
+  EXPECT_EQ(queued_.size(), 2u);
 }
 
 TEST_F(EngineTest, TrialsThatCannotBeRecordedAreNotRun) {

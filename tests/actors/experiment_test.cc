@@ -17,7 +17,7 @@ class ExperimentTest : public ActorTest {
     samples_left_ = samples;
     ExperimentOptions options;
     options.id = "e";
-    options.concurrency = concurrency;
+    options.max_in_flight = concurrency;
     if (max_trials > 0) options.config.set_max_trial_number(max_trials);
     if (with_max_duration_) {
       *options.config.mutable_max_duration() = google::protobuf::util::TimeUtil::SecondsToDuration(60);
@@ -48,11 +48,11 @@ class ExperimentTest : public ActorTest {
         if (event.has_outcome()) absl::StrAppend(&log_, "watch", event.outcome().model(), " ");
       }};
     });
-    options.make_engine = [this](const ModelOwnerActor& owner) -> EngineActor {
-      return Spawn([this, owner](EngineActor::pointer self) -> EngineActor::behavior_type {
-        return {[](const v1::ModelEvent&) {},
-                [this](const v1::RunModels& run) {
+    options.make_engine = [this](const ModelOwnerActor& owner) -> ModelRunnerActor {
+      return Spawn([this, owner](ModelRunnerActor::pointer self) -> ModelRunnerActor::behavior_type {
+        return {[this](const v1::RunModels& run) {
                   for (const v1::TrialModel& model : run.models()) running_.push_back(model.model());
+                  last_run_ = run;
                 },
                 [this, self, owner](const v1::CancelExperiment&) {
                   if (keep_open_) return;
@@ -96,10 +96,31 @@ class ExperimentTest : public ActorTest {
   bool keep_open_ = false;
   int samples_left_ = 0;
   std::vector<int> running_;
+  v1::RunModels last_run_;
   std::vector<v1::StateChanged> states_;
   std::string log_;
   ExperimentActor experiment_;
 };
+
+TEST_F(ExperimentTest, TellsTheEngineWhetherMoreModelsCanCome) {
+  StartExperiment(/*samples=*/10, /*concurrency=*/3, /*max_trials=*/4);
+  EXPECT_EQ(last_run_.models_size(), 3);
+  EXPECT_EQ(last_run_.in_flight(), 3);
+  EXPECT_TRUE(last_run_.full());
+  EXPECT_FALSE(last_run_.last());
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(last_run_.models_size(), 1);
+  EXPECT_TRUE(last_run_.last()) << "max_trial_number";
+}
+
+TEST_F(ExperimentTest, AStrategyThatWaitsForOutcomesLeavesTheEngineNothingToWaitFor) {
+  silent_when_empty_ = true;
+  StartExperiment(/*samples=*/2, /*concurrency=*/3, /*max_trials=*/0);
+  EXPECT_EQ(last_run_.models_size(), 0);
+  EXPECT_EQ(last_run_.in_flight(), 2);
+  EXPECT_TRUE(last_run_.full());
+  EXPECT_FALSE(last_run_.last());
+}
 
 TEST_F(ExperimentTest, KeepsAsManyModelsInFlightAsItMay) {
   StartExperiment(/*samples=*/10, /*concurrency=*/3, /*max_trials=*/4);

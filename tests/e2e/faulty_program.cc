@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -29,11 +30,10 @@ namespace nn = lanista::nn;
   while (true) never.wait(lock);
 }
 
-class Faulty : public nn::ModelSpace {
+// A model with a fault, or "none".
+class FaultyModel : public nn::ModelSpace {
  public:
-  Faulty() {
-    fault_ = static_cast<std::string>(nn::ValueChoice(
-        {"none", "throw", "shape", "segfault", "abort", "memory", "hang", "nan", "exit", "constructor"}, "fault"));
+  explicit FaultyModel(std::string fault) : fault_(std::move(fault)) {
     if (fault_ == "constructor") throw std::runtime_error("this candidate cannot be built");
     hidden_ = register_module("hidden", torch::nn::Linear(784, 16));
     output_ = register_module("output", torch::nn::Linear(fault_ == "shape" ? 32 : 16, 10));
@@ -46,16 +46,41 @@ class Faulty : public nn::ModelSpace {
     if (fault_ == "exit") _Exit(7);
     if (fault_ == "hang") Hang();
     while (fault_ == "memory") hoard_.push_back(torch::ones({1 << 24}));
+    if (fault_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(50));
     x = output_(torch::relu(hidden_(x.flatten(1))));
-    return fault_ == "nan" ? x * std::numeric_limits<float>::quiet_NaN() : x;
+    return fault_ == "nan" || (fault_ == "late nan" && ++calls_ > 50) ? x * std::numeric_limits<float>::quiet_NaN() : x;
   }
 
  private:
-  std::string fault_;
+  const std::string fault_;
+  int calls_ = 0;
   torch::nn::Linear hidden_{nullptr}, output_{nullptr};
   std::vector<torch::Tensor> hoard_;
 };
+
+class Faulty : public FaultyModel {
+ public:
+  Faulty()
+      : FaultyModel(nn::ValueChoice(
+            {"none", "throw", "shape", "segfault", "abort", "memory", "hang", "nan", "exit", "constructor"}, "fault")) {
+  }
+};
 LANISTA_REGISTER_MODEL_SPACE("faulty", Faulty);
+
+// Eight models, of which those in the parameter `bad` have the fault in the parameter `fault`.
+class SomeBad : public FaultyModel {
+ public:
+  explicit SomeBad(const nn::Params& params) : FaultyModel(ChooseFault(params)) {}
+
+ private:
+  static std::string ChooseFault(const nn::Params& params) {
+    const int64_t member = nn::ValueChoice({0, 1, 2, 3, 4, 5, 6, 7}, "member");
+    const auto bad = params.Get<std::vector<int64_t>>("bad");
+    const auto fault = params.Get<std::string>("fault");
+    return std::find(bad.begin(), bad.end(), member) == bad.end() ? "none" : fault;
+  }
+};
+LANISTA_REGISTER_MODEL_SPACE("some_bad", SomeBad);
 
 // One candidate ends the process while it is built.
 class CrashesInConstructor : public nn::ModelSpace {

@@ -1,0 +1,56 @@
+#include "actors/cgo_batcher.h"
+
+#include <chrono>
+#include <utility>
+
+namespace lanista {
+
+CgoBatcherActor::behavior_type CgoBatcher(CgoBatcherActor::stateful_pointer<CgoBatcherState> self,
+                                          const ModelWindow& window, ModelOwnerActor owner, EngineActor engine) {
+  return self->state.MakeBehavior(window, std::move(owner), std::move(engine));
+}
+
+CgoBatcherActor::behavior_type CgoBatcherState::MakeBehavior(const ModelWindow& window, ModelOwnerActor owner,
+                                                             EngineActor engine) {
+  window_ = window;
+  owner_ = std::move(owner);
+  engine_ = std::move(engine);
+  // They end together, however one ends.
+  self_->link_to(engine_);
+  return {
+      [this](v1::RunModels& request) { OnModels(std::move(request)); },
+      [this](const v1::CancelExperiment& cancel) {
+        for (const v1::TrialModel& model : waiting_.models()) {
+          v1::ModelOutcome outcome;
+          outcome.set_model(model.model());
+          outcome.set_outcome(v1::CANCELED);
+          *outcome.mutable_sample() = model.sample();
+          self_->send(owner_, std::move(outcome));
+        }
+        waiting_.clear_models();
+        self_->send(engine_, cancel);
+      },
+      [this](deadline_atom, int32_t window_number) {
+        if (window_number == window_number_) Close();
+      },
+  };
+}
+
+void CgoBatcherState::OnModels(v1::RunModels request) {
+  const bool opens = waiting_.models().empty() && !request.models().empty();
+  for (v1::TrialModel& model : *request.mutable_models()) *waiting_.add_models() = std::move(model);
+  const int count = waiting_.models_size();
+  if (count >= window_.max_models || request.last() || (request.full() && count == request.in_flight())) {
+    return Close();
+  }
+  if (!opens) return;
+  self_->delayed_send(self_, std::chrono::milliseconds(absl::ToInt64Milliseconds(window_.waiting_time)),
+                      deadline_atom_v, window_number_);
+}
+
+void CgoBatcherState::Close() {
+  ++window_number_;
+  if (!waiting_.models().empty()) self_->send(engine_, std::exchange(waiting_, v1::RunModels()));
+}
+
+}  // namespace lanista

@@ -1,0 +1,50 @@
+// CgoBatcherActor: where models wait for each other before an engine plans their trials together.
+//
+// What waits goes to the engine
+//
+//   - when ModelWindow::max_models wait,
+//   - when the oldest has waited for ModelWindow::waiting_time (a message to itself),
+//   - at once when nothing more can come: the last model is here, or all models that may be in flight wait.
+#ifndef LANISTA_ACTORS_CGO_BATCHER_H_
+#define LANISTA_ACTORS_CGO_BATCHER_H_
+
+#include "actors/interfaces.h"
+#include "caf/stateful_actor.hpp"
+#include "caf/typed_event_based_actor.hpp"
+#include "engines/planner.h"
+
+namespace lanista {
+
+// With its message to itself: the window with this number closes.
+using CgoBatcherActor = ModelRunnerActor::extend<caf::reacts_to<deadline_atom, int32_t>>;
+
+class CgoBatcherState {
+ public:
+  static inline const char* name = "cgo_batcher";
+
+  explicit CgoBatcherState(CgoBatcherActor::pointer self) : self_(self) {}
+
+  CgoBatcherActor::behavior_type MakeBehavior(const ModelWindow& window, ModelOwnerActor owner, EngineActor engine);
+
+ private:
+  void OnModels(v1::RunModels request);
+  // Hands all that waits to the engine.
+  void Close();
+
+  CgoBatcherActor::pointer self_;
+  ModelWindow window_;
+  ModelOwnerActor owner_;
+  EngineActor engine_;
+  // What waits.
+  v1::RunModels waiting_;
+  // Numbers windows: a message may come when its window is closed already.
+  int32_t window_number_ = 0;
+};
+
+// `owner`: learns of models that are canceled while they wait. Takes the engine with it.
+CgoBatcherActor::behavior_type CgoBatcher(CgoBatcherActor::stateful_pointer<CgoBatcherState> self,
+                                          const ModelWindow& window, ModelOwnerActor owner, EngineActor engine);
+
+}  // namespace lanista
+
+#endif  // LANISTA_ACTORS_CGO_BATCHER_H_

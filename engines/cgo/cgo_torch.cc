@@ -1,0 +1,45 @@
+// The CGO engine in the trial process: its models are those of the engine that the space is made for.
+#include <memory>
+
+#include "engines/model_builder.h"
+#include "src/nn/model_space.h"
+
+namespace lanista {
+namespace {
+
+// Classes of modules are built as the direct engine does, all else as the graph engine does.
+class CgoModelBuilder final : public ModelBuilder {
+ public:
+  absl::StatusOr<v1::SpaceSpec> Discover(const v1::SpaceConfig& space, const DiscoveryOptions& options) override {
+    const auto builder = BuilderFor(space);
+    return builder.ok() ? (*builder)->Discover(space, options) : builder.status();
+  }
+
+  absl::StatusOr<BuiltModel> Build(const v1::SpaceConfig& space, const v1::Sample& sample,
+                                   uint64_t model_seed) override {
+    const auto builder = BuilderFor(space);
+    return builder.ok() ? (*builder)->Build(space, sample, model_seed) : builder.status();
+  }
+
+ private:
+  static ModelBuilderRegistry::Result BuilderFor(const v1::SpaceConfig& space) {
+    v1::EngineConfig engine;
+    if (space.kind_case() == v1::SpaceConfig::kRegistered && space.mutator().empty() &&
+        nn::ModelSpaceRegistry::Get().Find(space.registered()) != nullptr) {
+      engine.mutable_direct();
+    } else {
+      engine.mutable_graph();
+    }
+    return ModelBuilderRegistry::Get().Create(engine);
+  }
+};
+
+ModelBuilderRegistry::Result MakeCgoModelBuilder(const v1::CgoEngineConfig&) {
+  return std::make_unique<CgoModelBuilder>();
+}
+
+}  // namespace
+
+LANISTA_REGISTER(ModelBuilderRegistry, cgo, v1::CgoEngineConfig, MakeCgoModelBuilder);
+
+}  // namespace lanista

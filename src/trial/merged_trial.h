@@ -1,0 +1,54 @@
+// Several models in one trial.
+#ifndef LANISTA_SRC_TRIAL_MERGED_TRIAL_H_
+#define LANISTA_SRC_TRIAL_MERGED_TRIAL_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "src/evaluators/evaluator.h"
+#include "src/trial/model_context.h"
+#include "src/trial/torch_guard.h"
+
+namespace lanista {
+
+// Keeps the models of a trial apart: each has a random stream of its own, and what one of them throws ends its attempt,
+// not the others'. Unless bad models are dropped, the others' attempts end with it, as UNMERGED. Used by the trial's
+// thread.
+class MergedTrial final : public ModelGroup {
+ public:
+  MergedTrial(std::vector<std::unique_ptr<ModelContext>> contexts, bool drop_bad_models);
+
+  int size() const override { return static_cast<int>(members_.size()); }
+  TrialContext& context(int model) override { return *member(model).context; }
+  bool active(int model) const override { return members_[static_cast<size_t>(model)].active; }
+  absl::Status Step(int model, const std::function<absl::Status()>& step) override;
+
+  // The weights of those that are active.
+  absl::Status KeepWeights();
+
+  // Ends the attempts of those that are active: with what `result` says, or, where it failed, as UNMERGED, for it says
+  // nothing about any one model.
+  void Ended(const GuardResult& result);
+
+ private:
+  struct Member {
+    std::unique_ptr<ModelContext> context;
+    // Of LibTorch's default generator, while other models run.
+    at::Tensor random_state;
+    bool active = true;
+  };
+
+  Member& member(int model) { return members_[static_cast<size_t>(model)]; }
+  void EndOne(Member& member, const GuardResult& result);
+
+  const bool drop_bad_models_;
+  std::vector<Member> members_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_TRIAL_MERGED_TRIAL_H_

@@ -1,0 +1,132 @@
+#include "src/trial/model_context.h"
+
+#include <torch/utils.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/clock.h"
+#include "src/exporters/graph_formats_torch.h"
+#include "src/ops/graph_module_torch.h"
+
+namespace lanista {
+namespace {
+
+// Thrown through the evaluator: the model does not belong to the experiment's space.
+struct BuildError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+v1::Metrics ToProto(const MetricMap& metrics) {
+  v1::Metrics proto;
+  for (const auto& [name, value] : metrics) (*proto.mutable_values())[name] = value;
+  return proto;
+}
+
+void RequireFinite(const MetricMap& metrics) {
+  for (const auto& [name, value] : metrics) {
+    if (!std::isfinite(value)) throw NanMetricError(absl::StrCat("the metric '", name, "' is ", value));
+  }
+}
+
+}  // namespace
+
+c10::Device TorchDevice(const v1::Device& device) {
+  return device.kind() == v1::GPU ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device.index()))
+                                  : c10::Device(c10::kCPU);
+}
+
+std::shared_ptr<nn::Model> ModelContext::model() {
+  if (built_.model == nullptr) Build();
+  return built_.model;
+}
+
+void ModelContext::Build() {
+  auto builder = ModelBuilderRegistry::Get().Create(trial_.spec.engine());
+  if (!builder.ok()) throw BuildError(std::string(builder.status().message()));
+  // The weights come from the seed alone, whatever the evaluator drew before.
+  torch::manual_seed(seed());
+  absl::StatusOr<BuiltModel> built = (*builder)->Build(trial_.spec.space(), sample(), seed());
+  if (!built.ok()) throw BuildError(std::string(built.status().message()));
+  built_ = *std::move(built);
+  built_.model->to(device());
+  built_.model->train();
+}
+
+std::string ModelContext::output_folder() {
+  std::filesystem::create_directories(model_.output_folder());
+  return model_.output_folder();
+}
+
+void ModelContext::ExportOnnx(const at::Tensor& example) {
+  const auto* const graph = dynamic_cast<const ops::GraphModule*>(model().get());
+  if (graph == nullptr) return;
+  const auto written = exporters::WriteModel(*graph, "onnx", output_folder() + "/model", {example});
+  if (!written.ok()) {
+    std::fprintf(stderr, "model.onnx was not written: %s\n", std::string(written.status().message()).c_str());
+  }
+}
+
+void ModelContext::ReportIntermediate(const MetricMap& metrics) {
+  RequireFinite(metrics);
+  v1::ModelEvent event = NextEvent();
+  event.mutable_intermediate()->set_step(next_step_++);
+  *event.mutable_intermediate()->mutable_metrics() = ToProto(metrics);
+  trial_.emit(std::move(event));
+}
+
+void ModelContext::ReportFinal(const MetricMap& metrics) {
+  RequireFinite(metrics);
+  if (final_.has_value()) throw std::logic_error("ReportFinal was called twice");
+  if (metrics.count("default") == 0) throw std::invalid_argument("the final metrics lack 'default'");
+  final_ = metrics;
+}
+
+void ModelContext::Started() {
+  v1::ModelEvent event = NextEvent();
+  *event.mutable_started()->mutable_device() = trial_.device;
+  trial_.emit(std::move(event));
+}
+
+absl::Status ModelContext::KeepWeights() {
+  const auto* const graph = dynamic_cast<const ops::GraphModule*>(built_.model.get());
+  return graph == nullptr ? absl::OkStatus() : graph->Save(output_folder() + "/weights.pt");
+}
+
+void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) {
+  if (result.outcome == v1::SUCCEEDED && !final_.has_value()) {
+    result.outcome = v1::FAILED;
+    result.failure.set_reason(v1::NO_METRIC);
+    result.failure.set_message("the evaluator ended without a final metric: call ReportFinal");
+  }
+  v1::ModelEvent event = NextEvent();
+  v1::ModelEnded& ended = *event.mutable_ended();
+  ended.set_outcome(result.outcome);
+  if (result.outcome == v1::SUCCEEDED) *ended.mutable_metrics() = ToProto(*final_);
+  if (result.outcome == v1::FAILED || result.outcome == v1::UNMERGED) {
+    *ended.mutable_failure() = std::move(result.failure);
+  }
+  if (actual_space != nullptr) *ended.mutable_actual_space() = *actual_space;
+  if (built_.model != nullptr && built_.actual_sample.SerializeAsString() != model_.sample().SerializeAsString()) {
+    *ended.mutable_actual_sample() = built_.actual_sample;
+  }
+  built_ = {};
+  trial_.emit(std::move(event));
+}
+
+v1::ModelEvent ModelContext::NextEvent() {
+  v1::ModelEvent event;
+  event.set_experiment(trial_.spec.experiment());
+  event.set_trial(trial_.spec.trial());
+  event.set_model(model_.model());
+  event.set_attempt(model_.attempt());
+  event.set_sequence(++sequence_);
+  *event.mutable_time() = Now();
+  return event;
+}
+
+}  // namespace lanista

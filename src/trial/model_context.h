@@ -1,0 +1,73 @@
+// One attempt at one model, as its evaluator sees it.
+#ifndef LANISTA_SRC_TRIAL_MODEL_CONTEXT_H_
+#define LANISTA_SRC_TRIAL_MODEL_CONTEXT_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "engines/model_builder.h"
+#include "protos/trial.pb.h"
+#include "src/evaluators/evaluator.h"
+#include "src/trial/torch_guard.h"
+
+namespace lanista {
+
+// As LibTorch names it.
+c10::Device TorchDevice(const v1::Device& device);
+
+// What the contexts of a trial share. Refers to what outlives them.
+struct TrialEnvironment {
+  const v1::TrialSpec& spec;
+  const v1::Device& device;
+  const std::atomic<bool>& canceled;
+  std::function<void(v1::ModelEvent event)> emit;
+};
+
+// Builds the model, and emits what happens to it. Used by the trial's thread.
+class ModelContext final : public TrialContext {
+ public:
+  // Both outlive it.
+  ModelContext(const TrialEnvironment& trial, const v1::TrialModel& model) : trial_(trial), model_(model) {}
+
+  std::shared_ptr<nn::Model> model() override;
+  const v1::Sample& sample() const override { return model_.sample(); }
+  c10::Device device() const override { return TorchDevice(trial_.device); }
+  uint64_t seed() const override { return model_.model_seed(); }
+  uint64_t order_seed() const override { return trial_.spec.order_seed(); }
+  bool canceled() const override { return trial_.canceled.load(std::memory_order_relaxed); }
+  std::string output_folder() override;
+  void ExportOnnx(const at::Tensor& example) override;
+  void ReportIntermediate(const MetricMap& metrics) override;
+  void ReportFinal(const MetricMap& metrics) override;
+
+  // The model's ordinal.
+  int ordinal() const { return model_.model(); }
+
+  // Emits that the attempt began.
+  void Started();
+
+  // Leaves the trained weights for exports. Models that are no graphs have no export that needs them.
+  absl::Status KeepWeights();
+
+  // Emits how the attempt ended, and lets go of the model. `actual_space`: where the space is not the experiment's.
+  void Ended(GuardResult result, const v1::SpaceSpec* actual_space = nullptr);
+
+ private:
+  void Build();
+  v1::ModelEvent NextEvent();
+
+  const TrialEnvironment& trial_;
+  const v1::TrialModel& model_;
+  BuiltModel built_;
+  std::optional<MetricMap> final_;
+  int next_step_ = 0;
+  int sequence_ = 0;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_TRIAL_MODEL_CONTEXT_H_

@@ -1,0 +1,190 @@
+// Merged trials, and what breaks them, as a user sees it.
+#include <signal.h>
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/command.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Eight models; those in `bad` have the fault. A merged trial's time limit is eight times trial_timeout.
+std::string Config(const std::string& engine, const std::string& fault, const std::vector<int>& bad) {
+  const std::string list =
+      absl::StrJoin(bad, " ", [](std::string* out, int member) { absl::StrAppend(out, "values { i: ", member, " }"); });
+  return absl::StrCat(R"(
+    name: "cgo"
+    space { registered: "some_bad"
+            params { key: "fault" value { s: ")",
+                      fault, R"(" } } params { key: "bad" value { list { )", list, R"( } } } }
+    strategy { grid_search {} }
+    engine { )",
+                      engine, R"( }
+    evaluator {
+      classification {
+        dataset { synthetic_digits { train_samples: 400 validation_samples: 20 } }
+        batch_size: 20
+        max_epochs: 3
+      }
+    }
+    training_service { local { cpu_slots: 1 memory_limit: 1500000000 } }
+    trial_timeout { seconds: 2 }
+    seed: 1
+  )");
+}
+
+class CgoTest : public ::testing::Test {
+ protected:
+  // The models of a finished run, by the choice `member`.
+  std::map<int, nlohmann::json> RunModels(const std::string& config_text) {
+    const std::string state = FreshFolder();
+    const std::string config = WriteFile("cgo.textproto", config_text);
+    const CommandResult run = RunCommand(kFaultyProgram, {"run", config, "--json", "--state-dir", state});
+    document_ = run.Json();
+    return Models(document_["id"], state);
+  }
+
+  static std::map<int, nlohmann::json> Models(const std::string& id, const std::string& state) {
+    const nlohmann::json trials = RunCommand(kFaultyProgram, {"trials", id, "--json", "--state-dir", state}).Json();
+    std::map<int, nlohmann::json> models;
+    for (const auto& model : trials["models"]) models[model["sample"]["member"]] = model;
+    return models;
+  }
+
+  nlohmann::json document_;
+};
+
+TEST_F(CgoTest, MergedModelsReportExactlyWhatTheyWouldAlone) {
+  const auto alone = RunModels(Config("direct {}", "none", {}));
+  const auto merged = RunModels(Config("cgo {}", "none", {}));
+  ASSERT_EQ(alone.size(), 8u);
+  ASSERT_EQ(merged.size(), 8u);
+  for (const auto& [member, model] : merged) {
+    EXPECT_EQ(model["metrics"], alone.at(member)["metrics"]) << member;
+    ASSERT_EQ(model["attempts"].size(), 1u);
+    EXPECT_EQ(model["attempts"][0]["merged_with"].size(), 7u);
+    EXPECT_TRUE(alone.at(member)["attempts"][0]["merged_with"].empty());
+  }
+}
+
+TEST_F(CgoTest, OneBadModelOfEightFailsAloneWithItsOwnReason) {
+  const auto good = RunModels(Config("direct {}", "none", {}));
+  const struct {
+    const char* fault;
+    const char* reason;
+    const char* message;
+  } kFaults[] = {{"constructor", "EXCEPTION", "this candidate cannot be built"},
+                 {"shape", "EXCEPTION", "layer 'output'"},
+                 {"late nan", "NAN_LOSS", "batch "},
+                 {"segfault", "SIGNAL", "signal 11"},
+                 {"memory", "OUT_OF_MEMORY", "memory"},
+                 {"hang", "TIME_OUT", "2s"}};
+  for (const auto& fault : kFaults) {
+    SCOPED_TRACE(fault.fault);
+    const auto models = RunModels(Config("cgo {}", fault.fault, {3}));
+    ASSERT_EQ(models.size(), 8u);
+    EXPECT_EQ(document_["models"]["succeeded"], 7);
+    EXPECT_EQ(document_["models"]["failed"], 1);
+    EXPECT_EQ(document_["models"]["total"], 8);
+    for (const auto& [member, model] : models) {
+      SCOPED_TRACE(model.dump());
+      ASSERT_EQ(model["attempts"].size(), 2u);
+      EXPECT_EQ(model["attempts"][0]["merged_with"].size(), 7u);
+      EXPECT_TRUE(model["attempts"][1]["merged_with"].empty());
+      if (member != 3) {
+        EXPECT_EQ(model["status"], "SUCCEEDED");
+        EXPECT_EQ(model["metrics"], good.at(member)["metrics"]);
+        EXPECT_FALSE(model["attempts"][0]["failure"].is_null()) << "why it ran again";
+        continue;
+      }
+      EXPECT_EQ(model["status"], "FAILED");
+      EXPECT_EQ(model["failure"]["reason"], fault.reason);
+      EXPECT_THAT(model["failure"]["message"].get<std::string>(), HasSubstr(fault.message));
+    }
+  }
+}
+
+TEST_F(CgoTest, ABadModelIsDroppedAndTheOthersGoOn) {
+  const auto good = RunModels(Config("direct {}", "none", {}));
+  const auto models = RunModels(Config("cgo { on_bad_model: DROP }", "late nan", {3}));
+  ASSERT_EQ(models.size(), 8u);
+  for (const auto& [member, model] : models) {
+    EXPECT_EQ(model["attempts"].size(), member == 3 ? 2u : 1u);
+    if (member != 3) {
+      EXPECT_EQ(model["metrics"], good.at(member)["metrics"]);
+    }
+  }
+  EXPECT_EQ(models.at(3)["failure"]["reason"], "NAN_LOSS");
+}
+
+TEST_F(CgoTest, AllEightMayBeBad) {
+  const auto models = RunModels(Config("cgo {}", "throw", {0, 1, 2, 3, 4, 5, 6, 7}));
+  ASSERT_EQ(models.size(), 8u);
+  EXPECT_EQ(document_["status"], "FAILED");
+  for (const auto& [member, model] : models) EXPECT_EQ(model["failure"]["message"], "this model throws") << member;
+}
+
+TEST_F(CgoTest, AMergedTrialThatIsKilledRunsAgainModelByModel) {
+  const auto good = RunModels(Config("direct {}", "slow", {0, 1}));
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("slow.textproto", Config("cgo {}", "slow", {0, 1}));
+  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state});
+  // Its first epoch is over.
+  ASSERT_TRUE(run.WaitForLine("model 1 "));
+  for (const pid_t child : run.Children()) kill(child, SIGKILL);
+  EXPECT_EQ(run.Wait(), 0);
+  const std::string id = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json()["experiments"][0]["id"];
+  const auto models = Models(id, state);
+  ASSERT_EQ(models.size(), 8u);
+  for (const auto& [member, model] : models) {
+    ASSERT_EQ(model["attempts"].size(), 2u) << model;
+    EXPECT_EQ(model["attempts"][0]["failure"]["signal"], SIGKILL);
+    EXPECT_EQ(model["metrics"], good.at(member)["metrics"]);
+  }
+}
+
+TEST_F(CgoTest, AStopDoesNotWaitForAnOpenWindow) {
+  // Two models may be in flight more than the strategy proposes at once: the window stays open for minutes.
+  const std::string state = FreshFolder();
+  const std::string config =
+      WriteFile("open.textproto", Config("cgo { max_concurrency_cgo: 6 batch_waiting_time: 600 }", "slow", {0, 1, 2}));
+  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state});
+  ASSERT_TRUE(run.WaitForLine("models in the space"));
+  kill(run.pid(), SIGINT);
+  EXPECT_EQ(run.Wait(), 1);
+  const nlohmann::json list = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json();
+  EXPECT_EQ(list["experiments"][0]["status"], "STOPPED");
+}
+
+TEST_F(CgoTest, ImpossibleSettingsAreNamed) {
+  const std::string config = WriteFile("bad.textproto", Config("cgo {}", "none", {}));
+  const auto error = [&](const std::string& setting) {
+    const CommandResult run = RunCommand(kFaultyProgram, {"validate", config, "--set", setting});
+    EXPECT_EQ(run.exit_code, 2);
+    return run.err;
+  };
+  EXPECT_THAT(error("engine.cgo.max_concurrency_cgo=0"), HasSubstr("max_concurrency_cgo"));
+  EXPECT_THAT(error("engine.cgo.batch_waiting_time=-1"), HasSubstr("batch_waiting_time"));
+}
+
+TEST_F(CgoTest, AnEvaluatorThatTrainsOneModelAtATimeIsNotMergedAndThatIsSaid) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("alone.textproto", Config("cgo {}", "none", {}));
+  const CommandResult run = RunCommand(
+      kFaultyProgram, {"run", config, "--state-dir", state, "--set", "evaluator={custom{name:\"talkative\"}}"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("models are not merged"));
+  const std::string id = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json()["experiments"][0]["id"];
+  for (const auto& [member, model] : Models(id, state)) {
+    EXPECT_TRUE(model["attempts"][0]["merged_with"].empty()) << member;
+  }
+}
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,199 @@
+// Merged trials: what a model reports must not depend on who trains beside it.
+#include <torch/torch.h>
+
+#include <map>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "src/nn/nn.h"
+#include "src/trial/runner.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Models of several kinds, some of them bad.
+class MixedSpace : public nn::ModelSpace {
+ public:
+  MixedSpace() {
+    kind_ = static_cast<std::string>(
+        nn::ValueChoice({"plain", "dropout", "batch norm", "in place", "throws", "nan"}, "kind"));
+    const int64_t width = nn::ValueChoice({8, 16}, "width");
+    hidden_ = register_module("hidden", torch::nn::Linear(784, width));
+    norm_ = register_module("norm", torch::nn::BatchNorm1d(width));
+    output_ = register_module("output", torch::nn::Linear(width, 10));
+  }
+
+  torch::Tensor forward(torch::Tensor x) override {
+    // Of the batch itself, which others see.
+    if (kind_ == "in place") x.mul_(0.5);
+    x = torch::relu(hidden_(x.flatten(1)));
+    if (kind_ == "dropout") x = torch::dropout(x, 0.5, is_training());
+    if (kind_ == "batch norm") x = norm_(x);
+    if (++calls_ > 3 && kind_ == "throws") throw std::runtime_error("out of ideas");
+    if (calls_ > 3 && kind_ == "nan") x = x * std::nan("");
+    return output_(x);
+  }
+
+ private:
+  std::string kind_;
+  int calls_ = 0;
+  torch::nn::Linear hidden_{nullptr}, output_{nullptr};
+  torch::nn::BatchNorm1d norm_{nullptr};
+};
+LANISTA_REGISTER_MODEL_SPACE("mixed", MixedSpace);
+
+enum Kind { kPlain, kDropout, kBatchNorm, kInPlace, kThrows, kNan };
+
+class MergedTrialTest : public ::testing::Test {
+ protected:
+  MergedTrialTest() {
+    v1::TrialRequest request;
+    request.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    request.mutable_setup()->mutable_device()->set_threads(1);
+    runner_.Handle(request);
+    spec_.set_experiment("e");
+    spec_.mutable_space()->set_registered("mixed");
+    spec_.mutable_engine()->mutable_cgo();
+    spec_.set_order_seed(3);
+    SetOptimizer("adam { learning_rate: 0.01 }");
+  }
+
+  void SetOptimizer(const std::string& optimizer) {
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        "classification { dataset { synthetic_digits { train_samples: 60 validation_samples: 20 } } batch_size: 10 "
+        "max_epochs: 2 gradient_clipping { max_norm: 1 } schedule { cosine {} } optimizer { " +
+            optimizer + " } }",
+        spec_.mutable_evaluator()));
+    v1::TrialRequest request;
+    *request.mutable_discover()->mutable_space() = spec_.space();
+    *request.mutable_discover()->mutable_engine() = spec_.engine();
+    *request.mutable_discover()->mutable_evaluator() = spec_.evaluator();
+    runner_.Handle(request);
+    const v1::Discovered& discovered = events_.back().discovered();
+    ASSERT_FALSE(discovered.has_error()) << discovered.error().message();
+    EXPECT_TRUE(discovered.multi_model_evaluator());
+    spec_.set_program(discovered.program());
+    spec_.set_space_fingerprint(discovered.space().fingerprint());
+  }
+
+  // Model `ordinal`, of this kind.
+  static v1::TrialModel Model(int ordinal, Kind kind) {
+    v1::TrialModel model;
+    model.set_model(ordinal);
+    model.set_attempt(1);
+    model.set_model_seed(static_cast<uint64_t>(100 + ordinal));
+    const char* const kinds[] = {"plain", "dropout", "batch norm", "in place", "throws", "nan"};
+    v1::Decision& decision = *model.mutable_sample()->add_decisions();
+    decision.set_label("kind");
+    decision.add_index(kind);
+    decision.add_value()->set_s(kinds[kind]);
+    v1::Decision& width = *model.mutable_sample()->add_decisions();
+    width.set_label("width");
+    width.add_index(ordinal % 2);
+    width.add_value()->set_i(ordinal % 2 == 0 ? 8 : 16);
+    return model;
+  }
+
+  struct Report {
+    // Each epoch's, then the final ones.
+    std::vector<std::map<std::string, double>> metrics;
+    v1::ModelEnded end;
+    int ends = 0;
+  };
+
+  // What each model of the trial reports.
+  std::map<int, Report> Run(const std::vector<v1::TrialModel>& models) {
+    v1::TrialRequest request;
+    *request.mutable_run() = spec_;
+    for (const v1::TrialModel& model : models) *request.mutable_run()->add_models() = model;
+    events_.clear();
+    runner_.Handle(request);
+    EXPECT_TRUE(events_.back().has_ended());
+    std::map<int, Report> reports;
+    for (const v1::TrialEvent& event : events_) {
+      Report& report = reports[event.model().model()];
+      const auto add = [&report](const v1::Metrics& metrics) {
+        report.metrics.emplace_back(metrics.values().begin(), metrics.values().end());
+      };
+      if (event.model().has_intermediate()) add(event.model().intermediate().metrics());
+      if (!event.model().has_ended()) continue;
+      report.end = event.model().ended();
+      ++report.ends;
+      add(report.end.metrics());
+    }
+    reports.erase(0);  // the trial's own events
+    return reports;
+  }
+
+  std::vector<std::map<std::string, double>> Alone(const v1::TrialModel& model) {
+    Report report = Run({model})[model.model()];
+    EXPECT_EQ(report.end.outcome(), v1::SUCCEEDED) << report.end.failure().message();
+    EXPECT_EQ(report.metrics.size(), 3u);
+    return report.metrics;
+  }
+
+  v1::TrialSpec spec_;
+  std::vector<v1::TrialEvent> events_;
+  TrialRunner runner_{[this](const v1::TrialEvent& event) { events_.push_back(event); }, /*redirect_output=*/false};
+};
+
+TEST_F(MergedTrialTest, AMergedModelReportsWhatItWouldAloneBitForBit) {
+  for (const char* const optimizer : {"adam { learning_rate: 0.01 }", "sgd { learning_rate: 0.1 momentum: 0.9 }",
+                                      "adamw { learning_rate: 0.01 }", "rmsprop { learning_rate: 0.01 }"}) {
+    SetOptimizer(optimizer);
+    const std::vector<v1::TrialModel> models = {Model(1, kPlain),   Model(2, kDropout), Model(3, kBatchNorm),
+                                                Model(4, kDropout), Model(5, kInPlace), Model(6, kPlain)};
+    std::map<int, std::vector<std::map<std::string, double>>> alone;
+    for (const v1::TrialModel& model : models) alone[model.model()] = Alone(model);
+    EXPECT_NE(alone[2], alone[4]) << "each has seeds of its own";
+    for (const auto& [model, report] : Run(models)) {
+      EXPECT_EQ(report.metrics, alone[model]) << optimizer << ", model " << model;
+    }
+    // Another group, another order.
+    for (const auto& [model, report] : Run({models[4], models[1], models[0]})) {
+      EXPECT_EQ(report.metrics, alone[model]) << optimizer << ", model " << model;
+    }
+  }
+}
+
+TEST_F(MergedTrialTest, ABadModelEndsTheTrialAndTheOthersAreToBeRunAlone) {
+  for (const Kind bad : {kThrows, kNan}) {
+    const auto reports = Run({Model(1, kPlain), Model(2, bad), Model(3, kDropout)});
+    EXPECT_EQ(reports.at(2).end.outcome(), v1::FAILED);
+    EXPECT_EQ(reports.at(2).end.failure().reason(), bad == kNan ? v1::NAN_LOSS : v1::EXCEPTION);
+    for (const int other : {1, 3}) {
+      EXPECT_EQ(reports.at(other).end.outcome(), v1::UNMERGED);
+      EXPECT_THAT(reports.at(other).end.failure().message(), HasSubstr("model 2 of the merged trial failed: "));
+      EXPECT_EQ(reports.at(other).ends, 1);
+    }
+  }
+}
+
+TEST_F(MergedTrialTest, ABadModelIsDroppedAndTheOthersReportWhatTheyWouldAlone) {
+  spec_.mutable_engine()->mutable_cgo()->set_on_bad_model(v1::DROP);
+  const std::vector<v1::TrialModel> good = {Model(1, kDropout), Model(3, kBatchNorm), Model(5, kDropout)};
+  std::map<int, std::vector<std::map<std::string, double>>> alone;
+  for (const v1::TrialModel& model : good) alone[model.model()] = Alone(model);
+  const auto reports = Run({good[0], Model(2, kThrows), good[1], Model(4, kNan), good[2]});
+  EXPECT_EQ(reports.at(2).end.failure().message(), "out of ideas");
+  EXPECT_EQ(reports.at(4).end.failure().reason(), v1::NAN_LOSS);
+  for (const auto& [model, metrics] : alone) EXPECT_EQ(reports.at(model).metrics, metrics) << model;
+}
+
+TEST_F(MergedTrialTest, AllModelsMayBeBad) {
+  for (const v1::OnBadModel on_bad_model : {v1::DROP, v1::RERUN_INDEPENDENTLY}) {
+    spec_.mutable_engine()->mutable_cgo()->set_on_bad_model(on_bad_model);
+    const auto reports = Run({Model(1, kThrows), Model(2, kNan)});
+    EXPECT_EQ(reports.at(1).end.outcome(), v1::FAILED);
+    EXPECT_EQ(reports.at(2).end.outcome(), on_bad_model == v1::DROP ? v1::FAILED : v1::UNMERGED);
+    EXPECT_EQ(reports.at(1).ends, 1);
+    EXPECT_EQ(reports.at(2).ends, 1);
+  }
+}
+
+}  // namespace
+}  // namespace lanista
