@@ -6,8 +6,10 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -59,6 +61,8 @@ struct Step {
   std::vector<Slot> unread;
   // Runs as in evaluation.
   bool frozen = false;
+  // What it computes, where that follows from what it reads and the mode alone; else empty.
+  std::string key;
 
   OpModule* module = nullptr;
   std::optional<AtenCall> aten;
@@ -85,16 +89,30 @@ class GraphModule::Impl {
     LANISTA_RETURN_IF_ERROR(BuildGraph(graph::RootGraph(graph_), "", {}, /*frozen=*/false, &schedule_, nullptr));
     MarkLastReads(&schedule_);
     values_.resize(slots_);
+    for (const Step& step : schedule_.steps) {
+      if (step.key.empty()) break;
+      shareable_steps_.push_back(step.key);
+    }
     return absl::OkStatus();
   }
 
-  std::vector<IValue> Run(std::vector<IValue> inputs) {
-    TORCH_CHECK(inputs.size() == schedule_.inputs.size(), "the model takes ", schedule_.inputs.size(), " inputs, not ",
-                inputs.size());
+  std::vector<IValue> Run(std::vector<IValue> inputs) { return RunSteps(0, num_steps(), std::move(inputs)); }
+
+  const std::vector<std::string>& shareable_steps() const { return shareable_steps_; }
+  int num_steps() const { return static_cast<int>(schedule_.steps.size()); }
+
+  std::vector<IValue> RunSteps(int from, int to, std::vector<IValue> values) {
+    const std::vector<Slot>& before = from == 0 ? schedule_.inputs : AliveAt(from);
+    const std::vector<Slot>& after = to == num_steps() ? schedule_.outputs : AliveAt(to);
+    TORCH_CHECK(values.size() == before.size(), "the model takes ", before.size(), " inputs, not ", values.size());
     // Of an earlier run that threw.
     for (IValue& value : values_) value = IValue();
-    RunSchedule(schedule_, &inputs);
-    return inputs;
+    for (size_t i = 0; i < before.size(); ++i) values_[before[i]] = std::move(values[i]);
+    for (int i = from; i < to; ++i) RunNamedStep(schedule_.steps[static_cast<size_t>(i)]);
+    values.clear();
+    for (const Slot slot : after) values.push_back(values_[slot]);
+    for (IValue& value : values_) value = IValue();
+    return values;
   }
 
   void Train(bool on) {
@@ -113,6 +131,8 @@ class GraphModule::Impl {
   struct BuiltModule {
     std::unique_ptr<OpModule> module;
     bool frozen = false;
+    // All weights are the archive's.
+    bool kept = false;
   };
   struct BuiltOpaque {
     torch::jit::Module module;
@@ -168,6 +188,7 @@ class GraphModule::Impl {
     Step step;
     step.path = graph::JoinPath(prefix, node.name());
     step.frozen = frozen;
+    shareable_ = false;
     for (const Slot slot : reads) step.reads.push_back({slot});
     absl::Status status;
     switch (node.kind_case()) {
@@ -188,6 +209,7 @@ class GraphModule::Impl {
         LANISTA_RETURN_IF_ERROR(BuildGraph(*graphs_.at(node.training_switch().evaluation()), prefix, {}, frozen,
                                            step.evaluation.get(), nullptr));
         count = static_cast<int>(step.training->outputs.size());
+        shareable_ = false;  // of what its arms do
         break;
       }
       default:
@@ -199,8 +221,24 @@ class GraphModule::Impl {
       writes->push_back(NewSlot());
       step.writes.push_back(writes->back());
     }
+    if (shareable_) step.key = KeyOf(node, reads, step);
     schedule->steps.push_back(std::move(step));
     return absl::OkStatus();
+  }
+
+  // Slots are numbered in the order of the steps: equal keys from the first step on mean equal values.
+  std::string KeyOf(const v1::Node& node, const std::vector<Slot>& reads, const Step& step) const {
+    v1::Node content;
+    *content.mutable_op() = node.op();
+    std::string key = absl::StrCat(content.SerializeAsString(), "\n", step.frozen);
+    for (int i = 0; i < node.inputs_size(); ++i) absl::StrAppend(&key, " ", node.inputs(i).arg(), "=", reads[i]);
+    absl::StrAppend(&key, " ->");
+    for (const Slot slot : step.writes) absl::StrAppend(&key, " ", slot);
+    if (node.has_weights()) {
+      const v1::Archive& archive = graph_.archives(node.weights().archive());
+      absl::StrAppend(&key, " ", archive.path(), " ", archive.sha256(), " ", node.weights().path());
+    }
+    return key;
   }
 
   absl::Status BuildOperator(const v1::Node& node, const std::string& path, bool frozen, Step* step) {
@@ -211,6 +249,8 @@ class GraphModule::Impl {
     const std::string& type = node.op().type();
     if (type.find("::") != std::string::npos) {
       step->kind = Step::Kind::kAten;
+      // Of operators that have no schema here nobody knows whether they draw random numbers.
+      shareable_ = FindOp(type) != nullptr && !FindOp(type)->IsStateful();
       LANISTA_ASSIGN_OR_RETURN(step->aten, AtenCall::Create(node));
       return absl::OkStatus();
     }
@@ -220,11 +260,13 @@ class GraphModule::Impl {
     const graph::Attributes attributes(*schema, node.op());
     if (type == "Training") {
       step->kind = Step::Kind::kTraining;
+      shareable_ = true;
       return absl::OkStatus();
     }
     if (type == "Assert") {
       step->kind = Step::Kind::kAssert;
       step->message = attributes.String("message");
+      shareable_ = true;
       return absl::OkStatus();
     }
     if (type == "Constant" || type == "Parameter") {
@@ -232,6 +274,7 @@ class GraphModule::Impl {
       if (type == "Parameter") return BuildParameter(node, attributes, path, frozen, step);
       LANISTA_ASSIGN_OR_RETURN(step->tensor, ToTensor(attributes.Get("value").tensor()));
       step->constant = true;
+      shareable_ = true;
       return absl::OkStatus();
     }
     BuiltModule& built = modules_[path];
@@ -241,9 +284,11 @@ class GraphModule::Impl {
       built.module = (*builder)(attributes);
       built.frozen = frozen;
       LANISTA_RETURN_IF_ERROR(Place(path, built.module->module()));
-      LANISTA_RETURN_IF_ERROR(KeepWeights(node, path, *schema, attributes, frozen, built.module->module().get()));
+      LANISTA_RETURN_IF_ERROR(KeepWeights(node, path, *schema, attributes, frozen, &built));
     }
     step->module = built.module.get();
+    // A dropout that is frozen does nothing; but there are operators that draw random numbers in evaluation, too.
+    shareable_ = schema->Parameters(attributes).empty() ? !schema->IsStateful() : frozen && built.kept;
     return PlaceReads(node, step);
   }
 
@@ -351,12 +396,14 @@ class GraphModule::Impl {
 
   // Takes over imported weights, where they are to be kept.
   absl::Status KeepWeights(const v1::Node& node, const std::string& path, const graph::OpSchema& schema,
-                           const graph::Attributes& attributes, bool frozen, torch::nn::Module* module) {
+                           const graph::Attributes& attributes, bool frozen, BuiltModule* built) {
     const torch::NoGradGuard no_grad;
+    const auto module = built->module->module();
     if ((options_.weights == v1::KEEP || frozen) && node.has_weights()) {
       LANISTA_ASSIGN_OR_RETURN(const auto archive, Archive::Open(graph_.archives(node.weights().archive())));
       auto parameters = module->named_parameters();
       auto buffers = module->named_buffers();
+      built->kept = true;
       for (const graph::ParameterSpec& spec : schema.Parameters(attributes)) {
         at::Tensor* const own = spec.buffer ? buffers.find(spec.name) : parameters.find(spec.name);
         const at::Tensor* const kept = archive->FindTensor(graph::JoinPath(node.weights().path(), spec.name));
@@ -364,6 +411,7 @@ class GraphModule::Impl {
         if (kept == nullptr || kept->sizes() != own->sizes()) {
           warnings_.push_back(
               absl::StrCat("'", path, ".", spec.name, "': the imported tensor has another shape: it starts anew"));
+          built->kept = false;
           continue;
         }
         own->copy_(*kept);
@@ -407,22 +455,44 @@ class GraphModule::Impl {
     }
   }
 
-  // `values`: the inputs, and afterwards the outputs.
-  void RunSchedule(const Schedule& schedule, std::vector<IValue>* values) {
-    for (size_t i = 0; i < schedule.inputs.size(); ++i) values_[schedule.inputs[i]] = std::move((*values)[i]);
-    for (const Step& step : schedule.steps) {
-      try {
-        RunStep(step);
-      } catch (const c10::Error& error) {
-        const std::string what = error.what_without_backtrace();
-        if (what.compare(0, 6, "node '") == 0) throw;  // From an arm of a switch: it has its place.
-        TORCH_CHECK(false, "node '", step.path, "' (", step.type, "): ", what);
+  // The slots that hold values, written before step `step`, which it or a later one reads.
+  const std::vector<Slot>& AliveAt(int step) {
+    const auto [entry, is_new] = alive_.try_emplace(step);
+    if (!is_new) return entry->second;
+    std::set<Slot> written(schedule_.inputs.begin(), schedule_.inputs.end());
+    std::set<Slot> needed(schedule_.outputs.begin(), schedule_.outputs.end());
+    for (int i = 0; i < num_steps(); ++i) {
+      const Step& one = schedule_.steps[static_cast<size_t>(i)];
+      if (i < step) {
+        written.insert(one.writes.begin(), one.writes.end());
+      } else {
+        for (const Read& read : one.reads) needed.insert(read.slot);
       }
     }
+    std::set_intersection(written.begin(), written.end(), needed.begin(), needed.end(),
+                          std::back_inserter(entry->second));
+    return entry->second;
+  }
+
+  // The arm of a switch. `values`: its inputs, and afterwards its outputs.
+  void RunArm(const Schedule& schedule, std::vector<IValue>* values) {
+    for (size_t i = 0; i < schedule.inputs.size(); ++i) values_[schedule.inputs[i]] = std::move((*values)[i]);
+    for (const Step& step : schedule.steps) RunNamedStep(step);
     values->clear();
     for (const Slot slot : schedule.outputs) values->push_back(values_[slot]);
     for (const Slot slot : schedule.outputs) values_[slot] = IValue();
     for (const Slot slot : schedule.inputs) values_[slot] = IValue();
+  }
+
+  // RunStep, with errors that name the step.
+  void RunNamedStep(const Step& step) {
+    try {
+      RunStep(step);
+    } catch (const c10::Error& error) {
+      const std::string what = error.what_without_backtrace();
+      if (what.compare(0, 6, "node '") == 0) throw;  // From an arm of a switch: it has its place.
+      TORCH_CHECK(false, "node '", step.path, "' (", step.type, "): ", what);
+    }
   }
 
   void RunStep(const Step& step) {
@@ -464,7 +534,7 @@ class GraphModule::Impl {
         break;
       case Step::Kind::kSwitch: {
         std::vector<IValue> values = std::move(arguments_);
-        RunSchedule(owner_->is_training() && !step.frozen ? *step.training : *step.evaluation, &values);
+        RunArm(owner_->is_training() && !step.frozen ? *step.training : *step.evaluation, &values);
         results_ = std::move(values);
         break;
       }
@@ -491,6 +561,11 @@ class GraphModule::Impl {
 
   int slots_ = 0;
   Schedule schedule_;
+  std::vector<std::string> shareable_steps_;
+  // Of the step that is being built: its value follows from what it reads and the mode alone.
+  bool shareable_ = false;
+  // By step.
+  std::map<int, std::vector<Slot>> alive_;
   std::vector<IValue> values_;
   // Of the step that runs.
   std::vector<IValue> arguments_;
@@ -513,13 +588,21 @@ absl::StatusOr<std::shared_ptr<GraphModule>> GraphModule::Create(const v1::Model
 }
 
 torch::Tensor GraphModule::forward(torch::Tensor input) {
-  const std::vector<IValue> outputs = Run({std::move(input)});
+  const std::vector<IValue> outputs = runner_ ? runner_({std::move(input)}) : Run({std::move(input)});
   TORCH_CHECK(outputs.size() == 1 && outputs[0].isTensor(), "the model returns ", outputs.size(),
               " values, and one tensor is needed");
   return outputs[0].toTensor();
 }
 
 std::vector<IValue> GraphModule::Run(std::vector<IValue> inputs) { return impl_->Run(std::move(inputs)); }
+
+const std::vector<std::string>& GraphModule::shareable_steps() const { return impl_->shareable_steps(); }
+
+int GraphModule::num_steps() const { return impl_->num_steps(); }
+
+std::vector<IValue> GraphModule::RunSteps(int from, int to, std::vector<IValue> values) {
+  return impl_->RunSteps(from, to, std::move(values));
+}
 
 void GraphModule::train(bool on) {
   nn::Model::train(on);

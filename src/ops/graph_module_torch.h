@@ -5,8 +5,10 @@
 #include <ATen/core/ivalue.h>
 #include <torch/nn/module.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,6 +43,22 @@ class GraphModule : public nn::Model {
   // Any inputs and outputs, in the order of the graph's.
   std::vector<c10::IValue> Run(std::vector<c10::IValue> inputs);
 
+  // ---- Steps, for models that share what they compute alike (engines/cgo) ----
+
+  // The first steps, as far as their values follow from the inputs and the mode (training or evaluation) alone: no
+  // parameters that train, no state, no chance. Two models whose keys are equal up to a step compute the same up to
+  // there.
+  const std::vector<std::string>& shareable_steps() const;
+  // All steps.
+  int num_steps() const;
+  // Runs the steps from `from` up to, not including, `to`. `values`: the inputs, if `from` is 0, else what this
+  // returned for `to` = `from`. Returns the values that later steps need; the outputs, if there is none.
+  std::vector<c10::IValue> RunSteps(int from, int to, std::vector<c10::IValue> values);
+
+  // Takes the place of Run in forward.
+  using Runner = std::function<std::vector<c10::IValue>(std::vector<c10::IValue> inputs)>;
+  void set_runner(Runner runner) { runner_ = std::move(runner); }
+
   // As any module's; frozen nodes stay in evaluation mode.
   void train(bool on = true) override;
   using nn::Model::to;
@@ -62,6 +80,7 @@ class GraphModule : public nn::Model {
   class Impl;
   GraphModule();
   std::unique_ptr<Impl> impl_;
+  Runner runner_;
 };
 
 }  // namespace lanista::ops

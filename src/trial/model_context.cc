@@ -55,6 +55,7 @@ void ModelContext::Build() {
   built_ = *std::move(built);
   built_.model->to(device());
   built_.model->train();
+  trial_.built(built_.model);
 }
 
 std::string ModelContext::output_folder() {

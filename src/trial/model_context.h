@@ -25,6 +25,8 @@ struct TrialEnvironment {
   const v1::Device& device;
   const std::atomic<bool>& canceled;
   std::function<void(v1::ModelEvent event)> emit;
+  // A model was built.
+  std::function<void(const std::shared_ptr<nn::Model>& model)> built;
 };
 
 // Builds the model, and emits what happens to it. Used by the trial's thread.

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engines/cgo/shared_prefix_torch.h"
 #include "engines/model_builder.h"
 #include "src/base/status.h"
 #include "src/trial/attempt_log.h"
@@ -47,6 +48,14 @@ void ResetTorch(const v1::TrialSpec& spec, const v1::Device& device) {
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
   at::globalContext().setDeterministicCuDNN(deterministic);
   at::globalContext().setBenchmarkCuDNN(false);
+}
+
+// What is done with each model of a trial of so many once it is built.
+std::function<void(const std::shared_ptr<nn::Model>&)> ShareWhatIsAlike(int models) {
+  if (models == 1) return [](const auto&) {};
+  return [prefix = SharedPrefix::Create()](const std::shared_ptr<nn::Model>& model) {
+    if (const auto graph = std::dynamic_pointer_cast<ops::GraphModule>(model)) prefix->Add(graph);
+  };
 }
 
 c10::OptionalDeviceGuard GuardDevice(const v1::Device& device) {
@@ -148,7 +157,8 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
                                        v1::TrialEvent event;
                                        *event.mutable_model() = std::move(model_event);
                                        emit_(event);
-                                     }};
+                                     },
+                                     ShareWhatIsAlike(spec.models_size())};
   std::vector<std::unique_ptr<ModelContext>> contexts;
   for (const v1::TrialModel& model : spec.models()) {
     contexts.push_back(std::make_unique<ModelContext>(environment, model));

@@ -1,0 +1,154 @@
+#include <torch/torch.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engines/cgo/shared_prefix_torch.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "src/exporters/graph_formats_torch.h"
+#include "src/frontends/torchscript.h"
+#include "src/graph/builder.h"
+#include "src/graph/mutator.h"
+#include "src/ops/registry.h"
+
+namespace lanista {
+namespace {
+
+using graph::Handle;
+using graph::MakeOp;
+
+// What stands between the backbone and the linear layer.
+enum Gate { kIdentity, kDropout, kInPlace };
+
+// A backbone (convolution, batch norm, ReLU in place), a gate, and a linear layer.
+v1::ModelGraph Net() {
+  graph::Builder net("Net", ops::FindOp);
+  Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+  x = net.Add("conv", MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 4}, {"kernel_size", 3}}), {x});
+  x = net.Add("bn", MakeOp("BatchNorm2d", {{"num_features", 4}}), {x});
+  x = net.Add("relu", MakeOp("ReLU", {{"inplace", true}}), {x});
+  x = net.Add("flatten", MakeOp("Flatten"), {x});
+  x = net.Add("gate", MakeOp("Identity"), {x});
+  net.Output(net.Add("fc", MakeOp("Linear", {{"in_features", 64}, {"out_features", 3}}), {x}));
+  auto model = std::move(net).Build();
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *model;
+}
+
+class SharedPrefixTest : public ::testing::Test {
+ protected:
+  SharedPrefixTest() : file_(testing::TempDir() + "/net.pt") {
+    torch::manual_seed(1);
+    const auto net = ops::GraphModule::Create(Net(), {});
+    EXPECT_TRUE(net.ok()) << net.status();
+    EXPECT_TRUE(exporters::WriteModel(**net, "torchscript", testing::TempDir() + "/net").ok());
+  }
+
+  // The net imported from its file, with this gate; the backbone is frozen, the linear layer has weights from the seed.
+  std::shared_ptr<ops::GraphModule> Model(Gate gate, uint64_t seed, bool frozen = true) {
+    v1::SpaceConfig config;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        R"(mutator { layer_choice {
+             target: "gate"
+             candidate { keep {} }
+             candidate { op { type: "Dropout" } }
+             candidate { op { type: "Hardtanh" attr { key: "inplace" value { b: true } }
+                              attr { key: "max_val" value { f: 0.2 } } } } } })",
+        &config));
+    config.mutable_torchscript()->set_path(file_);
+    for (const char* const target : {"conv", "bn"}) {
+      if (frozen) config.add_frozen()->set_target(target);
+    }
+    auto base = frontends::ImportTorchScript(config.torchscript());
+    EXPECT_TRUE(base.ok()) << base.status();
+    const auto space = graph::GraphSpace::Create(*base, config, ops::FindOp, nullptr);
+    EXPECT_TRUE(space.ok()) << space.status();
+    graph::Chooser chooser([gate](const v1::Choice& choice) -> absl::StatusOr<v1::Decision> {
+      v1::Decision decision;
+      decision.set_label(choice.label());
+      decision.add_index(gate);
+      *decision.add_value() = choice.candidates(gate);
+      return decision;
+    });
+    const auto model = space->Materialise(chooser);
+    EXPECT_TRUE(model.ok()) << model.status();
+    torch::manual_seed(seed);
+    auto module = ops::GraphModule::Create(*model, {});
+    EXPECT_TRUE(module.ok()) << module.status();
+    return *module;
+  }
+
+  // Losses of some steps of each model, trained in turns on shared batches.
+  static std::vector<std::vector<double>> Train(const std::vector<std::shared_ptr<ops::GraphModule>>& models) {
+    std::vector<std::vector<double>> losses(models.size());
+    std::vector<std::unique_ptr<torch::optim::SGD>> optimizers;
+    for (size_t i = 0; i < models.size(); ++i) {
+      std::vector<torch::Tensor> trained;
+      for (const torch::Tensor& parameter : models[i]->parameters()) {
+        if (parameter.requires_grad()) trained.push_back(parameter);
+      }
+      optimizers.push_back(std::make_unique<torch::optim::SGD>(trained, 0.1));
+    }
+    torch::manual_seed(7);
+    for (int step = 0; step < 5; ++step) {
+      const torch::Tensor batch = torch::randn({4, 1, 6, 6});
+      for (size_t i = 0; i < models.size(); ++i) {
+        models[i]->train(step < 4);
+        torch::manual_seed(step);
+        const torch::Tensor loss = models[i]->forward(batch).square().mean();
+        optimizers[i]->zero_grad();
+        loss.backward();
+        optimizers[i]->step();
+        losses[i].push_back(loss.item<double>());
+      }
+      torch::manual_seed(100 + step);
+    }
+    return losses;
+  }
+
+  const std::string file_;
+};
+
+TEST_F(SharedPrefixTest, FrozenPartsRunOnceAndEachModelComputesWhatItWouldAlone) {
+  std::vector<std::shared_ptr<ops::GraphModule>> apart, together;
+  for (const uint64_t seed : {1, 2, 3}) apart.push_back(Model(kIdentity, seed));
+  for (const uint64_t seed : {1, 2, 3}) together.push_back(Model(kIdentity, seed));
+  const auto prefix = SharedPrefix::Create();
+  for (const auto& module : together) prefix->Add(module);
+  EXPECT_EQ(Train(together), Train(apart));
+  EXPECT_EQ(prefix->steps_saved(), 5 * 2 * 5) << "five batches, two models that find five steps done";
+}
+
+TEST_F(SharedPrefixTest, ModelsThatPartSoonerShareLess) {
+  const std::vector<Gate> gates = {kIdentity, kInPlace, kDropout, kIdentity, kInPlace, kDropout};
+  std::vector<std::shared_ptr<ops::GraphModule>> apart, together;
+  for (size_t i = 0; i < gates.size(); ++i) apart.push_back(Model(gates[i], i));
+  for (size_t i = 0; i < gates.size(); ++i) together.push_back(Model(gates[i], i));
+  const auto prefix = SharedPrefix::Create();
+  for (const auto& module : together) prefix->Add(module);
+  EXPECT_EQ(Train(together), Train(apart));
+  EXPECT_GE(prefix->steps_saved(), 5 * 5 * 4) << "all but the first find the backbone's four steps done";
+}
+
+TEST_F(SharedPrefixTest, WhatIsTrainedIsNotShared) {
+  std::vector<std::shared_ptr<ops::GraphModule>> together = {Model(kIdentity, 1, false), Model(kIdentity, 2, false)};
+  const auto prefix = SharedPrefix::Create();
+  for (const auto& module : together) prefix->Add(module);
+  Train(together);
+  EXPECT_EQ(prefix->steps_saved(), 0);
+}
+
+TEST_F(SharedPrefixTest, AMemberThatIsGoneLeavesTheOthersAlone) {
+  std::vector<std::shared_ptr<ops::GraphModule>> apart = {Model(kIdentity, 1), Model(kIdentity, 2)};
+  std::vector<std::shared_ptr<ops::GraphModule>> together = {Model(kIdentity, 1), Model(kIdentity, 2),
+                                                             Model(kIdentity, 3)};
+  const auto prefix = SharedPrefix::Create();
+  for (const auto& module : together) prefix->Add(module);
+  together.pop_back();
+  EXPECT_EQ(Train(together), Train(apart));
+}
+
+}  // namespace
+}  // namespace lanista
