@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 namespace lanista::bench {
@@ -21,6 +22,16 @@ double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+std::string Program(const std::string& name) {
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  for (const auto& folder :
+       {self.parent_path().parent_path(), std::filesystem::path(self.string() + ".runfiles/lanista")}) {
+    if (std::filesystem::exists(folder / name)) return (folder / name).string();
+  }
+  CheckOk(absl::NotFoundError("cannot find " + name));
+  std::abort();
 }
 
 void UseOneCore(char** argv) {

@@ -3,6 +3,7 @@
 #define LANISTA_BENCH_HARNESS_H_
 
 #include <chrono>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,10 @@ class Stopwatch {
 
 // REQUIRES: there are some.
 double Median(std::vector<double> values);
+
+// The path of one of our programs ("lanista"): as Bazel lays it beside this one, or as built. Ends the program if it is
+// not there.
+std::string Program(const std::string& name);
 
 // Starts this program anew on one core and with one thread, unless it is already so: the libraries read both when they
 // are loaded. Call it first in main.

@@ -5,7 +5,6 @@
 // least.
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -17,12 +16,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bench/harness.h"
 #include "spdlog/spdlog.h"
 #include "src/base/trial_process.h"
 #include "src/launcher/local_head.h"
 
 namespace lanista {
 namespace {
+
+using bench::Median;
+using bench::Program;
 
 struct Size {
   int rounds;
@@ -34,24 +37,9 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 [[noreturn]] void Die(const std::string& why) {
   std::fprintf(stderr, "orchestration: %s\n", why.c_str());
   std::exit(1);
-}
-
-// The programs as Bazel lays them beside this one, or as built.
-std::string Program(const std::string& name) {
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
-  for (const auto& folder :
-       {self.parent_path().parent_path(), std::filesystem::path(self.string() + ".runfiles/lanista")}) {
-    if (std::filesystem::exists(folder / name)) return (folder / name).string();
-  }
-  Die("cannot find " + name);
 }
 
 v1::ExperimentConfig ConstantSearch(int trials) {

@@ -91,8 +91,7 @@ std::vector<std::string> Progress::Update(const v1::ExperimentEvent& event, absl
     case v1::ExperimentEvent::kState:
       return OnState(event.state());
     case v1::ExperimentEvent::kModel:
-      OnModel(event.model(), now);
-      return {};
+      return OnModel(event.model(), now);
     case v1::ExperimentEvent::kOutcome:
       return OnOutcome(event.outcome());
     case v1::ExperimentEvent::KIND_NOT_SET:
@@ -125,21 +124,26 @@ std::vector<std::string> Progress::OnState(const v1::StateChanged& change) {
                        change.reason().empty() ? "" : ": ", OneLine(change.reason()))};
 }
 
-void Progress::OnModel(const v1::ModelEvent& event, absl::Time now) {
+std::vector<std::string> Progress::OnModel(const v1::ModelEvent& event, absl::Time now) {
   const std::pair<int, int> key(event.model(), event.attempt());
   if (event.has_started()) {
     if (!first_start_) first_start_ = now;
     running_[key] = {now, DeviceName(event.started().device()), std::nullopt};
-    return;
+    return {};
   }
   const auto running = running_.find(key);
-  if (running == running_.end()) return;
+  if (running == running_.end()) return {};
   if (event.has_intermediate()) {
     running->second.latest = event.intermediate();
   } else if (event.has_ended()) {
     took_[event.model()] = now - running->second.start;
     running_.erase(running);
+    // Once for the trial.
+    if (event.ended().outcome() == v1::UNMERGED && unmerged_.insert(event.trial()).second) {
+      return {absl::StrCat(OneLine(event.ended().failure().message()), "; all of its models run again, each alone")};
+    }
   }
+  return {};
 }
 
 std::vector<std::string> Progress::OnOutcome(const v1::ModelOutcome& outcome) {

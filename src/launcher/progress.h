@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,7 +44,7 @@ class Progress {
 
   std::vector<std::string> OnSpace(const std::string& experiment, const v1::SpaceSpec& space);
   std::vector<std::string> OnState(const v1::StateChanged& change);
-  void OnModel(const v1::ModelEvent& event, absl::Time now);
+  std::vector<std::string> OnModel(const v1::ModelEvent& event, absl::Time now);
   std::vector<std::string> OnOutcome(const v1::ModelOutcome& outcome);
 
   int finished() const { return succeeded_ + failed_ + stopped_early_ + canceled_; }
@@ -66,6 +67,8 @@ class Progress {
   std::map<std::pair<int, int>, Running> running_;
   // How long the last attempt of a model took, until its outcome is known.
   std::map<int, absl::Duration> took_;
+  // Merged trials whose end was told.
+  std::set<int> unmerged_;
 };
 
 // "48s", "1m12s", "2h03m".

@@ -1,0 +1,352 @@
+// What merging models gains: N = 1, 2, 4, 8, 16 models trained in one merged trial against one after the other, in this
+// process, on one core. Merged and single trials must report the same metrics.
+//
+//   input-bound    small CNNs on JPEG files with random crop, flip and resize
+//   frozen         small heads on a frozen ResNet-18
+//   balanced       the MNIST network
+//   tiny           two-layer perceptrons
+//
+// The ideal is (N * load + N * train) / (load + N * train): `load` are the CPU seconds of a trial whose model costs
+// nothing (frozen: nothing but the backbone), `train` what a model's own trial takes beyond them.
+//
+// Figures: NAME_speedup_8 for each case, input_bound_of_ideal_8, frozen_of_ideal_8; experiment_speedup (a whole
+// experiment of 24 models, engine direct / engine cgo, wall time of two commands), metrics_identical (1 if every model
+// of every comparison reported the same, bit for bit).
+//
+//   bazel run -c opt //bench:cgo -- [--quick]
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/harness.h"
+#include "bench/networks.h"
+#include "google/protobuf/text_format.h"
+#include "nlohmann/json.hpp"
+#include "src/nn/nn.h"
+#include "src/trial/runner.h"
+#include "tests/data/test_files.h"
+
+namespace lanista {
+namespace {
+
+using bench::CheckOk;
+using bench::Median;
+using bench::Stopwatch;
+
+// ---- Models ----
+
+// Costs nothing: what is left is loading.
+class NullModel : public nn::ModelSpace {
+ public:
+  NullModel() { bias_ = register_parameter("bias", torch::zeros({1, 10})); }
+  torch::Tensor forward(torch::Tensor x) override { return bias_.expand({x.size(0), 10}); }
+
+ private:
+  torch::Tensor bias_;
+};
+LANISTA_REGISTER_MODEL_SPACE("bench_null", NullModel);
+
+class SmallCnn : public nn::ModelSpace {
+ public:
+  SmallCnn() {
+    const int64_t width = nn::ValueChoice({8, 16}, "width");
+    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, width, 3).stride(2)));
+    conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(width, 16, 3).stride(2)));
+    fc_ = register_module("fc", torch::nn::Linear(16 * 7 * 7, 10));
+  }
+  torch::Tensor forward(torch::Tensor x) override {
+    return fc_(torch::relu(conv2_(torch::relu(conv1_(x)))).flatten(1));
+  }
+
+ private:
+  torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
+  torch::nn::Linear fc_{nullptr};
+};
+LANISTA_REGISTER_MODEL_SPACE("bench_small_cnn", SmallCnn);
+
+class TinyMlp : public nn::ModelSpace {
+ public:
+  TinyMlp() {
+    const int64_t width = nn::ValueChoice({16, 32}, "width");
+    hidden_ = register_module("hidden", torch::nn::Linear(784, width));
+    output_ = register_module("output", torch::nn::Linear(width, 10));
+  }
+  torch::Tensor forward(torch::Tensor x) override { return output_(torch::relu(hidden_(x.flatten(1)))); }
+
+ private:
+  torch::nn::Linear hidden_{nullptr}, output_{nullptr};
+};
+LANISTA_REGISTER_MODEL_SPACE("bench_tiny_mlp", TinyMlp);
+
+// ---- Trials ----
+
+struct Case {
+  std::string name;
+  // Texts of SpaceConfig and EvaluatorConfig.
+  std::string space;
+  std::string evaluator;
+  // The same without the models' own work.
+  std::string load_space;
+};
+
+using Metrics = std::map<int, std::map<std::string, double>>;
+
+double CpuSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+template <typename Message>
+Message Parse(const std::string& text) {
+  Message message;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &message)) {
+    CheckOk(absl::InternalError("cannot parse " + text));
+  }
+  return message;
+}
+
+class Trials {
+ public:
+  Trials(const std::string& space, const std::string& evaluator) {
+    v1::TrialRequest setup;
+    setup.mutable_setup()->mutable_device()->set_kind(v1::CPU);
+    setup.mutable_setup()->mutable_device()->set_threads(1);
+    runner_.Handle(setup);
+    *spec_.mutable_space() = Parse<v1::SpaceConfig>(space);
+    *spec_.mutable_evaluator() = Parse<v1::EvaluatorConfig>(evaluator);
+    spec_.mutable_engine()->mutable_cgo();
+    spec_.set_order_seed(1);
+    v1::TrialRequest discover;
+    *discover.mutable_discover()->mutable_space() = spec_.space();
+    *discover.mutable_discover()->mutable_engine() = spec_.engine();
+    *discover.mutable_discover()->mutable_evaluator() = spec_.evaluator();
+    discover.mutable_discover()->set_order_seed(1);
+    runner_.Handle(discover);
+    spec_.set_program(discovered_.program());
+    spec_.set_space_fingerprint(discovered_.space().fingerprint());
+  }
+
+  // Trains the models 1 to `count`, together or one after the other; returns CPU seconds.
+  double Run(int count, bool merged, Metrics* metrics) {
+    metrics_ = metrics;
+    const double start = CpuSeconds();
+    v1::TrialRequest request;
+    for (int model = 1; model <= count; ++model) {
+      if (model == 1 || !merged) *request.mutable_run() = spec_;
+      v1::TrialModel& added = *request.mutable_run()->add_models();
+      added.set_model(model);
+      // Choices are drawn from the seed.
+      added.set_model_seed(static_cast<uint64_t>(model));
+      if (!merged || model == count) runner_.Handle(request);
+    }
+    return CpuSeconds() - start;
+  }
+
+ private:
+  void OnEvent(const v1::TrialEvent& event) {
+    if (event.has_discovered()) {
+      discovered_ = event.discovered();
+      CheckOk(absl::Status(static_cast<absl::StatusCode>(discovered_.error().code()), discovered_.error().message()));
+    }
+    if (!event.model().has_ended()) return;
+    const v1::ModelEnded& ended = event.model().ended();
+    if (ended.outcome() != v1::SUCCEEDED) CheckOk(absl::InternalError(ended.failure().message()));
+    for (const auto& [name, value] : ended.metrics().values()) (*metrics_)[event.model().model()][name] = value;
+  }
+
+  v1::TrialSpec spec_;
+  v1::Discovered discovered_;
+  Metrics* metrics_ = nullptr;
+  TrialRunner runner_{[this](const v1::TrialEvent& event) { OnEvent(event); }, /*redirect_output=*/false};
+};
+
+struct Comparison {
+  double speedup_8 = 0;
+  double of_ideal_8 = 0;
+  bool identical = true;
+};
+
+Comparison Compare(const Case& one, int rounds, int largest) {
+  Trials trials(one.space, one.evaluator);
+  Trials loading(one.load_space, one.evaluator);
+  std::printf("%s\n%5s %14s %14s %10s %8s %10s\n", one.name.c_str(), "N", "apart, CPU s", "merged, CPU s", "speed-up",
+              "ideal", "of ideal");
+  Comparison result;
+  for (int count = 1; count <= largest; count *= 2) {
+    std::vector<double> apart, merged, load;
+    // Round 0 warms up.
+    for (int round = 0; round <= rounds; ++round) {
+      Metrics apart_metrics, merged_metrics, ignored;
+      const double load_seconds = loading.Run(1, false, &ignored);
+      const double apart_seconds = trials.Run(count, false, &apart_metrics);
+      const double merged_seconds = trials.Run(count, true, &merged_metrics);
+      result.identical = result.identical && apart_metrics == merged_metrics;
+      if (round == 0 && rounds > 1) continue;
+      load.push_back(load_seconds);
+      apart.push_back(apart_seconds);
+      merged.push_back(merged_seconds);
+    }
+    const double train = std::max(0.0, Median(apart) - count * Median(load));
+    const double ideal = Median(apart) / (Median(load) + train);
+    const double speedup = Median(apart) / Median(merged);
+    std::printf("%5d %14.3f %14.3f %10.3f %8.3f %10.3f\n", count, Median(apart), Median(merged), speedup, ideal,
+                speedup / ideal);
+    if (count == 8) result.speedup_8 = speedup, result.of_ideal_8 = speedup / ideal;
+  }
+  return result;
+}
+
+// ---- Data ----
+
+// JPEG files in ten classes, such as a camera makes: gradients with noise.
+class JpegFolder {
+ public:
+  explicit JpegFolder(int images) : path_((std::filesystem::temp_directory_path() / "lanista-jpeg-XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr) CheckOk(absl::InternalError("cannot make a folder for images"));
+    constexpr int kHeight = 120, kWidth = 160;
+    for (int image = 0; image < images; ++image) {
+      torch::manual_seed(static_cast<uint64_t>(image));
+      const torch::Tensor noise = torch::randint(0, 40, {kHeight, kWidth, 3}, torch::kByte);
+      std::vector<uint8_t> rgb(noise.data_ptr<uint8_t>(), noise.data_ptr<uint8_t>() + noise.numel());
+      for (size_t i = 0; i < rgb.size(); ++i) rgb[i] = static_cast<uint8_t>(rgb[i] + i / 3 % kWidth + 5 * (image % 10));
+      const std::string folder = absl::StrCat(path_, "/", image % 10);
+      std::filesystem::create_directory(folder);
+      const std::string jpeg = data::EncodeJpeg(kHeight, kWidth, rgb);
+      std::ofstream(absl::StrCat(folder, "/", image, ".jpg"), std::ios::binary) << jpeg;
+    }
+  }
+  ~JpegFolder() { std::filesystem::remove_all(path_); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string Classification(const std::string& dataset, int batch_size, const std::string& more = "") {
+  return absl::StrCat("classification { dataset { ", dataset, " } batch_size: ", batch_size,
+                      " max_epochs: 1 export_onnx: false optimizer { adam {} } ", more, " }");
+}
+
+std::string Digits(int samples) {
+  return absl::StrCat("synthetic_digits { train_samples: ", samples, " validation_samples: ", samples / 5, " }");
+}
+
+// ResNet-18 up to its last layer, frozen, and heads of two layers on it.
+std::string FrozenSpace(const bench::ScriptFile& file, const std::string& mutators) {
+  return absl::StrCat("torchscript { path: '", file.path(), "' input_shape { dims: [-1, 1, 28, 28] } } ", mutators,
+                      "frozen { target: 'conv1' } frozen { target: 'bn1' } frozen { target: 'layer*' }");
+}
+
+// ---- A whole experiment ----
+
+struct Experiment {
+  double seconds = 0;
+  // Of each model, by number.
+  nlohmann::json metrics;
+};
+
+Experiment RunExperiment(const std::string& engine, int samples, int models) {
+  std::string state = (std::filesystem::temp_directory_path() / "lanista-cgo-XXXXXX").string();
+  if (mkdtemp(state.data()) == nullptr) CheckOk(absl::InternalError("cannot make a folder for the state"));
+  std::ofstream(state + "/config.textproto")
+      << "space { registered: 'mnist_cnn' } strategy { random { dedup: false } } engine { " << engine
+      << " } evaluator { " << Classification(Digits(samples), 50)
+      << " } training_service { local { cpu_slots: 1 } } seed: 1 max_trial_number: " << models;
+  const std::string lanista = bench::Program("lanista");
+  const std::string options = absl::StrCat(" --json --state-dir '", state, "'");
+  Stopwatch stopwatch;
+  const std::string run =
+      absl::StrCat("'", lanista, "' run '", state, "/config.textproto'", options, " > '", state, "/run.json'");
+  if (std::system(run.c_str()) != 0) CheckOk(absl::InternalError("`lanista run` failed: see " + state));
+  Experiment result;
+  result.seconds = stopwatch.Seconds();
+  const nlohmann::json document = nlohmann::json::parse(std::ifstream(state + "/run.json"));
+  const std::string trials = absl::StrCat("'", lanista, "' trials ", document["id"].get<std::string>(), options, " > '",
+                                          state, "/trials.json'");
+  if (std::system(trials.c_str()) != 0) CheckOk(absl::InternalError("`lanista trials` failed: see " + state));
+  for (const auto& model : nlohmann::json::parse(std::ifstream(state + "/trials.json"))["models"]) {
+    result.metrics.push_back({model["id"], model["metrics"]["final"]});
+  }
+  std::filesystem::remove_all(state);
+  return result;
+}
+
+void RunBench(bool quick) {
+  torch::set_num_threads(1);
+  const int rounds = quick ? 1 : 5;
+  const int largest = quick ? 8 : 16;
+  const JpegFolder jpegs(quick ? 100 : 300);
+  const bench::ScriptFile resnet(bench::ResNet18Graph(1, 28));
+  const std::string widths =
+      "mutator { layer_choice { target: 'fc' candidate { keep {} } "
+      "candidate { op { type: 'Linear' attr { key: 'in_features' value { i: 512 } } "
+      "attr { key: 'out_features' value { i: 10 } } } } } } ";
+  const std::string jpeg_evaluator = Classification(
+      absl::StrCat("image_folder { root: '", jpegs.path(), "' height: 120 width: 160 split { train: 0.8 } }"), 20,
+      "augmentation { random_crop { height: 96 width: 96 } } augmentation { random_flip {} } "
+      "augmentation { resize { height: 32 width: 32 } } transform { resize { height: 32 width: 32 } }");
+  const std::vector<Case> cases = {
+      {"input_bound", "registered: 'bench_small_cnn'", jpeg_evaluator, "registered: 'bench_null'"},
+      {"frozen", FrozenSpace(resnet, widths), Classification(Digits(quick ? 60 : 150), 10),
+       FrozenSpace(resnet,
+                   "mutator { layer_choice { target: 'fc' candidate { op { type: 'Linear' "
+                   "attr { key: 'in_features' value { i: 512 } } attr { key: 'out_features' value { i: 10 } } "
+                   "} } } } ")},
+      {"balanced", "registered: 'mnist_cnn'", Classification(Digits(quick ? 100 : 300), 50),
+       "registered: 'bench_null'"},
+      {"tiny", "registered: 'bench_tiny_mlp'", Classification(Digits(quick ? 500 : 2000), 20),
+       "registered: 'bench_null'"},
+  };
+  std::map<std::string, Comparison> results;
+  bool identical = true;
+  for (const Case& one : cases) {
+    results[one.name] = Compare(one, rounds, largest);
+    identical = identical && results[one.name].identical;
+  }
+  std::vector<double> ratios;
+  for (int round = 0; round < (quick ? 1 : 3); ++round) {
+    const int samples = quick ? 100 : 500;
+    const Experiment apart = RunExperiment("direct {}", samples, 24);
+    const Experiment merged = RunExperiment("cgo {}", samples, 24);
+    identical = identical && apart.metrics == merged.metrics;
+    ratios.push_back(apart.seconds / merged.seconds);
+    std::printf("experiment of 24 models: %.2f s with direct, %.2f s with cgo, ratio %.3f\n", apart.seconds,
+                merged.seconds, ratios.back());
+  }
+  std::printf("metrics %s\n", identical ? "identical" : "DIFFER");
+  std::printf(
+      "{\"bench\": \"cgo\", \"figures\": {\"input_bound_speedup_8\": %.4f, \"input_bound_of_ideal_8\": %.4f, "
+      "\"frozen_speedup_8\": %.4f, \"frozen_of_ideal_8\": %.4f, \"balanced_speedup_8\": %.4f, \"tiny_speedup_8\": "
+      "%.4f, \"experiment_speedup\": %.4f, \"metrics_identical\": %d}}\n",
+      results["input_bound"].speedup_8, results["input_bound"].of_ideal_8, results["frozen"].speedup_8,
+      results["frozen"].of_ideal_8, results["balanced"].speedup_8, results["tiny"].speedup_8, Median(ratios),
+      identical ? 1 : 0);
+}
+
+}  // namespace
+}  // namespace lanista
+
+int main(int argc, char** argv) {
+  const bool quick = argc == 2 && std::strcmp(argv[1], "--quick") == 0;
+  if (argc > 1 && !quick) {
+    std::fprintf(stderr, "usage: cgo [--quick]\n");
+    return 2;
+  }
+  lanista::bench::UseOneCore(argv);
+  lanista::RunBench(quick);
+  return 0;
+}
