@@ -1,15 +1,13 @@
 #include "src/evaluators/model_trainer.h"
 
-#include <torch/optim/optimizer.h>
-
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/evaluators/layer_diagnosis.h"
-#include "src/evaluators/optimizer.h"
 
 namespace lanista {
 namespace {
@@ -75,9 +73,8 @@ ModelTrainer::ModelTrainer(std::shared_ptr<nn::Model> model, const Criterion& cr
       criterion_(criterion),
       options_(options),
       device_(device),
-      parameters_(model_->parameters()),
-      optimizer_(MakeOptimizer(options.optimizer, parameters_)),
-      learning_rate_(LearningRate(*optimizer_)) {}
+      optimizer_(options.optimizer, model_->parameters()),
+      learning_rate_(optimizer_.LearningRate()) {}
 
 ModelTrainer::~ModelTrainer() = default;
 
@@ -85,7 +82,7 @@ void ModelTrainer::StartEpoch(int64_t epoch) {
   epoch_ = epoch;
   train_loss_ = std::make_unique<LossMeter>("loss", epoch, device_);
   model_->train();
-  SetLearningRate(*optimizer_, LearningRateAt(options_.schedule, learning_rate_, epoch, options_.max_epochs));
+  optimizer_.SetLearningRate(LearningRateAt(options_.schedule, learning_rate_, epoch, options_.max_epochs));
 }
 
 absl::Status ModelTrainer::Train(const data::Example& batch) {
@@ -97,10 +94,10 @@ absl::Status ModelTrainer::Train(const data::Example& batch) {
         "the model's output depends on none of its parameters: there is nothing to train");
   }
   train_loss_->Add(loss, target.size(0));
-  optimizer_->zero_grad();
+  optimizer_.ZeroGrad();
   loss.backward();
-  ClipGradients(options_.gradient_clipping, parameters_);
-  optimizer_->step();
+  ClipGradients(options_.gradient_clipping, optimizer_.WithGradients());
+  optimizer_.Step();
   return absl::OkStatus();
 }
 

@@ -8,19 +8,15 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/data/dataset.h"
 #include "src/evaluators/criterion.h"
 #include "src/evaluators/evaluator.h"
+#include "src/evaluators/optimizer.h"
 #include "src/evaluators/training_options.h"
 #include "src/nn/model.h"
-
-namespace torch::optim {
-class Optimizer;
-}  // namespace torch::optim
 
 namespace lanista {
 
@@ -66,8 +62,7 @@ class ModelTrainer {
   const Criterion& criterion_;
   const TrainingOptions& options_;
   const c10::Device device_;
-  const std::vector<at::Tensor> parameters_;
-  const std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  Optimizer optimizer_;
   // Before the schedule.
   const double learning_rate_;
 

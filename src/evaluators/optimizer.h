@@ -1,4 +1,4 @@
-// LibTorch's optimizers from their configurations.
+// What moves a model's weights.
 #ifndef LANISTA_SRC_EVALUATORS_OPTIMIZER_H_
 #define LANISTA_SRC_EVALUATORS_OPTIMIZER_H_
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "protos/experiment.pb.h"
+#include "src/evaluators/flat_optimizer.h"
 
 namespace torch::optim {
 class Optimizer;
@@ -15,14 +16,41 @@ class Optimizer;
 
 namespace lanista {
 
-// The torch::optim class that `config` names, over `parameters`; fields that are absent have LibTorch's defaults.
-// REQUIRES: `config` is one that CheckTrainingOptions accepts.
-std::unique_ptr<torch::optim::Optimizer> MakeOptimizer(const v1::OptimizerConfig& config,
-                                                       std::vector<at::Tensor> parameters);
+// The torch::optim class that a configuration names: the same weights, bit for bit, after the same calls; only quicker
+// where FlatOptimizer can. LibTorch's own class does the work where it cannot: on GPUs, for types other than float32
+// and float64, and if gradients are sparse in the first step.
+//
+// Of LibTorch's contract, this only is different: gradients are tensors of their own in each step, where LibTorch 1.13
+// keeps and zeroes one tensor. Used by one thread.
+class Optimizer {
+ public:
+  // Fields of `config` that are absent have LibTorch's defaults. REQUIRES: `config` is one that CheckTrainingOptions
+  // accepts.
+  Optimizer(const v1::OptimizerConfig& config, std::vector<at::Tensor> parameters);
+  ~Optimizer();
 
-// The learning rate of all its parameter groups.
-double LearningRate(const torch::optim::Optimizer& optimizer);
-void SetLearningRate(torch::optim::Optimizer& optimizer, double learning_rate);
+  // Forgets the gradients.
+  void ZeroGrad();
+
+  // Moves the weights along the gradients.
+  void Step();
+
+  // The parameters, with the gradients that Step would take.
+  const std::vector<at::Tensor>& WithGradients();
+
+  double LearningRate() const;
+  void SetLearningRate(double learning_rate);
+
+  // Whether LibTorch's class does the work.
+  bool is_libtorch() const { return flat_ == nullptr; }
+
+ private:
+  // Holds the options even if it does not do the work.
+  const std::unique_ptr<torch::optim::Optimizer> libtorch_;
+  std::unique_ptr<FlatOptimizer> flat_;
+  // Before the first step, LibTorch's class can still take over.
+  bool stepped_ = false;
+};
 
 // Bounds the gradients of `parameters` in place, as `config` says; does nothing if it says nothing.
 void ClipGradients(const v1::GradientClippingConfig& config, const std::vector<at::Tensor>& parameters);
