@@ -9,9 +9,10 @@
 // The ideal is (N * load + N * train) / (load + N * train): `load` are the CPU seconds of a trial whose model costs
 // nothing (frozen: nothing but the backbone), `train` what a model's own trial takes beyond them.
 //
-// Figures: NAME_speedup_8 for each case, input_bound_of_ideal_8, frozen_of_ideal_8; experiment_speedup (a whole
-// experiment of 24 models, engine direct / engine cgo, wall time of two commands), metrics_identical (1 if every model
-// of every comparison reported the same, bit for bit).
+// Figures: NAME_speedup_8 for each case, input_bound_of_ideal_8, frozen_of_ideal_8; flat_adam_speedup (training steps a
+// second of a tiny perceptron with our optimizer, against LibTorch's: see flat_optimizer.cc); experiment_speedup (a
+// whole experiment of 24 models, engine direct / engine cgo, wall time of two commands), metrics_identical (1 if every
+// model of every comparison reported the same, bit for bit).
 //
 //   bazel run -c opt //bench:cgo -- [--quick]
 #include <torch/torch.h>
@@ -32,6 +33,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/harness.h"
 #include "bench/networks.h"
+#include "bench/optimizer_speed.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
 #include "src/nn/nn.h"
@@ -327,14 +329,19 @@ void RunBench(bool quick) {
     std::printf("experiment of 24 models: %.2f s with direct, %.2f s with cgo, ratio %.3f\n", apart.seconds,
                 merged.seconds, ratios.back());
   }
+  v1::OptimizerConfig adam;
+  adam.mutable_adam();
+  const bench::OptimizerSpeed flat_adam =
+      bench::CompareOptimizers("MLP 784-32-10, Adam", bench::MakeTinyMlp, adam, torch::randn({32, 1, 28, 28}),
+                               quick ? 3 : 11, quick ? 100 : 300);
   std::printf("metrics %s\n", identical ? "identical" : "DIFFER");
   std::printf(
       "{\"bench\": \"cgo\", \"figures\": {\"input_bound_speedup_8\": %.4f, \"input_bound_of_ideal_8\": %.4f, "
       "\"frozen_speedup_8\": %.4f, \"frozen_of_ideal_8\": %.4f, \"balanced_speedup_8\": %.4f, \"tiny_speedup_8\": "
-      "%.4f, \"experiment_speedup\": %.4f, \"metrics_identical\": %d}}\n",
+      "%.4f, \"flat_adam_speedup\": %.4f, \"experiment_speedup\": %.4f, \"metrics_identical\": %d}}\n",
       results["input_bound"].speedup_8, results["input_bound"].of_ideal_8, results["frozen"].speedup_8,
-      results["frozen"].of_ideal_8, results["balanced"].speedup_8, results["tiny"].speedup_8, Median(ratios),
-      identical ? 1 : 0);
+      results["frozen"].of_ideal_8, results["balanced"].speedup_8, results["tiny"].speedup_8, flat_adam.speedup,
+      Median(ratios), identical ? 1 : 0);
 }
 
 }  // namespace
