@@ -18,15 +18,17 @@ Archive::Archive(std::string path, torch::jit::Module module) : path_(std::move(
 
 absl::StatusOr<std::shared_ptr<const Archive>> Archive::Open(const v1::Archive& archive) {
   static std::mutex mutex;
-  static auto* const open = new std::map<std::string, std::shared_ptr<const Archive>>;
-  // The digest is read each time: the file may have changed since.
+  // By path and digest: whatever becomes of the file, what was read is what the digest says.
+  static auto* const open = new std::map<std::pair<std::string, std::string>, std::shared_ptr<const Archive>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto known = open->find({archive.path(), archive.sha256()});
+  if (known != open->end()) return known->second;
   LANISTA_ASSIGN_OR_RETURN(const std::string digest, Sha256OfFile(archive.path()));
   if (!archive.sha256().empty() && archive.sha256() != digest) {
     return absl::FailedPreconditionError(
         absl::StrCat(archive.path(), " is not the file that the graph was made from: import it again"));
   }
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<const Archive>& entry = (*open)[absl::StrCat(archive.path(), "#", digest)];
+  std::shared_ptr<const Archive>& entry = (*open)[{archive.path(), digest}];
   if (entry == nullptr) {
     try {
       entry.reset(new Archive(archive.path(), torch::jit::load(archive.path(), c10::kCPU)));
