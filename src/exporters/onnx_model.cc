@@ -12,6 +12,7 @@
 #include "src/exporters/module_tree.h"
 #include "src/exporters/onnx_graph.h"
 #include "src/graph/graph.h"
+#include "src/graph/value_types.h"
 
 namespace lanista::exporters {
 namespace {
@@ -28,10 +29,6 @@ struct Value {
   bool is_list = false;
   std::vector<Value> elements = {};
 };
-
-bool IsTensorList(const v1::ValueType& type) {
-  return type.kind() == v1::LIST && type.elements_size() > 0 && type.elements(0).kind() == v1::TENSOR;
-}
 
 // Walks the graphs, cells and evaluation arms inlined.
 class Builder {
@@ -105,7 +102,6 @@ class Builder {
     }
     Value list;
     list.is_list = true;
-    list.type = node.outputs_size() > 0 ? node.outputs(0) : v1::ValueType();
     for (const PrimitiveArgument& argument : PrimitiveArguments(node)) {
       if (argument.constant == nullptr) {
         list.elements.push_back(inputs.at(static_cast<size_t>(argument.input)));
@@ -113,15 +109,18 @@ class Builder {
       }
       Value element;
       LANISTA_ASSIGN_OR_RETURN(element.name, onnx_->ConstantValue(*argument.constant));
-      if (argument.constant->kind_case() == v1::Value::kI) element.type.set_kind(v1::INT);
+      element.type = graph::TypeOfValue(*argument.constant);
       list.elements.push_back(std::move(element));
     }
+    if (const auto types = graph::PrimitiveTypes(node, TypesOf(inputs)); types->size() == 1) list.type = types->front();
     return std::vector<Value>{list};
   }
 
   absl::StatusOr<std::vector<Value>> WriteOperator(const v1::Node& node, const std::vector<Value>& inputs) {
     const std::string& type = node.op().type();
     if (type == "Assert") return std::vector<Value>{};
+    // A device means nothing there; operators that are told one do not look at it.
+    if (type == "prim::device") return std::vector<Value>{Value()};
     const v1::ValueType known = node.outputs_size() > 0 ? node.outputs(0) : v1::ValueType();
     if (type == "Parameter") return std::vector<Value>{{onnx_->StateTensor(onnx_->module()), known}};
     if (type == "Training") {
@@ -129,26 +128,49 @@ class Builder {
       return std::vector<Value>{{name, known}};
     }
     if (IsConstant(node)) {
-      LANISTA_ASSIGN_OR_RETURN(const std::string name, onnx_->ConstantValue(ConstantOf(node)));
-      return std::vector<Value>{{name, known}};
+      LANISTA_ASSIGN_OR_RETURN(Value value, WriteConstant(ConstantOf(node)));
+      if (known.kind() != value.type.kind() && known.kind() != v1::TYPE_KIND_UNSPECIFIED) value.type = known;
+      return std::vector<Value>{value};
     }
     const graph::OpSchema* const schema = model_.find_op(type);
     if (schema == nullptr) return absl::UnimplementedError("has no ONNX form");
-    const graph::OpCall call{node, graph::Attributes(*schema, node.op()), TypesOf(inputs)};
+    graph::OpCall call{node, graph::Attributes(*schema, node.op()), TypesOf(inputs)};
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::ValueType> types, graph::InferOutputs(*schema, call));
+    call.outputs = types;
+    if (schema->is_module()) {
+      for (v1::ValueType& input : call.inputs) input = graph::ForgetNumbers(input);
+    }
     LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> names, schema->ToOnnx(call, *onnx_));
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::ValueType> types, schema->InferTypes(call));
     std::vector<Value> outputs;
-    if (types.size() == 1 && IsTensorList(types[0])) {
+    if (types.size() == 1 && types[0].kind() == v1::LIST) {
       Value list;
       list.is_list = true;
       list.type = types[0];
-      for (const std::string& name : names) list.elements.push_back({name, types[0].elements(0)});
+      for (size_t i = 0; i < names.size(); ++i) {
+        const bool each = static_cast<size_t>(list.type.items_size()) == names.size();
+        list.elements.push_back({names[i], each                            ? list.type.items(static_cast<int>(i))
+                                           : list.type.elements_size() > 0 ? list.type.elements(0)
+                                                                           : v1::ValueType()});
+      }
       return std::vector<Value>{list};
     }
     for (size_t i = 0; i < names.size(); ++i) {
       outputs.push_back({names[i], i < types.size() ? types[i] : v1::ValueType()});
     }
     return outputs;
+  }
+
+  // A list: element by element, as operators take it.
+  absl::StatusOr<Value> WriteConstant(const v1::Value& constant) {
+    Value value;
+    value.type = graph::TypeOfValue(constant);
+    value.is_list = constant.has_list();
+    for (const v1::Value& element : constant.list().values()) {
+      LANISTA_ASSIGN_OR_RETURN(value.elements.emplace_back(), WriteConstant(element));
+    }
+    if (value.is_list) return value;
+    LANISTA_ASSIGN_OR_RETURN(value.name, onnx_->ConstantValue(constant));
+    return value;
   }
 
   static std::vector<v1::ValueType> TypesOf(const std::vector<Value>& values) {
@@ -186,8 +208,11 @@ absl::StatusOr<std::vector<v1::ValueType>> InputTypes(const SourceModel& model, 
                        "): ONNX needs it; give input_shape with the model: `input_shape { dims: [-1, 3, 32, 32] }`"));
     }
     type.set_kind(v1::TENSOR);
-    if (type.data_type() == v1::DATA_TYPE_UNSPECIFIED) {
-      type.set_data_type(IsIndex(model.graph, graph, port.name()) ? v1::INT64 : v1::FLOAT32);
+    // An importer that is told a shape takes floating-point numbers for granted.
+    if (IsIndex(model.graph, graph, port.name())) {
+      if (type.data_type() != v1::INT32) type.set_data_type(v1::INT64);
+    } else if (type.data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+      type.set_data_type(v1::FLOAT32);
     }
     if (type.shape().dims_size() > 0) {
       if (types.empty()) batch = type.shape().dims(0);
@@ -220,12 +245,12 @@ void RemoveDead(onnx::GraphProto* graph) {
   graph->mutable_initializer()->DeleteSubrange(tensors, graph->initializer_size() - tensors);
 }
 
-// Lists and tuples taken apart.
+// Lists and tuples taken apart; what is none is no output (GoogLeNet's, in evaluation mode).
 void Flatten(const std::vector<Value>& values, std::vector<Value>* flat) {
   for (const Value& value : values) {
     if (value.is_list) {
       Flatten(value.elements, flat);
-    } else {
+    } else if (!value.name.empty()) {
       flat->push_back(value);
     }
   }
@@ -273,9 +298,11 @@ absl::StatusOr<std::string> OnnxModel(const SourceModel& model, const TensorRead
 
   OnnxGraph onnx(model, read_tensor, graph);
   std::vector<Value> inputs;
+  int64_t last_number = -1;
   for (int i = 0; i < root.inputs_size(); ++i) {
     inputs.push_back({onnx.TakeName(root.inputs(i).name()), types[static_cast<size_t>(i)]});
     SetOnnxType(inputs.back().name, inputs.back().type, graph->add_input());
+    graph::NumberDimensions(&inputs.back().type, &last_number);
   }
   LANISTA_ASSIGN_OR_RETURN(const std::vector<Value> outputs, Builder(model, &onnx).WriteGraph(root, "", inputs));
   std::vector<Value> flat;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
@@ -65,10 +64,6 @@ absl::StatusOr<std::string> DispatcherCall(const std::string& type, const std::m
     }
     by_name = by_name || argument.keyword_only;
     written.push_back(by_name ? absl::StrCat(argument.name, "=", found->second) : found->second);
-  }
-  if (absl::StartsWith(type, "aten::__interpolate")) {
-    // A name that Python would mangle, and that has a better one.
-    return absl::StrCat("F.interpolate(", absl::StrJoin(written, ", "), ")");
   }
   const size_t colons = type.find("::");
   std::string name = type.substr(colons + 2);
@@ -188,8 +183,8 @@ absl::StatusOr<std::string> PythonForward::Primitive(const v1::Node& node, const
 absl::StatusOr<std::string> PythonForward::AtenCall(const v1::Node& node, const std::vector<Input>& inputs) const {
   using Arguments = std::map<std::string, std::string>;
   LANISTA_ASSIGN_OR_RETURN(const Arguments arguments, ForwardWriter::Arguments(node, inputs));
-  if (const graph::OpSchema* const schema = model_.find_op(node.op().type())) return schema->PythonCall(arguments);
   if (const auto expression = PythonExpression(node.op().type(), arguments)) return *expression;
+  if (const graph::OpSchema* const schema = model_.find_op(node.op().type())) return schema->PythonCall(arguments);
   return DispatcherCall(node.op().type(), arguments, model_.signatures);
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/graph/graph.h"
+#include "src/graph/value_types.h"
 
 namespace lanista::graph {
 namespace {
@@ -46,7 +47,11 @@ class WidthFitter {
 
   absl::Status Run(const std::string& root) {
     Values inputs;
-    for (const v1::Port& port : graphs_.at(root)->inputs()) inputs.push_back({port.type(), false});
+    int64_t last_number = -1;
+    for (const v1::Port& port : graphs_.at(root)->inputs()) {
+      inputs.push_back({port.type(), false});
+      NumberDimensions(&inputs.back().type, &last_number);
+    }
     return FitGraph(root, inputs, "").status();
   }
 
@@ -103,16 +108,42 @@ class WidthFitter {
 
   absl::StatusOr<Values> FitOperator(v1::Node* node, const Values& inputs) const {
     const bool changed = AnyChanged(inputs);
+    std::vector<v1::ValueType> input_types;
+    for (const Value& input : inputs) input_types.push_back(input.type);
+    if (const auto types = PrimitiveTypes(*node, input_types)) return ValuesOf(*types, changed);
     const OpSchema* const schema = find_op_(node->op().type());
     if (schema == nullptr) return Values(std::max(1, node->outputs_size()), Value{{}, changed});
     if (!inputs.empty() && inputs[0].changed) LANISTA_RETURN_IF_ERROR(FitAttributes(*schema, inputs[0].type, node));
     LANISTA_RETURN_IF_ERROR(schema->CheckAttributes(node->op()));
-    OpCall call{*node, Attributes(*schema, node->op()), {}};
-    for (const Value& input : inputs) call.inputs.push_back(input.type);
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::ValueType> types, schema->InferTypes(call));
-    Values outputs;
-    for (const v1::ValueType& type : types) outputs.push_back({type, changed});
-    return outputs;
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::ValueType> types,
+                             InferOutputs(*schema, {*node, Attributes(*schema, node->op()), input_types}));
+    if (changed && schema->KeepsElements() && !types.empty()) {
+      LANISTA_RETURN_IF_ERROR(CheckRows(input_types[0], types[0]));
+    }
+    return ValuesOf(types, changed);
+  }
+
+  static Values ValuesOf(const std::vector<v1::ValueType>& types, bool changed) {
+    Values values;
+    for (const v1::ValueType& type : types) values.push_back({type, changed});
+    return values;
+  }
+
+  // x.view(-1, 9216) of 18432 features would make two rows of one, where the batch was meant: what stands behind a
+  // first dimension that is counted must be as much as some last dimensions of the input.
+  static absl::Status CheckRows(const v1::ValueType& input, const v1::ValueType& output) {
+    const auto from = DimsOf(input), to = DimsOf(output);
+    if (!from.has_value() || !to.has_value() || from->empty() || to->empty()) return absl::OkStatus();
+    if (to->front() >= 0 || to->front() == from->front()) return absl::OkStatus();
+    const auto known = [](int64_t dim) { return dim >= 0; };
+    if (!std::all_of(to->begin() + 1, to->end(), known)) return absl::OkStatus();
+    int64_t wanted = 1, row = 1;
+    for (size_t i = 1; i < to->size(); ++i) wanted *= (*to)[i];
+    for (size_t i = from->size(); i-- > 0 && row != wanted && (*from)[i] >= 0;) row *= (*from)[i];
+    if (row == wanted) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot follow a changed width: rows of ", wanted, " elements no longer fit ", TypeToText(input),
+                     "; let the model say x.view(x.size(0), -1) or torch.flatten(x, 1), or do without `propagate`"));
   }
 
   static absl::Status FitAttributes(const OpSchema& schema, const v1::ValueType& input, v1::Node* node) {

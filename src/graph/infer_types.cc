@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/graph/graph.h"
+#include "src/graph/value_types.h"
 
 namespace lanista::graph {
 namespace {
@@ -14,36 +15,11 @@ using Types = std::vector<v1::ValueType>;
 // Past this a model whose cells call each other again and again is not walked on.
 constexpr int64_t kMaxVisits = 10000000;
 
-// What two types have in common.
-v1::ValueType Common(const v1::ValueType& a, const v1::ValueType& b) {
-  v1::ValueType both;
-  if (a.kind() != b.kind()) return both;
-  both.set_kind(a.kind());
-  if (a.data_type() == b.data_type()) both.set_data_type(a.data_type());
-  if (a.has_shape() && b.has_shape() && a.shape().dims_size() == b.shape().dims_size()) {
-    both.mutable_shape();
-    for (int i = 0; i < a.shape().dims_size(); ++i) {
-      both.mutable_shape()->add_dims(a.shape().dims(i) == b.shape().dims(i) ? a.shape().dims(i) : -1);
-    }
-  }
-  if (a.elements_size() == b.elements_size()) {
-    for (int i = 0; i < a.elements_size(); ++i) *both.add_elements() = Common(a.elements(i), b.elements(i));
-  }
-  return both;
-}
-
+// What both have in common.
 Types Common(const Types& a, const Types& b) {
   Types both;
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i) both.push_back(Common(a[i], b[i]));
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i) both.push_back(CommonType(a[i], b[i]));
   return both;
-}
-
-// Keeps what kind of value it is: an importer knows that where nobody knows the shape.
-v1::ValueType KindOnly(const v1::ValueType& type) {
-  v1::ValueType kind;
-  kind.set_kind(type.kind());
-  for (const v1::ValueType& element : type.elements()) *kind.add_elements() = KindOnly(element);
-  return kind;
 }
 
 class TypeInference {
@@ -55,20 +31,24 @@ class TypeInference {
   absl::Status Run() {
     v1::Graph& root = *graphs_.at(RootGraph(*model_).name());
     Types inputs;
-    for (const v1::Port& port : root.inputs()) inputs.push_back(port.type());
+    int64_t last_number = -1;
+    for (const v1::Port& port : root.inputs()) {
+      inputs.push_back(port.type());
+      NumberDimensions(&inputs.back(), &last_number);
+    }
     return InferGraph(&root, inputs, "").status();
   }
 
  private:
   absl::StatusOr<Types> InferGraph(v1::Graph* graph, const Types& inputs, const std::string& prefix) {
     std::string key = graph->name() + "\n";
-    for (const v1::ValueType& type : inputs) key += TypeToText(type) + "\n";
+    for (const v1::ValueType& type : inputs) key += type.SerializeAsString() + "\n";
     if (const auto known = results_.find(key); known != results_.end()) return known->second;
 
     const bool first = visited_.emplace(graph->name(), 0).second;
     for (int i = 0; i < graph->inputs_size() && i < static_cast<int>(inputs.size()); ++i) {
       v1::ValueType& type = *graph->mutable_inputs(i)->mutable_type();
-      type = first ? inputs[i] : Common(type, inputs[i]);
+      type = first ? ForgetNumbers(inputs[i]) : CommonType(type, ForgetNumbers(inputs[i]));
     }
     // The values of this call; the graph itself keeps what all calls have in common.
     std::unordered_map<std::string, Types> values;
@@ -82,7 +62,9 @@ class TypeInference {
       const std::string path = JoinPath(prefix, node->name());
       LANISTA_ASSIGN_OR_RETURN(Types types, InferNode(node, ReadEdges(node->inputs(), values), path, prefix));
       const Types stored(node->outputs().begin(), node->outputs().end());
-      const Types kept = first ? types : Common(stored, types);
+      Types kept;
+      for (const v1::ValueType& type : types) kept.push_back(ForgetNumbers(type));
+      if (!first) kept = Common(stored, kept);
       node->clear_outputs();
       for (const v1::ValueType& type : kept) *node->add_outputs() = type;
       values[node->name()] = std::move(types);
@@ -126,7 +108,7 @@ class TypeInference {
           return Types{list};
         }
         v1::ValueType common = inputs[0];
-        for (const v1::ValueType& input : inputs) common = Common(common, input);
+        for (const v1::ValueType& input : inputs) common = CommonType(common, input);
         if (node->input_choice().reduction() == v1::CONCAT && common.has_shape() && common.shape().dims_size() > 1) {
           common.mutable_shape()->set_dims(1, -1);
         }
@@ -151,12 +133,15 @@ class TypeInference {
       }
       case v1::Node::kNasCell:
         return Types{TensorType()};
-      default: {
-        Types types;
-        for (const v1::ValueType& type : node->outputs()) types.push_back(KindOnly(type));
-        return types;
-      }
+      default:
+        return KindsOf(*node);
     }
+  }
+
+  static Types KindsOf(const v1::Node& node) {
+    Types types;
+    for (const v1::ValueType& type : node.outputs()) types.push_back(KindOnly(type));
+    return types;
   }
 
   absl::StatusOr<Types> InferOperator(const v1::Node& node, const Types& inputs, const std::string& path) {
@@ -166,12 +151,10 @@ class TypeInference {
       open = open || attribute.value().has_expression();
       for (const v1::Value& element : attribute.value().list().values()) open = open || element.has_expression();
     }
-    if (schema == nullptr || open) {
-      Types types;
-      for (const v1::ValueType& type : node.outputs()) types.push_back(KindOnly(type));
-      return types;
-    }
-    absl::StatusOr<Types> types = schema->InferTypes({node, Attributes(*schema, node.op()), inputs});
+    if (open) return KindsOf(node);
+    if (auto types = PrimitiveTypes(node, inputs); types.has_value()) return *std::move(types);
+    if (schema == nullptr) return KindsOf(node);
+    absl::StatusOr<Types> types = InferOutputs(*schema, {node, Attributes(*schema, node.op()), inputs});
     if (types.ok()) return types;
     return absl::Status(types.status().code(), absl::StrCat("node '", path, "' (", node.op().type(),
                                                             "): ", std::string(types.status().message())));

@@ -1,5 +1,6 @@
 #include "src/graph/op_schema.h"
 
+#include <algorithm>
 #include <cctype>
 #include <utility>
 
@@ -323,7 +324,8 @@ std::string TypeToText(const v1::ValueType& type) {
     case v1::TENSOR: {
       std::string name = type.data_type() == v1::DATA_TYPE_UNSPECIFIED ? "tensor" : v1::DataType_Name(type.data_type());
       for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      return absl::StrCat(name, "[", type.has_shape() ? absl::StrJoin(type.shape().dims(), ", ") : "?", "]");
+      const auto append = [](std::string* out, int64_t dim) { absl::StrAppend(out, std::max<int64_t>(dim, -1)); };
+      return absl::StrCat(name, "[", type.has_shape() ? absl::StrJoin(type.shape().dims(), ", ", append) : "?", "]");
     }
     case v1::INT:
       return "int";

@@ -95,6 +95,9 @@ struct OpCall {
   Attributes attributes;
   // The types of node.inputs(), edge by edge, as far as they are known.
   std::vector<v1::ValueType> inputs;
+  // ToOnnx only: the types of the outputs. Their unknown dimensions, and those of the inputs of aten operators, may
+  // have numbers here (v1::Shape).
+  std::vector<v1::ValueType> outputs = {};
 
   // The first input whose edge names this argument (aten operators); nullptr if none does.
   const v1::ValueType* Input(absl::string_view arg) const;
@@ -132,6 +135,9 @@ class OpSchema {
   // gives an unknown one. INVALID_ARGUMENT where inputs do not fit, with the numbers of both sides: "expects 64 input
   // channels (in_channels), gets 32 in [-1, 32, 28, 28]".
   virtual absl::StatusOr<std::vector<v1::ValueType>> InferTypes(const OpCall& call) const = 0;
+
+  // True if the output has the input's elements in another shape, and nothing else decides its sizes (reshape).
+  virtual bool KeepsElements() const { return false; }
 
   // Parameters, then buffers, in the state_dict's order.
   virtual std::vector<ParameterSpec> Parameters(const Attributes&) const { return {}; }

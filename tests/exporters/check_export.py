@@ -114,12 +114,87 @@ def run_reshape(x, shape, **a):
 
 def run_slice(x, starts, ends, axes=None, steps=None, **a):
     axes = axes.tolist() if axes is not None else range(len(starts))
-    for axis, start, end in zip(axes, starts.tolist(), ends.tolist()):
-        size = x.size(axis)
-        start = min(start + size if start < 0 else start, size)
-        end = min(end + size if end < 0 else end, size)
-        x = x.narrow(axis, start, max(end - start, 0))
+    steps = steps.tolist() if steps is not None else [1] * len(starts)
+    for axis, start, end, step in zip(axes, starts.tolist(), ends.tolist(), steps):
+        index = torch.arange(x.size(axis))[start:end:step]
+        x = x.index_select(axis, index)
     return x
+
+
+def run_lstm(x, w, r, b=None, lengths=None, h=None, c=None, p=None, **a):
+    """Over [length, batch, features]; gates in ONNX's order: input, output, forget, cell."""
+    hidden, directions = a["hidden_size"], w.size(0)
+    outputs, states, cells = [], [], []
+    for d in range(directions):
+        state = torch.zeros(x.size(1), hidden) if h is None else h[d]
+        cell = torch.zeros(x.size(1), hidden) if c is None else c[d]
+        bias = torch.zeros(8 * hidden) if b is None else b[d]
+        backward = d == 1 or a.get("direction") == b"reverse"
+        steps = [None] * x.size(0)
+        for t in reversed(range(x.size(0))) if backward else range(x.size(0)):
+            gates = x[t] @ w[d].t() + state @ r[d].t() + bias[:4 * hidden] + bias[4 * hidden:]
+            i, o, f, g = gates.chunk(4, 1)
+            cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+            state = o.sigmoid() * cell.tanh()
+            steps[t] = state
+        outputs.append(torch.stack(steps))
+        states.append(state)
+        cells.append(cell)
+    return torch.stack(outputs, 1), torch.stack(states), torch.stack(cells)
+
+
+def run_gru(x, w, r, b=None, lengths=None, h=None, **a):
+    """Over [length, batch, features]; gates in ONNX's order: update, reset, hidden."""
+    hidden, directions = a["hidden_size"], w.size(0)
+    outputs, states = [], []
+    for d in range(directions):
+        state = torch.zeros(x.size(1), hidden) if h is None else h[d]
+        bias = torch.zeros(6 * hidden) if b is None else b[d]
+        steps = [None] * x.size(0)
+        for t in reversed(range(x.size(0))) if d == 1 else range(x.size(0)):
+            wz, wr, wh = (x[t] @ w[d].t() + bias[:3 * hidden]).chunk(3, 1)
+            rz, rr, rh = (state @ r[d].t() + bias[3 * hidden:]).chunk(3, 1)
+            assert a.get("linear_before_reset") == 1
+            z = (wz + rz).sigmoid()
+            state = (1 - z) * (wh + (wr + rr).sigmoid() * rh).tanh() + z * state
+            steps[t] = state
+        outputs.append(torch.stack(steps))
+        states.append(state)
+    return torch.stack(outputs, 1), torch.stack(states)
+
+
+def run_pad(x, pads, value=None, **a):
+    pads, rank = pads.tolist(), x.dim()
+    flat_pads = [pads[side * rank + axis] for axis in reversed(range(rank)) for side in (0, 1)]
+    mode = a.get("mode", b"constant").decode()
+    if mode == "constant":
+        return F.pad(x, flat_pads, value=0.0 if value is None else value.item())
+    while flat_pads[-2:] == [0, 0]:
+        flat_pads = flat_pads[:-2]
+    return F.pad(x, flat_pads, {"edge": "replicate"}.get(mode, mode))
+
+
+def run_resize(x, roi=None, scales=None, sizes=None, **a):
+    mode = {b"nearest": "nearest", b"linear": "bilinear", b"cubic": "bicubic"}[a["mode"]]
+    corners = {} if mode == "nearest" else {"align_corners": a["coordinate_transformation_mode"] == b"align_corners"}
+    if sizes is not None:
+        assert sizes.tolist()[:2] == list(x.shape[:2])
+        return F.interpolate(x, size=sizes.tolist()[2:], mode=mode, **corners)
+    return F.interpolate(x, scale_factor=scales.tolist()[2:], mode=mode, recompute_scale_factor=False, **corners)
+
+
+def run_div(x, y, **a):
+    return x / y if x.is_floating_point() else torch.div(x, y, rounding_mode="trunc")
+
+
+def run_split(x, sizes=None, outputs=1, **a):
+    axis = a.get("axis", 0)
+    return torch.split(x, sizes.tolist() if sizes is not None else x.size(axis) // outputs, axis)
+
+
+def run_squeeze(x, axes, **a):
+    gone = [axis % x.dim() for axis in axes.tolist()]
+    return x.reshape([size for i, size in enumerate(x.shape) if i not in gone])
 
 
 OPERATORS = {
@@ -132,32 +207,51 @@ OPERATORS = {
     "Conv": run_conv,
     "ConvTranspose": run_conv_transpose,
     "DepthToSpace": run_depth_to_space,
-    "Div": lambda x, y, **a: x / y,
+    "Div": run_div,
+    "Einsum": lambda *x, **a: torch.einsum(a["equation"].decode(), *x),
+    "Equal": lambda x, y, **a: x == y,
+    "Erf": lambda x, **a: x.erf(),
+    "Exp": lambda x, **a: x.exp(),
+    "Expand": lambda x, shape, **a: torch.broadcast_to(x, torch.broadcast_shapes(x.shape, shape.tolist())),
     "Flatten": lambda x, **a: x.flatten(a.get("axis", 1)),
-    "Gather": lambda x, i, **a: torch.index_select(x, a.get("axis", 0), i.reshape(-1)).reshape(
+    "GRU": run_gru,
+    "Gather": lambda x, i, **a: torch.index_select(x, a.get("axis", 0), i.reshape(-1) % x.size(a.get("axis", 0))).reshape(
         x.shape[:a.get("axis", 0)] + i.shape + x.shape[a.get("axis", 0) + 1:]),
     "Gemm": run_gemm,
     "GlobalAveragePool": lambda x, **a: x.mean((2, 3), keepdim=True),
     "HardSigmoid": lambda x, **a: (a.get("alpha", 0.2) * x + a.get("beta", 0.5)).clamp(0, 1),
     "Identity": lambda x, **a: x,
+    "LSTM": run_lstm,
     "LeakyRelu": lambda x, **a: F.leaky_relu(x, a.get("alpha", 0.01)),
     "LogSoftmax": lambda x, **a: x.log_softmax(a.get("axis", -1)),
     "MatMul": lambda x, y, **a: x @ y,
     "MaxPool": run_max_pool,
+    "Mod": lambda x, y, **a: torch.remainder(x, y),
     "Mul": lambda x, y, **a: x * y,
+    "Neg": lambda x, **a: -x,
+    "Not": lambda x, **a: ~x,
     "PRelu": lambda x, slope, **a: torch.where(x >= 0, x, x * slope),
+    "Pad": run_pad,
+    "Pow": lambda x, y, **a: x ** y,
+    "ReduceMax": lambda x, **a: x.amax(a["axes"], keepdim=bool(a.get("keepdims", 1))),
     "ReduceMean": lambda x, **a: x.mean(a["axes"], keepdim=bool(a.get("keepdims", 1))),
     "Relu": lambda x, **a: x.relu(),
+    "ReduceSum": lambda x, axes, **a: x.sum(axes.tolist(), keepdim=bool(a.get("keepdims", 1))),
     "Reshape": run_reshape,
+    "Resize": run_resize,
     "Shape": lambda x, **a: torch.tensor(x.shape),
     "Sigmoid": lambda x, **a: x.sigmoid(),
     "Slice": run_slice,
     "Softmax": lambda x, **a: x.softmax(a.get("axis", -1)),
-    "Squeeze": lambda x, axes, **a: x.reshape([s for i, s in enumerate(x.shape) if i not in axes.tolist()]),
+    "Split": run_split,
+    "Sqrt": lambda x, **a: x.sqrt(),
+    "Squeeze": run_squeeze,
     "Sub": lambda x, y, **a: x - y,
     "Tanh": lambda x, **a: x.tanh(),
+    "Tile": lambda x, repeats, **a: x.repeat(repeats.tolist()),
     "Transpose": lambda x, **a: x.permute(*a["perm"]),
     "Unsqueeze": lambda x, axes, **a: x.unsqueeze(axes.tolist()[0]),
+    "Where": lambda c, x, y, **a: torch.where(c, x, y),
 }
 
 
@@ -169,19 +263,30 @@ def check_onnx(folder, stem, data):
     onnx.checker.check_model(model, full_check=True)
     if model.opset_import[0].version < 13:
         print("opset", model.opset_import[0].version)
-    for value in model.graph.input:
-        if value.type.tensor_type.shape.dim[0].dim_param != "N":
-            print(f"the first dimension of {value.name} is not N")
-    values = {"": None}
+    if model.graph.input[0].type.tensor_type.shape.dim[0].dim_param != "N":
+        print(f"the first dimension of {model.graph.input[0].name} is not N")
+    constants = {"": None}
     for tensor in model.graph.initializer:
-        values[tensor.name] = torch.from_numpy(numpy.array(numpy_helper.to_array(tensor)))
-    for value, tensor in zip(model.graph.input, data["inputs"]):
+        constants[tensor.name] = torch.from_numpy(numpy.array(numpy_helper.to_array(tensor)))
+    compare(run_onnx(model, constants, data["inputs"]), data["outputs"], "onnx")
+    # Images one by one give the same: the file takes batches of any size.
+    size = data["inputs"][0].size(0)
+    if len(data["inputs"]) == 1 and data["inputs"][0].dim() == 4 and all(
+            output.dim() > 0 and output.size(0) == size for output in data["outputs"]):
+        compare(run_onnx(model, constants, [data["inputs"][0][:1]]), [output[:1] for output in data["outputs"]],
+                "onnx, another batch")
+
+
+def run_onnx(model, constants, inputs):
+    values = dict(constants)
+    for value, tensor in zip(model.graph.input, inputs):
         values[value.name] = tensor
     for node in model.graph.node:
-        result = OPERATORS[node.op_type](*[values[name] for name in node.input], **attributes(node))
+        more = {"outputs": len(node.output)} if node.op_type == "Split" else {}
+        result = OPERATORS[node.op_type](*[values[name] for name in node.input], **attributes(node), **more)
         for name, output in zip(node.output, result if isinstance(result, tuple) else (result,)):
             values[name] = output
-    compare([values[value.name] for value in model.graph.output], data["outputs"], "onnx")
+    return [values[value.name] for value in model.graph.output]
 
 
 def check(folder, stem, format):

@@ -120,6 +120,81 @@ TEST_F(GraphSpaceTest, AWidthThatPropagatesIsFollowed) {
   EXPECT_EQ(IntAttribute(*same, "head.fc1", "in_features"), 144);
 }
 
+// The documents' Net, flattened as people often write it: out.view(out.size(0), -1), or out.view(-1, 144).
+v1::ModelGraph NetWithView(const std::string& sizes) {
+  v1::ModelGraph base = SmallNet();
+  v1::Graph* const root = base.mutable_graphs(0);
+  for (v1::Node& node : *root->mutable_nodes()) {
+    for (v1::Edge& edge : *node.mutable_inputs()) {
+      if (edge.node() == "flatten") edge.set_node("view");
+    }
+    if (node.name() != "flatten") continue;
+    const std::string source = node.inputs(0).node();
+    node = Parse<v1::Node>(R"pb(name: "view"
+                                inputs { arg: "self" }
+                                inputs { node: "sizes" arg: "size" }
+                                op { type: "aten::view" })pb");
+    node.mutable_inputs(0)->set_node(source);
+  }
+  *root->add_nodes() = Parse<v1::Node>(R"pb(
+    name: "batch"
+    inputs { node: "conv1" arg: "self" }
+    op {
+      type: "aten::size.int"
+      attr {
+        key: "dim"
+        value { i: 0 }
+      }
+    })pb");
+  *root->add_nodes() = Parse<v1::Node>(sizes);
+  return base;
+}
+
+TEST_F(GraphSpaceTest, AWidthIsFollowedThroughAView) {
+  const auto config = Parse<v1::SpaceConfig>(R"(mutator {
+    value_choice { target: "conv2" attr: "out_channels" label: "w" candidate: [ { i: 4 }, { i: 2 }, { i: 8 } ] propagate: true } })");
+  const auto space = GraphSpace::Create(NetWithView(R"pb(
+                                          name: "sizes"
+                                          inputs { node: "batch" arg: "0" }
+                                          op {
+                                            type: "prim::ListConstruct"
+                                            attr {
+                                              key: "1"
+                                              value { i: -1 }
+                                            }
+                                          })pb"),
+                                        config, ops::FindOp, kNoModules);
+  ASSERT_TRUE(space.ok()) << space.status();
+  Chooser chooser = Follow({{"w", 1}});
+  const auto model = space->Materialise(chooser);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(IntAttribute(*model, "head.fc1", "in_features"), 72);
+  EXPECT_EQ(TypeToText(Find(*model, "head")->outputs(0)), "float32[-1, 10]");
+
+  // Rows of a fixed length would become two rows a sample.
+  const auto fixed = GraphSpace::Create(NetWithView(R"pb(
+                                          name: "sizes"
+                                          op {
+                                            type: "prim::ListConstruct"
+                                            attr {
+                                              key: "0"
+                                              value { i: -1 }
+                                            }
+                                            attr {
+                                              key: "1"
+                                              value { i: 144 }
+                                            }
+                                          })pb"),
+                                        config, ops::FindOp, kNoModules);
+  ASSERT_TRUE(fixed.ok()) << fixed.status();
+  Chooser wider = Follow({{"w", 2}});
+  EXPECT_THAT(std::string(fixed->Materialise(wider).status().message()),
+              HasSubstr("node 'view' (aten::view): cannot follow a changed width: rows of 144 elements no longer fit "
+                        "float32[-1, 8, 6, 6]"));
+  Chooser same = Follow({});
+  EXPECT_TRUE(fixed->Materialise(same).ok());
+}
+
 TEST_F(GraphSpaceTest, ADepthwiseConvolutionStaysOneWhenItsWidthIsPropagated) {
   v1::ModelGraph base = SmallNet();
   // conv2 becomes depthwise with two outputs a channel, and a batch norm follows.
@@ -175,7 +250,8 @@ TEST_F(GraphSpaceTest, AWidthThatCannotBeFollowedNamesTheNode) {
                                       ops::FindOp, kNoModules);
   ASSERT_TRUE(sum.ok()) << sum.status();
   Chooser other = Follow({{"w", 1}});
-  EXPECT_THAT(std::string(sum->Materialise(other).status().message()), HasSubstr("node 'dropout' (aten::add.Tensor): "));
+  EXPECT_THAT(std::string(sum->Materialise(other).status().message()),
+              HasSubstr("node 'dropout' (aten::add.Tensor): "));
 }
 
 TEST_F(GraphSpaceTest, ExpressionsStayLinkedToTheirLabel) {
@@ -310,10 +386,22 @@ TEST_F(GraphSpaceTest, ALayerChoiceThatValueChoicesDecideNeedsACandidateForEachC
     layer_choice {
       decided_by: "a"
       decided_by: "b"
-      candidates { name: "0" op { type: "ReLU" } }
-      candidates { name: "1" op { type: "SiLU" } }
-      candidates { name: "2" op { type: "ELU" } }
-      candidates { name: "3" op { type: "GELU" } }
+      candidates {
+        name: "0"
+        op { type: "ReLU" }
+      }
+      candidates {
+        name: "1"
+        op { type: "SiLU" }
+      }
+      candidates {
+        name: "2"
+        op { type: "ELU" }
+      }
+      candidates {
+        name: "3"
+        op { type: "GELU" }
+      }
     })pb");
   for (const char* const label : {"a", "b"}) {
     v1::ValueChoice* const choice = base.add_value_choices();

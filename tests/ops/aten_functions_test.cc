@@ -1,8 +1,17 @@
 // What aten operators say about themselves against what LibTorch does.
 #include <torch/torch.h>
 
+#include <cctype>
+#include <set>
+
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
+#include "src/graph/graph.h"
+#include "src/graph/value_types.h"
 #include "src/ops/aten_call_torch.h"
 #include "src/ops/registry.h"
 #include "tests/graph/graph_testing.h"
@@ -10,127 +19,596 @@
 namespace lanista::ops {
 namespace {
 
-// A call: the node without its inputs' names, and the shapes of the tensors that its edges bring.
+using Shape = std::vector<int64_t>;
+
+// A call. Arguments are separated by blanks: "self=@ dim=1": @ is an edge with a tensor of the next shape, @b and @i
+// one of truth values or indices; numbers, True, None, 'text' and [lists] are constants. A shape's 2 in front is the
+// batch.
 struct Sample {
-  const char* node;
-  std::vector<std::vector<int64_t>> inputs;
+  const char* type;
+  const char* arguments;
+  std::vector<Shape> shapes = {};
+  // Sizes of the output that are not known where the batch is not: all that are equal to the batch, by default.
+  const char* open = nullptr;
 };
 
 const std::vector<Sample>& Samples() {
-  static const auto* const samples = new std::vector<Sample>{
-      {R"(inputs { arg: "self" } op { type: "aten::relu" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::relu_" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::sigmoid" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::tanh" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::exp" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::log" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::sqrt" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::neg" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::abs" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::silu" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::hardswish" })", {{2, 3}}},
-      {R"(inputs { arg: "self" } inputs { arg: "other" } op { type: "aten::add.Tensor" })", {{2, 3, 4}, {3, 1}}},
-      {R"(inputs { arg: "self" } inputs { arg: "other" } op { type: "aten::add_.Tensor" })", {{2, 3, 4}, {3, 1}}},
-      {R"(inputs { arg: "self" } inputs { arg: "other" } op { type: "aten::sub.Tensor" })", {{3, 1}, {2, 3, 4}}},
-      {R"(inputs { arg: "self" } inputs { arg: "other" } op { type: "aten::mul.Tensor" })", {{2, 3}, {2, 3}}},
-      {R"(inputs { arg: "self" } inputs { arg: "other" } op { type: "aten::mul_.Tensor" })", {{2, 3}, {2, 3}}},
-      {R"(inputs { arg: "self" } inputs { arg: "other" } op { type: "aten::div.Tensor" })", {{2, 3}, {1}}},
-      {R"(inputs { arg: "self" } op { type: "aten::add.Scalar" attr { key: "other" value { i: 2 } } })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::sub.Scalar" attr { key: "other" value { i: 2 } } })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::mul.Scalar" attr { key: "other" value { f: 2 } } })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::div.Scalar" attr { key: "other" value { i: 2 } } })", {{2, 3}}},
-      {R"(inputs { arg: "input" } op { type: "aten::dropout" attr { key: "p" value { f: 0.5 } }
-          attr { key: "train" value { b: true } } })",
-       {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::softmax.int" attr { key: "dim" value { i: 1 } } })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::log_softmax.int" attr { key: "dim" value { i: -1 } } })", {{2, 3}}},
-      {R"(inputs { arg: "self" } op { type: "aten::flatten.using_ints" attr { key: "start_dim" value { i: 1 } } })",
-       {{2, 3, 4, 5}}},
-      {R"(inputs { arg: "tensors" } inputs { arg: "tensors" } op { type: "aten::cat" attr { key: "dim" value { i: 1 } } })",
-       {{2, 3, 4}, {2, 5, 4}}},
-      {R"(inputs { arg: "self" } op { type: "aten::mean.dim" attr { key: "dim" value { list { values { i: 2 } values { i: -1 } } } } })",
-       {{2, 3, 4, 5}}},
-      {R"(inputs { arg: "self" } op { type: "aten::mean.dim" attr { key: "dim" value { list { values { i: 1 } } } }
-          attr { key: "keepdim" value { b: true } } })",
-       {{2, 3, 4}}},
-      {R"(inputs { arg: "self" } op { type: "aten::max_pool2d" attr { key: "kernel_size" value { list { values { i: 3 } values { i: 2 } } } }
-          attr { key: "padding" value { list { values { i: 1 } values { i: 0 } } } } attr { key: "ceil_mode" value { b: true } } })",
-       {{2, 3, 9, 9}}},
-      {R"(inputs { arg: "self" } op { type: "aten::max_pool2d" attr { key: "kernel_size" value { list { values { i: 3 } values { i: 3 } } } }
-          attr { key: "stride" value { list { values { i: 2 } values { i: 2 } } } } })",
-       {{2, 3, 9, 8}}},
-      {R"(inputs { arg: "self" } op { type: "aten::adaptive_avg_pool2d" attr { key: "output_size" value { list { values { i: 1 } values { i: 1 } } } } })",
-       {{2, 3, 4, 5}}},
-  };
+  static const auto* const samples = [] {
+    auto* const all = new std::vector<Sample>{
+        {"leaky_relu", "self=@ negative_slope=0.2", {{11, 3}}},
+        {"elu", "self=@ alpha=2", {{11, 3}}},
+        {"hardtanh", "self=@ min_val=0 max_val=6", {{11, 3}}},
+        {"clamp", "self=@ min=0", {{11, 3}}},
+        {"clamp_", "self=@ max=0.5", {{11, 3}}},
+        {"clamp_min", "self=@ min=0", {{11, 3}}},
+        {"clamp_max", "self=@ max=0", {{11, 3}}},
+        {"gelu", "self=@ approximate='tanh'", {{11, 3}}},
+        {"softplus", "self=@", {{11, 3}}},
+        {"dropout", "input=@ p=0.5 train=True", {{11, 3}}},
+        {"dropout_", "self=@ p=0.5 train=False", {{11, 3}}},
+        {"softmax.int", "self=@ dim=1", {{11, 3}}},
+        {"log_softmax.int", "self=@ dim=-1", {{11, 3}}},
+        {"softmax.int", "self=@ dim=-1 dtype=7", {{11, 3}}},
+        {"sqrt", "self=@i", {{11, 3}}},
+        {"abs", "self=@i", {{11, 3}}},
+        {"contiguous", "self=@", {{11, 3}}},
+        {"detach", "self=@", {{11, 3}}},
+        {"clone", "self=@", {{11, 3}}},
+        {"to.dtype", "self=@ dtype=7", {{11, 3}}},
+        {"to.device", "self=@ device='cpu' dtype=4", {{11, 3}}},
+        {"to.prim_Device", "self=@ device='cpu' dtype=None", {{11, 3}}},
+        {"to.prim_dtype", "self=@ dtype=11", {{11, 3}}},
+        // Two tensors, or a tensor and a number.
+        {"add.Tensor", "self=@ other=@", {{11, 3, 4}, {3, 1}}},
+        {"add.Tensor", "self=@ other=@i", {{11, 3}, {3}}},
+        {"add.Tensor", "self=@i other=@b", {{11, 3}, {3}}},
+        {"add_.Tensor", "self=@ other=@", {{11, 3, 4}, {3, 1}}},
+        {"sub.Tensor", "self=@ other=@ alpha=2", {{3, 1}, {11, 3, 4}}},
+        {"sub_.Tensor", "self=@ other=@", {{11, 3}, {3}}},
+        {"rsub.Tensor", "self=@ other=@", {{11, 3}, {3}}},
+        {"mul.Tensor", "self=@ other=@", {{11, 3}, {11, 3}}},
+        {"mul_.Tensor", "self=@ other=@", {{11, 3}, {11, 3}}},
+        {"div.Tensor", "self=@ other=@", {{11, 3}, {1}}},
+        {"div.Tensor", "self=@i other=@i", {{11, 3}, {1}}},
+        {"div_.Tensor", "self=@ other=@", {{11, 3}, {1}}},
+        {"pow.Tensor_Tensor", "self=@ exponent=@", {{11, 3}, {1}}},
+        {"pow.Tensor_Scalar", "self=@ exponent=2", {{11, 3}}},
+        {"maximum", "self=@ other=@", {{11, 3}, {3}}},
+        {"minimum", "self=@ other=@", {{11, 3}, {3}}},
+        {"max.other", "self=@ other=@", {{11, 3}, {3}}},
+        {"min.other", "self=@ other=@", {{11, 3}, {3}}},
+        {"logical_and", "self=@b other=@b", {{11, 3}, {3}}},
+        {"logical_or", "self=@b other=@b", {{11, 3}, {3}}},
+        {"where.self", "condition=@b self=@ other=@", {{11, 3}, {3}, {11, 1}}},
+        {"masked_fill.Scalar", "self=@ mask=@b value=-1.5", {{11, 3}, {3}}},
+        {"masked_fill_.Scalar", "self=@ mask=@b value=0", {{11, 3}, {3}}},
+        // Shapes.
+        {"view", "self=@ size=[-1,12]", {{11, 3, 4}}},
+        {"view", "self=@ size=[-1,3,2,2]", {{11, 3, 4}}},
+        {"view", "self=@ size=[33,4]", {{11, 3, 4}}, "-"},
+        {"reshape", "self=@ shape=[-1,4]", {{11, 3, 4}}, "0"},
+        {"reshape", "self=@ shape=[132]", {{11, 3, 4}}, "-"},
+        {"flatten.using_ints", "self=@ start_dim=1", {{11, 3, 4, 5}}},
+        {"flatten.using_ints", "self=@", {{11, 3, 4, 5}}, "0"},
+        {"flatten.using_ints", "self=@ start_dim=-2", {{11, 3, 4, 5}}},
+        {"unsqueeze", "self=@ dim=1", {{11, 3}}},
+        {"unsqueeze", "self=@ dim=-1", {{11, 3}}},
+        {"unsqueeze_", "self=@ dim=-2", {{11, 3}}},
+        {"squeeze.dim", "self=@ dim=1", {{11, 1, 3}}},
+        {"squeeze.dim", "self=@ dim=-1", {{11, 1, 3}}},
+        {"squeeze", "self=@", {{3, 1, 4, 1}}},
+        {"permute", "self=@ dims=[0,2,1]", {{11, 3, 4}}},
+        {"permute", "self=@ dims=[-1,0,1]", {{11, 3, 4}}},
+        {"transpose.int", "self=@ dim0=1 dim1=-1", {{11, 3, 4}}},
+        {"t", "self=@", {{3, 4}}},
+        {"pixel_shuffle", "self=@ upscale_factor=2", {{11, 8, 3, 4}}},
+        // Parts.
+        {"slice.Tensor", "self=@ dim=1 start=0 end=9223372036854775807", {{11, 5}}},
+        {"slice.Tensor", "self=@ dim=1 start=1 end=-1 step=2", {{11, 6}}},
+        {"slice.Tensor", "self=@ dim=-1 start=4 end=3", {{11, 6}}},
+        {"slice.Tensor", "self=@ dim=0 start=1 end=None", {{11, 6}}, "0"},
+        {"slice.Tensor", "self=@ dim=0 end=1", {{11, 6}}, "0"},
+        {"narrow", "self=@ dim=1 start=-3 length=2", {{11, 6}}},
+        {"select.int", "self=@ dim=1 index=-1", {{11, 6, 3}}},
+        {"select.int", "self=@ dim=0 index=1", {{11, 6, 3}}},
+        {"embedding", "weight=@ indices=@i", {{5, 4}, {11, 3}}},
+        {"chunk", "self=@ chunks=3 dim=1", {{11, 7}}},
+        {"chunk", "self=@ chunks=4 dim=-1", {{11, 6}}},
+        {"split.Tensor", "self=@ split_size=2 dim=1", {{11, 5}}},
+        {"split.sizes", "self=@ split_size=[1,4] dim=1", {{11, 5}}},
+        {"split", "self=@ split_sizes=[1,4] dim=1", {{11, 5}}},
+        {"split_with_sizes", "self=@ split_sizes=[2,3] dim=-1", {{11, 5}}},
+        {"unbind.int", "self=@ dim=1", {{11, 3, 4}}},
+        {"cat", "tensors=@ tensors=@ dim=1", {{11, 3, 4}, {11, 5, 4}}},
+        {"stack", "tensors=@ tensors=@ dim=1", {{11, 3}, {11, 3}}},
+        {"stack", "tensors=@ tensors=@ dim=-1", {{11, 3}, {11, 3}}},
+        // Reductions.
+        {"mean", "self=@", {{11, 3}}},
+        {"mean.dim", "self=@ dim=[2,-1]", {{11, 3, 4, 5}}},
+        {"mean.dim", "self=@ dim=[1] keepdim=True", {{11, 3, 4}}},
+        {"mean.dim", "self=@ dim=None keepdim=True", {{11, 3, 4}}},
+        {"sum", "self=@", {{11, 3}}},
+        {"sum", "self=@b", {{11, 3}}},
+        {"sum.dim_IntList", "self=@i dim=[-1]", {{11, 3}}},
+        {"amax", "self=@ dim=[1]", {{11, 3}}},
+        {"amin", "self=@", {{11, 3}}},
+        {"max", "self=@", {{11, 3}}},
+        {"min", "self=@", {{11, 3}}},
+        {"max.dim", "self=@ dim=1", {{11, 3}}},
+        {"min.dim", "self=@ dim=-1 keepdim=True", {{11, 3}}},
+        {"argmax", "self=@ dim=1", {{11, 3}}},
+        {"argmax", "self=@", {{11, 3}}},
+        {"argmin", "self=@ dim=1 keepdim=True", {{11, 3}}},
+        {"cumsum", "self=@ dim=1", {{11, 3}}},
+        // Products.
+        {"matmul", "self=@ other=@", {{11, 3, 4}, {4, 5}}},
+        {"matmul", "self=@ other=@", {{11, 1, 3, 4}, {7, 4, 5}}},
+        {"matmul", "self=@ other=@", {{4}, {4, 5}}},
+        {"matmul", "self=@ other=@", {{11, 3, 4}, {4}}},
+        {"matmul", "self=@ other=@", {{4}, {4}}},
+        {"mm", "self=@ mat2=@", {{11, 4}, {4, 5}}},
+        {"bmm", "self=@ mat2=@", {{11, 3, 4}, {11, 4, 5}}},
+        {"addmm", "self=@ mat1=@ mat2=@ beta=2", {{5}, {11, 4}, {4, 5}}},
+        {"baddbmm", "self=@ batch1=@ batch2=@", {{11, 3, 5}, {11, 3, 4}, {11, 4, 5}}},
+        {"linear", "input=@ weight=@ bias=@", {{11, 3, 4}, {5, 4}, {5}}},
+        {"linear", "input=@ weight=@", {{4}, {5, 4}}},
+        {"einsum", "equation='bid,bjd->bij' tensors=@ tensors=@", {{11, 3, 4}, {11, 5, 4}}},
+        {"einsum", "equation='ii->i' tensors=@", {{3, 3}}},
+        {"conv2d", "input=@ weight=@ bias=@ stride=[2,1] padding=[1,0]", {{11, 4, 9, 9}, {6, 4, 3, 3}, {6}}},
+        {"conv2d", "input=@ weight=@ groups=2 dilation=[2,2]", {{11, 4, 9, 9}, {6, 2, 3, 3}}},
+        // Windows.
+        {"max_pool2d", "self=@ kernel_size=[3,2] padding=[1,0] ceil_mode=True", {{11, 3, 9, 9}}},
+        {"max_pool2d", "self=@ kernel_size=[3,3] stride=[2,2]", {{11, 3, 9, 8}}},
+        {"max_pool2d", "self=@ kernel_size=[2,2] stride=[1,2] dilation=[2,3]", {{3, 9, 8}}},
+        {"max_pool1d", "self=@ kernel_size=[3] stride=[2]", {{11, 3, 9}}},
+        {"avg_pool1d", "self=@ kernel_size=[3] stride=[2] padding=[1]", {{11, 3, 9}}},
+        {"avg_pool2d", "self=@ kernel_size=[2,2] ceil_mode=True", {{11, 3, 9, 8}}},
+        {"adaptive_avg_pool1d", "self=@ output_size=[2]", {{11, 3, 5}}},
+        {"adaptive_avg_pool2d", "self=@ output_size=[1,1]", {{11, 3, 4, 5}}},
+        {"adaptive_max_pool2d", "self=@ output_size=[3,2]", {{11, 3, 4, 5}}},
+        {"constant_pad_nd", "self=@ pad=[1,2,0,-1] value=0.5", {{11, 3, 4}}},
+        {"pad", "self=@ pad=[1,1]", {{11, 3, 4}}},
+        {"pad", "self=@ pad=[1,2] mode='reflect'", {{11, 3, 4}}},
+        {"__interpolate", "input=@ size=7", {{11, 3, 4, 5}}},
+        {"__interpolate", "input=@ scale_factor=1.5 mode='bilinear' align_corners=False", {{11, 3, 5, 7}}},
+        {"__interpolate.size_list", "input=@ size=[7,9] mode='bicubic'", {{11, 3, 4, 5}}},
+        {"__interpolate.scale_list", "input=@ scale_factor=[2.0,1.3]", {{11, 3, 4, 5}}},
+        {"__interpolate.size_list_scale_list", "input=@ scale_factor=[2.0,0.7]", {{11, 3, 4, 5}}},
+        {"upsample_nearest2d.vec", "input=@ output_size=None scale_factors=[2.0,1.5]", {{11, 3, 4, 5}}},
+        {"upsample_bilinear2d.vec", "input=@ output_size=[3,7] align_corners=True scale_factors=None", {{11, 3, 4, 5}}},
+        {"upsample_bicubic2d.vec", "input=@ output_size=[3,7] align_corners=False scale_factors=None", {{11, 3, 4, 5}}},
+        // New tensors.
+        {"zeros", "size=[2,3]", {}, "-"},
+        {"zeros", "size=[2,3] dtype=4", {}, "-"},
+        {"ones", "size=[2,3]", {}, "-"},
+        {"empty.memory_format", "size=[2,3]", {}, "-"},
+        {"rand", "size=[2,3]", {}, "-"},
+        {"randn", "size=[2,3]", {}, "-"},
+        {"full", "size=[2,3] fill_value=1.5", {}, "-"},
+        {"full", "size=[2,3] fill_value=1", {}, "-"},
+        {"new_zeros", "self=@i size=[4,3]", {{11, 3}}},
+        {"new_ones", "self=@ size=[4,3]", {{11, 3}}},
+        {"new_empty", "self=@ size=[4,3] dtype=11", {{11, 3}}},
+        {"zeros_like", "self=@ dtype=4", {{11, 3}}},
+        {"ones_like", "self=@", {{11, 3}}},
+        {"empty_like", "self=@", {{11, 3}}},
+        {"rand_like", "self=@", {{11, 3}}},
+        {"randn_like", "self=@", {{11, 3}}},
+        {"arange", "end=7", {}},
+        {"arange.start", "start=-3 end=5 dtype=6", {}},
+        {"arange.start_step", "start=9 end=0 step=-2", {}},
+        {"expand", "self=@ size=[11,5,4]", {{11, 1, 4}}, "-"},
+        {"expand", "self=@ size=[-1,5,-1]", {{11, 1, 4}}},
+        {"expand", "self=@ size=[6,3,4]", {{3, 4}}},
+        {"repeat", "self=@ repeats=[1,3,1]", {{11, 1, 4}}},
+        {"repeat", "self=@ repeats=[3,1,2]", {{3, 4}}},
+        {"batch_norm",
+         "input=@ weight=@ bias=@ running_mean=@ running_var=@ training=False momentum=0.1 eps=1e-05 "
+         "cudnn_enabled=False",
+         {{11, 3, 4}, {3}, {3}, {3}, {3}}},
+        {"layer_norm", "input=@ normalized_shape=[3,4] weight=@ bias=@", {{11, 3, 4}, {3, 4}, {3, 4}}},
+        // Sizes.
+        {"size", "self=@", {{11, 3, 4}}},
+        {"size.int", "self=@ dim=0", {{11, 3}}},
+        {"size.int", "self=@ dim=-1", {{11, 3}}},
+        {"len.Tensor", "t=@", {{11, 3}}},
+        {"dim", "self=@", {{11, 3}}},
+        {"numel", "self=@", {{11, 3}}, "0"},
+        {"add.int", "a=-3 b=5", {}},
+        {"sub.int", "a=-3 b=5", {}},
+        {"mul.int", "a=-3 b=5", {}},
+        {"floordiv.int", "a=-7 b=2", {}},
+        {"floordiv.int", "a=7 b=2", {}},
+        {"remainder.int", "a=-7 b=3", {}},
+        {"remainder.int", "a=7 b=-3", {}},
+        {"neg.int", "a=7", {}},
+        {"len.t", "a=[4,5,6]", {}},
+        {"__getitem__.t", "list=[4,5,6] idx=-1", {}},
+        {"slice.t", "l=[4,5,6,7] start=-3 end=9 step=2", {}},
+        {"eq.int", "a=1 b=1", {}},
+        {"ne.int", "a=1 b=1", {}},
+        {"lt.int", "a=1 b=2", {}},
+        {"le.int", "a=1 b=2", {}},
+        {"gt.int", "a=1 b=2", {}},
+        {"ge.int", "a=1 b=2", {}},
+    };
+    for (const char* const unary :
+         {"relu",   "relu_",      "sigmoid", "sigmoid_",    "tanh",        "tanh_",       "exp",
+          "exp_",   "log",        "sqrt",    "rsqrt",       "sin",         "cos",         "erf",
+          "square", "reciprocal", "neg",     "abs",         "sign",        "floor",       "ceil",
+          "round",  "silu",       "silu_",   "logical_not", "hardswish",   "hardswish_",  "mish",
+          "selu",   "relu6",      "gelu",    "hardtanh_",   "leaky_relu_", "hardsigmoid", "hardsigmoid_"}) {
+      all->push_back({unary, "self=@", {{11, 3}}});
+    }
+    for (const char* const scalar :
+         {"add.Scalar", "sub.Scalar", "rsub.Scalar", "mul.Scalar", "div.Scalar", "add_.Scalar", "mul_.Scalar",
+          "div_.Scalar", "eq.Scalar", "ne.Scalar", "lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar"}) {
+      all->push_back({scalar, "self=@ other=2", {{11, 3}}});
+      all->push_back({scalar, "self=@ other=2.5", {{11, 3}}});
+      if (!absl::StrContains(scalar, "_.")) all->push_back({scalar, "self=@i other=2.5", {{11, 3}}});
+    }
+    for (const char* const both : {"eq.Tensor", "ne.Tensor", "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor"}) {
+      all->push_back({both, "self=@ other=@", {{11, 3}, {3}}});
+    }
+    return all;
+  }();
   return *samples;
 }
 
-v1::Node NodeOf(const Sample& sample) {
-  auto node = graph::Parse<v1::Node>(sample.node);
-  for (v1::Edge& edge : *node.mutable_inputs()) edge.set_node("x");
-  return node;
+v1::Value ValueOf(absl::string_view text) {
+  int64_t integer = 0;
+  double number = 0;
+  if (text == "None") return v1::Value();
+  if (text == "True" || text == "False") return graph::BoolValue(text == "True");
+  if (text.front() == '\'') return graph::StringValue(std::string(text.substr(1, text.size() - 2)));
+  if (text.front() == '[') {
+    v1::Value list;
+    list.mutable_list();
+    for (const absl::string_view part : absl::StrSplit(text.substr(1, text.size() - 2), ',', absl::SkipEmpty())) {
+      *list.mutable_list()->add_values() = ValueOf(part);
+    }
+    return list;
+  }
+  if (absl::SimpleAtoi(text, &integer)) return graph::IntValue(integer);
+  EXPECT_TRUE(absl::SimpleAtod(text, &number)) << text;
+  return graph::FloatValue(number);
 }
 
-TEST(AtenFunctions, InferTheShapesThatLibTorchGives) {
-  for (const Sample& sample : Samples()) {
-    SCOPED_TRACE(sample.node);
-    const v1::Node node = NodeOf(sample);
-    const graph::OpSchema* const schema = FindOp(node.op().type());
-    ASSERT_NE(schema, nullptr);
-    ASSERT_TRUE(schema->CheckAttributes(node.op()).ok()) << schema->CheckAttributes(node.op());
-    std::vector<c10::IValue> inputs, outputs;
-    std::vector<v1::ValueType> types, open_types;
-    for (const std::vector<int64_t>& shape : sample.inputs) {
-      inputs.emplace_back(torch::rand(shape));
-      types.push_back(graph::TensorType(v1::FLOAT32, shape));
-      std::vector<int64_t> open = shape;
-      if (open[0] == 2) open[0] = -1;
-      open_types.push_back(graph::TensorType(v1::FLOAT32, open));
-    }
-    auto call = AtenCall::Create(node);
-    ASSERT_TRUE(call.ok()) << call.status();
-    call->Run(inputs, &outputs);
-    const std::vector<int64_t> real = outputs.at(0).toTensor().sizes().vec();
+struct Call {
+  v1::Node node;
+  std::vector<c10::IValue> inputs;
+  std::vector<v1::ValueType> types;
+};
 
-    const graph::Attributes attributes(*schema, node.op());
-    const auto inferred = schema->InferTypes({node, attributes, types});
+Call CallOf(const Sample& sample) {
+  Call call;
+  call.node.set_name("node");
+  call.node.mutable_op()->set_type(absl::StrCat("aten::", sample.type));
+  for (const absl::string_view part : absl::StrSplit(sample.arguments, ' ')) {
+    const std::vector<std::string> sides = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    if (sides[1][0] != '@') {
+      v1::Attribute* const attribute = call.node.mutable_op()->add_attr();
+      attribute->set_key(sides[0]);
+      *attribute->mutable_value() = ValueOf(sides[1]);
+      continue;
+    }
+    const Shape& shape = sample.shapes.at(call.inputs.size());
+    v1::Edge* const edge = call.node.add_inputs();
+    edge->set_node(absl::StrCat("x", call.inputs.size()));
+    edge->set_arg(sides[0]);
+    const bool integer = sides[1] == "@i", boolean = sides[1] == "@b";
+    call.types.push_back(graph::TensorType(integer ? v1::INT64 : boolean ? v1::BOOL : v1::FLOAT32, shape));
+    const at::Tensor floats = torch::rand(shape);
+    call.inputs.emplace_back(integer ? torch::ones(shape, torch::kLong) : boolean ? floats > 0.5 : floats);
+  }
+  return call;
+}
+
+v1::DataType DataTypeOf(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return v1::FLOAT32;
+    case at::kDouble:
+      return v1::FLOAT64;
+    case at::kLong:
+      return v1::INT64;
+    case at::kBool:
+      return v1::BOOL;
+    default:
+      return v1::DATA_TYPE_UNSPECIFIED;
+  }
+}
+
+// What `value` really is.
+v1::ValueType TypeOf(const c10::IValue& value) {
+  v1::ValueType type;
+  if (value.isTensor())
+    return graph::TensorType(DataTypeOf(value.toTensor().scalar_type()), value.toTensor().sizes().vec());
+  if (value.isInt()) return graph::KnownInt(value.toInt());
+  if (value.isBool()) type.set_kind(v1::BOOLEAN);
+  if (!value.isList()) return type;
+  std::vector<v1::ValueType> items;
+  for (const c10::IValue& item : value.toListRef()) items.push_back(TypeOf(item));
+  return graph::ListOf(items);
+}
+
+// -1 for each size that is `batch` in the type; `which`: "-": none, "0": the first one.
+void Open(v1::ValueType* type, const char* which) {
+  if (which != nullptr && *which == '-') return;
+  for (int i = 0; i < type->shape().dims_size(); ++i) {
+    if (which != nullptr ? i == 0 : type->shape().dims(i) == 11) type->mutable_shape()->set_dims(i, -1);
+  }
+  if (type->kind() == v1::INT && (type->value() == 11 || which != nullptr)) type->clear_value();
+  for (v1::ValueType& item : *type->mutable_items()) Open(&item, which);
+  if (type->kind() == v1::LIST) *type = graph::ListOf({type->items().begin(), type->items().end()});
+}
+
+TEST(AtenFunctions, InferTheTypesThatLibTorchGives) {
+  for (const Sample& sample : Samples()) {
+    SCOPED_TRACE(absl::StrCat(sample.type, " ", sample.arguments));
+    const Call one = CallOf(sample);
+    const graph::OpSchema* const schema = FindOp(one.node.op().type());
+    ASSERT_NE(schema, nullptr);
+    ASSERT_TRUE(schema->CheckAttributes(one.node.op()).ok()) << schema->CheckAttributes(one.node.op());
+    std::vector<c10::IValue> outputs;
+    auto call = AtenCall::Create(one.node);
+    ASSERT_TRUE(call.ok()) << call.status();
+    call->Run(one.inputs, &outputs);
+    const graph::Attributes attributes(*schema, one.node.op());
+    ASSERT_EQ(static_cast<int>(outputs.size()), schema->NumOutputs(attributes));
+    const auto inferred = schema->InferTypes({one.node, attributes, one.types});
     ASSERT_TRUE(inferred.ok()) << inferred.status();
-    EXPECT_EQ(graph::DimsOf((*inferred)[0]), real);
-    const auto open = schema->InferTypes({node, attributes, open_types});
+    ASSERT_EQ(inferred->size(), outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_EQ((*inferred)[i].ShortDebugString(), TypeOf(outputs[i]).ShortDebugString());
+    }
+  }
+}
+
+TEST(AtenFunctions, InferAllButTheBatchWhereThatIsUnknown) {
+  for (const Sample& sample : Samples()) {
+    SCOPED_TRACE(absl::StrCat(sample.type, " ", sample.arguments));
+    const Call one = CallOf(sample);
+    const graph::OpSchema* const schema = FindOp(one.node.op().type());
+    const graph::Attributes attributes(*schema, one.node.op());
+    const auto known = schema->InferTypes({one.node, attributes, one.types});
+    ASSERT_TRUE(known.ok()) << known.status();
+    std::vector<v1::ValueType> open_types;
+    int64_t last = -1;
+    bool any = false;
+    for (v1::ValueType type : one.types) {
+      if (type.shape().dims_size() > 0 && type.shape().dims(0) == 11) {
+        type.mutable_shape()->set_dims(0, -1);
+        any = true;
+      }
+      open_types.push_back(type);
+    }
+    const auto open = schema->InferTypes({one.node, attributes, open_types});
     ASSERT_TRUE(open.ok()) << open.status();
-    std::vector<int64_t> expected = real;
-    expected[0] = -1;
-    EXPECT_EQ(graph::DimsOf((*open)[0]), expected);
+    // The same with numbers: one batch for all.
+    last = -1;
+    for (v1::ValueType& type : open_types) {
+      last = -1;
+      graph::NumberDimensions(&type, &last);
+    }
+    const auto numbered = graph::InferOutputs(*schema, {one.node, attributes, open_types});
+    ASSERT_TRUE(numbered.ok()) << numbered.status();
+    for (size_t i = 0; i < known->size(); ++i) {
+      v1::ValueType expected = (*known)[i];
+      if (any) Open(&expected, sample.open);
+      EXPECT_EQ(graph::ForgetNumbers((*numbered)[i]).ShortDebugString(), expected.ShortDebugString());
+      // Without numbers less may be known, and nothing else.
+      EXPECT_EQ(graph::CommonType((*open)[i], expected).shape().dims_size(), (*open)[i].shape().dims_size());
+      for (int d = 0; d < (*open)[i].shape().dims_size(); ++d) {
+        const int64_t dim = (*open)[i].shape().dims(d);
+        EXPECT_TRUE(dim == -1 || dim == expected.shape().dims(d) || dim == (*known)[i].shape().dims(d)) << dim;
+      }
+    }
+    // Nothing known of the inputs: no error, and the same kinds.
+    std::vector<v1::ValueType> blank(one.types.size());
+    const auto unknown = schema->InferTypes({one.node, attributes, blank});
+    ASSERT_TRUE(unknown.ok()) << unknown.status();
+    ASSERT_EQ(unknown->size(), known->size());
+    for (size_t i = 0; i < known->size(); ++i) EXPECT_EQ((*unknown)[i].kind(), (*known)[i].kind());
   }
 }
 
 TEST(AtenFunctions, AreAllTried) {
   std::set<std::string> tried;
-  for (const Sample& sample : Samples()) tried.insert(NodeOf(sample).op().type());
+  for (const Sample& sample : Samples()) tried.insert(absl::StrCat("aten::", sample.type));
   for (const std::string& type : OpTypes()) {
     if (!absl::StartsWith(type, "aten::")) continue;
     EXPECT_EQ(tried.count(type), 1u) << type << " has no sample here";
-    EXPECT_NE(FindAtenOperator(type), nullptr) << type << " is none of LibTorch's";
+    const auto found = FindAtenOperator(type);
+    ASSERT_NE(found, nullptr) << type << " is none of LibTorch's";
+    // All of its arguments, in order.
+    std::vector<std::string> ours, theirs;
+    for (const graph::AttributeSpec& argument : FindOp(type)->attributes()) ours.push_back(argument.name);
+    for (const c10::Argument& argument : found->schema().arguments()) theirs.push_back(argument.name());
+    EXPECT_EQ(ours, theirs) << type;
   }
 }
 
+absl::Status StatusOf(const Sample& sample) {
+  const Call one = CallOf(sample);
+  const graph::OpSchema* const schema = FindOp(one.node.op().type());
+  return schema->InferTypes({one.node, graph::Attributes(*schema, one.node.op()), one.types}).status();
+}
+
 TEST(AtenFunctions, RefuseWhatDoesNotFit) {
-  const v1::Node node =
-      NodeOf({R"(inputs { arg: "self" } inputs { arg: "other" } op { type: "aten::add.Tensor" })", {}});
-  const graph::OpSchema* const schema = FindOp("aten::add.Tensor");
-  const auto types =
-      schema->InferTypes({node,
-                          graph::Attributes(*schema, node.op()),
-                          {graph::TensorType(v1::FLOAT32, {2, 3}), graph::TensorType(v1::FLOAT32, {2, 4})}});
-  EXPECT_EQ(types.status().message(), "cannot combine float32[2, 3] with float32[2, 4]");
+  EXPECT_EQ(StatusOf({"add.Tensor", "self=@ other=@", {{2, 3}, {2, 4}}}).message(),
+            "cannot combine float32[2, 3] with float32[2, 4]");
+  EXPECT_EQ(StatusOf({"view", "self=@ size=[-1,5]", {{2, 3}}}).message(),
+            "cannot give float32[2, 3] the shape [-1, 5]");
+  const std::vector<Sample> wrong = {
+      {"view", "self=@ size=[4]", {{2, 3}}},
+      {"view", "self=@ size=[-1,-1]", {{2, 3}}},
+      {"view", "self=@ size=['a']", {{2, 3}}},
+      {"view", "self=@ size=[-1,0]", {{2, 3}}},
+      {"flatten.using_ints", "self=@ start_dim=2", {{2, 3}}},
+      {"flatten.using_ints", "self=@ start_dim=1 end_dim=0", {{2, 3}}},
+      {"permute", "self=@ dims=[0,0]", {{2, 3}}},
+      {"permute", "self=@ dims=[0]", {{2, 3}}},
+      {"permute", "self=@ dims=[0,7]", {{2, 3}}},
+      {"permute", "self=@ dims=[0]", {{}}},
+      {"transpose.int", "self=@ dim0=0 dim1=2", {{2, 3}}},
+      {"unsqueeze", "self=@ dim=3", {{2, 3}}},
+      {"squeeze.dim", "self=@ dim=2", {{2, 3}}},
+      {"t", "self=@", {{2, 3, 4}}},
+      {"pixel_shuffle", "self=@ upscale_factor=0", {{2, 4, 3, 3}}},
+      {"slice.Tensor", "self=@ dim=0 step=0", {{2, 3}}},
+      {"slice.Tensor", "self=@ dim=0 start=0 end=1", {{}}},
+      {"narrow", "self=@ dim=1 start=2 length=2", {{2, 3}}},
+      {"select.int", "self=@ dim=1 index=3", {{2, 3}}},
+      {"select.int", "self=@ dim=0 index=0", {{}}},
+      {"chunk", "self=@ chunks=0", {{2, 3}}},
+      {"split.Tensor", "self=@ split_size=0", {{2, 3}}},
+      {"split.sizes", "self=@ split_size=[1,1] dim=1", {{2, 3}}},
+      {"unbind.int", "self=@", {{}}},
+      {"cat", "tensors=@ tensors=@ dim=1", {{2, 3}, {3, 3}}},
+      {"stack", "tensors=@ tensors=@", {{2, 3}, {2, 4}}},
+      {"mean.dim", "self=@ dim=[2]", {{2, 3}}},
+      {"mean.dim", "self=@ dim=[0,0]", {{2, 3}}},
+      {"matmul", "self=@ other=@", {{2, 3}, {2, 3}}},
+      {"matmul", "self=@ other=@", {{}, {2, 3}}},
+      {"mm", "self=@ mat2=@", {{2, 3}, {3}}},
+      {"bmm", "self=@ mat2=@", {{2, 3, 4}, {3, 4, 5}}},
+      {"linear", "input=@ weight=@", {{2, 3}, {5, 4}}},
+      {"einsum", "equation='ij,jk->ik' tensors=@", {{2, 3}}},
+      {"einsum", "equation='ij->k' tensors=@", {{2, 3}}},
+      {"einsum", "equation='ijk->k' tensors=@", {{2, 3}}},
+      {"conv2d", "input=@ weight=@", {{2, 3, 4, 4}, {5, 4, 3, 3}}},
+      {"conv2d", "input=@ weight=@ stride=0", {{2, 4, 4, 4}, {5, 4, 3, 3}}},
+      {"max_pool2d", "self=@ kernel_size=[5,5]", {{2, 3, 4, 4}}},
+      {"max_pool2d", "self=@ kernel_size=[0,1]", {{2, 3, 4, 4}}},
+      {"max_pool2d", "self=@ kernel_size=[1,1,1]", {{2, 3, 4, 4}}},
+      {"adaptive_avg_pool2d", "self=@ output_size=[1,1,1]", {{2, 3, 4, 4}}},
+      {"constant_pad_nd", "self=@ pad=[1]", {{2, 3}}},
+      {"constant_pad_nd", "self=@ pad=[-4,0]", {{2, 3}}},
+      {"__interpolate", "input=@ size=0", {{2, 3, 4, 4}}},
+      {"__interpolate.size_list", "input=@ size=[1,2,3]", {{2, 3, 4, 4}}},
+      {"expand", "self=@ size=[2,4]", {{2, 3}}},
+      {"expand", "self=@ size=[3]", {{2, 3}}},
+      {"expand", "self=@ size=[-1,2,3]", {{2, 3}}},
+      {"repeat", "self=@ repeats=[2]", {{2, 3}}},
+      {"zeros", "size=[-2]", {}},
+      {"arange.start_step", "start=0 end=5 step=0", {}},
+      {"batch_norm", "input=@ running_mean=@", {{2, 3}, {4}}},
+      {"layer_norm", "input=@ normalized_shape=[4]", {{2, 3}}},
+      {"size.int", "self=@ dim=2", {{2, 3}}},
+      {"len.Tensor", "t=@", {{}}},
+      {"__getitem__.t", "list=[1,2] idx=2", {}},
+      {"relu", "self=1", {}},
+  };
+  for (const Sample& sample : wrong) {
+    EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(sample))) << sample.type << " " << sample.arguments;
+  }
 }
 
 TEST(AtenFunctions, ReadAsAPersonWritesThem) {
-  const graph::OpSchema* const pool = FindOp("aten::max_pool2d");
-  EXPECT_EQ(*pool->PythonCall({{"self", "x"}, {"kernel_size", "[2, 2]"}, {"ceil_mode", "True"}}),
+  const auto python = [](const char* type, const std::map<std::string, std::string>& arguments) {
+    return *FindOp(absl::StrCat("aten::", type))->PythonCall(arguments);
+  };
+  const auto cpp = [](const char* type, const std::map<std::string, std::string>& arguments) {
+    return FindOp(absl::StrCat("aten::", type))->CppCall(arguments).value_or("");
+  };
+  EXPECT_EQ(python("max_pool2d", {{"self", "x"}, {"kernel_size", "[2, 2]"}, {"ceil_mode", "True"}}),
             "torch.max_pool2d(x, [2, 2], ceil_mode=True)");
-  EXPECT_EQ(*pool->CppCall({{"self", "x"}, {"kernel_size", "{2, 2}"}}), "torch::max_pool2d(x, {2, 2})");
-  EXPECT_FALSE(pool->CppCall({{"self", "x"}, {"kernel_size", "{2, 2}"}, {"ceil_mode", "true"}}).ok());
+  EXPECT_EQ(cpp("max_pool2d", {{"self", "x"}, {"kernel_size", "{2, 2}"}}), "torch::max_pool2d(x, {2, 2})");
+  EXPECT_EQ(cpp("max_pool2d", {{"self", "x"}, {"kernel_size", "{2, 2}"}, {"ceil_mode", "true"}}), "");
+  EXPECT_EQ(python("view", {{"self", "x"}, {"size", "[-1, 8]"}}), "x.view(-1, 8)");
+  EXPECT_EQ(python("view", {{"self", "x"}, {"size", "sizes"}}), "x.view(sizes)");
+  EXPECT_EQ(cpp("view", {{"self", "x"}, {"size", "{-1, 8}"}}), "x.view({-1, 8})");
+  EXPECT_EQ(python("slice.Tensor", {{"self", "x"}, {"dim", "1"}, {"start", "0"}, {"end", "3"}}), "x[:, :3]");
+  EXPECT_EQ(python("slice.Tensor", {{"self", "x"}, {"dim", "0"}, {"end", absl::StrCat(INT64_MAX)}, {"step", "2"}}),
+            "x[::2]");
+  EXPECT_EQ(python("select.int", {{"self", "x"}, {"dim", "1"}, {"index", "0"}}), "x.select(1, 0)");
+  EXPECT_EQ(python("gelu", {{"self", "x"}, {"approximate", "\"tanh\""}}), "F.gelu(x, approximate=\"tanh\")");
+  EXPECT_EQ(python("relu_", {{"self", "x"}}), "x.relu_()");
+  EXPECT_EQ(cpp("size.int", {{"self", "x"}, {"dim", "0"}}), "x.size(0)");
+}
+
+// A model of aten calls: "name = type arguments", where %name is another value.
+std::string OutputType(const std::vector<std::string>& lines, const std::vector<Shape>& inputs) {
+  v1::ModelGraph model;
+  v1::Graph* const graph = model.add_graphs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    v1::Port* const port = graph->add_inputs();
+    port->set_name(absl::StrCat("x", i));
+    *port->mutable_type() = graph::TensorType(v1::FLOAT32, inputs[i]);
+  }
+  for (const std::string& line : lines) {
+    const std::vector<std::string> parts = absl::StrSplit(line, ' ');
+    v1::Node* const node = graph->add_nodes();
+    node->set_name(parts[0]);
+    node->mutable_op()->set_type(parts[1]);
+    for (size_t i = 2; i < parts.size(); ++i) {
+      const std::vector<std::string> sides = absl::StrSplit(parts[i], absl::MaxSplits('=', 1));
+      if (sides[1][0] == '%') {
+        const std::vector<std::string> source = absl::StrSplit(sides[1].substr(1), ':');
+        v1::Edge* const edge = node->add_inputs();
+        edge->set_node(source[0]);
+        edge->set_slot(source.size() > 1 ? std::stoi(source[1]) : 0);
+        edge->set_arg(sides[0]);
+      } else {
+        v1::Attribute* const attribute = node->mutable_op()->add_attr();
+        attribute->set_key(sides[0]);
+        *attribute->mutable_value() = ValueOf(sides[1]);
+      }
+    }
+    if (parts[1] == "prim::ListUnpack") node->add_outputs(), node->add_outputs();
+  }
+  graph->add_outputs()->set_node(graph->nodes(graph->nodes_size() - 1).name());
+  const absl::Status status = graph::InferTypes(&model, FindOp);
+  if (!status.ok()) return std::string(status.message());
+  return graph::TypeToText(graph->nodes(graph->nodes_size() - 1).outputs(0));
+}
+
+TEST(AtenFunctions, SizesOfAnUnknownBatchAreFollowed) {
+  const std::string size = "n aten::size.int self=%x0 dim=0";
+  EXPECT_EQ(OutputType({size, "list prim::ListConstruct 0=%n 1=-1", "y aten::view self=%x0 size=%list"}, {{-1, 3, 4}}),
+            "float32[-1, 12]");
+  EXPECT_EQ(
+      OutputType({size, "list prim::ListConstruct 0=%n 1=6 2=2", "y aten::view self=%x0 size=%list"}, {{-1, 3, 4}}),
+      "float32[-1, 6, 2]");
+  // The sizes of something else: anything may come out.
+  EXPECT_EQ(
+      OutputType({size, "list prim::ListConstruct 0=%n 1=-1", "y aten::view self=%x1 size=%list"}, {{-1, 3}, {-1, 4}}),
+      "float32[-1, -1]");
+  // Arithmetic on sizes that are known, and on one that is not.
+  EXPECT_EQ(OutputType({"c aten::size.int self=%x0 dim=1", "d aten::mul.int a=%c b=2",
+                        "list prim::ListConstruct 0=-1 1=%d", "y aten::view self=%x0 size=%list"},
+                       {{-1, 3, 4}}),
+            "float32[-1, 6]");
+  EXPECT_EQ(OutputType({size, "m aten::mul.int a=%n b=3", "list prim::ListConstruct 0=%m 1=-1",
+                        "y aten::view self=%x0 size=%list"},
+                       {{-1, 3, 4}}),
+            "float32[-1, -1]");
+  // What is cut off from an unknown batch is not known.
+  EXPECT_EQ(OutputType({"y aten::slice.Tensor self=%x0 dim=0 start=0 end=3"}, {{-1, 3}}), "float32[-1, 3]");
+  // Through modules and lists.
+  EXPECT_EQ(OutputType({size, "conv Conv2d in_channels=3 out_channels=8 kernel_size=3 x=%x0",
+                        "sizes aten::size self=%conv", "b aten::__getitem__.t list=%sizes idx=0",
+                        "list prim::ListConstruct 0=%b 1=-1", "y aten::view self=%conv size=%list"},
+                       {{-1, 3, 6, 6}}),
+            "float32[-1, 128]");
+  EXPECT_EQ(OutputType({"parts aten::chunk self=%x0 chunks=2 dim=1", "two prim::ListUnpack 0=%parts",
+                        "y aten::cat tensors=%two:1 tensors=%two dim=1"},
+                       {{-1, 8, 4}}),
+            "float32[-1, 8, 4]");
+  EXPECT_EQ(OutputType({"parts aten::split.Tensor self=%x0 split_size=3 dim=1", "two prim::ListUnpack 0=%parts",
+                        "y aten::relu self=%two:1"},
+                       {{-1, 5}}),
+            "float32[-1, 2]");
+}
+
+// A stride halves an unknown width: the result is not the width that came in.
+TEST(AtenFunctions, AnUnknownSizeThatAWindowChangesIsAnotherOne) {
+  EXPECT_EQ(OutputType({"conv Conv2d in_channels=3 out_channels=8 kernel_size=3 stride=2 x=%x0",
+                        "w aten::size.int self=%conv dim=3", "list prim::ListConstruct 0=%w 1=-1",
+                        "y aten::view self=%x0 size=%list"},
+                       {{1, 3, 6, -1}}),
+            "float32[-1, -1]");
 }
 
 }  // namespace

@@ -1,0 +1,262 @@
+// Aten operators that make tensors, and copies along dimensions.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/status.h"
+#include "src/ops/aten_schema.h"
+
+namespace lanista::ops {
+namespace {
+
+// ---- New tensors ----
+
+constexpr char kOptions[] = ", *, dtype=None, layout=None, device=None, pin_memory=None";
+
+// The shape that the list `size` says.
+absl::StatusOr<Types> FromSize(const OpCall& call, v1::DataType type) {
+  const auto entries = AtenArguments(call).List("size");
+  if (!entries.has_value()) return Types{graph::TensorType(type)};
+  Dims dims;
+  for (const v1::ValueType& entry : *entries) {
+    if (entry.has_value() && entry.value() < 0) return absl::InvalidArgumentError("sizes must not be negative");
+    dims.push_back(entry.has_value() ? entry.value() : -1);
+  }
+  return Types{graph::TensorType(type, dims)};
+}
+
+// A tensor of one value everywhere, in ONNX; nullopt: random numbers.
+absl::StatusOr<Names> Fill(const OpCall& call, OnnxWriter& writer, double value) {
+  const auto dims = call.outputs.empty() ? std::nullopt : graph::DimsOf(call.outputs[0]);
+  if (!dims.has_value() || dims->empty()) return OnnxNeeds("the rank");
+  const v1::DataType type = call.outputs[0].data_type();
+  if (type == v1::DATA_TYPE_UNSPECIFIED) return OnnxNeeds("the element type");
+  const AtenArguments a(call);
+  const auto entries = a.List("size");
+  const std::vector<int> edges = a.Edges("size");
+  Names parts;
+  for (size_t i = 0; i < dims->size(); ++i) {
+    if ((*dims)[i] >= 0) {
+      parts.push_back(OnnxInts(writer, {(*dims)[i]}));
+    } else if (entries.has_value() && edges.size() == dims->size()) {
+      parts.push_back(OnnxUnsqueeze(writer, writer.Input(edges[i]), {0}));
+    } else {
+      return OnnxNeeds("all sizes");
+    }
+  }
+  const std::string shape = writer.Node("Concat", parts, {{"axis", int64_t{0}}})[0];
+  const std::string one = OnnxScalar(writer, value);
+  return writer.Node("Expand", {type == v1::FLOAT32 ? one : OnnxCast(writer, one, type), shape});
+}
+
+OnnxFunction Filled(std::optional<double> value) {
+  if (!value.has_value()) return nullptr;
+  return [value](const OpCall& call, OnnxWriter& writer) { return Fill(call, writer, *value); };
+}
+
+// `value`: nullopt for random or undefined elements.
+AtenSpec New(const std::string& type, std::optional<double> value) {
+  AtenSpec spec = Move(Function(
+      type, std::string("size") + kOptions + (type == "empty.memory_format" ? ", memory_format=None" : ""),
+      [](const OpCall& call) { return FromSize(call, AtenArguments(call).DataType("dtype", v1::FLOAT32)); },
+      Filled(value)));
+  // C++ takes the options in one.
+  spec.python_function = "torch." + std::exchange(spec.function, "");
+  spec.stateful = !value.has_value();
+  spec.any_inputs = true;
+  return spec;
+}
+
+AtenSpec Full() {
+  AtenSpec spec = New("full", 0);
+  spec.arguments = std::string("size, fill_value") + kOptions;
+  spec.infer = [](const OpCall& call) {
+    const AtenArguments a(call);
+    const v1::TypeKind kind = a.Type("fill_value").kind();
+    const v1::DataType type = kind == v1::FLOAT ? v1::FLOAT32 : kind == v1::INT ? v1::INT64 : v1::DATA_TYPE_UNSPECIFIED;
+    return FromSize(call, a.DataType("dtype", type));
+  };
+  spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const auto value = AtenArguments(call).Number("fill_value");
+    if (!value.has_value()) return OnnxNeeds("the value");
+    return Fill(call, writer, *value);
+  };
+  return spec;
+}
+
+// Of the first tensor's element type: x.new_zeros(2, 3).
+AtenSpec NewLike(const std::string& type, std::optional<double> value) {
+  AtenSpec spec = Move(Method(
+      type, std::string("self, size") + kOptions,
+      [](const OpCall& call) {
+        const AtenArguments a(call);
+        return FromSize(call, a.DataType("dtype", a.Type("self").data_type()));
+      },
+      Filled(value)));
+  // C++ takes the options in one, if there are any.
+  spec.cpp = absl::StrCat("{self}.", type, "({size})");
+  spec.stateful = !value.has_value();
+  return spec;
+}
+
+// Like the first tensor in shape, too.
+AtenSpec Like(const std::string& type, std::optional<double> value) {
+  AtenSpec spec = Move(Function(type, std::string("self") + kOptions + ", memory_format=None",
+                                [](const OpCall& call) -> absl::StatusOr<Types> {
+                                  const AtenArguments a(call);
+                                  v1::ValueType result = a.Type("self");
+                                  if (result.kind() != v1::TENSOR) result = graph::TensorType();
+                                  result.set_data_type(a.DataType("dtype", result.data_type()));
+                                  return Types{result};
+                                }));
+  spec.python_function = "torch." + std::exchange(spec.function, "");
+  spec.stateful = !value.has_value();
+  if (!value.has_value()) return spec;
+  spec.onnx = [value](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    if (call.outputs.empty() || call.outputs[0].data_type() == v1::DATA_TYPE_UNSPECIFIED) {
+      return OnnxNeeds("the element type");
+    }
+    const v1::DataType type = call.outputs[0].data_type();
+    const std::string one = OnnxScalar(writer, *value);
+    return writer.Node("Expand", {type == v1::FLOAT32 ? one : OnnxCast(writer, one, type),
+                                  writer.Node("Shape", {writer.Input(0)})[0]});
+  };
+  return spec;
+}
+
+// Numbers in a row. ONNX: constants only.
+AtenSpec Arange(const std::string& overload, const std::string& arguments) {
+  AtenSpec spec =
+      Move(Function("arange" + overload, arguments + kOptions, [](const OpCall& call) -> absl::StatusOr<Types> {
+        const AtenArguments a(call);
+        const bool begins = call.attributes.Has("start") || a.Edge("start") >= 0;
+        const bool steps = call.attributes.Has("step") || a.Edge("step") >= 0;
+        bool integers = true;
+        for (const char* const name : {"start", "end", "step"}) {
+          const bool given = call.attributes.Has(name) || a.Edge(name) >= 0;
+          integers = integers && (!given || a.Type(name).kind() == v1::INT);
+        }
+        const v1::DataType type = a.DataType("dtype", integers ? v1::INT64 : v1::DATA_TYPE_UNSPECIFIED);
+        const auto start = begins ? a.Int("start") : std::make_optional<int64_t>(0);
+        const auto step = steps ? a.Int("step") : std::make_optional<int64_t>(1);
+        const auto end = a.Int("end");
+        if (!start.has_value() || !end.has_value() || !step.has_value()) return Types{graph::TensorType(type, {-1})};
+        if (*step == 0 || (*end - *start) / *step < 0) return absl::InvalidArgumentError("this range has no end");
+        const int64_t away = *step > 0 ? *step - 1 : *step + 1;
+        return Types{graph::TensorType(type, {(*end - *start + away) / *step})};
+      }));
+  spec.python_function = "torch." + std::exchange(spec.function, "");
+  spec.any_inputs = true;
+  return spec;
+}
+
+// ---- Copies along dimensions ----
+
+absl::StatusOr<Types> InferExpand(const OpCall& call) {
+  const AtenArguments a(call);
+  const auto dims = graph::DimsOf(a.Type("self"));
+  const auto entries = a.List("size");
+  if (!entries.has_value()) return UnknownShape(call);
+  Dims result;
+  for (size_t i = 0; i < entries->size(); ++i) {
+    const v1::ValueType& entry = (*entries)[i];
+    const bool own = dims.has_value() && i + dims->size() >= entries->size();
+    const int64_t size = own ? (*dims)[i + dims->size() - entries->size()] : dims.has_value() ? 1 : -1;
+    const int64_t wanted = entry.has_value() ? entry.value() : -1;
+    const bool keeps = entry.has_value() && wanted == -1;
+    const bool fits =
+        keeps ? own || !dims.has_value() : wanted >= -1 && (wanted < 0 || size < 0 || size == 1 || size == wanted);
+    if (!fits) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot expand ", graph::TypeToText(call.inputs[0]), " to ", wanted, " in dimension ", i));
+    }
+    // A size that is not 1 can only stay.
+    result.push_back(keeps || size > 1 || size == 0 ? size : wanted);
+  }
+  if (!dims.has_value() || dims->size() <= result.size()) return Shaped(call, result);
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot expand ", graph::TypeToText(call.inputs[0]), " to fewer dimensions"));
+}
+
+absl::StatusOr<Types> InferRepeat(const OpCall& call) {
+  const AtenArguments a(call);
+  auto dims = graph::DimsOf(a.Type("self"));
+  const auto entries = a.List("repeats");
+  if (!dims.has_value() || !entries.has_value()) return UnknownShape(call);
+  if (entries->size() < dims->size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expects a number for each dimension of ", graph::TypeToText(call.inputs[0])));
+  }
+  dims->insert(dims->begin(), entries->size() - dims->size(), 1);
+  for (size_t i = 0; i < dims->size(); ++i) {
+    const v1::ValueType& entry = (*entries)[i];
+    if (entry.has_value() && entry.value() < 0) return absl::InvalidArgumentError("repeats must not be negative");
+    if (!entry.has_value() || (*dims)[i] < 0) {
+      (*dims)[i] = entry.has_value() && entry.value() == 1 ? (*dims)[i] : -1;
+    } else {
+      (*dims)[i] *= entry.value();
+    }
+  }
+  return Shaped(call, *dims);
+}
+
+// The list `name` as a 1-d tensor; -1 becomes `minus_one`.
+absl::StatusOr<std::string> ListToOnnx(const OpCall& call, const std::string& name, int64_t minus_one,
+                                       OnnxWriter& writer) {
+  const AtenArguments a(call);
+  const auto entries = a.List(name);
+  const std::vector<int> edges = a.Edges(name);
+  if (!entries.has_value() || entries->empty()) return OnnxNeeds(name);
+  Names parts;
+  for (size_t i = 0; i < entries->size(); ++i) {
+    const v1::ValueType& entry = (*entries)[i];
+    if (entry.has_value()) {
+      parts.push_back(OnnxInts(writer, {entry.value() == -1 ? minus_one : entry.value()}));
+    } else if (edges.size() == entries->size()) {
+      parts.push_back(OnnxUnsqueeze(writer, writer.Input(edges[i]), {0}));
+    } else {
+      return OnnxNeeds(name);
+    }
+  }
+  return writer.Node("Concat", parts, {{"axis", int64_t{0}}})[0];
+}
+
+absl::StatusOr<Names> ExpandToOnnx(const OpCall& call, OnnxWriter& writer) {
+  // ONNX broadcasts: 1 keeps a size.
+  LANISTA_ASSIGN_OR_RETURN(const std::string shape, ListToOnnx(call, "size", 1, writer));
+  return writer.Node("Expand", {writer.Input(0), shape});
+}
+
+absl::StatusOr<Names> RepeatToOnnx(const OpCall& call, OnnxWriter& writer) {
+  const AtenArguments a(call);
+  const auto dims = graph::DimsOf(call.inputs[0]);
+  const auto entries = a.List("repeats");
+  if (!dims.has_value() || !entries.has_value()) return OnnxNeeds("the rank");
+  LANISTA_ASSIGN_OR_RETURN(const std::string repeats, ListToOnnx(call, "repeats", -1, writer));
+  Dims axes;
+  for (size_t i = dims->size(); i < entries->size(); ++i) axes.push_back(static_cast<int64_t>(axes.size()));
+  const std::string x = axes.empty() ? writer.Input(0) : OnnxUnsqueeze(writer, writer.Input(0), axes);
+  return writer.Node("Tile", {x, repeats});
+}
+
+LANISTA_REGISTER_OP(MakeAten(New("zeros", 0)));
+LANISTA_REGISTER_OP(MakeAten(New("ones", 1)));
+LANISTA_REGISTER_OP(MakeAten(New("empty.memory_format", std::nullopt)));
+LANISTA_REGISTER_OP(MakeAten(New("rand", std::nullopt)));
+LANISTA_REGISTER_OP(MakeAten(New("randn", std::nullopt)));
+LANISTA_REGISTER_OP(MakeAten(Full()));
+LANISTA_REGISTER_OP(MakeAten(NewLike("new_zeros", 0)));
+LANISTA_REGISTER_OP(MakeAten(NewLike("new_ones", 1)));
+LANISTA_REGISTER_OP(MakeAten(NewLike("new_empty", std::nullopt)));
+LANISTA_REGISTER_OP(MakeAten(Like("zeros_like", 0)));
+LANISTA_REGISTER_OP(MakeAten(Like("ones_like", 1)));
+LANISTA_REGISTER_OP(MakeAten(Like("empty_like", std::nullopt)));
+LANISTA_REGISTER_OP(MakeAten(Like("rand_like", std::nullopt)));
+LANISTA_REGISTER_OP(MakeAten(Like("randn_like", std::nullopt)));
+LANISTA_REGISTER_OP(MakeAten(Arange("", "end")));
+LANISTA_REGISTER_OP(MakeAten(Arange(".start", "start, end")));
+LANISTA_REGISTER_OP(MakeAten(Arange(".start_step", "start, end, step=1")));
+LANISTA_REGISTER_OP(MakeAten(Move(Method("expand", "self, size, *, implicit=False", InferExpand, ExpandToOnnx))));
+LANISTA_REGISTER_OP(MakeAten(Move(Method("repeat", "self, repeats", InferRepeat, RepeatToOnnx))));
+
+}  // namespace
+}  // namespace lanista::ops
