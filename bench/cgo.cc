@@ -297,7 +297,7 @@ Experiment RunExperiment(const std::string& engine, int samples, int models) {
 
 void RunBench(bool quick) {
   torch::set_num_threads(1);
-  const int rounds = quick ? 1 : 5;
+  const int rounds = quick ? 1 : 3;
   const int largest = quick ? 8 : 16;
   const JpegFolder jpegs(quick ? 100 : 300);
   const bench::ScriptFile resnet(bench::ResNet18Graph(1, 28));
@@ -309,7 +309,7 @@ void RunBench(bool quick) {
       absl::StrCat("image_folder { root: '", jpegs.path(), "' height: 120 width: 160 split { train: 0.8 } }"), 20,
       "augmentation { random_crop { height: 96 width: 96 } } augmentation { random_flip {} } "
       "augmentation { resize { height: 32 width: 32 } } transform { resize { height: 32 width: 32 } }");
-  const std::string frozen_digits = Digits(quick ? 200 : 600);
+  const std::string frozen_digits = Digits(quick ? 200 : 300);
   const std::string frozen_evaluator = Classification(frozen_digits, 10);
   const std::vector<Case> cases = {
       {"input_bound", "registered: 'bench_small_cnn'", jpeg_evaluator, "registered: 'bench_null'"},
@@ -362,6 +362,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   lanista::bench::UseOneCore(argv);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // Minutes pass between lines.
   lanista::RunBench(quick);
   return 0;
 }
