@@ -1,7 +1,6 @@
 #include "actors/engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -15,8 +14,6 @@ namespace {
 
 // A model whose attempts were lost as often has failed: whatever loses them may be its doing after all.
 constexpr int kMaxLost = 3;
-// A disk that takes longer than this to write a few facts is as good as broken.
-constexpr std::chrono::minutes kRecordTimeout(2);
 
 }  // namespace
 
@@ -37,10 +34,12 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
         if (models.empty()) return;
         for (const v1::TrialModel& model : models) open_[model.model()].model = model;
         const int busy = static_cast<int>(running_.size() + waiting_.size());
-        for (std::vector<v1::TrialModel>& group :
-             options_.planner->Plan(std::move(models), options_.max_trials - busy)) {
+        const int could_run = std::min(options_.max_trials, options_.devices);
+        for (PlannedTrial& planned : options_.planner->Plan(std::move(models), could_run - busy)) {
           v1::TrialSpec trial = options_.trial_template;
-          for (v1::TrialModel& model : group) *trial.add_models() = std::move(model);
+          for (v1::TrialModel& model : planned.models) *trial.add_models() = std::move(model);
+          trial.set_alone_because(planned.alone_because);
+          trial.set_estimated_memory(planned.estimated_memory);
           waiting_.push_back(std::move(trial));
         }
         LaunchWaiting();
@@ -75,15 +74,17 @@ void EngineState::Launch(std::vector<v1::TrialSpec> trials) {
     trial.set_trial(++trials_);
     trial.set_log_file(absl::StrCat(options_.folder, "/", TrialLogFile(trials_)));
     RunningTrial& running = running_[trials_];
-    running.merged = trial.models_size() > 1;
+    running.size = trial.models_size();
+    running.estimated_memory = trial.estimated_memory();
     for (v1::TrialModel& model : *trial.mutable_models()) {
       running.models.insert(model.model());
       model.set_output_folder(
-          absl::StrCat(options_.folder, "/", TrialOutputFolder(trials_, model.model(), running.merged)));
+          absl::StrCat(options_.folder, "/", TrialOutputFolder(trials_, model.model(), running.size > 1)));
     }
     *planned.add_trials() = std::move(trial);
   }
-  self_->request(owner_, kRecordTimeout, planned)
+  // The owner gives up on its journal by itself.
+  self_->request(owner_, caf::infinite, planned)
       .then(
           [this, planned](const v1::Ack&) {
             for (const v1::TrialSpec& trial : planned.trials()) self_->send(service_, trial, TrialOwnerActor(self_));
@@ -128,13 +129,22 @@ void EngineState::ExplainMismatch(v1::ModelEvent* event) const {
 void EngineState::OnEnded(const v1::ModelEvent& event) {
   bool merged = false;
   if (const auto running = running_.find(event.trial()); running != running_.end()) {
-    merged = running->second.merged;
-    running->second.models.erase(event.model());
-    if (running->second.models.empty()) running_.erase(running);
+    RunningTrial& trial = running->second;
+    merged = trial.size > 1;
+    trial.models.erase(event.model());
+    trial.memory = std::max(trial.memory, event.ended().models_memory());
+    trial.well = trial.well && event.ended().outcome() == v1::SUCCEEDED;
+    if (trial.models.empty()) {
+      // A model that takes all that there is says nothing about others.
+      if (trial.well && trial.memory > 0) {
+        options_.planner->ObserveMemory(trial.estimated_memory, trial.size, trial.memory);
+      }
+      running_.erase(running);
+    }
   }
   const auto open = open_.find(event.model());
   if (open != open_.end() && open->second.model.attempt() == event.attempt() && !TryAgain(event, merged)) {
-    Decide(event);
+    Decide(event, merged);
   }
   LaunchWaiting();
 }
@@ -149,6 +159,7 @@ bool EngineState::TryAgain(const v1::ModelEvent& event, bool merged) {
   open.model.set_attempt(event.attempt() + 1);
   v1::TrialSpec trial = options_.trial_template;
   trial.set_retry(true);
+  if (merged) trial.set_alone_because(absl::StrCat("it runs again after merged trial ", event.trial()));
   *trial.add_models() = open.model;
   // Behind those that try again already.
   const auto first_new =
@@ -157,7 +168,7 @@ bool EngineState::TryAgain(const v1::ModelEvent& event, bool merged) {
   return true;
 }
 
-void EngineState::Decide(const v1::ModelEvent& event) {
+void EngineState::Decide(const v1::ModelEvent& event, bool merged) {
   const v1::ModelEnded& ended = event.ended();
   v1::ModelOutcome outcome;
   outcome.set_model(event.model());
@@ -166,6 +177,8 @@ void EngineState::Decide(const v1::ModelEvent& event) {
   if (ended.outcome() == v1::LOST || ended.outcome() == v1::UNMERGED) {
     outcome.set_outcome(canceled_ ? v1::CANCELED : v1::FAILED);
   }
+  // Another model may be at fault, and it does not run again to tell.
+  if (ended.outcome() == v1::FAILED && merged && canceled_) outcome.set_outcome(v1::CANCELED);
   if (ended.has_metrics()) *outcome.mutable_metrics() = ended.metrics();
   if (ended.has_failure() && outcome.outcome() == v1::FAILED) *outcome.mutable_failure() = ended.failure();
   const auto open = open_.find(event.model());

@@ -2,7 +2,7 @@
 //
 // Holds each model from RunModels until its outcome. The end of its current attempt decides, except that
 //
-//   - an attempt that was LOST is made again, at most kMaxLost times;
+//   - an attempt that was LOST is made again, until kMaxLost of a model's were;
 //   - a model of a merged trial whose attempt FAILED (whatever the reason: another model may be at fault), or was
 //     UNMERGED or LOST, runs again alone.
 //
@@ -34,6 +34,8 @@ struct EngineOptions {
   std::shared_ptr<Planner> planner;
   // Most trials at a time, a merged one counted once.
   int max_trials = 1;
+  // So many can really run at a time.
+  int devices = 1;
 };
 
 class EngineState {
@@ -51,7 +53,12 @@ class EngineState {
     int lost = 0;
   };
   struct RunningTrial {
-    bool merged = false;
+    int size = 0;
+    int64_t estimated_memory = 0;
+    // The most that its models were seen to take, bytes.
+    int64_t memory = 0;
+    // All attempts that have ended succeeded.
+    bool well = true;
     // Those whose attempt has not ended.
     std::set<int> models;
   };
@@ -66,7 +73,7 @@ class EngineState {
   void OnEnded(const v1::ModelEvent& event);
   // Whether the attempt that ended so is made again; then it waits for its turn.
   bool TryAgain(const v1::ModelEvent& event, bool merged);
-  void Decide(const v1::ModelEvent& event);
+  void Decide(const v1::ModelEvent& event, bool merged);
   // The outcome of a model that is not run any more.
   void Cancel(const v1::TrialModel& model);
 

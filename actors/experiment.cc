@@ -154,6 +154,7 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
   for (const v1::TrialSpec& trial : planned.trials()) {
     v1::TrialQueued& queued = *AddRecord(batch).mutable_trial();
     queued.set_trial(trial.trial());
+    queued.set_alone_because(trial.alone_because());
     for (const v1::TrialModel& model : trial.models()) {
       v1::TrialMember& member = *queued.add_members();
       member.set_model(model.model());

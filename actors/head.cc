@@ -74,17 +74,16 @@ HeadActor::behavior_type HeadState::MakeBehavior(HeadOptions options) {
     self_->quit(exit.reason);
   });
   return {
-      [this](const v1::ValidateExperiment& validate) -> caf::result<v1::Discovered> {
-        const uint64_t seed = ExperimentSeed(validate.config());
-        auto promise = self_->make_response_promise<v1::Discovered>();
-        self_->request(options_.service, caf::infinite, MakeDiscover(validate.config(), seed))
+      [this](const v1::ValidateExperiment& request) -> caf::result<v1::Validated> {
+        const uint64_t seed = ExperimentSeed(request.config());
+        auto promise = self_->make_response_promise<v1::Validated>();
+        self_->request(options_.service, caf::infinite, MakeDiscover(request.config(), seed))
             .then(
-                [promise, config = validate.config(), seed](v1::Discovered& discovered) mutable {
-                  if (!discovered.has_error()) {
-                    const auto strategy = MakeStrategy(config, discovered.space(), seed);
-                    if (!strategy.ok()) *discovered.mutable_error() = StatusToProto(strategy.status());
-                  }
-                  promise.deliver(std::move(discovered));
+                [this, promise, request, seed](const v1::Discovered& discovered) mutable {
+                  absl::StatusOr<v1::Validated> validated = Validate(request, seed, discovered);
+                  v1::Validated failed;
+                  if (!validated.ok()) *failed.mutable_error() = StatusToProto(validated.status());
+                  promise.deliver(validated.ok() ? *std::move(validated) : std::move(failed));
                 },
                 [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
         return promise;
@@ -124,14 +123,45 @@ v1::Discover HeadState::MakeDiscover(const v1::ExperimentConfig& config, uint64_
   return discover;
 }
 
+absl::StatusOr<std::unique_ptr<Planner>> HeadState::MakePlanner(const v1::ExperimentConfig& config,
+                                                                const v1::Discovered& discovered) const {
+  PlannerContext context;
+  context.multi_model_evaluator = discovered.multi_model_evaluator();
+  context.space = config.space();
+  if (discovered.has_graph_space()) context.graph_space = discovered.graph_space();
+  context.evaluator = config.evaluator();
+  for (const v1::Device& device : options_.devices) {
+    const int64_t memory = device.kind() == v1::GPU ? device.memory() : device.memory_limit();
+    if (memory > 0 && (context.device_memory == 0 || memory < context.device_memory)) context.device_memory = memory;
+  }
+  auto planner = PlannerRegistry::Get().Create(config.engine(), context);
+  if (!planner.ok()) return Annotate(planner.status(), "engine");
+  return planner;
+}
+
+int HeadState::MaxTrials(const v1::ExperimentConfig& config) const {
+  return config.has_trial_concurrency() ? config.trial_concurrency() : static_cast<int>(options_.devices.size());
+}
+
+absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& request, uint64_t seed,
+                                                  const v1::Discovered& discovered) const {
+  LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
+  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<Strategy> strategy,
+                           MakeStrategy(request.config(), discovered.space(), seed));
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner, MakePlanner(request.config(), discovered));
+  v1::Validated validated;
+  *validated.mutable_space() = discovered.space();
+  if (request.plan_models() == 0) return validated;
+  LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, strategy->Ask(request.plan_models()));
+  LANISTA_ASSIGN_OR_RETURN(*validated.mutable_plan(), planner->Explain(proposal.samples, MaxTrials(request.config())));
+  return validated;
+}
+
 absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config, uint64_t seed,
                                               const v1::Discovered& discovered, const WatcherActor& watcher) {
   LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Strategy> strategy, MakeStrategy(config, discovered.space(), seed));
-  const PlannerContext planner_context{discovered.multi_model_evaluator()};
-  auto created_planner = PlannerRegistry::Get().Create(config.engine(), planner_context);
-  if (!created_planner.ok()) return Annotate(created_planner.status(), "engine");
-  const std::shared_ptr<Planner> planner = *std::move(created_planner);
+  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<Planner> planner, MakePlanner(config, discovered));
 
   LANISTA_ASSIGN_OR_RETURN(const std::string id, options_.state_dir.NewExperimentId(config.name()));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, options_.state_dir.ExperimentFolder(id));
@@ -161,7 +191,8 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
   engine.space = discovered.space();
   engine.folder = folder;
   engine.planner = planner;
-  engine.max_trials = config.has_trial_concurrency() ? config.trial_concurrency() : options_.devices;
+  engine.max_trials = MaxTrials(config);
+  engine.devices = static_cast<int>(options_.devices.size());
 
   ExperimentOptions experiment;
   experiment.id = id;

@@ -3,12 +3,15 @@
 #define LANISTA_ACTORS_HEAD_H_
 
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "actors/interfaces.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
+#include "engines/planner.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
@@ -16,8 +19,8 @@ namespace lanista {
 struct HeadOptions {
   StateDir state_dir;
   TrainingServiceActor service;
-  // Devices of the service: the trials that run at once where an experiment does not say.
-  int devices = 1;
+  // Of the service: as many trials run at once where an experiment does not say.
+  std::vector<v1::Device> devices;
 };
 
 class HeadState {
@@ -37,13 +40,18 @@ class HeadState {
 
   // What an experiment needs to know of its space before it starts, from a trial process.
   v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed) const;
+  absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig& config,
+                                                       const v1::Discovered& discovered) const;
+  int MaxTrials(const v1::ExperimentConfig& config) const;
+  absl::StatusOr<v1::Validated> Validate(const v1::ValidateExperiment& request, uint64_t seed,
+                                         const v1::Discovered& discovered) const;
   // Starts the experiment whose space was learned; returns its id. After an error nothing is left behind.
   absl::StatusOr<std::string> Launch(const v1::ExperimentConfig& config, uint64_t seed,
                                      const v1::Discovered& discovered, const WatcherActor& watcher);
   void OnExperimentDown(const caf::down_msg& down);
 
   HeadActor::pointer self_;
-  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, 1};
+  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}};
   std::map<caf::actor_addr, Running> experiments_;
 };
 

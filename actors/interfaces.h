@@ -94,8 +94,8 @@ using TrainingServiceActor = WorkerOwnerActor::extend<
 
 // Holds the experiments.
 using HeadActor = caf::typed_actor<
-    // Learns the space and checks the evaluator; runs nothing.
-    caf::replies_to<v1::ValidateExperiment>::with<v1::Discovered>,
+    // Learns the space, checks the evaluator, explains plans; runs nothing.
+    caf::replies_to<v1::ValidateExperiment>::with<v1::Validated>,
     // The same, then starts the experiment.
     caf::replies_to<v1::SubmitExperiment, WatcherActor>::with<v1::Submitted>,
     // Stops an experiment.

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
 #include "protos/space.pb.h"
+#include "protos/trial.pb.h"
 #include "src/base/registry.h"
 #include "src/nn/model.h"
 #include "src/space/discovery.h"
@@ -28,6 +30,11 @@ class ModelBuilder {
   // The space's choices; NOT_FOUND names the known spaces. Exceptions of the space's constructor count as candidates
   // that cannot be built.
   virtual absl::StatusOr<v1::SpaceSpec> Discover(const v1::SpaceConfig& space, const DiscoveryOptions& options) = 0;
+
+  // The space as graphs, for whoever plans; nullopt where it is none of graphs. Called after Discover.
+  virtual absl::StatusOr<std::optional<v1::PreparedGraphSpace>> GraphSpace(const v1::SpaceConfig& /*space*/) {
+    return std::nullopt;
+  }
 
   // The model of `sample`, on the CPU, in training mode, its weights drawn from LibTorch's default generator as it
   // stands. Labels that `sample` lacks are drawn from `model_seed`. INVALID_ARGUMENT names the label where sample and

@@ -2,12 +2,15 @@
 #ifndef LANISTA_ENGINES_PLANNER_H_
 #define LANISTA_ENGINES_PLANNER_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
 #include "src/base/registry.h"
@@ -18,6 +21,12 @@ namespace lanista {
 struct PlannerContext {
   // The evaluator can train several models in one trial.
   bool multi_model_evaluator = false;
+  v1::SpaceConfig space;
+  // Absent where the space is none of graphs.
+  std::optional<v1::PreparedGraphSpace> graph_space;
+  v1::EvaluatorConfig evaluator;
+  // Bytes of the device that has least; 0: not known.
+  int64_t device_memory = 0;
 };
 
 // How long models wait for others, so that they can be planned together.
@@ -26,6 +35,14 @@ struct ModelWindow {
   int max_models = 1;
   // Nor does one that has waited so long.
   absl::Duration waiting_time;
+};
+
+// A trial to be.
+struct PlannedTrial {
+  std::vector<v1::TrialModel> models;
+  // As in v1::TrialSpec.
+  std::string alone_because;
+  int64_t estimated_memory = 0;
 };
 
 // Decides which models go together. Used by one thread.
@@ -42,16 +59,25 @@ class Planner {
   // What the user should know of these plans; empty: nothing.
   virtual std::string note() const { return ""; }
 
-  // One group of models a trial, each model in exactly one. `free_trials`: so many could start at once.
-  virtual std::vector<std::vector<v1::TrialModel>> Plan(std::vector<v1::TrialModel> models, int free_trials) = 0;
+  // Each model in exactly one trial. `free_trials`: so many could start at once.
+  virtual std::vector<PlannedTrial> Plan(std::vector<v1::TrialModel> models, int free_trials) = 0;
+
+  // The models of a trial that was planned with this estimate took so many bytes.
+  virtual void ObserveMemory(int64_t /*estimated*/, int /*models*/, int64_t /*measured*/) {}
+
+  // What Plan would make of models number 1, 2, ... with these samples, and why. UNIMPLEMENTED: there is nothing to
+  // explain.
+  virtual absl::StatusOr<v1::PlanExplanation> Explain(const std::vector<v1::Sample>& /*samples*/, int /*free_trials*/) {
+    return absl::UnimplementedError("each model is a trial of its own: this engine shares nothing between models");
+  }
 };
 
 // One trial a model.
 class SinglePlanner final : public Planner {
  public:
-  std::vector<std::vector<v1::TrialModel>> Plan(std::vector<v1::TrialModel> models, int /*free_trials*/) override {
-    std::vector<std::vector<v1::TrialModel>> trials;
-    for (v1::TrialModel& model : models) trials.push_back({std::move(model)});
+  std::vector<PlannedTrial> Plan(std::vector<v1::TrialModel> models, int /*free_trials*/) override {
+    std::vector<PlannedTrial> trials;
+    for (v1::TrialModel& model : models) trials.emplace_back().models.push_back(std::move(model));
     return trials;
   }
 };

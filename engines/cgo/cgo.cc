@@ -1,16 +1,102 @@
 // The CGO engine's plan: models that wait together become merged trials.
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "engines/cgo/assembler.h"
+#include "engines/cgo/explain.h"
+#include "engines/cgo/logical_plan.h"
+#include "engines/cgo/memory.h"
+#include "engines/cgo/passes.h"
 #include "engines/planner.h"
+#include "spdlog/spdlog.h"
+#include "src/graph/mutator.h"
+#include "src/ops/registry.h"
 
 namespace lanista {
 namespace {
 
+// Makes models as graphs, as far as this program can: it may lack a mutator of the user's own.
+class GraphMaker {
+ public:
+  explicit GraphMaker(const PlannerContext& context) {
+    if (!context.graph_space.has_value()) return;
+    v1::SpaceConfig config;
+    *config.mutable_mutator() = context.graph_space->mutator();
+    *config.mutable_frozen() = context.space.frozen();
+    const auto no_files = [](const std::string& path) -> absl::StatusOr<v1::ModelGraph> {
+      return absl::UnimplementedError(path + " can be read in a trial process only");
+    };
+    auto space = graph::GraphSpace::Create(context.graph_space->base(), config, ops::FindOp, no_files);
+    if (space.ok()) {
+      space_ = *std::move(space);
+    } else {
+      spdlog::info("merged trials are planned without knowing the models' graphs: {}",
+                   std::string(space.status().message()));
+    }
+  }
+
+  // nullopt where the graph is not known; what is wrong with it is the trial's matter.
+  std::optional<v1::ModelGraph> Make(const v1::Sample& sample) const {
+    if (!space_.has_value()) return std::nullopt;
+    graph::Chooser chooser([&sample](const v1::Choice& choice) -> absl::StatusOr<v1::Decision> {
+      const auto found =
+          std::find_if(sample.decisions().begin(), sample.decisions().end(),
+                       [&choice](const v1::Decision& decision) { return decision.label() == choice.label(); });
+      if (found == sample.decisions().end()) return absl::NotFoundError(choice.label());
+      return *found;
+    });
+    auto model = space_->Materialise(chooser);
+    return model.ok() ? std::make_optional(*std::move(model)) : std::nullopt;
+  }
+
+ private:
+  std::optional<graph::GraphSpace> space_;
+};
+
+// Models as graphs, and what is planned with them.
+class Window {
+ public:
+  void Add(int model, const std::optional<v1::ModelGraph>& graph) {
+    models_.push_back(model);
+    if (!graph.has_value()) return;
+    const v1::ModelGraph& kept = graphs_.emplace(model, *graph).first->second;
+    auto schedule = graph::MakeSchedule(kept);
+    if (schedule.ok()) schedules_.emplace(model, *std::move(schedule));
+  }
+
+  // The optimised plan of some of them.
+  LogicalPlan PlanOf(const std::vector<int>& models) const {
+    LogicalPlan plan;
+    for (const int model : models) {
+      const auto schedule = schedules_.find(model);
+      if (schedule == schedules_.end()) {
+        plan.AddModel(model);
+      } else {
+        plan.AddModel(model, graphs_.at(model), schedule->second);
+      }
+    }
+    Optimise(&plan);
+    return plan;
+  }
+
+  const std::vector<int>& models() const { return models_; }
+
+ private:
+  std::vector<int> models_;
+  std::map<int, v1::ModelGraph> graphs_;
+  std::map<int, graph::Schedule> schedules_;
+};
+
 class CgoPlanner final : public Planner {
  public:
   CgoPlanner(const v1::CgoEngineConfig& config, const PlannerContext& context)
-      : multi_model_evaluator_(context.multi_model_evaluator) {
+      : multi_model_evaluator_(context.multi_model_evaluator),
+        graphs_(context),
+        training_(TrainingMemoryOf(context.evaluator)),
+        budget_(context.device_memory) {
     if (config.has_max_concurrency_cgo()) max_models_ = config.max_concurrency_cgo();
     if (!multi_model_evaluator_) max_models_ = 1;
     if (config.has_batch_waiting_time()) waiting_time_ = absl::Seconds(config.batch_waiting_time());
@@ -24,23 +110,64 @@ class CgoPlanner final : public Planner {
     return multi_model_evaluator_ ? "" : "models are not merged: the evaluator trains one model at a time";
   }
 
-  // Spreads them evenly: over all trials that could start, for a device that has nothing to do helps nobody; over more
-  // where they do not fit.
-  std::vector<std::vector<v1::TrialModel>> Plan(std::vector<v1::TrialModel> models, int free_trials) override {
-    const int count = static_cast<int>(models.size());
-    const int needed = (count + max_models_ - 1) / max_models_;
-    std::vector<std::vector<v1::TrialModel>> trials(
-        static_cast<size_t>(std::max(needed, std::min(free_trials, count))));
-    for (int i = 0; i < count; ++i) {
-      // Neighbours stay together.
-      const auto trial = static_cast<size_t>(int64_t{i} * static_cast<int64_t>(trials.size()) / count);
-      trials[trial].push_back(std::move(models[static_cast<size_t>(i)]));
+  std::vector<PlannedTrial> Plan(std::vector<v1::TrialModel> models, int free_trials) override {
+    Window window;
+    std::map<int, v1::TrialModel> waiting;
+    for (v1::TrialModel& model : models) {
+      window.Add(model.model(), MakeGraph(model.sample()));
+      waiting[model.model()] = std::move(model);
+    }
+    std::vector<PlannedTrial> trials;
+    for (const AssembledTrial& assembled : AssembleWindow(window, free_trials)) {
+      PlannedTrial& trial = trials.emplace_back();
+      for (const int model : assembled.models) trial.models.push_back(std::move(waiting.at(model)));
+      trial.alone_because = assembled.alone_because;
+      trial.estimated_memory = assembled.memory;
     }
     return trials;
   }
 
+  void ObserveMemory(int64_t estimated, int models, int64_t measured) override {
+    budget_.Observe(estimated, models, measured);
+  }
+
+  absl::StatusOr<v1::PlanExplanation> Explain(const std::vector<v1::Sample>& samples, int free_trials) override {
+    Window window;
+    v1::PlanExplanation explanation;
+    for (const v1::Sample& sample : samples) {
+      *explanation.add_samples() = sample;
+      window.Add(explanation.samples_size(), MakeGraph(sample));
+    }
+    for (const AssembledTrial& assembled : AssembleWindow(window, free_trials)) {
+      v1::ExplainedTrial& trial = *explanation.add_trials();
+      trial.mutable_models()->Add(assembled.models.begin(), assembled.models.end());
+      trial.set_alone_because(assembled.alone_because);
+      trial.set_memory(assembled.memory);
+      // What a trial can share is its own models' alone.
+      ExplainWork(window.PlanOf(assembled.models), &trial);
+    }
+    return explanation;
+  }
+
  private:
+  // Of models that are not merged nobody needs to know.
+  std::optional<v1::ModelGraph> MakeGraph(const v1::Sample& sample) const {
+    return max_models_ > 1 ? graphs_.Make(sample) : std::nullopt;
+  }
+
+  std::vector<AssembledTrial> AssembleWindow(const Window& window, int free_trials) const {
+    std::vector<AssembledTrial> trials =
+        Assemble(window.PlanOf(window.models()), max_models_, free_trials, training_, budget_);
+    for (AssembledTrial& trial : trials) {
+      if (!multi_model_evaluator_) trial.alone_because = "the evaluator trains one model at a time";
+    }
+    return trials;
+  }
+
   const bool multi_model_evaluator_;
+  const GraphMaker graphs_;
+  const TrainingMemory training_;
+  MemoryBudget budget_;
   int max_models_ = 8;
   absl::Duration waiting_time_ = absl::Seconds(60);
 };

@@ -1,7 +1,9 @@
 // The CGO engine in the trial process: its models are those of the engine that the space is made for.
 #include <memory>
+#include <optional>
 
 #include "engines/model_builder.h"
+#include "src/base/status.h"
 #include "src/nn/model_space.h"
 
 namespace lanista {
@@ -11,14 +13,19 @@ namespace {
 class CgoModelBuilder final : public ModelBuilder {
  public:
   absl::StatusOr<v1::SpaceSpec> Discover(const v1::SpaceConfig& space, const DiscoveryOptions& options) override {
-    const auto builder = BuilderFor(space);
-    return builder.ok() ? (*builder)->Discover(space, options) : builder.status();
+    LANISTA_ASSIGN_OR_RETURN(const auto builder, BuilderFor(space));
+    return builder->Discover(space, options);
+  }
+
+  absl::StatusOr<std::optional<v1::PreparedGraphSpace>> GraphSpace(const v1::SpaceConfig& space) override {
+    LANISTA_ASSIGN_OR_RETURN(const auto builder, BuilderFor(space));
+    return builder->GraphSpace(space);
   }
 
   absl::StatusOr<BuiltModel> Build(const v1::SpaceConfig& space, const v1::Sample& sample,
                                    uint64_t model_seed) override {
-    const auto builder = BuilderFor(space);
-    return builder.ok() ? (*builder)->Build(space, sample, model_seed) : builder.status();
+    LANISTA_ASSIGN_OR_RETURN(const auto builder, BuilderFor(space));
+    return builder->Build(space, sample, model_seed);
   }
 
  private:

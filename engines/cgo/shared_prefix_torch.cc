@@ -4,32 +4,34 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
+
+#include "engines/cgo/logical_plan.h"
+#include "engines/cgo/passes.h"
 
 namespace lanista {
 namespace {
 
 using c10::IValue;
 
-// Whether two tensors among them share memory: a change of one would be a change of the other, and copies would not be
-// the same.
-bool AnyAlias(const std::vector<IValue>& values) {
+// Whether copies of them are as good as they are: plain values, and tensors that share no memory (a change of one would
+// change the other) and lie as their copies would (kernels go by strides).
+bool CanBeCopied(const std::vector<IValue>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
+    const IValue& value = values[i];
+    if (!value.isTensor()) {
+      const bool plain = value.isNone() || value.isScalar() || value.isBool() || value.isString() ||
+                         value.isIntList() || value.isDoubleList();
+      if (!plain) return false;
+      continue;
+    }
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined() || !tensor.is_non_overlapping_and_dense() || tensor.storage_offset() != 0) return false;
     for (size_t j = 0; j < i; ++j) {
-      if (values[i].isTensor() && values[j].isTensor() && values[i].toTensor().is_alias_of(values[j].toTensor())) {
-        return true;
-      }
+      if (values[j].isTensor() && values[j].toTensor().is_alias_of(tensor)) return false;
     }
   }
-  return false;
-}
-
-// Tensors, numbers and the like: what can be compared and copied.
-bool AllPlain(const std::vector<IValue>& values) {
-  return std::all_of(values.begin(), values.end(), [](const IValue& value) {
-    return value.isTensor() ? value.toTensor().defined()
-                            : value.isNone() || value.isScalar() || value.isBool() || value.isString() ||
-                                  value.isIntList() || value.isDoubleList();
-  });
+  return true;
 }
 
 std::vector<IValue> Copy(const std::vector<IValue>& values) {
@@ -43,49 +45,62 @@ std::vector<IValue> Copy(const std::vector<IValue>& values) {
 void SharedPrefix::Add(const std::shared_ptr<ops::GraphModule>& module) {
   Member member;
   member.module = module;
-  int prefix = 0;
-  for (const std::string& key : module->shareable_steps()) {
-    prefix = prefixes_.emplace(std::make_pair(prefix, key), static_cast<int>(prefixes_.size()) + 1).first->second;
-    member.prefixes.push_back(prefix);
-  }
   members_.push_back(std::move(member));
-  members_with_cuts_ = 0;
   module->set_runner([shared = shared_from_this(), module = module.get()](Values inputs) {
     return shared->Run(module, std::move(inputs));
   });
+  RemoveExpired();
+  FindCuts();
 }
 
 SharedPrefix::Values SharedPrefix::Run(ops::GraphModule* module, Values inputs) {
-  FindCuts();
+  RemoveExpired();
   Member& member = *FindMember(module);
   const bool training = module->is_training();
-  // From the last cut whose values another model has left.
-  int from = 0;
+  const graph::Schedule& schedule = module->schedule();
+  const int num_steps = static_cast<int>(schedule.steps.size());
+  // How far it has come: so many steps, with `values` in `slots`; `shared`: an entry has them, too.
+  int done = 0;
+  std::vector<graph::Slot> slots = schedule.inputs;
   Values values = inputs;
-  for (auto cut = member.cuts.rbegin(); cut != member.cuts.rend() && from == 0; ++cut) {
-    const Values* const found = Find(member.prefixes[static_cast<size_t>(*cut - 1)], inputs, training);
-    if (found == nullptr) continue;
-    from = *cut;
-    values = *found;
-    steps_saved_ += from;
-  }
-  const auto run_to = [&](int to) {
-    bool& copies = member.gets_copies.try_emplace(from, true).first->second;
-    // The batch itself is its owner's matter.
-    if (from > 0 && copies) values = Copy(values);
-    const Kept given = Keep(values);
-    values = module->RunSteps(from, to, std::move(values));
-    copies = copies && !Unchanged(given);
-    from = to;
+  bool shared = false;
+  const auto come_to = [&](const Cut& cut) {
+    done = cut.steps;
+    slots = cut.slots;
   };
-  for (const int cut : member.cuts) {
-    if (cut <= from) continue;
-    run_to(cut);
-    if (AllPlain(values) && !AnyAlias(values)) {
-      entries_[member.prefixes[static_cast<size_t>(cut - 1)]] = {Keep(inputs), training, Keep(values)};
+  const auto run_to = [&](int to, const std::vector<graph::Slot>& wanted) {
+    if (!shared) {
+      values = module->RunSteps(done, to, slots, std::move(values), wanted);
+      return;
+    }
+    bool& gets_copies = member.gets_copies.try_emplace({done, training}, true).first->second;
+    if (gets_copies) values = Copy(values);
+    const Kept given = Keep(values);
+    values = module->RunSteps(done, to, slots, std::move(values), wanted);
+    gets_copies = gets_copies && !Unchanged(given);
+  };
+
+  // From the last cut whose values another model has left.
+  for (auto cut = member.cuts.rbegin(); cut != member.cuts.rend() && !shared; ++cut) {
+    const Values* const found = Find(*cut, inputs, training);
+    if (found == nullptr) continue;
+    come_to(*cut);
+    values = *found;
+    shared = true;
+    steps_saved_ += done;
+  }
+  for (const Cut& cut : member.cuts) {
+    if (cut.steps <= done) continue;
+    run_to(cut.steps, cut.slots);
+    come_to(cut);
+    shared = CanBeCopied(values);
+    if (shared) {
+      entries_[cut.work] = {Keep(inputs), training, Keep(values)};
+    } else {
+      entries_.erase(cut.work);
     }
   }
-  if (from < module->num_steps()) run_to(module->num_steps());
+  run_to(num_steps, schedule.outputs);
   return values;
 }
 
@@ -94,29 +109,55 @@ SharedPrefix::Member* SharedPrefix::FindMember(const ops::GraphModule* module) {
                         [module](const Member& member) { return member.module.lock().get() == module; });
 }
 
+void SharedPrefix::RemoveExpired() {
+  const auto expired =
+      std::remove_if(members_.begin(), members_.end(), [](const Member& member) { return member.module.expired(); });
+  if (expired == members_.end()) return;
+  members_.erase(expired, members_.end());
+  FindCuts();
+}
+
 void SharedPrefix::FindCuts() {
-  members_.erase(
-      std::remove_if(members_.begin(), members_.end(), [](const Member& member) { return member.module.expired(); }),
-      members_.end());
-  if (members_with_cuts_ == members_.size()) return;
-  members_with_cuts_ = members_.size();
   entries_.clear();
-  for (Member& member : members_) {
-    std::set<int> cuts;
-    for (const Member& other : members_) {
-      if (&other == &member) continue;
-      const auto differ =
-          std::mismatch(member.prefixes.begin(), member.prefixes.end(), other.prefixes.begin(), other.prefixes.end());
-      cuts.insert(static_cast<int>(differ.first - member.prefixes.begin()));
+  LogicalPlan plan;
+  std::vector<std::shared_ptr<ops::GraphModule>> modules;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    modules.push_back(members_[i].module.lock());
+    plan.AddModel(static_cast<int>(i), modules[i]->graph(), modules[i]->schedule(),
+                  [&](int step) { return modules[i]->keeps_weights(step); });
+  }
+  Optimise(&plan);
+  // What those that share a work need after it.
+  const auto needed_after = [&](int number) {
+    const LogicalPlan::Work& work = plan.works()[static_cast<size_t>(number)];
+    std::set<graph::Slot> slots;
+    for (const int member : work.models) {
+      const std::vector<graph::Slot> needed = modules[static_cast<size_t>(member)]->NeededFrom(work.position);
+      slots.insert(needed.begin(), needed.end());
     }
-    cuts.erase(0);
-    member.cuts.assign(cuts.begin(), cuts.end());
-    member.gets_copies.clear();
+    return std::vector<graph::Slot>(slots.begin(), slots.end());
+  };
+  for (size_t i = 0; i < members_.size(); ++i) {
+    members_[i].cuts.clear();
+    members_[i].gets_copies.clear();
+    const std::vector<int>& chain = plan.chain(static_cast<int>(i));
+    const auto sharers = [&](size_t position) {
+      return position < chain.size() ? plan.works()[static_cast<size_t>(chain[position])].models.size() : 1;
+    };
+    // The batch comes first.
+    for (size_t position = 1; position < chain.size() && sharers(position) > 1; ++position) {
+      const auto first = static_cast<size_t>(plan.works()[static_cast<size_t>(chain[position])].models.front());
+      const int step = static_cast<int>(position) - 1;
+      if (first != i && modules[i]->keeps_weights(step)) modules[i]->ShareWeights(step, *modules[first]);
+      if (sharers(position + 1) < sharers(position)) {
+        members_[i].cuts.push_back({static_cast<int>(position), chain[position], needed_after(chain[position])});
+      }
+    }
   }
 }
 
-const SharedPrefix::Values* SharedPrefix::Find(int prefix, const Values& inputs, bool training) const {
-  const auto found = entries_.find(prefix);
+const SharedPrefix::Values* SharedPrefix::Find(const Cut& cut, const Values& inputs, bool training) const {
+  const auto found = entries_.find(cut.work);
   if (found == entries_.end()) return nullptr;
   const Entry& entry = found->second;
   if (entry.training != training || entry.inputs.values.size() != inputs.size()) return nullptr;
@@ -124,7 +165,7 @@ const SharedPrefix::Values* SharedPrefix::Find(int prefix, const Values& inputs,
     if (!inputs[i].isTensor() || !entry.inputs.values[i].isTensor()) return nullptr;
     if (!inputs[i].toTensor().is_same(entry.inputs.values[i].toTensor())) return nullptr;
   }
-  return Unchanged(entry.inputs) && Unchanged(entry.alive) ? &entry.alive.values : nullptr;
+  return Unchanged(entry.inputs) && Unchanged(entry.results) ? &entry.results.values : nullptr;
 }
 
 SharedPrefix::Kept SharedPrefix::Keep(const Values& values) {

@@ -1,4 +1,4 @@
-// DedupPrefix: what the models of a merged trial compute alike, from the batch on, is computed once.
+// Runs what the logical plan of a merged trial merged: steps that its models compute alike are computed once.
 #ifndef LANISTA_ENGINES_CGO_SHARED_PREFIX_TORCH_H_
 #define LANISTA_ENGINES_CGO_SHARED_PREFIX_TORCH_H_
 
@@ -6,24 +6,24 @@
 
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "src/graph/schedule.h"
 #include "src/ops/graph_module_torch.h"
 
 namespace lanista {
 
-// Lets graph models share their first steps: frozen parts with equal weights, and operators without parameters, state
-// or chance. The model that comes to a batch first computes them; the others take its values, as long as they get the
-// very same tensor as input, in the same mode, and nobody has changed a value in place. So every model computes, bit
-// for bit, what it would alone. Used by the trial's thread.
+// Lets graph models share the steps that the passes merged (engines/cgo/passes.h). The model that comes to a batch first
+// computes them; the others take its values, as long as they get the very same tensor as input, in the same mode, and
+// nobody has changed a value in place. So every model computes, bit for bit, what it would alone. Used by the trial's
+// thread.
 class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
  public:
   static std::shared_ptr<SharedPrefix> Create() { return std::shared_ptr<SharedPrefix>(new SharedPrefix); }
 
-  // Lets `module` share from its next run on, for as long as it lives.
+  // Lets `module` share from its next run on, for as long as it lives. Frozen weights that are the same are in memory
+  // once from now on. REQUIRES: all members are on the same device.
   void Add(const std::shared_ptr<ops::GraphModule>& module);
 
   // How many steps were taken over from another model, in all runs so far.
@@ -32,14 +32,21 @@ class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
  private:
   using Values = std::vector<c10::IValue>;
 
+  // Between a step that is shared and one that is not, or by fewer.
+  struct Cut {
+    // Done so far.
+    int steps = 0;
+    // The last of them, in the plan.
+    int work = 0;
+    // What any of those that share it needs afterwards: up to the cut they number their slots alike.
+    std::vector<graph::Slot> slots;
+  };
   struct Member {
     std::weak_ptr<ops::GraphModule> module;
-    // Of its shareable steps: equal numbers at the same step mean that all up to it are equal.
-    std::vector<int> prefixes;
-    // Numbers of steps after which another member goes on differently, ascending.
-    std::vector<int> cuts;
-    // By cut: it changes what it takes over in place, or may do so: it gets copies.
-    std::map<int, bool> gets_copies;
+    // After which steps it parts from other members, ascending.
+    std::vector<Cut> cuts;
+    // By number of steps, and in training or not: it changes what it shares then in place, or may do so.
+    std::map<std::pair<int, bool>, bool> gets_copies;
   };
 
   // Tensors as they were when they were kept.
@@ -47,30 +54,28 @@ class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
     Values values;
     std::vector<int64_t> versions;
   };
-  // What a prefix has come to for one batch.
+  // What a member has come to at a cut, for one batch.
   struct Entry {
     Kept inputs;
     bool training = false;
-    Kept alive;
+    Kept results;
   };
 
   SharedPrefix() = default;
 
   Values Run(ops::GraphModule* module, Values inputs);
   Member* FindMember(const ops::GraphModule* module);
-  // Finds the cuts of all members anew once there is another one, or one is gone.
+  void RemoveExpired();
+  // Plans anew: there is another member, or one is gone.
   void FindCuts();
-  // The values of the prefix, if they are there for these inputs.
-  const Values* Find(int prefix, const Values& inputs, bool training) const;
+  // The values at a cut, if they are there for these inputs.
+  const Values* Find(const Cut& cut, const Values& inputs, bool training) const;
 
   static Kept Keep(const Values& values);
   static bool Unchanged(const Kept& kept);
 
-  // Prefixes by the one before and the key of the step.
-  std::map<std::pair<int, std::string>, int> prefixes_;
   std::vector<Member> members_;
-  size_t members_with_cuts_ = 0;
-  // By prefix.
+  // By the last work before the cut.
   std::map<int, Entry> entries_;
   int64_t steps_saved_ = 0;
 };

@@ -1,6 +1,7 @@
 // The graph engine in the trial process: learns a graph space, and builds its models as modules that run node by node.
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,11 @@ class GraphModelBuilder final : public ModelBuilder {
         DiscoverSpace([&space](const v1::Sample& assignment) { return Trace(*space, assignment); }, options));
     for (const std::string& warning : space->base().warnings()) spec.add_warnings(warning);
     return spec;
+  }
+
+  absl::StatusOr<std::optional<v1::PreparedGraphSpace>> GraphSpace(const v1::SpaceConfig& config) override {
+    LANISTA_ASSIGN_OR_RETURN(const auto space, OpenGraphSpace(config));
+    return space->Prepared();
   }
 
   absl::StatusOr<BuiltModel> Build(const v1::SpaceConfig& config, const v1::Sample& sample,

@@ -65,6 +65,7 @@ absl::Status AddGpus(const v1::LocalConfig& config, int threads, std::vector<v1:
     }
     v1::Device device = MakeDevice(v1::GPU, index, threads, config);
     device.set_model(gpu->model);
+    device.set_memory(gpu->memory);
     devices.push_back(std::move(device));
   }
   return absl::OkStatus();

@@ -15,10 +15,6 @@ namespace {
 // Losses of so many batches are kept before the device is waited for.
 constexpr size_t kPendingLosses = 64;
 
-at::Tensor MoveTo(const at::Tensor& tensor, c10::Device device) {
-  return tensor.to(tensor.options().device(device), /*non_blocking=*/device.is_cuda());
-}
-
 }  // namespace
 
 class ModelTrainer::LossMeter {
@@ -86,14 +82,13 @@ void ModelTrainer::StartEpoch(int64_t epoch) {
 }
 
 absl::Status ModelTrainer::Train(const data::Example& batch) {
-  const at::Tensor target = MoveTo(batch.target, device_);
-  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(batch.input, target));
-  const at::Tensor loss = criterion_.Loss(scores, target);
+  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(batch));
+  const at::Tensor loss = criterion_.Loss(scores, batch.target);
   if (!loss.requires_grad()) {
     return absl::InvalidArgumentError(
         "the model's output depends on none of its parameters: there is nothing to train");
   }
-  train_loss_->Add(loss, target.size(0));
+  train_loss_->Add(loss, batch.target.size(0));
   optimizer_.ZeroGrad();
   loss.backward();
   ClipGradients(options_.gradient_clipping, optimizer_.WithGradients());
@@ -109,10 +104,9 @@ void ModelTrainer::StartValidation() {
 
 absl::Status ModelTrainer::Validate(const data::Example& batch) {
   const at::NoGradGuard no_grad;
-  const at::Tensor target = MoveTo(batch.target, device_);
-  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(batch.input, target));
-  validation_loss_->Add(criterion_.Loss(scores, target), target.size(0));
-  measure_->Add(scores, target);
+  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(batch));
+  validation_loss_->Add(criterion_.Loss(scores, batch.target), batch.target.size(0));
+  measure_->Add(scores, batch.target);
   return absl::OkStatus();
 }
 
@@ -122,17 +116,16 @@ MetricMap ModelTrainer::FinishEpoch() {
   return metrics;
 }
 
-absl::StatusOr<at::Tensor> ModelTrainer::Forward(const at::Tensor& input, const at::Tensor& target) {
-  const at::Tensor moved = MoveTo(input, device_);
+absl::StatusOr<at::Tensor> ModelTrainer::Forward(const data::Example& batch) {
   at::Tensor output;
   try {
-    output = model_->forward(moved);
+    output = model_->forward(batch.input);
   } catch (const c10::Error& error) {
     if (IsOutOfMemory(error)) throw;
-    return absl::InvalidArgumentError(DescribeForwardError(*model_, moved, error));
+    return absl::InvalidArgumentError(DescribeForwardError(*model_, batch.input, error));
   }
   if (!output.defined()) return absl::InvalidArgumentError("the model returns an undefined tensor");
-  return criterion_.Scores(output, target);
+  return criterion_.Scores(output, batch.target);
 }
 
 }  // namespace lanista

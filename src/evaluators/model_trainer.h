@@ -37,7 +37,7 @@ class ModelTrainer {
   // Begins epoch `epoch`, from 0: training mode, and the schedule's learning rate.
   void StartEpoch(int64_t epoch);
 
-  // One step of the optimizer.
+  // One step of the optimizer. Batches are on the model's device.
   absl::Status Train(const data::Example& batch);
 
   // Evaluation mode.
@@ -55,8 +55,8 @@ class ModelTrainer {
   // for the device; on CPU at once.
   class LossMeter;
 
-  // Moves a batch to the device and runs the model on it.
-  absl::StatusOr<at::Tensor> Forward(const at::Tensor& input, const at::Tensor& target);
+  // The model's scores.
+  absl::StatusOr<at::Tensor> Forward(const data::Example& batch);
 
   const std::shared_ptr<nn::Model> model_;
   const Criterion& criterion_;

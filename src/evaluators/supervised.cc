@@ -86,11 +86,12 @@ class SupervisedEvaluator::GroupInTraining {
   }
 
  private:
+  enum Mode { kTraining, kValidation };
   struct Member {
     std::unique_ptr<ModelTrainer> trainer;
     MetricMap metrics;
-    // Until it has shown on a copy that it leaves its input as it is.
-    bool gets_copies = true;
+    // In training and in validation: until it has shown on a copy that it leaves its input as it is then.
+    bool gets_copies[2] = {true, true};
   };
 
   // What one active model does, in a step of its own.
@@ -101,7 +102,10 @@ class SupervisedEvaluator::GroupInTraining {
       if (group_.active(model)) {
         LANISTA_RETURN_IF_ERROR(group_.Step(model, [&] { return action(model, member); }));
       }
-      if (!group_.active(model)) member.trainer = nullptr;
+      if (member.trainer == nullptr || group_.active(model)) continue;
+      member.trainer = nullptr;
+      // It may have computed what another one must compute itself from now on, on its input.
+      for (Member& other : members_) other.gets_copies[0] = other.gets_copies[1] = true;
     }
     return absl::OkStatus();
   }
@@ -111,16 +115,18 @@ class SupervisedEvaluator::GroupInTraining {
       member.trainer->StartEpoch(epoch);
       return absl::OkStatus();
     }));
-    LANISTA_RETURN_IF_ERROR(ForEachBatch(
-        train_loader, epoch, [](Member& member, const data::Example& batch) { return member.trainer->Train(batch); }));
+    LANISTA_RETURN_IF_ERROR(
+        ForEachBatch(train_loader, epoch, kTraining,
+                     [](Member& member, const data::Example& batch) { return member.trainer->Train(batch); }));
     LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) -> absl::Status {
       member.trainer->StartValidation();
       return absl::OkStatus();
     }));
-    LANISTA_RETURN_IF_ERROR(ForEachBatch(validation_loader, epoch, [this](Member& member, const data::Example& batch) {
-      example_ = batch.input;
-      return member.trainer->Validate(batch);
-    }));
+    LANISTA_RETURN_IF_ERROR(
+        ForEachBatch(validation_loader, epoch, kValidation, [this](Member& member, const data::Example& batch) {
+          example_ = batch.input;
+          return member.trainer->Validate(batch);
+        }));
     return ForEachModel([&](int model, Member& member) -> absl::Status {
       member.metrics = member.trainer->FinishEpoch();
       group_.context(model).ReportIntermediate(member.metrics);
@@ -130,7 +136,7 @@ class SupervisedEvaluator::GroupInTraining {
 
   // Gives each batch of an epoch to each model; CANCELED between two of them if the trial should end.
   template <typename Use>
-  absl::Status ForEachBatch(data::Loader& loader, int64_t epoch, const Use& use) {
+  absl::Status ForEachBatch(data::Loader& loader, int64_t epoch, Mode mode, const Use& use) {
     if (!group_.any_active()) return absl::OkStatus();
     loader.StartEpoch(epoch);
     while (group_.any_active()) {
@@ -140,7 +146,7 @@ class SupervisedEvaluator::GroupInTraining {
       const c10::Device device = group_.context(0).device();
       const data::Example shared{MoveTo(batch->input, device), MoveTo(batch->target, device)};
       LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) {
-        return group_.size() == 1 ? use(member, shared) : UseShared(member, shared, use);
+        return group_.size() == 1 ? use(member, shared) : UseShared(member.gets_copies[mode], member, shared, use);
       }));
       if (changed_input_) {
         return absl::FailedPreconditionError(
@@ -152,13 +158,13 @@ class SupervisedEvaluator::GroupInTraining {
 
   // A model that changes its input in place (a ReLU of that kind in front) would change that of its neighbours.
   template <typename Use>
-  absl::Status UseShared(Member& member, const data::Example& batch, const Use& use) {
-    const data::Example own{member.gets_copies ? batch.input.clone() : batch.input, batch.target};
+  absl::Status UseShared(bool& gets_copy, Member& member, const data::Example& batch, const Use& use) {
+    const data::Example own{gets_copy ? batch.input.clone() : batch.input, batch.target};
     const int64_t version = own.input._version();
     LANISTA_RETURN_IF_ERROR(use(member, own));
     if (own.input._version() == version) {
-      member.gets_copies = false;
-    } else if (!member.gets_copies) {
+      gets_copy = false;
+    } else if (!gets_copy) {
       changed_input_ = true;
     }
     return absl::OkStatus();

@@ -101,12 +101,20 @@ absl::StatusOr<GraphSpace> GraphSpace::Create(v1::ModelGraph base, const v1::Spa
       LANISTA_RETURN_IF_ERROR((*mutator)->Mutate(prepared, first));
     } else {
       space.mutators_.push_back(*std::move(mutator));
+      space.mutator_configs_.push_back(mutator_config);
     }
   }
   LANISTA_RETURN_IF_ERROR(Freeze(space.frozen_, /*must_match=*/true, tried));
   LANISTA_RETURN_IF_ERROR(Annotate(Validate(tried.model(), find_op), "space.mutator"));
   space.base_ = std::move(prepared).Release();
   return space;
+}
+
+v1::PreparedGraphSpace GraphSpace::Prepared() const {
+  v1::PreparedGraphSpace prepared;
+  *prepared.mutable_base() = base_;
+  for (const v1::MutatorConfig& mutator : mutator_configs_) *prepared.add_mutator() = mutator;
+  return prepared;
 }
 
 absl::StatusOr<v1::ModelGraph> GraphSpace::Materialise(Chooser& chooser) const {

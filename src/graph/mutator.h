@@ -16,6 +16,7 @@
 #include "protos/experiment.pb.h"
 #include "protos/graph.pb.h"
 #include "protos/space.pb.h"
+#include "protos/trial.pb.h"
 #include "src/base/registry.h"
 #include "src/graph/mutable_model.h"
 #include "src/graph/op_schema.h"
@@ -83,6 +84,9 @@ class GraphSpace {
   // The base model with the choices that built-in mutators declare in it.
   const v1::ModelGraph& base() const { return base_; }
 
+  // What Create needs to make the same space again, where the files are not: with `config.mutator` replaced.
+  v1::PreparedGraphSpace Prepared() const;
+
   // The model of the choices that `chooser` makes: without choices and expressions, valid, with types where the base
   // has them. Errors name the node or label, and both shapes where the model does not fit together.
   absl::StatusOr<v1::ModelGraph> Materialise(Chooser& chooser) const;
@@ -95,7 +99,9 @@ class GraphSpace {
   static absl::Status Freeze(const std::vector<v1::FrozenConfig>& frozen, bool must_match, MutableModel& model);
 
   v1::ModelGraph base_;
+  // Those that base_ does not have applied.
   std::vector<std::shared_ptr<const Mutator>> mutators_;
+  std::vector<v1::MutatorConfig> mutator_configs_;
   std::vector<v1::FrozenConfig> frozen_;
   OpLookup find_op_ = nullptr;
 };

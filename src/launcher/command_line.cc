@@ -27,9 +27,9 @@ std::variant<CommandLine, CommandLineExit> ParseCommandLine(int argc, const char
     return app.add_subcommand(name, description)->callback([&line, name] { line.command = name; });
   };
   const auto config_command = [&](const char* name, const char* description) {
-    command(name, description)
-        ->add_option("CONFIG", line.config, "the experiment: protobuf text, or JSON (.json)")
-        ->required();
+    CLI::App* const one = command(name, description);
+    one->add_option("CONFIG", line.config, "the experiment: protobuf text, or JSON (.json)")->required();
+    return one;
   };
   const auto experiment_command = [&](const char* name, const char* description) {
     CLI::App* const one = command(name, description);
@@ -37,7 +37,13 @@ std::variant<CommandLine, CommandLineExit> ParseCommandLine(int argc, const char
     return one;
   };
   config_command("run", "run an experiment to its end on this machine's devices");
-  config_command("validate", "check a configuration, print the space's choices and its size; run nothing");
+  CLI::App* const validate =
+      config_command("validate", "check a configuration, print the space's choices and its size; run nothing");
+  validate->add_flag("--explain-cgo", line.explain_cgo,
+                     "show what models of the engine `cgo` would share, what not, and why");
+  validate->add_option("--samples", line.samples, "--explain-cgo: how many models, as the strategy proposes them")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   command("devices", "what this machine offers");
   command("version", "versions of Lanista and of what it stands on");
   command("list", "all experiments");

@@ -23,6 +23,9 @@ struct CommandLine {
   std::string trial_program;
 
   std::string config;
+  // validate.
+  bool explain_cgo = false;
+  int samples = 8;
   std::string experiment;
   int top = 1;
   std::string format = "json";

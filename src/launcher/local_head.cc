@@ -82,7 +82,7 @@ class LocalHead::Impl {
       return system_.spawn<caf::detached>(Worker, std::move(config), owner);
     };
     service_ = system_.spawn(TrainingService, devices_, spawn_worker);
-    HeadOptions options{std::move(state_dir), service_, static_cast<int>(devices_.size())};
+    HeadOptions options{std::move(state_dir), service_, devices_};
     head_ = system_.spawn<caf::detached>(Head, std::move(options));
   }
 
@@ -145,12 +145,13 @@ absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, con
       new LocalHead(std::make_unique<Impl>(std::move(state_dir), options.trial_program, std::move(devices))));
 }
 
-absl::StatusOr<v1::SpaceSpec> LocalHead::Validate(const v1::ExperimentConfig& config) {
+absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& config, int plan_models) {
   v1::ValidateExperiment validate;
   *validate.mutable_config() = config;
-  LANISTA_ASSIGN_OR_RETURN(v1::Discovered discovered, impl_->Ask<v1::Discovered>(std::move(validate)));
-  LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
-  return std::move(*discovered.mutable_space());
+  validate.set_plan_models(plan_models);
+  LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, impl_->Ask<v1::Validated>(std::move(validate)));
+  LANISTA_RETURN_IF_ERROR(StatusFromProto(validated.error()));
+  return validated;
 }
 
 absl::StatusOr<std::string> LocalHead::Submit(const v1::ExperimentConfig& config, Watcher watcher) {

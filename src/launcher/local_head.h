@@ -31,8 +31,9 @@ class LocalHead {
   static absl::StatusOr<std::unique_ptr<LocalHead>> Start(Options options, const v1::ExperimentConfig& config);
   ~LocalHead();
 
-  // Discovers the space and checks the evaluator in a trial process; runs nothing. Blocks.
-  absl::StatusOr<v1::SpaceSpec> Validate(const v1::ExperimentConfig& config);
+  // Discovers the space and checks the evaluator in a trial process; runs nothing. Also plans so many models, as the
+  // strategy proposes them, if there are to be any. Blocks.
+  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models);
 
   // Starts an experiment and returns its id. Blocks until its space is known and everything is checked: errors are the
   // configuration's (exit code 2), and nothing was started or recorded. `config` has been through LoadConfig.

@@ -13,6 +13,7 @@
 #include "src/launcher/local_head.h"
 #include "src/space/space.h"
 #include "src/storage/state_dir.h"
+#include "src/views/plan_view.h"
 
 namespace lanista {
 namespace {
@@ -44,21 +45,24 @@ absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(context.state_dir));
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalHead> head,
                            LocalHead::Start({state_dir.root(), context.trial_program}, config));
-  LANISTA_ASSIGN_OR_RETURN(v1::SpaceSpec spec, head->Validate(config));
-  LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(std::move(spec)));
+  LANISTA_ASSIGN_OR_RETURN(v1::Validated validated,
+                           head->Validate(config, context.line.explain_cgo ? context.line.samples : 0));
+  LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(std::move(*validated.mutable_space())));
   if (context.line.json) {
     Json choices = Json::array();
     for (const v1::Choice& choice : space.spec().choices()) choices.push_back(ChoiceToJson(choice));
-    const Json document = {{"name", config.name()},
-                           {"choices", choices},
-                           {"size", space.size() ? Json(space.size()->get_str()) : Json(nullptr)},
-                           {"warnings", space.spec().warnings()}};
+    Json document = {{"name", config.name()},
+                     {"choices", choices},
+                     {"size", space.size() ? Json(space.size()->get_str()) : Json(nullptr)},
+                     {"warnings", space.spec().warnings()}};
+    if (context.line.explain_cgo) document["plan"] = PlanDocument(validated.plan());
     std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return kExitDone;
   }
   std::fputs(space.Describe().c_str(), stdout);
   std::puts(absl::StrCat("size: ", space.size() ? space.size()->get_str() + " models" : "unknown").c_str());
   for (const std::string& warning : space.spec().warnings()) std::puts(absl::StrCat("warning: ", warning).c_str());
+  if (context.line.explain_cgo) std::puts(absl::StrCat("\n", PlanText(PlanDocument(validated.plan()))).c_str());
   std::puts(absl::StrCat(context.line.config, " is fine.").c_str());
   return kExitDone;
 }

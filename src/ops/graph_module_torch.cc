@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/graph/graph.h"
+#include "src/graph/schedule.h"
 #include "src/ops/archive_torch.h"
 #include "src/ops/aten_call_torch.h"
 #include "src/ops/registry.h"
@@ -27,13 +28,12 @@ namespace {
 
 using c10::IValue;
 
-// Where a value lies while a graph runs.
-using Slot = int;
+using graph::Slot;
 
 struct Step;
 
-// What runs, in order, on slots of its own.
-struct Schedule {
+// A schedule, built: what runs, in order, on slots of its own.
+struct Program {
   std::vector<Step> steps;
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;
@@ -47,7 +47,7 @@ struct Read {
   bool last = false;
 };
 
-// One node, cells dissolved.
+// A step of the schedule, built.
 struct Step {
   enum class Kind { kModule, kAten, kOpaque, kTensor, kTraining, kAssert, kSwitch };
 
@@ -61,8 +61,8 @@ struct Step {
   std::vector<Slot> unread;
   // Runs as in evaluation.
   bool frozen = false;
-  // What it computes, where that follows from what it reads and the mode alone; else empty.
-  std::string key;
+  // All its weights are the archive's.
+  bool kept = false;
 
   OpModule* module = nullptr;
   std::optional<AtenCall> aten;
@@ -73,8 +73,8 @@ struct Step {
   // kAssert.
   std::string message;
   // kSwitch.
-  std::unique_ptr<Schedule> training;
-  std::unique_ptr<Schedule> evaluation;
+  std::unique_ptr<Program> training;
+  std::unique_ptr<Program> evaluation;
 };
 
 }  // namespace
@@ -85,34 +85,60 @@ class GraphModule::Impl {
       : owner_(owner), graph_(graph), options_(options) {}
 
   absl::Status Build() {
-    for (const v1::Graph& graph : graph_.graphs()) graphs_[graph.name()] = &graph;
-    LANISTA_RETURN_IF_ERROR(BuildGraph(graph::RootGraph(graph_), "", {}, /*frozen=*/false, &schedule_, nullptr));
-    MarkLastReads(&schedule_);
-    values_.resize(slots_);
-    for (const Step& step : schedule_.steps) {
-      if (step.key.empty()) break;
-      shareable_steps_.push_back(step.key);
-    }
+    LANISTA_ASSIGN_OR_RETURN(schedule_, graph::MakeSchedule(graph_));
+    LANISTA_RETURN_IF_ERROR(BuildProgram(schedule_, &program_));
+    MarkLastReads(&program_);
+    values_.resize(static_cast<size_t>(schedule_.num_slots));
     return absl::OkStatus();
   }
 
-  std::vector<IValue> Run(std::vector<IValue> inputs) { return RunSteps(0, num_steps(), std::move(inputs)); }
+  const graph::Schedule& schedule() const { return schedule_; }
+  bool keeps_weights(int step) const { return program_.steps[static_cast<size_t>(step)].kept; }
+  int num_steps() const { return static_cast<int>(program_.steps.size()); }
 
-  const std::vector<std::string>& shareable_steps() const { return shareable_steps_; }
-  int num_steps() const { return static_cast<int>(schedule_.steps.size()); }
+  void ShareWeights(int step, const Impl& other) {
+    const auto share = [](const std::vector<at::Tensor>& own, const std::vector<at::Tensor>& others) {
+      for (size_t i = 0; i < own.size(); ++i) own[i].set_data(others[i]);
+    };
+    const auto own = program_.steps[static_cast<size_t>(step)].module->module();
+    const auto others = other.program_.steps[static_cast<size_t>(step)].module->module();
+    share(own->parameters(), others->parameters());
+    share(own->buffers(), others->buffers());
+  }
 
-  std::vector<IValue> RunSteps(int from, int to, std::vector<IValue> values) {
-    const std::vector<Slot>& before = from == 0 ? schedule_.inputs : AliveAt(from);
-    const std::vector<Slot>& after = to == num_steps() ? schedule_.outputs : AliveAt(to);
-    TORCH_CHECK(values.size() == before.size(), "the model takes ", before.size(), " inputs, not ", values.size());
+  std::vector<IValue> Run(std::vector<IValue> inputs) {
+    return RunSteps(0, num_steps(), program_.inputs, std::move(inputs), program_.outputs);
+  }
+
+  std::vector<IValue> RunSteps(int from, int to, const std::vector<Slot>& given, std::vector<IValue> values,
+                               const std::vector<Slot>& wanted) {
+    TORCH_CHECK(values.size() == given.size(), "the model takes ", given.size(), " inputs, not ", values.size());
     // Of an earlier run that threw.
     for (IValue& value : values_) value = IValue();
-    for (size_t i = 0; i < before.size(); ++i) values_[before[i]] = std::move(values[i]);
-    for (int i = from; i < to; ++i) RunNamedStep(schedule_.steps[static_cast<size_t>(i)]);
+    wanted_.assign(values_.size(), false);
+    for (const Slot slot : wanted) wanted_[slot] = true;
+    for (size_t i = 0; i < given.size(); ++i) values_[given[i]] = std::move(values[i]);
+    for (int i = from; i < to; ++i) RunNamedStep(program_.steps[static_cast<size_t>(i)]);
     values.clear();
-    for (const Slot slot : after) values.push_back(values_[slot]);
+    for (const Slot slot : wanted) values.push_back(values_[slot]);
     for (IValue& value : values_) value = IValue();
     return values;
+  }
+
+  std::vector<Slot> NeededFrom(int step) const {
+    std::set<Slot> written(program_.inputs.begin(), program_.inputs.end());
+    std::set<Slot> needed(program_.outputs.begin(), program_.outputs.end());
+    for (int i = 0; i < num_steps(); ++i) {
+      const Step& one = program_.steps[static_cast<size_t>(i)];
+      if (i < step) {
+        written.insert(one.writes.begin(), one.writes.end());
+      } else {
+        for (const Read& read : one.reads) needed.insert(read.slot);
+      }
+    }
+    std::vector<Slot> slots;
+    std::set_intersection(written.begin(), written.end(), needed.begin(), needed.end(), std::back_inserter(slots));
+    return slots;
   }
 
   void Train(bool on) {
@@ -122,7 +148,7 @@ class GraphModule::Impl {
     for (auto& entry : opaque_) entry.second.module.train(on && !entry.second.frozen);
   }
 
-  void MoveConstants(c10::Device device) { MoveConstants(device, &schedule_); }
+  void MoveConstants(c10::Device device) { MoveConstants(device, &program_); }
 
   const v1::ModelGraph& graph() const { return graph_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -141,104 +167,36 @@ class GraphModule::Impl {
 
   // ---- Building ----
 
-  Slot NewSlot() { return slots_++; }
-
-  // Adds the graph's steps to `schedule`. `inputs` are slots of its values; nullptr `outputs`: it is a schedule's own
-  // graph, whose inputs get slots.
-  absl::Status BuildGraph(const v1::Graph& graph, const std::string& prefix, std::vector<Slot> inputs, bool frozen,
-                          Schedule* schedule, std::vector<Slot>* outputs) {
-    std::unordered_map<std::string, std::vector<Slot>> values;
-    for (int i = 0; i < graph.inputs_size(); ++i) {
-      if (outputs == nullptr) {
-        inputs.push_back(NewSlot());
-        schedule->inputs.push_back(inputs.back());
-      }
-      values[graph.inputs(i).name()] = {inputs[i]};
+  absl::Status BuildProgram(const graph::Schedule& schedule, Program* program) {
+    program->inputs = schedule.inputs;
+    program->outputs = schedule.outputs;
+    for (const graph::ScheduledStep& scheduled : schedule.steps) {
+      Step step;
+      step.path = scheduled.path;
+      step.frozen = scheduled.frozen;
+      for (const Slot slot : scheduled.reads) step.reads.push_back({slot});
+      step.writes = scheduled.writes;
+      LANISTA_RETURN_IF_ERROR(Annotate(BuildStep(scheduled, &step), absl::StrCat("node '", step.path, "'")));
+      program->steps.push_back(std::move(step));
     }
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<int> order, graph::ExecutionOrder(graph));
-    // How many slots each node gives, as far as readers show.
-    std::unordered_map<std::string, int> read_slots;
-    const auto note = [&](const v1::Edge& edge) {
-      read_slots[edge.node()] = std::max(read_slots[edge.node()], edge.slot() + 1);
-    };
-    for (const v1::Node& node : graph.nodes()) {
-      for (const v1::Edge& edge : node.inputs()) note(edge);
-    }
-    for (const v1::Edge& edge : graph.outputs()) note(edge);
-
-    for (const int index : order) {
-      const v1::Node& node = graph.nodes(index);
-      std::vector<Slot> reads;
-      for (const v1::Edge& edge : node.inputs()) reads.push_back(values.at(edge.node()).at(edge.slot()));
-      std::vector<Slot>& writes = values[node.name()];
-      const int count = std::max({1, node.outputs_size(), read_slots[node.name()]});
-      LANISTA_RETURN_IF_ERROR(BuildNode(node, prefix, reads, count, frozen || node.frozen(), schedule, &writes));
-    }
-    std::vector<Slot>& results = outputs == nullptr ? schedule->outputs : *outputs;
-    for (const v1::Edge& edge : graph.outputs()) results.push_back(values.at(edge.node()).at(edge.slot()));
     return absl::OkStatus();
   }
 
-  absl::Status BuildNode(const v1::Node& node, const std::string& prefix, const std::vector<Slot>& reads, int count,
-                         bool frozen, Schedule* schedule, std::vector<Slot>* writes) {
-    const std::string path = graph::JoinPath(prefix, graph::ModuleOf(node));
-    if (node.has_cell()) {
-      return BuildGraph(*graphs_.at(node.cell().graph()), path, reads, frozen, schedule, writes);
+  absl::Status BuildStep(const graph::ScheduledStep& scheduled, Step* step) {
+    const v1::Node& node = *scheduled.node;
+    if (node.has_op()) {
+      step->type = node.op().type();
+      return BuildOperator(node, scheduled.module, scheduled.frozen, step);
     }
-    Step step;
-    step.path = graph::JoinPath(prefix, node.name());
-    step.frozen = frozen;
-    shareable_ = false;
-    for (const Slot slot : reads) step.reads.push_back({slot});
-    absl::Status status;
-    switch (node.kind_case()) {
-      case v1::Node::kOp:
-        step.type = node.op().type();
-        status = BuildOperator(node, path, frozen, &step);
-        break;
-      case v1::Node::kOpaque:
-        step.type = node.opaque().type();
-        status = BuildOpaque(node, path, frozen, &step);
-        break;
-      case v1::Node::kTrainingSwitch: {
-        step.kind = Step::Kind::kSwitch;
-        step.training = std::make_unique<Schedule>();
-        step.evaluation = std::make_unique<Schedule>();
-        LANISTA_RETURN_IF_ERROR(BuildGraph(*graphs_.at(node.training_switch().training()), prefix, {}, frozen,
-                                           step.training.get(), nullptr));
-        LANISTA_RETURN_IF_ERROR(BuildGraph(*graphs_.at(node.training_switch().evaluation()), prefix, {}, frozen,
-                                           step.evaluation.get(), nullptr));
-        count = static_cast<int>(step.training->outputs.size());
-        shareable_ = false;  // of what its arms do
-        break;
-      }
-      default:
-        status = absl::InvalidArgumentError("it is a choice: decide it first");
+    if (node.has_opaque()) {
+      step->type = node.opaque().type();
+      return BuildOpaque(node, scheduled.module, scheduled.frozen, step);
     }
-    if (!status.ok()) return Annotate(status, absl::StrCat("node '", step.path, "'"));
-    if (step.kind == Step::Kind::kAssert) count = 0;
-    for (int i = 0; i < count; ++i) {
-      writes->push_back(NewSlot());
-      step.writes.push_back(writes->back());
-    }
-    if (shareable_) step.key = KeyOf(node, reads, step);
-    schedule->steps.push_back(std::move(step));
-    return absl::OkStatus();
-  }
-
-  // Slots are numbered in the order of the steps: equal keys from the first step on mean equal values.
-  std::string KeyOf(const v1::Node& node, const std::vector<Slot>& reads, const Step& step) const {
-    v1::Node content;
-    *content.mutable_op() = node.op();
-    std::string key = absl::StrCat(content.SerializeAsString(), "\n", step.frozen);
-    for (int i = 0; i < node.inputs_size(); ++i) absl::StrAppend(&key, " ", node.inputs(i).arg(), "=", reads[i]);
-    absl::StrAppend(&key, " ->");
-    for (const Slot slot : step.writes) absl::StrAppend(&key, " ", slot);
-    if (node.has_weights()) {
-      const v1::Archive& archive = graph_.archives(node.weights().archive());
-      absl::StrAppend(&key, " ", archive.path(), " ", archive.sha256(), " ", node.weights().path());
-    }
-    return key;
+    step->kind = Step::Kind::kSwitch;
+    step->training = std::make_unique<Program>();
+    step->evaluation = std::make_unique<Program>();
+    LANISTA_RETURN_IF_ERROR(BuildProgram(*scheduled.training, step->training.get()));
+    return BuildProgram(*scheduled.evaluation, step->evaluation.get());
   }
 
   absl::Status BuildOperator(const v1::Node& node, const std::string& path, bool frozen, Step* step) {
@@ -249,8 +207,6 @@ class GraphModule::Impl {
     const std::string& type = node.op().type();
     if (type.find("::") != std::string::npos) {
       step->kind = Step::Kind::kAten;
-      // Of operators that have no schema here nobody knows whether they draw random numbers.
-      shareable_ = FindOp(type) != nullptr && !FindOp(type)->IsStateful();
       LANISTA_ASSIGN_OR_RETURN(step->aten, AtenCall::Create(node));
       return absl::OkStatus();
     }
@@ -260,13 +216,11 @@ class GraphModule::Impl {
     const graph::Attributes attributes(*schema, node.op());
     if (type == "Training") {
       step->kind = Step::Kind::kTraining;
-      shareable_ = true;
       return absl::OkStatus();
     }
     if (type == "Assert") {
       step->kind = Step::Kind::kAssert;
       step->message = attributes.String("message");
-      shareable_ = true;
       return absl::OkStatus();
     }
     if (type == "Constant" || type == "Parameter") {
@@ -274,7 +228,6 @@ class GraphModule::Impl {
       if (type == "Parameter") return BuildParameter(node, attributes, path, frozen, step);
       LANISTA_ASSIGN_OR_RETURN(step->tensor, ToTensor(attributes.Get("value").tensor()));
       step->constant = true;
-      shareable_ = true;
       return absl::OkStatus();
     }
     BuiltModule& built = modules_[path];
@@ -287,8 +240,7 @@ class GraphModule::Impl {
       LANISTA_RETURN_IF_ERROR(KeepWeights(node, path, *schema, attributes, frozen, &built));
     }
     step->module = built.module.get();
-    // A dropout that is frozen does nothing; but there are operators that draw random numbers in evaluation, too.
-    shareable_ = schema->Parameters(attributes).empty() ? !schema->IsStateful() : frozen && built.kept;
+    step->kept = built.kept;
     return PlaceReads(node, step);
   }
 
@@ -424,10 +376,10 @@ class GraphModule::Impl {
   }
 
   // Parameters and buffers move with their modules; constants are no part of the state_dict.
-  static void MoveConstants(c10::Device device, Schedule* schedule) {
-    for (Step& step : schedule->steps) {
+  static void MoveConstants(c10::Device device, Program* program) {
+    for (Step& step : program->steps) {
       if (step.constant) step.tensor = step.tensor.to(device);
-      for (Schedule* const arm : {step.training.get(), step.evaluation.get()}) {
+      for (Program* const arm : {step.training.get(), step.evaluation.get()}) {
         if (arm != nullptr) MoveConstants(device, arm);
       }
     }
@@ -435,11 +387,11 @@ class GraphModule::Impl {
 
   // ---- Running ----
 
-  static void MarkLastReads(Schedule* schedule) {
+  static void MarkLastReads(Program* program) {
     std::unordered_map<Slot, bool> read_later;
-    for (const Slot slot : schedule->outputs) read_later[slot] = true;
-    for (size_t i = schedule->steps.size(); i-- > 0;) {
-      Step& step = schedule->steps[i];
+    for (const Slot slot : program->outputs) read_later[slot] = true;
+    for (size_t i = program->steps.size(); i-- > 0;) {
+      Step& step = program->steps[i];
       for (const Slot slot : step.writes) {
         if (!read_later[slot]) step.unread.push_back(slot);
       }
@@ -449,39 +401,20 @@ class GraphModule::Impl {
         read.last = !read_later[read.slot];
         read_later[read.slot] = true;
       }
-      for (Schedule* const arm : {step.training.get(), step.evaluation.get()}) {
+      for (Program* const arm : {step.training.get(), step.evaluation.get()}) {
         if (arm != nullptr) MarkLastReads(arm);
       }
     }
   }
 
-  // The slots that hold values, written before step `step`, which it or a later one reads.
-  const std::vector<Slot>& AliveAt(int step) {
-    const auto [entry, is_new] = alive_.try_emplace(step);
-    if (!is_new) return entry->second;
-    std::set<Slot> written(schedule_.inputs.begin(), schedule_.inputs.end());
-    std::set<Slot> needed(schedule_.outputs.begin(), schedule_.outputs.end());
-    for (int i = 0; i < num_steps(); ++i) {
-      const Step& one = schedule_.steps[static_cast<size_t>(i)];
-      if (i < step) {
-        written.insert(one.writes.begin(), one.writes.end());
-      } else {
-        for (const Read& read : one.reads) needed.insert(read.slot);
-      }
-    }
-    std::set_intersection(written.begin(), written.end(), needed.begin(), needed.end(),
-                          std::back_inserter(entry->second));
-    return entry->second;
-  }
-
   // The arm of a switch. `values`: its inputs, and afterwards its outputs.
-  void RunArm(const Schedule& schedule, std::vector<IValue>* values) {
-    for (size_t i = 0; i < schedule.inputs.size(); ++i) values_[schedule.inputs[i]] = std::move((*values)[i]);
-    for (const Step& step : schedule.steps) RunNamedStep(step);
+  void RunArm(const Program& arm, std::vector<IValue>* values) {
+    for (size_t i = 0; i < arm.inputs.size(); ++i) values_[arm.inputs[i]] = std::move((*values)[i]);
+    for (const Step& step : arm.steps) RunNamedStep(step);
     values->clear();
-    for (const Slot slot : schedule.outputs) values->push_back(values_[slot]);
-    for (const Slot slot : schedule.outputs) values_[slot] = IValue();
-    for (const Slot slot : schedule.inputs) values_[slot] = IValue();
+    for (const Slot slot : arm.outputs) values->push_back(values_[slot]);
+    for (const Slot slot : arm.outputs) values_[slot] = IValue();
+    for (const Slot slot : arm.inputs) values_[slot] = IValue();
   }
 
   // RunStep, with errors that name the step.
@@ -500,7 +433,7 @@ class GraphModule::Impl {
     for (const Read& read : step.reads) {
       if (read.slot == kNoSlot) {
         arguments_.emplace_back();
-      } else if (read.last) {
+      } else if (read.last && !wanted_[read.slot]) {
         arguments_.push_back(std::move(values_[read.slot]));
         values_[read.slot] = IValue();
       } else {
@@ -543,7 +476,9 @@ class GraphModule::Impl {
     TORCH_CHECK(results_.size() >= step.writes.size(), "it gives ", results_.size(), " values, and ",
                 step.writes.size(), " are read");
     for (size_t i = 0; i < step.writes.size(); ++i) values_[step.writes[i]] = std::move(results_[i]);
-    for (const Slot slot : step.unread) values_[slot] = IValue();
+    for (const Slot slot : step.unread) {
+      if (!wanted_[slot]) values_[slot] = IValue();
+    }
     results_.clear();
   }
 
@@ -552,21 +487,17 @@ class GraphModule::Impl {
   const Options options_;
   std::vector<std::string> warnings_;
 
-  std::unordered_map<std::string, const v1::Graph*> graphs_;
   // By path.
   std::map<std::string, BuiltModule> modules_;
   std::map<std::string, BuiltOpaque> opaque_;
   std::map<std::string, at::Tensor> tensors_;
   std::map<std::string, torch::nn::Module*> containers_;
 
-  int slots_ = 0;
-  Schedule schedule_;
-  std::vector<std::string> shareable_steps_;
-  // Of the step that is being built: its value follows from what it reads and the mode alone.
-  bool shareable_ = false;
-  // By step.
-  std::map<int, std::vector<Slot>> alive_;
+  graph::Schedule schedule_;
+  Program program_;
+  // By slot: values, and whether they are wanted beyond their last reader.
   std::vector<IValue> values_;
+  std::vector<bool> wanted_;
   // Of the step that runs.
   std::vector<IValue> arguments_;
   std::vector<IValue> results_;
@@ -596,12 +527,17 @@ torch::Tensor GraphModule::forward(torch::Tensor input) {
 
 std::vector<IValue> GraphModule::Run(std::vector<IValue> inputs) { return impl_->Run(std::move(inputs)); }
 
-const std::vector<std::string>& GraphModule::shareable_steps() const { return impl_->shareable_steps(); }
+const graph::Schedule& GraphModule::schedule() const { return impl_->schedule(); }
 
-int GraphModule::num_steps() const { return impl_->num_steps(); }
+bool GraphModule::keeps_weights(int step) const { return impl_->keeps_weights(step); }
 
-std::vector<IValue> GraphModule::RunSteps(int from, int to, std::vector<IValue> values) {
-  return impl_->RunSteps(from, to, std::move(values));
+void GraphModule::ShareWeights(int step, const GraphModule& other) { impl_->ShareWeights(step, *other.impl_); }
+
+std::vector<Slot> GraphModule::NeededFrom(int step) const { return impl_->NeededFrom(step); }
+
+std::vector<IValue> GraphModule::RunSteps(int from, int to, const std::vector<Slot>& given, std::vector<IValue> values,
+                                          const std::vector<Slot>& wanted) {
+  return impl_->RunSteps(from, to, given, std::move(values), wanted);
 }
 
 void GraphModule::train(bool on) {

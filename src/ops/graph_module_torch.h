@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
 #include "protos/graph.pb.h"
+#include "src/graph/schedule.h"
 #include "src/nn/model.h"
 
 namespace lanista::ops {
@@ -45,15 +46,19 @@ class GraphModule : public nn::Model {
 
   // ---- Steps, for models that share what they compute alike (engines/cgo) ----
 
-  // The first steps, as far as their values follow from the inputs and the mode (training or evaluation) alone: no
-  // parameters that train, no state, no chance. Two models whose keys are equal up to a step compute the same up to
-  // there.
-  const std::vector<std::string>& shareable_steps() const;
-  // All steps.
-  int num_steps() const;
-  // Runs the steps from `from` up to, not including, `to`. `values`: the inputs, if `from` is 0, else what this
-  // returned for `to` = `from`. Returns the values that later steps need; the outputs, if there is none.
-  std::vector<c10::IValue> RunSteps(int from, int to, std::vector<c10::IValue> values);
+  // All steps. Refers to graph().
+  const graph::Schedule& schedule() const;
+  // Whether all weights of step number `step` are those that its WeightSource names.
+  bool keeps_weights(int step) const;
+  // Lets step number `step` use the memory of the same one of `other` for its weights. REQUIRES: both keep them, from
+  // the same source, frozen, on the same device.
+  void ShareWeights(int step, const GraphModule& other);
+  // The slots with values that steps from number `step` on, or the outputs, still need; ascending.
+  std::vector<graph::Slot> NeededFrom(int step) const;
+  // Runs the steps from `from` up to, not including, `to`. `values` are those of the slots `given`: at least
+  // NeededFrom( from). Returns those of the slots `wanted`.
+  std::vector<c10::IValue> RunSteps(int from, int to, const std::vector<graph::Slot>& given,
+                                    std::vector<c10::IValue> values, const std::vector<graph::Slot>& wanted);
 
   // Takes the place of Run in forward.
   using Runner = std::function<std::vector<c10::IValue>(std::vector<c10::IValue> inputs)>;

@@ -22,7 +22,7 @@
 namespace lanista {
 
 // The version of the schema (PRAGMA user_version); counts up with every change that an older program would misread.
-inline constexpr int kJournalVersion = 1;
+inline constexpr int kJournalVersion = 2;
 
 // A device as LibTorch names it: "cpu:0", "cuda:1".
 std::string DeviceName(const v1::Device& device);
@@ -91,6 +91,8 @@ struct AttemptRecord {
   int attempt = 0;
   int trial = 0;
   absl::Time queued;
+  // v1::TrialQueued's.
+  std::string alone_because;
   std::optional<absl::Time> started;
   v1::Device device;
   std::optional<absl::Time> ended;

@@ -210,7 +210,8 @@ absl::StatusOr<std::vector<AttemptRecord>> JournalReader::Attempts() const {
   // One row for each final metric of an attempt, or one row without.
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
       SELECT a.model, a.attempt, a.trial, t.time, a.started, a.device_proto, a.ended, a.outcome,
-             a.reason, a.message, a.signal, a.exit_status, a.actual_sample, m.name, m.value
+             a.reason, a.message, a.signal, a.exit_status, a.actual_sample, t.alone_because, a.models_memory,
+             m.name, m.value
       FROM attempt AS a JOIN trial AS t USING (trial)
            LEFT JOIN metric AS m ON m.model = a.model AND m.attempt = a.attempt AND m.step IS NULL
       ORDER BY a.model, a.attempt)sql"));
@@ -230,9 +231,11 @@ absl::StatusOr<std::vector<AttemptRecord>> JournalReader::Attempts() const {
       attempt.end.set_outcome(OutcomeAt(row, 7));
       FailureAt(row, 8, &attempt.end);
       if (!row.IsNull(12)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 12, attempt.end.mutable_actual_sample()));
+      attempt.alone_because = row.Bytes(13);
+      attempt.end.set_models_memory(row.Int64(14));
     }
-    if (!row.IsNull(13)) {
-      (*attempts.back().end.mutable_metrics()->mutable_values())[row.Bytes(13)] = ValueAt(row, 14);
+    if (!row.IsNull(15)) {
+      (*attempts.back().end.mutable_metrics()->mutable_values())[row.Bytes(15)] = ValueAt(row, 16);
     }
   }
 }

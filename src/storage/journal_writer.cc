@@ -121,14 +121,14 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
       {&s.insert_state_, "INSERT INTO state_change (time, state, reason) VALUES (?, ?, ?)"},
       {&s.insert_call_, "INSERT INTO strategy_call VALUES (?, ?, ?)"},
       {&s.insert_model_, "INSERT INTO model VALUES (?, ?, ?, ?)"},
-      {&s.insert_trial_, "INSERT INTO trial VALUES (?, ?)"},
+      {&s.insert_trial_, "INSERT INTO trial VALUES (?, ?, ?)"},
       {&s.insert_attempt_, "INSERT INTO attempt (model, attempt, trial) VALUES (?, ?, ?)"},
       {&s.start_attempt_,
        "UPDATE attempt SET started = ?3, node = ?4, device = ?5, device_proto = ?6 "
        "WHERE model = ?1 AND attempt = ?2 AND started IS NULL"},
       {&s.end_attempt_,
        "UPDATE attempt SET ended = ?3, outcome = ?4, reason = ?5, message = ?6, signal = ?7, exit_status = ?8, "
-       "actual_sample = ?9 WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
+       "actual_sample = ?9, models_memory = ?10 WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
       {&s.select_attempt_, "SELECT 1 FROM attempt WHERE model = ? AND attempt = ?"},
       {&s.insert_metric_, "INSERT OR IGNORE INTO metric VALUES (?, ?, ?, ?, ?, ?, ?)"},
       {&s.insert_outcome_, "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
@@ -183,7 +183,7 @@ absl::Status JournalWriter::Statements::WriteCreated(int64_t time, const v1::Exp
 }
 
 absl::Status JournalWriter::Statements::WriteTrial(int64_t time, const v1::TrialQueued& trial) {
-  LANISTA_RETURN_IF_ERROR(insert_trial_.Run(trial.trial(), time));
+  LANISTA_RETURN_IF_ERROR(insert_trial_.Run(trial.trial(), time, trial.alone_because()));
   for (const v1::TrialMember& member : trial.members()) {
     LANISTA_RETURN_IF_ERROR(insert_attempt_.Run(member.model(), member.attempt(), trial.trial()));
   }
@@ -215,9 +215,10 @@ absl::Status JournalWriter::Statements::WriteEnd(int64_t time, const v1::ModelEv
   const FailureColumns failure(end.has_failure(), end.failure());
   const std::string sample = end.actual_sample().SerializeAsString();
   const auto actual = end.has_actual_sample() ? std::make_optional(SqliteBlob{sample}) : std::nullopt;
+  const auto memory = end.models_memory() > 0 ? std::make_optional(int64_t{end.models_memory()}) : std::nullopt;
   LANISTA_RETURN_IF_ERROR(end_attempt_.Run(event.model(), event.attempt(), time, v1::Outcome_Name(end.outcome()),
-                                           failure.reason, failure.message, failure.signal, failure.exit_status,
-                                           actual));
+                                           failure.reason, failure.message, failure.signal, failure.exit_status, actual,
+                                           memory));
   // A second end (of an attempt that had been given up) changes nothing, its metrics included.
   if (database_.changes() == 0) return CheckAttempt(event);
   return WriteMetrics(time, event, std::nullopt, end.metrics());

@@ -46,7 +46,8 @@ CREATE TABLE model (
 );
 CREATE TABLE trial (
   trial INTEGER PRIMARY KEY,
-  time INTEGER NOT NULL
+  time INTEGER NOT NULL,
+  alone_because TEXT NOT NULL  -- why it has one model, where the engine merges; else empty
 );
 CREATE TABLE attempt (
   model INTEGER NOT NULL REFERENCES model,
@@ -63,6 +64,7 @@ CREATE TABLE attempt (
   signal INTEGER,
   exit_status INTEGER,
   actual_sample BLOB,  -- lanista.v1.Sample, where it differs from the model's
+  models_memory INTEGER,  -- bytes that the trial's models took at most; NULL: not measured
   PRIMARY KEY (model, attempt)
 ) WITHOUT ROWID;
 CREATE TABLE metric (
@@ -103,8 +105,10 @@ absl::Status CheckSchema(const SqliteDatabase& database, const std::string& file
   if (application != kApplicationId) return absl::DataLossError(absl::StrCat(file, ": not a journal of Lanista's"));
   LANISTA_ASSIGN_OR_RETURN(const int64_t version, database.Pragma("user_version"));
   if (version == kJournalVersion) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(file, ": written by a newer Lanista (schema ", version,
-                                                    ", this program knows ", kJournalVersion, "): upgrade"));
+  const bool newer = version > kJournalVersion;
+  return absl::FailedPreconditionError(
+      absl::StrCat(file, ": written by ", newer ? "a newer" : "an older", " Lanista (schema ", version,
+                   ", this program knows ", kJournalVersion, "): ", newer ? "upgrade" : "read it with that one"));
 }
 
 std::string JournalFile(const std::string& folder) { return folder + "/journal.db"; }

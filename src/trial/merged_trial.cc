@@ -1,6 +1,9 @@
 #include "src/trial/merged_trial.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/GradMode.h>
 #include <torch/utils.h>
 
 #include <mutex>
@@ -12,24 +15,6 @@
 namespace lanista {
 namespace {
 
-// LibTorch's default generator of the device, with `state`; afterwards `state` is where it has got to.
-class RandomStream {
- public:
-  RandomStream(c10::Device device, at::Tensor* state)
-      : generator_(at::globalContext().defaultGenerator(device)), state_(state) {
-    const std::lock_guard<std::mutex> lock(generator_.mutex());
-    generator_.set_state(*state_);
-  }
-  ~RandomStream() {
-    const std::lock_guard<std::mutex> lock(generator_.mutex());
-    *state_ = generator_.get_state();
-  }
-
- private:
-  at::Generator generator_;
-  at::Tensor* const state_;
-};
-
 GuardResult Unmerged(const std::string& why) {
   GuardResult result;
   result.outcome = v1::UNMERGED;
@@ -40,15 +25,58 @@ GuardResult Unmerged(const std::string& why) {
 
 }  // namespace
 
+// One model's state while it runs: as it left it or, at first, as in a trial of its own.
+class MergedTrial::TorchScope {
+ public:
+  explicit TorchScope(Member* member) : state_(&member->torch) {
+    const c10::Device device = member->context->device();
+    generators_.push_back(at::globalContext().defaultGenerator(c10::kCPU));
+    if (!device.is_cpu()) generators_.push_back(at::globalContext().defaultGenerator(device));
+    outside_ = Current(/*random=*/false);
+    if (!state_->has_value()) {
+      torch::manual_seed(member->context->seed());
+      return;
+    }
+    for (size_t i = 0; i < generators_.size(); ++i) {
+      const std::lock_guard<std::mutex> lock(generators_[i].mutex());
+      generators_[i].set_state((*state_)->random[i]);
+    }
+    Set(**state_);
+  }
+  ~TorchScope() {
+    *state_ = Current(/*random=*/true);
+    Set(outside_);
+  }
+
+ private:
+  TorchState Current(bool random) {
+    TorchState state;
+    for (at::Generator& generator : generators_) {
+      if (!random) break;
+      const std::lock_guard<std::mutex> lock(generator.mutex());
+      state.random.push_back(generator.get_state());
+    }
+    state.grad_mode = c10::GradMode::is_enabled();
+    state.default_dtype = c10::get_default_dtype();
+    state.threads = at::get_num_threads();
+    return state;
+  }
+
+  static void Set(const TorchState& state) {
+    c10::GradMode::set_enabled(state.grad_mode);
+    if (c10::get_default_dtype() != state.default_dtype) c10::set_default_dtype(state.default_dtype);
+    if (at::get_num_threads() != state.threads) at::set_num_threads(state.threads);
+  }
+
+  std::optional<TorchState>* const state_;
+  std::vector<at::Generator> generators_;
+  TorchState outside_;
+};
+
 MergedTrial::MergedTrial(std::vector<std::unique_ptr<ModelContext>> contexts, bool drop_bad_models)
     : drop_bad_models_(drop_bad_models) {
   for (std::unique_ptr<ModelContext>& context : contexts) {
     Member member;
-    // As before a trial of its own.
-    torch::manual_seed(context->seed());
-    at::Generator generator = at::globalContext().defaultGenerator(context->device());
-    const std::lock_guard<std::mutex> lock(generator.mutex());
-    member.random_state = generator.get_state();
     member.context = std::move(context);
     members_.push_back(std::move(member));
   }
@@ -56,11 +84,10 @@ MergedTrial::MergedTrial(std::vector<std::unique_ptr<ModelContext>> contexts, bo
 
 absl::Status MergedTrial::Step(int model, const std::function<absl::Status()>& step) {
   Member& stepping = member(model);
-  GuardResult result;
-  {
-    const RandomStream stream(stepping.context->device(), &stepping.random_state);
-    result = Guard(step);
-  }
+  const GuardResult result = stepping.context->Run([&] {
+    const TorchScope scope(&stepping);
+    return step();
+  });
   if (result.outcome == v1::SUCCEEDED) return absl::OkStatus();
   if (result.outcome == v1::CANCELED) return absl::CancelledError();
   const std::string why =
@@ -73,11 +100,11 @@ absl::Status MergedTrial::Step(int model, const std::function<absl::Status()>& s
   return absl::OkStatus();
 }
 
-absl::Status MergedTrial::KeepWeights() {
+absl::Status MergedTrial::Finish(bool keep_weights) {
   for (int model = 0; model < size(); ++model) {
-    if (active(model)) {
-      LANISTA_RETURN_IF_ERROR(Step(model, [&] { return member(model).context->KeepWeights(); }));
-    }
+    if (!active(model)) continue;
+    if (keep_weights) LANISTA_RETURN_IF_ERROR(Step(model, [&] { return member(model).context->KeepWeights(); }));
+    if (active(model)) EndOne(member(model), {});
   }
   return absl::OkStatus();
 }

@@ -3,9 +3,11 @@
 #define LANISTA_SRC_TRIAL_MERGED_TRIAL_H_
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,9 +17,9 @@
 
 namespace lanista {
 
-// Keeps the models of a trial apart: each has a random stream of its own, and what one of them throws ends its attempt,
-// not the others'. Unless bad models are dropped, the others' attempts end with it, as UNMERGED. Used by the trial's
-// thread.
+// Keeps the models of a trial apart: each has its own random stream and LibTorch settings, and what one of them throws
+// ends its attempt, not the others'. Unless bad models are dropped, the others' attempts end with it, as UNMERGED. Used
+// by the trial's thread.
 class MergedTrial final : public ModelGroup {
  public:
   MergedTrial(std::vector<std::unique_ptr<ModelContext>> contexts, bool drop_bad_models);
@@ -27,18 +29,29 @@ class MergedTrial final : public ModelGroup {
   bool active(int model) const override { return members_[static_cast<size_t>(model)].active; }
   absl::Status Step(int model, const std::function<absl::Status()>& step) override;
 
-  // The weights of those that are active.
-  absl::Status KeepWeights();
+  // The evaluator is done: ends the attempts of those that are active one by one, each with its weights kept, if they
+  // are to be.
+  absl::Status Finish(bool keep_weights);
 
-  // Ends the attempts of those that are active: with what `result` says, or, where it failed, as UNMERGED, for it says
-  // nothing about any one model.
+  // Ends the attempts of those that are still active: with what `result` says, or, where it failed, as UNMERGED, for it
+  // says nothing about any one model.
   void Ended(const GuardResult& result);
 
  private:
+  // LibTorch's state that a model finds as it left it, whatever its neighbours do.
+  struct TorchState {
+    // Of the default generators: the CPU's and, if it is another one, the device's.
+    std::vector<at::Tensor> random;
+    bool grad_mode = true;
+    caffe2::TypeMeta default_dtype;
+    int threads = 1;
+  };
+  class TorchScope;
+
   struct Member {
     std::unique_ptr<ModelContext> context;
-    // Of LibTorch's default generator, while other models run.
-    at::Tensor random_state;
+    // While other models run; none before its first step.
+    std::optional<TorchState> torch;
     bool active = true;
   };
 

@@ -48,6 +48,7 @@ std::shared_ptr<nn::Model> ModelContext::model() {
 void ModelContext::Build() {
   auto builder = ModelBuilderRegistry::Get().Create(trial_.spec.engine());
   if (!builder.ok()) throw BuildError(std::string(builder.status().message()));
+  trial_.memory.Start();
   // The weights come from the seed alone, whatever the evaluator drew before.
   torch::manual_seed(seed());
   absl::StatusOr<BuiltModel> built = (*builder)->Build(trial_.spec.space(), sample(), seed());
@@ -87,6 +88,14 @@ void ModelContext::ReportFinal(const MetricMap& metrics) {
   final_ = metrics;
 }
 
+GuardResult ModelContext::Run(const std::function<absl::Status()>& code) const {
+  return Guard([&] {
+    const absl::Status status = code();
+    if (!absl::IsCancelled(status) || canceled()) return status;
+    return absl::InternalError(absl::StrCat("CANCELLED, though the trial was not canceled: ", status.message()));
+  });
+}
+
 void ModelContext::Started() {
   v1::ModelEvent event = NextEvent();
   *event.mutable_started()->mutable_device() = trial_.device;
@@ -115,6 +124,7 @@ void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) 
   if (built_.model != nullptr && built_.actual_sample.SerializeAsString() != model_.sample().SerializeAsString()) {
     *ended.mutable_actual_sample() = built_.actual_sample;
   }
+  ended.set_models_memory(trial_.memory.Peak());
   built_ = {};
   trial_.emit(std::move(event));
 }

@@ -12,6 +12,7 @@
 #include "engines/model_builder.h"
 #include "protos/trial.pb.h"
 #include "src/evaluators/evaluator.h"
+#include "src/trial/models_memory.h"
 #include "src/trial/torch_guard.h"
 
 namespace lanista {
@@ -27,6 +28,7 @@ struct TrialEnvironment {
   std::function<void(v1::ModelEvent event)> emit;
   // A model was built.
   std::function<void(const std::shared_ptr<nn::Model>& model)> built;
+  ModelsMemory& memory;
 };
 
 // Builds the model, and emits what happens to it. Used by the trial's thread.
@@ -48,6 +50,9 @@ class ModelContext final : public TrialContext {
 
   // The model's ordinal.
   int ordinal() const { return model_.model(); }
+
+  // Guard(code), where CANCELLED of a trial that nobody canceled is an error like others.
+  GuardResult Run(const std::function<absl::Status()>& code) const;
 
   // Emits that the attempt began.
   void Started();

@@ -124,6 +124,8 @@ void TrialRunner::Discover(const v1::Discover& request) {
     auto builder = ModelBuilderRegistry::Get().Create(request.engine());
     if (!builder.ok()) return Annotate(builder.status(), "engine");
     LANISTA_ASSIGN_OR_RETURN(*discovered.mutable_space(), (*builder)->Discover(request.space(), options));
+    LANISTA_ASSIGN_OR_RETURN(auto graph_space, (*builder)->GraphSpace(request.space()));
+    if (graph_space.has_value()) *discovered.mutable_graph_space() = *std::move(graph_space);
     return absl::OkStatus();
   });
   if (!status.ok()) *discovered.mutable_error() = StatusToProto(status);
@@ -153,12 +155,13 @@ void TrialRunner::Run(const v1::TrialSpec& spec) {
 }
 
 void TrialRunner::RunModels(const v1::TrialSpec& spec) {
-  const TrialEnvironment environment{spec, device_, canceled_, [this](v1::ModelEvent model_event) {
-                                       v1::TrialEvent event;
-                                       *event.mutable_model() = std::move(model_event);
-                                       emit_(event);
-                                     },
-                                     ShareWhatIsAlike(spec.models_size())};
+  ModelsMemory memory(device_);
+  const auto emit = [this](v1::ModelEvent model_event) {
+    v1::TrialEvent event;
+    *event.mutable_model() = std::move(model_event);
+    emit_(event);
+  };
+  const TrialEnvironment environment{spec, device_, canceled_, emit, ShareWhatIsAlike(spec.models_size()), memory};
   std::vector<std::unique_ptr<ModelContext>> contexts;
   for (const v1::TrialModel& model : spec.models()) {
     contexts.push_back(std::make_unique<ModelContext>(environment, model));
@@ -178,7 +181,7 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
 }
 
 void TrialRunner::RunAlone(const v1::TrialSpec& spec, ModelContext& context) {
-  context.Ended(Guard([&]() -> absl::Status {
+  context.Ended(context.Run([&]() -> absl::Status {
     if (canceled_) return absl::CancelledError();
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
@@ -199,7 +202,7 @@ void TrialRunner::RunMerged(const v1::TrialSpec& spec, std::vector<std::unique_p
     auto* const multi_model = dynamic_cast<MultiModelEvaluator*>(evaluator);
     if (multi_model == nullptr) return absl::InternalError("the evaluator trains one model at a time");
     LANISTA_RETURN_IF_ERROR(multi_model->EvaluateTogether(trial));
-    return spec.keep_weights() ? trial.KeepWeights() : absl::OkStatus();
+    return trial.Finish(spec.keep_weights());
   }));
 }
 

@@ -144,6 +144,8 @@ Json AttemptJson(const AttemptRecord& attempt, const std::vector<int>& members) 
   for (const int member : members) {
     if (member != attempt.model) json["merged_with"].push_back(member);
   }
+  json["alone_because"] = attempt.alone_because.empty() ? Json() : Json(attempt.alone_because);
+  json["models_memory"] = attempt.end.models_memory() > 0 ? Json(attempt.end.models_memory()) : Json();
   json["outcome"] = attempt.ended.has_value() ? Json(v1::Outcome_Name(attempt.end.outcome())) : Json();
   json["failure"] = attempt.end.has_failure() ? FailureJson(attempt.end.failure()) : Json();
   return json;

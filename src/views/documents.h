@@ -43,8 +43,9 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 //     "metrics": {"final": {name: value} or null, "intermediate": [{"step", "time", "metrics": {name:
 //       value}}]}: of the deciding attempt, or of the latest one,
 //     "failure": null or {"reason", "message", "signal", "exit_status"} (the last two null where they mean nothing),
-//     "attempts": [{"attempt", "trial", "device", "node", "start", "end", "merged_with": [model ids], "outcome",
-//       "failure"}]: null for what has not happened yet
+//     "attempts": [{"attempt", "trial", "device", "node", "start", "end", "merged_with": [model ids],
+//       "alone_because": why it was not merged, where models are, "models_memory": bytes that all models of the trial
+//       took at most, "outcome", "failure"}]: null for what has not happened yet or is not known
 //   }]
 // }
 absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);

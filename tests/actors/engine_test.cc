@@ -12,14 +12,24 @@ class TestPlanner final : public Planner {
  public:
   explicit TestPlanner(const size_t* models_per_trial) : models_per_trial_(models_per_trial) {}
 
-  std::vector<std::vector<v1::TrialModel>> Plan(std::vector<v1::TrialModel> models, int) override {
-    std::vector<std::vector<v1::TrialModel>> trials;
+  std::vector<PlannedTrial> Plan(std::vector<v1::TrialModel> models, int free) override {
+    free_trials = free;
+    std::vector<PlannedTrial> trials;
     for (v1::TrialModel& model : models) {
-      if (trials.empty() || trials.back().size() == *models_per_trial_) trials.emplace_back();
-      trials.back().push_back(std::move(model));
+      if (trials.empty() || trials.back().models.size() == *models_per_trial_) {
+        trials.push_back({{}, *models_per_trial_ == 1 ? "no others came" : "", 1000});
+      }
+      trials.back().models.push_back(std::move(model));
     }
     return trials;
   }
+
+  void ObserveMemory(int64_t estimated, int models, int64_t measured) override {
+    observed = {estimated, models, measured};
+  }
+
+  std::vector<int64_t> observed;
+  int free_trials = 0;
 
  private:
   const size_t* const models_per_trial_;
@@ -50,11 +60,12 @@ class EngineTest : public ActorTest {
     options.trial_template.set_experiment("e");
     options.folder = "folder";
     options.max_trials = 2;
+    options.devices = 2;
     v1::Choice& width = *options.space.add_choices();
     width.set_label("width");
     width.set_kind(v1::VALUE_CHOICE);
     width.add_candidates()->set_i(8);
-    options.planner = std::make_shared<TestPlanner>(&models_per_trial_);
+    options.planner = planner_;
     engine_ = Spawn(Engine, options, owner_, service_);
   }
 
@@ -75,6 +86,7 @@ class EngineTest : public ActorTest {
   }
 
   size_t models_per_trial_ = 1;
+  const std::shared_ptr<TestPlanner> planner_ = std::make_shared<TestPlanner>(&models_per_trial_);
   std::vector<v1::ModelEvent> events_;
   std::vector<v1::ModelOutcome> outcomes_;
   std::vector<v1::TrialSpec> queued_;
@@ -167,6 +179,76 @@ TEST_F(EngineTest, NoMoreTrialsRunThanMay) {
   End(0, v1::SUCCEEDED);
   ASSERT_EQ(queued_.size(), 3u);
   EXPECT_EQ(queued_[2].models(0).model(), 3);
+}
+
+TEST_F(EngineTest, SaysWhyATrialHasOneModel) {
+  RunModels(1);
+  EXPECT_EQ(queued_[0].alone_because(), "no others came");
+  End(0, v1::SUCCEEDED);
+
+  models_per_trial_ = 2;
+  RunModels(2);
+  EXPECT_EQ(queued_[1].alone_because(), "");
+  End(1, v1::UNMERGED);
+  ASSERT_EQ(queued_.size(), 3u);
+  EXPECT_EQ(queued_[2].alone_because(), "it runs again after merged trial 2");
+}
+
+TEST_F(EngineTest, ThePlannerLearnsHowManyTrialsCouldStart) {
+  RunModels(1);
+  EXPECT_EQ(planner_->free_trials, 2);
+  v1::RunModels more;
+  *more.add_models() = MakeModel(7);
+  caf::anon_send(engine_, more);
+  Run();
+  EXPECT_EQ(planner_->free_trials, 1);
+}
+
+TEST_F(EngineTest, TrialsBeyondTheDevicesCouldNotStart) {
+  EngineOptions options;
+  options.folder = "folder";
+  options.max_trials = 8;
+  options.devices = 1;
+  options.planner = planner_;
+  engine_ = Spawn(Engine, options, owner_, service_);
+  RunModels(1);
+  EXPECT_EQ(planner_->free_trials, 1);
+}
+
+TEST_F(EngineTest, AFailedTrialTellsNothingAboutMemory) {
+  RunModels(1);
+  v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(0), 1, v1::FAILED);
+  event.mutable_ended()->set_models_memory(70);
+  caf::anon_send(engine_, event);
+  Run();
+  EXPECT_EQ(outcomes_.size(), 1u);
+  EXPECT_TRUE(planner_->observed.empty());
+}
+
+TEST_F(EngineTest, ACrashOfAMergedTrialAfterACancelIsNobodysFailure) {
+  models_per_trial_ = 2;
+  RunModels(2);
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("e");
+  caf::anon_send(engine_, cancel);
+  Run();
+  End(0, v1::FAILED, "signal 11");
+  ASSERT_EQ(outcomes_.size(), 1u);
+  EXPECT_EQ(outcomes_[0].outcome(), v1::CANCELED);
+  EXPECT_FALSE(outcomes_[0].has_failure());
+}
+
+TEST_F(EngineTest, ThePlannerLearnsWhatATrialTookOfTheMemory) {
+  models_per_trial_ = 2;
+  RunModels(2);
+  for (const int member : {0, 1}) {
+    EXPECT_TRUE(planner_->observed.empty());
+    v1::ModelEvent event = EndedEvent(queued_[0], queued_[0].models(member), 1, v1::SUCCEEDED);
+    event.mutable_ended()->set_models_memory(70 - member);
+    caf::anon_send(engine_, event);
+    Run();
+  }
+  EXPECT_EQ(planner_->observed, (std::vector<int64_t>{1000, 2, 70}));
 }
 
 TEST_F(EngineTest, MergedModelsHaveFoldersOfTheirOwn) {

@@ -12,6 +12,7 @@
 namespace lanista {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 // Eight models; those in `bad` have the fault. A merged trial's time limit is eight times trial_timeout.
@@ -73,6 +74,8 @@ TEST_F(CgoTest, MergedModelsReportExactlyWhatTheyWouldAlone) {
     EXPECT_EQ(model["metrics"], alone.at(member)["metrics"]) << member;
     ASSERT_EQ(model["attempts"].size(), 1u);
     EXPECT_EQ(model["attempts"][0]["merged_with"].size(), 7u);
+    EXPECT_TRUE(model["attempts"][0]["alone_because"].is_null());
+    EXPECT_GT(model["attempts"][0]["models_memory"], 0);
     EXPECT_TRUE(alone.at(member)["attempts"][0]["merged_with"].empty());
   }
 }
@@ -101,6 +104,7 @@ TEST_F(CgoTest, OneBadModelOfEightFailsAloneWithItsOwnReason) {
       ASSERT_EQ(model["attempts"].size(), 2u);
       EXPECT_EQ(model["attempts"][0]["merged_with"].size(), 7u);
       EXPECT_TRUE(model["attempts"][1]["merged_with"].empty());
+      EXPECT_EQ(model["attempts"][1]["alone_because"], "it runs again after merged trial 1");
       if (member != 3) {
         EXPECT_EQ(model["status"], "SUCCEEDED");
         EXPECT_EQ(model["metrics"], good.at(member)["metrics"]);
@@ -159,16 +163,40 @@ TEST_F(CgoTest, AMergedTrialThatIsKilledRunsAgainModelByModel) {
 }
 
 TEST_F(CgoTest, AStopDoesNotWaitForAnOpenWindow) {
-  // Two models may be in flight more than the strategy proposes at once: the window stays open for minutes.
+  // Two models may be in flight. The bad one of the first two fails soon; another comes in its place, and waits for a
+  // second one for as long as the good one runs, alone.
   const std::string state = FreshFolder();
   const std::string config =
-      WriteFile("open.textproto", Config("cgo { max_concurrency_cgo: 6 batch_waiting_time: 600 }", "slow", {0, 1, 2}));
-  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state});
-  ASSERT_TRUE(run.WaitForLine("models in the space"));
+      WriteFile("open.textproto", Config("cgo { max_concurrency_cgo: 2 batch_waiting_time: 600 }", "throw", {0}));
+  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state, "--set", "trial_timeout={seconds:60}",
+                                         "--set", "evaluator.classification.max_epochs=1000"});
+  ASSERT_TRUE(run.WaitForLine("model 1 failed"));
   kill(run.pid(), SIGINT);
   EXPECT_EQ(run.Wait(), 1);
   const nlohmann::json list = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json();
   EXPECT_EQ(list["experiments"][0]["status"], "STOPPED");
+  const auto models = Models(list["experiments"][0]["id"], state);
+  EXPECT_EQ(models.at(2)["status"], "CANCELED");
+  EXPECT_TRUE(models.at(2)["attempts"].empty()) << "it was waiting";
+}
+
+TEST_F(CgoTest, ExplainsWhatModelsWouldShare) {
+  const std::string config = WriteFile("explained.textproto", Config("cgo {}", "none", {}));
+  const CommandResult text = RunCommand(kFaultyProgram, {"validate", config, "--explain-cgo", "--samples", "3"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("a merged trial of models 1-3"));
+  EXPECT_THAT(text.out, ContainsRegex("load the batch +models 1-3"));
+  EXPECT_THAT(text.out, ContainsRegex("the whole model +model 3 +it is a module: its steps are not known"));
+
+  const nlohmann::json plan =
+      RunCommand(kFaultyProgram, {"validate", config, "--explain-cgo", "--json"}).Json()["plan"];
+  EXPECT_EQ(plan["samples"].size(), 8u);
+  EXPECT_EQ(plan["trials"][0]["models"].size(), 8u);
+
+  const CommandResult direct =
+      RunCommand(kFaultyProgram, {"validate", config, "--explain-cgo", "--set", "engine={direct{}}"});
+  EXPECT_EQ(direct.exit_code, 2);
+  EXPECT_THAT(direct.err, HasSubstr("each model is a trial of its own"));
 }
 
 TEST_F(CgoTest, ImpossibleSettingsAreNamed) {
@@ -192,6 +220,7 @@ TEST_F(CgoTest, AnEvaluatorThatTrainsOneModelAtATimeIsNotMergedAndThatIsSaid) {
   const std::string id = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json()["experiments"][0]["id"];
   for (const auto& [member, model] : Models(id, state)) {
     EXPECT_TRUE(model["attempts"][0]["merged_with"].empty()) << member;
+    EXPECT_EQ(model["attempts"][0]["alone_because"], "the evaluator trains one model at a time");
   }
 }
 

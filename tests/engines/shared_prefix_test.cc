@@ -121,6 +121,19 @@ TEST_F(SharedPrefixTest, FrozenPartsRunOnceAndEachModelComputesWhatItWouldAlone)
   EXPECT_EQ(prefix->steps_saved(), 5 * 2 * 5) << "five batches, two models that find five steps done";
 }
 
+TEST_F(SharedPrefixTest, FrozenWeightsAreInMemoryOnce) {
+  const auto first = Model(kIdentity, 1), second = Model(kDropout, 2);
+  const auto prefix = SharedPrefix::Create();
+  prefix->Add(first);
+  prefix->Add(second);
+  for (const char* const weight : {"conv.weight", "bn.bias", "fc.weight"}) {
+    EXPECT_EQ(first->named_parameters()[weight].data_ptr() == second->named_parameters()[weight].data_ptr(),
+              std::string(weight) != "fc.weight")
+        << weight;
+  }
+  EXPECT_EQ(first->named_buffers()["bn.running_var"].data_ptr(), second->named_buffers()["bn.running_var"].data_ptr());
+}
+
 TEST_F(SharedPrefixTest, ModelsThatPartSoonerShareLess) {
   const std::vector<Gate> gates = {kIdentity, kInPlace, kDropout, kIdentity, kInPlace, kDropout};
   std::vector<std::shared_ptr<ops::GraphModule>> apart, together;
@@ -130,6 +143,108 @@ TEST_F(SharedPrefixTest, ModelsThatPartSoonerShareLess) {
   for (const auto& module : together) prefix->Add(module);
   EXPECT_EQ(Train(together), Train(apart));
   EXPECT_GE(prefix->steps_saved(), 5 * 5 * 4) << "all but the first find the backbone's four steps done";
+}
+
+// Models of these graphs, with weights from their numbers.
+std::vector<std::shared_ptr<ops::GraphModule>> Modules(const std::vector<v1::ModelGraph>& graphs) {
+  std::vector<std::shared_ptr<ops::GraphModule>> modules;
+  for (const v1::ModelGraph& graph : graphs) {
+    torch::manual_seed(modules.size());
+    auto module = ops::GraphModule::Create(graph, {});
+    EXPECT_TRUE(module.ok()) << module.status();
+    modules.push_back(*module);
+  }
+  return modules;
+}
+
+v1::ModelGraph Finish(graph::Builder net, const Handle& output) {
+  net.Output(output);
+  auto model = std::move(net).Build();
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *model;
+}
+
+TEST_F(SharedPrefixTest, ModelsMayNeedDifferentValuesAfterwards) {
+  // All compute t1, s2 and t3; then one layer reads t3, the other one of the three.
+  const auto net = [](int read) {
+    graph::Builder net("Net", ops::FindOp);
+    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    std::vector<Handle> values = {net.Add("flatten", MakeOp("Flatten"), {x})};
+    values.push_back(net.Add("t1", MakeOp("Tanh"), {values.back()}));
+    values.push_back(net.Add("s2", MakeOp("Sigmoid"), {values.back()}));
+    values.push_back(net.Add("t3", MakeOp("Tanh"), {values.back()}));
+    const auto linear = MakeOp("Linear", {{"in_features", 36}, {"out_features", 3}});
+    const Handle a = net.Add("fc1", linear, {values[static_cast<size_t>(read)]});
+    const Handle b = net.Add("fc2", linear, {values[3]});
+    const Handle sum = net.Add("sum", MakeOp("aten::add.Tensor"), {{"self", a}, {"other", b}});
+    return Finish(std::move(net), sum);
+  };
+  const std::vector<v1::ModelGraph> graphs = {net(1), net(2), net(3), net(1)};
+  const auto apart = Modules(graphs), together = Modules(graphs);
+  const auto prefix = SharedPrefix::Create();
+  for (const auto& module : together) prefix->Add(module);
+  EXPECT_EQ(Train(together), Train(apart));
+  EXPECT_GE(prefix->steps_saved(), 5 * 3 * 4);
+}
+
+TEST_F(SharedPrefixTest, AModelMayEndWhereAnotherGoesOn) {
+  const auto net = [](bool goes_on) {
+    graph::Builder net("Net", ops::FindOp);
+    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    const Handle tanh = net.Add("tanh", MakeOp("Tanh"), {x});
+    const Handle relu = net.Add("relu", MakeOp("Sigmoid"), {tanh});
+    if (!goes_on) return Finish(std::move(net), relu);
+    const Handle conv =
+        net.Add("conv", MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 2}, {"kernel_size", 3}}), {tanh});
+    return Finish(std::move(net), conv);
+  };
+  const auto modules = Modules({net(false), net(true)});
+  const torch::Tensor batch = torch::randn({4, 1, 6, 6});
+  const torch::Tensor first = modules[0]->forward(batch), second = modules[1]->forward(batch);
+  const auto prefix = SharedPrefix::Create();
+  for (const auto& module : modules) prefix->Add(module);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(modules[0]->forward(batch).equal(first));
+    EXPECT_TRUE(modules[1]->forward(batch).equal(second));
+  }
+}
+
+TEST_F(SharedPrefixTest, ValuesThatAreViewsOfEachOtherStayViews) {
+  const auto net = [](double limit) {
+    graph::Builder net("Net", ops::FindOp);
+    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    const Handle tanh = net.Add("tanh", MakeOp("Tanh"), {x});
+    const Handle view = net.Add("flatten", MakeOp("Flatten"), {tanh});
+    const Handle cut =
+        net.Add("cut", MakeOp("Hardtanh", {{"min_val", -limit}, {"max_val", limit}, {"inplace", true}}), {tanh});
+    const Handle other = net.Add("flatten_2", MakeOp("Flatten"), {cut});
+    const Handle sum = net.Add("sum", MakeOp("aten::add.Tensor"), {{"self", view}, {"other", other}});
+    return Finish(std::move(net), net.Add("fc", MakeOp("Linear", {{"in_features", 36}, {"out_features", 3}}), {sum}));
+  };
+  const std::vector<v1::ModelGraph> graphs = {net(0.25), net(0.5), net(0.125)};
+  const auto apart = Modules(graphs), together = Modules(graphs);
+  const auto prefix = SharedPrefix::Create();
+  for (const auto& module : together) prefix->Add(module);
+  EXPECT_EQ(Train(together), Train(apart));
+}
+
+TEST_F(SharedPrefixTest, ValuesWithGapsAreNotCopied) {
+  // A copy would have other strides, and kernels that sum in another order.
+  const auto net = [] {
+    graph::Builder net("Net", ops::FindOp);
+    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    const Handle tanh = net.Add("tanh", MakeOp("Tanh"), {x});
+    const Handle slice =
+        net.Add("slice", MakeOp("aten::slice.Tensor", {{"dim", 3}, {"start", 1}, {"end", 5}}), {{"self", tanh}});
+    const Handle norm = net.Add("norm", MakeOp("BatchNorm2d", {{"num_features", 1}}), {slice});
+    const Handle flat = net.Add("flatten", MakeOp("Flatten"), {norm});
+    return Finish(std::move(net), net.Add("fc", MakeOp("Linear", {{"in_features", 24}, {"out_features", 3}}), {flat}));
+  };
+  const std::vector<v1::ModelGraph> graphs = {net(), net(), net()};
+  const auto apart = Modules(graphs), together = Modules(graphs);
+  const auto prefix = SharedPrefix::Create();
+  for (const auto& module : together) prefix->Add(module);
+  EXPECT_EQ(Train(together), Train(apart));
 }
 
 TEST_F(SharedPrefixTest, WhatIsTrainedIsNotShared) {

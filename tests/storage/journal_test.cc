@@ -404,13 +404,18 @@ TEST_F(JournalTest, AKilledWriterLosesNothingThatItAcknowledged) {
   EXPECT_TRUE((*writer)->Write(NewModel(acknowledged + 10)).ok());
 }
 
-TEST_F(JournalTest, RefusesAJournalOfANewerVersion) {
+TEST_F(JournalTest, RefusesAJournalOfAnotherVersion) {
   Create();
-  ASSERT_TRUE(SqliteDatabase::Open(file(), SQLITE_OPEN_READWRITE)->Execute("PRAGMA user_version = 7").ok());
-  for (const absl::Status& status : {JournalReader::Open(folder()).status(), JournalWriter::Open(folder()).status()}) {
-    EXPECT_TRUE(absl::IsFailedPrecondition(status));
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("written by a newer Lanista (schema 7, this program knows 1): upgrade"));
+  const std::string knows = absl::StrCat("this program knows ", kJournalVersion);
+  for (const auto& [version, what] : {std::pair(1000, "a newer Lanista (schema 1000, " + knows + "): upgrade"),
+                                      std::pair(1, "an older Lanista (schema 1, " + knows + "): read it with that")}) {
+    const std::string pragma = absl::StrCat("PRAGMA user_version = ", version);
+    ASSERT_TRUE(SqliteDatabase::Open(file(), SQLITE_OPEN_READWRITE)->Execute(pragma).ok());
+    for (const absl::Status& status :
+         {JournalReader::Open(folder()).status(), JournalWriter::Open(folder()).status()}) {
+      EXPECT_TRUE(absl::IsFailedPrecondition(status));
+      EXPECT_THAT(std::string(status.message()), HasSubstr("written by " + what));
+    }
   }
 }
 

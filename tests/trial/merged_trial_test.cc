@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 class MixedSpace : public nn::ModelSpace {
  public:
   MixedSpace() {
-    kind_ = static_cast<std::string>(
-        nn::ValueChoice({"plain", "dropout", "batch norm", "in place", "throws", "nan"}, "kind"));
+    kind_ = static_cast<std::string>(nn::ValueChoice(
+        {"plain", "dropout", "batch norm", "in place", "validation in place", "careless", "throws", "nan"}, "kind"));
     const int64_t width = nn::ValueChoice({8, 16}, "width");
     hidden_ = register_module("hidden", torch::nn::Linear(784, width));
     norm_ = register_module("norm", torch::nn::BatchNorm1d(width));
@@ -29,8 +29,14 @@ class MixedSpace : public nn::ModelSpace {
 
   torch::Tensor forward(torch::Tensor x) override {
     // Of the batch itself, which others see.
-    if (kind_ == "in place") x.mul_(0.5);
+    if (kind_ == "in place" || (kind_ == "validation in place" && !is_training())) x.mul_(0.5);
+    // Of the whole process, which others see, too. They would get sums of another type.
+    if (kind_ == "careless") {
+      torch::set_default_dtype(caffe2::TypeMeta::Make<double>());
+      torch::GradMode::set_enabled(is_training());
+    }
     x = torch::relu(hidden_(x.flatten(1)));
+    if (kind_ == "plain") x = x + torch::zeros({1});
     if (kind_ == "dropout") x = torch::dropout(x, 0.5, is_training());
     if (kind_ == "batch norm") x = norm_(x);
     if (++calls_ > 3 && kind_ == "throws") throw std::runtime_error("out of ideas");
@@ -46,7 +52,7 @@ class MixedSpace : public nn::ModelSpace {
 };
 LANISTA_REGISTER_MODEL_SPACE("mixed", MixedSpace);
 
-enum Kind { kPlain, kDropout, kBatchNorm, kInPlace, kThrows, kNan };
+enum Kind { kPlain, kDropout, kBatchNorm, kInPlace, kValidationInPlace, kCareless, kThrows, kNan };
 
 class MergedTrialTest : public ::testing::Test {
  protected:
@@ -86,7 +92,8 @@ class MergedTrialTest : public ::testing::Test {
     model.set_model(ordinal);
     model.set_attempt(1);
     model.set_model_seed(static_cast<uint64_t>(100 + ordinal));
-    const char* const kinds[] = {"plain", "dropout", "batch norm", "in place", "throws", "nan"};
+    const char* const kinds[] = {"plain",    "dropout", "batch norm", "in place", "validation in place",
+                                 "careless", "throws",  "nan"};
     v1::Decision& decision = *model.mutable_sample()->add_decisions();
     decision.set_label("kind");
     decision.add_index(kind);
@@ -145,8 +152,9 @@ TEST_F(MergedTrialTest, AMergedModelReportsWhatItWouldAloneBitForBit) {
   for (const char* const optimizer : {"adam { learning_rate: 0.01 }", "sgd { learning_rate: 0.1 momentum: 0.9 }",
                                       "adamw { learning_rate: 0.01 }", "rmsprop { learning_rate: 0.01 }"}) {
     SetOptimizer(optimizer);
-    const std::vector<v1::TrialModel> models = {Model(1, kPlain),   Model(2, kDropout), Model(3, kBatchNorm),
-                                                Model(4, kDropout), Model(5, kInPlace), Model(6, kPlain)};
+    const std::vector<v1::TrialModel> models = {Model(1, kPlain),    Model(2, kDropout),           Model(3, kBatchNorm),
+                                                Model(4, kDropout),  Model(5, kInPlace),           Model(6, kPlain),
+                                                Model(7, kCareless), Model(8, kValidationInPlace), Model(9, kPlain)};
     std::map<int, std::vector<std::map<std::string, double>>> alone;
     for (const v1::TrialModel& model : models) alone[model.model()] = Alone(model);
     EXPECT_NE(alone[2], alone[4]) << "each has seeds of its own";
@@ -175,7 +183,7 @@ TEST_F(MergedTrialTest, ABadModelEndsTheTrialAndTheOthersAreToBeRunAlone) {
 
 TEST_F(MergedTrialTest, ABadModelIsDroppedAndTheOthersReportWhatTheyWouldAlone) {
   spec_.mutable_engine()->mutable_cgo()->set_on_bad_model(v1::DROP);
-  const std::vector<v1::TrialModel> good = {Model(1, kDropout), Model(3, kBatchNorm), Model(5, kDropout)};
+  const std::vector<v1::TrialModel> good = {Model(1, kDropout), Model(3, kBatchNorm), Model(5, kInPlace)};
   std::map<int, std::vector<std::map<std::string, double>>> alone;
   for (const v1::TrialModel& model : good) alone[model.model()] = Alone(model);
   const auto reports = Run({good[0], Model(2, kThrows), good[1], Model(4, kNan), good[2]});

@@ -119,6 +119,7 @@ constexpr char kRecords[] = R"pb(
     trial {
       trial: 2
       members { model: 2 attempt: 2 }
+      alone_because: "it runs again"
     }
   }
   records {
@@ -198,7 +199,7 @@ constexpr char kRecords[] = R"pb(
       attempt: 1
       sequence: 2
       time { seconds: 1002 }
-      ended { outcome: LOST }
+      ended { outcome: LOST models_memory: 5000000000 }
     }
   }
   records {
@@ -383,30 +384,30 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
          {"step": 0, "time": "1970-01-01T00:16:42.000Z", "metrics": {"default": 0.5, "accuracy": 0.5}}]},
        "failure": null,
        "attempts": [{"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
-         "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:43.250Z", "merged_with": [2],
+         "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:43.250Z", "merged_with": [2], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null}]},
       {"id": 2, "sample": {"op": "depthwise", "p": 0.25}, "status": "FAILED",
        "metrics": {"final": null, "intermediate": []},
        "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null},
        "attempts": [
          {"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
-          "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:42.000Z", "merged_with": [1],
+          "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:42.000Z", "merged_with": [1], "alone_because": null, "models_memory": 5000000000,
           "outcome": "LOST", "failure": null},
          {"attempt": 2, "trial": 2, "device": "cuda:1", "node": "host",
-          "start": "1970-01-01T00:16:43.000Z", "end": "1970-01-01T00:16:44.000Z", "merged_with": [],
+          "start": "1970-01-01T00:16:43.000Z", "end": "1970-01-01T00:16:44.000Z", "merged_with": [], "alone_because": "it runs again", "models_memory": null,
           "outcome": "FAILED",
           "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}}]},
       {"id": 3, "sample": {"op": "conv", "p": 0.5}, "status": "SUCCEEDED",
        "metrics": {"final": {"default": 0.9}, "intermediate": []}, "failure": null,
        "attempts": [{"attempt": 1, "trial": 3, "device": "cpu:0", "node": "host",
-         "start": "1970-01-01T00:16:44.000Z", "end": "1970-01-01T00:16:45.000Z", "merged_with": [],
+         "start": "1970-01-01T00:16:44.000Z", "end": "1970-01-01T00:16:45.000Z", "merged_with": [], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null}]},
       {"id": 4, "sample": {"op": "depthwise", "p": 0.5}, "status": "RUNNING",
        "metrics": {"final": null, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:47.000Z", "metrics": {"default": 0.125}}]},
        "failure": null,
        "attempts": [{"attempt": 1, "trial": 4, "device": "cpu:1", "node": "host",
-         "start": "1970-01-01T00:16:46.000Z", "end": null, "merged_with": [], "outcome": null, "failure": null}]}
+         "start": "1970-01-01T00:16:46.000Z", "end": null, "merged_with": [], "alone_because": null, "models_memory": null, "outcome": null, "failure": null}]}
     ]})json"))
       << ToText(*document);
 }

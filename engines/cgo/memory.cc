@@ -1,0 +1,150 @@
+#include "engines/cgo/memory.h"
+
+#include <algorithm>
+#include <set>
+
+#include "src/ops/registry.h"
+
+namespace lanista {
+namespace {
+
+using graph::ScheduledStep;
+
+// The rest of a device is LibTorch's, the data's, and room for error.
+constexpr double kShareForModels = 0.75;
+// What a trial takes whatever its models are: workspaces, what an allocator keeps.
+constexpr int64_t kTrialBytes = 64LL << 20;
+
+int OptimizerState(const v1::OptimizerConfig& optimizer) {
+  switch (optimizer.kind_case()) {
+    case v1::OptimizerConfig::kSgd:
+      return optimizer.sgd().momentum() != 0 ? 1 : 0;
+    case v1::OptimizerConfig::kAdam:
+      return optimizer.adam().amsgrad() ? 3 : 2;
+    case v1::OptimizerConfig::kAdamw:
+      return optimizer.adamw().amsgrad() ? 3 : 2;
+    case v1::OptimizerConfig::kRmsprop:
+      return 1 + (optimizer.rmsprop().momentum() != 0 ? 1 : 0) + (optimizer.rmsprop().centered() ? 1 : 0);
+    case v1::OptimizerConfig::KIND_NOT_SET:
+      return 2;  // Adam's
+  }
+  return 2;
+}
+
+template <typename Config>
+TrainingMemory SupervisedMemory(const Config& config) {
+  TrainingMemory training;
+  if (config.has_batch_size()) training.batch_size = config.batch_size();
+  training.optimizer_state = OptimizerState(config.optimizer());
+  return training;
+}
+
+int64_t ElementBytes(v1::DataType type) {
+  switch (type) {
+    case v1::FLOAT64:
+    case v1::INT64:
+      return 8;
+    case v1::FLOAT16:
+    case v1::BFLOAT16:
+    case v1::INT16:
+      return 2;
+    case v1::BOOL:
+    case v1::INT8:
+    case v1::UINT8:
+      return 1;
+    default:
+      return 4;
+  }
+}
+
+int64_t ValueBytes(const v1::ValueType& type, int64_t batch_size) {
+  if (!type.has_shape()) return 0;
+  int64_t bytes = ElementBytes(type.data_type());
+  for (int i = 0; i < type.shape().dims_size(); ++i) {
+    const int64_t size = type.shape().dims(i);
+    bytes *= size >= 0 ? size : i == 0 ? batch_size : 1;
+  }
+  return bytes;
+}
+
+// Bytes of one step.
+struct StepBytes {
+  int64_t weights = 0;
+  // Of those that train.
+  int64_t trained = 0;
+  int64_t values = 0;
+};
+
+StepBytes BytesOf(const ScheduledStep& step, int64_t batch_size) {
+  StepBytes bytes;
+  if (step.training != nullptr) {
+    for (const ScheduledStep& one : step.training->steps) {
+      const StepBytes inner = BytesOf(one, batch_size);
+      bytes.weights += inner.weights;
+      bytes.trained += inner.trained;
+      bytes.values += inner.values;
+    }
+    return bytes;
+  }
+  for (const v1::ValueType& type : step.node->outputs()) bytes.values += ValueBytes(type, batch_size);
+  const graph::OpSchema* const schema = step.node->has_op() ? ops::FindOp(step.node->op().type()) : nullptr;
+  if (schema == nullptr) return bytes;
+  for (const graph::ParameterSpec& parameter : schema->Parameters(graph::Attributes(*schema, step.node->op()))) {
+    const int64_t size = parameter.NumElements() * ElementBytes(parameter.data_type);
+    bytes.weights += size;
+    if (!parameter.buffer && !step.frozen) bytes.trained += size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TrainingMemory TrainingMemoryOf(const v1::EvaluatorConfig& evaluator) {
+  if (evaluator.has_classification()) return SupervisedMemory(evaluator.classification());
+  if (evaluator.has_regression()) return SupervisedMemory(evaluator.regression());
+  return {};
+}
+
+int64_t EstimateMemory(const LogicalPlan& plan, const std::vector<int>& models, const TrainingMemory& training) {
+  int64_t stays = 0;
+  // Values before the first step that trains go as soon as they are read; two of them live at a time.
+  int64_t passes_by = 0;
+  std::set<int> counted;
+  for (const int model : models) {
+    bool keeps_values = false;
+    int64_t last_values = 0;
+    for (const int number : plan.chain(model)) {
+      const LogicalPlan::Work& work = plan.works()[static_cast<size_t>(number)];
+      if (work.step == nullptr) continue;
+      const StepBytes bytes = BytesOf(*work.step, training.batch_size);
+      keeps_values |= bytes.trained > 0;
+      passes_by = std::max(passes_by, last_values + bytes.values);
+      last_values = bytes.values;
+      if (!counted.insert(number).second) continue;
+      // A gradient for each weight that trains.
+      stays += bytes.weights + bytes.trained * (1 + training.optimizer_state) + (keeps_values ? bytes.values : 0);
+    }
+  }
+  return stays + passes_by;
+}
+
+int64_t MemoryBudget::Corrected(int64_t estimate, int models) const {
+  const double by_estimate = static_cast<double>(estimate) * (factor_ == 0 ? 1 : factor_);
+  return kTrialBytes + std::max(static_cast<int64_t>(by_estimate), models * model_bytes_);
+}
+
+bool MemoryBudget::Fits(int64_t estimate, int models) const {
+  return device_memory_ == 0 ||
+         static_cast<double>(Corrected(estimate, models)) <= kShareForModels * static_cast<double>(device_memory_);
+}
+
+void MemoryBudget::Observe(int64_t estimate, int models, int64_t measured) {
+  const int64_t of_models = std::max<int64_t>(0, measured - kTrialBytes);
+  if (estimate < kTrialBytes) {
+    model_bytes_ = std::max(model_bytes_, of_models / models);
+  } else {
+    factor_ = std::max(factor_, static_cast<double>(of_models) / static_cast<double>(estimate));
+  }
+}
+
+}  // namespace lanista

@@ -1,0 +1,48 @@
+#include "engines/cgo/passes.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace lanista {
+
+void DedupInput(LogicalPlan* plan) {
+  int first = -1;
+  // Merging changes chains, not the number of models.
+  for (const auto& [model, chain] : plan->chains()) {
+    const int batch = chain.front();
+    if (first < 0) {
+      first = batch;
+    } else {
+      plan->Merge(first, batch);
+    }
+  }
+}
+
+void DedupPrefix(LogicalPlan* plan) {
+  // By what a work follows and what it makes of that.
+  std::map<std::pair<int, std::string>, int> known;
+  for (const auto& [model, chain] : plan->chains()) {
+    for (size_t position = 1; position < chain.size(); ++position) {
+      const int number = chain[position];
+      const LogicalPlan::Work& work = plan->works()[static_cast<size_t>(number)];
+      if (!work.own_because.empty()) break;
+      const auto [same, is_new] = known.try_emplace({work.after, work.key}, number);
+      if (!is_new && same->second != number) plan->Merge(same->second, number);
+    }
+  }
+}
+
+const std::vector<Pass>& Passes() {
+  static const auto* const passes = new std::vector<Pass>{
+      {"DedupInput", DedupInput},
+      {"DedupPrefix", DedupPrefix},
+  };
+  return *passes;
+}
+
+void Optimise(LogicalPlan* plan) {
+  for (const Pass& pass : Passes()) pass.run(plan);
+}
+
+}  // namespace lanista

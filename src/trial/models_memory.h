@@ -1,0 +1,33 @@
+// What the models of a trial take of this process's memory.
+#ifndef LANISTA_SRC_TRIAL_MODELS_MEMORY_H_
+#define LANISTA_SRC_TRIAL_MODELS_MEMORY_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "protos/trial.pb.h"
+
+namespace lanista {
+
+// Watches the process's resident memory from the first model of a trial on: the data is loaded by then. Used by the
+// trial's thread.
+class ModelsMemory {
+ public:
+  // Of the trial on this device. On GPUs, and in a process that does other things as well, nothing is measured.
+  explicit ModelsMemory(const v1::Device& device)
+      : measured_(device.kind() == v1::CPU && device.isolation() != v1::IN_PROCESS) {}
+
+  // A model is about to be built. All but the first call do nothing.
+  void Start();
+
+  // The most that there was beyond what there was at Start; bytes. 0: not known.
+  int64_t Peak() const;
+
+ private:
+  bool measured_;
+  std::optional<int64_t> before_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_TRIAL_MODELS_MEMORY_H_
