@@ -286,8 +286,10 @@ class ForwardBuilder {
     c10::TypePtr list = type;
     if (const auto optional = list->cast<c10::OptionalType>()) list = optional->getElementType();
     if (list->kind() != c10::TypeKind::ListType) return values[0];
-    // A list as it is; schema matching finds what the elements of a generic operator's are.
-    if (values.size() == 1 && values[0]->type()->kind() == c10::TypeKind::ListType) return values[0];
+    // A list as it is, and no list at all; schema matching finds what the elements of a generic operator's are.
+    const bool whole = values.size() == 1 && (values[0]->type()->kind() == c10::TypeKind::ListType ||
+                                              values[0]->type()->kind() == c10::TypeKind::NoneType);
+    if (whole) return values[0];
     const c10::TypePtr element = list->expectRef<c10::ListType>().getElementType();
     std::vector<jit::Value*> elements;
     for (jit::Value* const value : values) {

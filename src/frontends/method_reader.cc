@@ -4,6 +4,9 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -146,11 +149,19 @@ AbstractValue MethodReader::CallFunction(const jit::Node* node, Values inputs) {
   return Call(GraphOf(type->function()), inputs);
 }
 
-std::optional<AbstractValue> MethodReader::Interpolate(const Values& inputs) {
-  constexpr size_t kSize = 1, kScale = 2, kRecompute = 5;
-  if (inputs.size() <= kRecompute || !(inputs[kRecompute].is_none() || inputs[kRecompute].is_bool(false))) {
-    return std::nullopt;
-  }
+std::optional<AbstractValue> MethodReader::Interpolate(Values inputs) {
+  constexpr size_t kSize = 1, kScale = 2, kMode = 3, kRecompute = 5, kAntialias = 6;
+  if (inputs.size() <= kRecompute) return std::nullopt;
+  // The operator can do less than the function.
+  static constexpr absl::string_view kModes[] = {"nearest", "linear", "bilinear", "bicubic", "trilinear", "area"};
+  const AbstractValue& mode = inputs[kMode];
+  const bool known = mode.is_constant() && mode.constant.isString() &&
+                     std::count(std::begin(kModes), std::end(kModes), mode.constant.toStringRef()) > 0;
+  AbstractValue& recompute = inputs[kRecompute];
+  if (!known || !(recompute.is_none() || recompute.is_bool(false) || recompute.is_bool(true))) return std::nullopt;
+  if (inputs.size() > kAntialias && !inputs[kAntialias].is_bool(false)) return std::nullopt;
+  // To the function, none is false, and to the operator, true: to compute the factor again from the rounded size.
+  if (recompute.is_none() && !inputs[kScale].is_none()) recompute = AbstractValue::Constant(false);
   const bool sizes = IsList(inputs[kSize]), scales = IsList(inputs[kScale]);
   const char* const overload = sizes && scales ? "size_list_scale_list"
                                : sizes         ? "size_list"

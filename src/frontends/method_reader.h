@@ -62,7 +62,7 @@ class MethodReader {
   AbstractValue CallFunction(const torch::jit::Node* node, Values inputs);
   AbstractValue CallMethod(const torch::jit::Node* node, Values inputs);
   // nullopt: its code must be followed.
-  std::optional<AbstractValue> Interpolate(const Values& inputs);
+  std::optional<AbstractValue> Interpolate(Values inputs);
   // A node without a name: known arguments are attributes, others edges.
   v1::Node OperatorNode(const c10::FunctionSchema& schema, const Values& inputs);
   void AddOperator(const torch::jit::Node* node, const Values& inputs, Environment* environment);

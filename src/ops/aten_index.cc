@@ -52,25 +52,27 @@ absl::StatusOr<Names> SliceToOnnx(const OpCall& call, OnnxWriter& writer) {
       "Slice", {writer.Input(0), start, end, OnnxInts(writer, {*a.Int("dim")}), OnnxInts(writer, {*a.Int("step")})});
 }
 
-// x[:, 1:3], where the dimension is known and near.
+// x[:, 1:3], where the dimension is known and near to the front or to the back. Tensors have no method for it.
 std::optional<std::string> PythonSlice(const std::map<std::string, std::string>& arguments) {
   const auto get = [&](const char* name, const std::string& otherwise) {
     const auto found = arguments.find(name);
     return found == arguments.end() || found->second == "None" ? otherwise : found->second;
   };
   int dim = 0;
-  if (!absl::SimpleAtoi(get("dim", "0"), &dim) || dim < 0 || dim > 3) return std::nullopt;
-  std::string index;
-  for (int i = 0; i < dim; ++i) index += ":, ";
+  if (!absl::SimpleAtoi(get("dim", "0"), &dim) || dim < -4 || dim > 3) return std::nullopt;
   const std::string start = get("start", ""), end = get("end", ""), step = get("step", "1");
+  std::string index = dim < 0 ? "..., " : "";
+  for (int i = 0; i < dim; ++i) index += ":, ";
   absl::StrAppend(&index, start == "0" ? "" : start, ":", end == absl::StrCat(INT64_MAX) ? "" : end);
   if (step != "1") absl::StrAppend(&index, ":", step);
+  for (int i = dim; i < -1; ++i) index += ", :";
   return absl::StrCat(get("self", ""), "[", index, "]");
 }
 
 AtenSpec Slice() {
   AtenSpec spec = Move(Method("slice.Tensor", "self, dim=0, start=None, end=None, step=1", InferSlice, SliceToOnnx));
   spec.python = PythonSlice;
+  spec.python_function = "torch.ops.aten.slice.Tensor";
   return spec;
 }
 

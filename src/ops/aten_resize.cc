@@ -154,7 +154,9 @@ OnnxFunction ResizeToOnnx(const std::string& sizes, const std::string& scales, s
     if (cubic) attributes.push_back({"cubic_coeff_a", -0.75F});
     const std::string x = writer.Input(0);
     const size_t count = dims->size() - 2;
-    if (!a.IsNone(sizes) || a.Bool("recompute_scale_factor") == true) {
+    // The old operator takes none for true, unlike F.interpolate; upsample_* have no such argument.
+    const bool recompute = !mode.has_value() && a.Bool("recompute_scale_factor") != false;
+    if (!a.IsNone(sizes) || recompute) {
       const auto to = call.outputs.empty() ? std::nullopt : graph::DimsOf(call.outputs[0]);
       if (!to.has_value() || !AllKnown(Dims(to->begin() + 2, to->end()))) return OnnxNeeds("the size");
       const std::string kept =
@@ -171,12 +173,30 @@ OnnxFunction ResizeToOnnx(const std::string& sizes, const std::string& scales, s
   };
 }
 
+// The operator takes none for true where F.interpolate takes it for false: whether the factor is computed again from
+// the rounded size.
+std::optional<std::string> PythonInterpolate(const std::map<std::string, std::string>& arguments) {
+  const auto get = [&](const char* name) {
+    const auto found = arguments.find(name);
+    return found == arguments.end() ? std::string("None") : found->second;
+  };
+  const std::string recompute = get("recompute_scale_factor");
+  if (get("size") != "None" || get("scale_factor") == "None") return std::nullopt;
+  std::string call = absl::StrCat("F.interpolate(", get("input"));
+  for (const char* const name : {"scale_factor", "mode", "align_corners", "antialias"}) {
+    if (arguments.count(name) > 0) absl::StrAppend(&call, ", ", name, "=", get(name));
+  }
+  if (recompute == "False") return call + ")";
+  return absl::StrCat(call, ", recompute_scale_factor=", recompute == "None" ? "True" : recompute, ")");
+}
+
 AtenSpec Interpolate(const std::string& overload) {
   AtenSpec spec = Function("__interpolate" + overload,
                            "input, size=None, scale_factor=None, mode=\"nearest\", align_corners=None, "
                            "recompute_scale_factor=None, antialias=False",
                            InferResize("size", "scale_factor"), ResizeToOnnx("size", "scale_factor", std::nullopt));
   spec.python_function = "F.interpolate";
+  spec.python = PythonInterpolate;
   spec.function.clear();
   spec.flops = FlopsAnElement(8);
   return spec;

@@ -9,6 +9,7 @@ import importlib
 import io
 import sys
 import traceback
+import warnings
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +20,8 @@ def flat(value):
         return [value]
     if value is None:
         return []
+    if isinstance(value, (bool, int, float)):
+        return [torch.tensor(value)]
     return [tensor for element in value for tensor in flat(element)]
 
 
@@ -298,6 +301,7 @@ def check(folder, stem, format):
 
 
 def main():
+    warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     for folder, stem, format in zip(*[iter(sys.argv[1:])] * 3):
         found = io.StringIO()

@@ -131,6 +131,10 @@ std::vector<at::Tensor> Flatten(const std::vector<c10::IValue>& values) {
       continue;
     }
     if (value.isNone()) continue;
+    if (value.isScalar()) {
+      tensors.push_back(at::scalar_to_tensor(value.toScalar()));
+      continue;
+    }
     const auto elements = value.isTuple() ? value.toTupleRef().elements().vec() : value.toListRef().vec();
     for (const at::Tensor& tensor : Flatten(elements)) tensors.push_back(tensor);
   }

@@ -317,6 +317,26 @@ class Recurrent(nn.Module):
         return self.fc(out[:, -1]) + self.fc(h[-1] + c[-1])
 
 
+class Resizes(nn.Module):
+    """By factors that do not give whole sizes, and in ways that TorchScript's old operator does not know."""
+
+    def __init__(self):
+        super().__init__()
+        self.sharp = Sharpens()
+
+    def forward(self, x):
+        a = F.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=False)
+        b = F.interpolate(x, scale_factor=[1.7, 1.3], mode="bicubic", recompute_scale_factor=True)
+        c = F.interpolate(x, size=[9, 11])
+        return a, b, c, self.sharp(x)
+
+
+class Sharpens(nn.Module):
+    def forward(self, x):
+        x = F.interpolate(x, scale_factor=0.5, mode="bilinear", antialias=True)
+        return F.interpolate(x, scale_factor=1.7, mode="nearest-exact")
+
+
 class ReadsFile(nn.Module):
     def forward(self, x):
         while bool(x.sum() > 1):
@@ -522,6 +542,7 @@ def main():
     save(TwoMethods(), "two_methods")
     save(HoldsTied(), "tied")
     save(Recurrent(), "recurrent")
+    save(Resizes(), "resizes")
     save(attribute_zoo(), "zoo")
     save(nn.Linear(3, 2), "linear")
     save(HidesFile(), "reads_file")

@@ -239,6 +239,12 @@ TEST_F(TorchScriptTest, ModulesThatShareParametersAreKeptTogether) {
 
 TEST_F(TorchScriptTest, RecurrentNetworksComputeTheSame) { Imported("recurrent", {{2, 5, 4}}); }
 
+TEST_F(TorchScriptTest, ResizingByAFactorComputesTheSame) {
+  const v1::ModelGraph model = Imported("resizes", {{2, 3, 15, 17}});
+  EXPECT_EQ(CountTypes(model),
+            "aten::__interpolate=1 aten::__interpolate.scale_list=1 aten::__interpolate.size_list=1 opaque:Sharpens=1");
+}
+
 TEST_F(TorchScriptTest, TypesAreInferredFromInputShapes) {
   const auto model = Import("net", {{-1, 1, 12, 12}});
   ASSERT_TRUE(model.ok()) << model.status();
