@@ -205,7 +205,8 @@ absl::StatusOr<std::vector<v1::ValueType>> InputTypes(const SourceModel& model, 
     if ((type.kind() != v1::TENSOR && type.kind() != v1::TYPE_KIND_UNSPECIFIED) || !type.has_shape()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the shape of input '", port.name(), "' is not known (", graph::TypeToText(type),
-                       "): ONNX needs it; give input_shape with the model: `input_shape { dims: [-1, 3, 32, 32] }`"));
+                       "): ONNX needs it; give input_shape with the model: `input_shape { dims: [-1, 3, 32, 32] }`, or "
+                       "--input-shape=-1,3,32,32 on the command line"));
     }
     type.set_kind(v1::TENSOR);
     // An importer that is told a shape takes floating-point numbers for granted.

@@ -148,8 +148,10 @@ absl::StatusOr<int> ConvertGraph(const CommandContext& context) {
   for (const auto& [name, suffix] : own_forms) {
     if (format != name) continue;
     LANISTA_RETURN_IF_ERROR(graph::WriteFile(out + suffix, model));
+    PrintWarnings(model);
     return PrintFiles(context, {out + suffix});
   }
+  PrintWarnings(model);
   v1::Convert convert;
   *convert.mutable_graph() = std::move(model);
   convert.set_format(format);

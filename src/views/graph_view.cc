@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -106,6 +107,8 @@ class RowLister {
     const std::string module = graph::JoinPath(prefix, graph::ModuleOf(node));
     const bool counted = !modules_.insert(module).second;
 
+    // FLOPs count from this row on: of a switch, those of evaluation.
+    size_t first_flops = index + 1;
     switch (node.kind_case()) {
       case v1::Node::kOp:
         ListOperator(node, std::move(input_types), counted, &row);
@@ -121,6 +124,7 @@ class RowLister {
       case v1::Node::kTrainingSwitch:
         row.type = "TrainingSwitch";
         for (const auto& name : {node.training_switch().training(), node.training_switch().evaluation()}) {
+          first_flops = rows_.size();
           LANISTA_RETURN_IF_ERROR(ListGraph(*graph::FindGraph(model_, name), prefix, depth + 1));
         }
         break;
@@ -157,7 +161,7 @@ class RowLister {
     for (size_t i = index + 1; i < rows_.size(); ++i) {
       if (rows_[i].depth != depth + 1) continue;
       whole.parameters = alternatives ? std::nullopt : Sum(whole.parameters, rows_[i].parameters);
-      whole.flops = alternatives ? std::nullopt : Sum(whole.flops, rows_[i].flops);
+      if (i >= first_flops) whole.flops = alternatives ? std::nullopt : Sum(whole.flops, rows_[i].flops);
     }
     return absl::OkStatus();
   }
@@ -178,6 +182,8 @@ class RowLister {
     const graph::OpSchema* const schema = find_op_(node.op().type());
     row->flops = std::nullopt;
     if (open) row->parameters = std::nullopt;
+    // Lists and tuples cost nothing.
+    if (absl::StartsWith(row->type, "prim::")) row->flops = 0;
     if (schema == nullptr || open) return;
     const graph::Attributes attributes(*schema, node.op());
     for (const graph::ParameterSpec& parameter : schema->Parameters(attributes)) {
@@ -296,7 +302,8 @@ std::string GraphText(const Json& document) {
     around.resize(depth);
     around.push_back(node["name"].get<std::string>());
     const Json& outputs = node["outputs"];
-    table.AddRow({name, node["type"].get<std::string>(), outputs.empty() ? "?" : outputs.front().get<std::string>(),
+    const std::string unknown = node["type"] == "Assert" ? "" : "?";
+    table.AddRow({name, node["type"].get<std::string>(), outputs.empty() ? unknown : outputs.front().get<std::string>(),
                   CountText(node["parameters"]), CountText(node["flops"]), AttributesText(node)});
   }
   std::string text = absl::StrCat(document["name"].get<std::string>(), ": ", CountText(document["parameters"]),

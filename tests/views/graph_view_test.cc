@@ -75,6 +75,37 @@ TEST(GraphView, CountsASharedModulesParametersOnce) {
   EXPECT_EQ((*document)["nodes"][2]["flops"], 2 * (*document)["nodes"][3]["flops"].get<int64_t>());
 }
 
+// Lists and assertions cost nothing, and a switch what it costs in evaluation: the sum is known.
+TEST(GraphView, CountsTheWorkOfEvaluation) {
+  const auto document = GraphDocument(Parse(R"(
+    name: "Net"
+    graphs {
+      name: "Net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [2, 4] } } }
+      nodes { name: "flag" op { type: "Training" } }
+      nodes { name: "assert" inputs { node: "flag" } op { type: "Assert" } }
+      nodes { name: "list" inputs { node: "x" arg: "0" } op { type: "prim::ListConstruct" } }
+      nodes { name: "cat" inputs { node: "list" arg: "tensors" } op { type: "aten::cat" } }
+      nodes { name: "switch" inputs { node: "cat" } training_switch { training: "T" evaluation: "E" } }
+      outputs { node: "switch" }
+    }
+    graphs {
+      name: "T" inputs { name: "x" }
+      nodes { name: "fc" inputs { node: "x" }
+        op { type: "Linear" attr { key: "in_features" value { i: 4 } } attr { key: "out_features" value { i: 4 } } } }
+      outputs { node: "fc" }
+    }
+    graphs {
+      name: "E" inputs { name: "x" }
+      nodes { name: "relu" inputs { node: "x" } op { type: "ReLU" } }
+      outputs { node: "relu" }
+    })"),
+                                      ops::FindOp);
+  ASSERT_TRUE(document.ok()) << document.status();
+  EXPECT_EQ((*document)["flops"], 8);
+  EXPECT_EQ((*document)["parameters"], 4 * 4 + 4);
+}
+
 TEST(GraphView, PrintsATree) {
   const auto document = GraphDocument(Parse(kModel), ops::FindOp);
   ASSERT_TRUE(document.ok()) << document.status();
