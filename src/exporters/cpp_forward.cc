@@ -7,8 +7,10 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/strings/substitute.h"
 #include "src/base/status.h"
 #include "src/exporters/cpp_operator_call.h"
@@ -17,6 +19,9 @@
 
 namespace lanista::exporters {
 namespace {
+
+// How all sizes of a tensor are written (aten_size.cc).
+constexpr absl::string_view kSizes = ".sizes().vec()";
 
 // TorchScript's numbers for data types and memory formats (c10/core/ScalarType.h and its neighbours).
 absl::StatusOr<std::string> Enumerator(const std::string& argument, int64_t number) {
@@ -207,17 +212,23 @@ absl::StatusOr<std::string> CppForward::Expression(const v1::Node& node, const s
     return none ? std::string("torch::Tensor()") : CppLiteral("", ConstantOf(node));
   }
   if (type == "Assert") {
-    const v1::Value* const message = FindAttribute(node, "message");
     std::string condition = inputs.empty() ? "false" : inputs[0].expression;
     if (!inputs.empty() && inputs[0].kind == v1::TENSOR) condition += ".item<bool>()";
-    return absl::StrCat("TORCH_CHECK(", condition, message == nullptr ? "" : ", ",
-                        message == nullptr ? "" : StringLiteral(message->s()), ")");
+    const std::string text = MessageOf(node);
+    return absl::StrCat("TORCH_CHECK(", condition, text.empty() ? "" : ", ", text.empty() ? "" : StringLiteral(text),
+                        ")");
   }
   if (IsPrimitive(type)) return Primitive(node, inputs);
   return CallOperator(node, inputs);
 }
 
 absl::StatusOr<std::string> CppForward::CallOperator(const v1::Node& node, const std::vector<Input>& inputs) {
+  // x.shape[0]
+  const v1::Value* const index = FindAttribute(node, "idx");
+  if (node.op().type() == "aten::__getitem__.t" && index != nullptr && !inputs.empty() &&
+      absl::EndsWith(inputs[0].expression, kSizes)) {
+    return absl::StrCat(absl::StripSuffix(inputs[0].expression, kSizes), ".size(", index->i(), ")");
+  }
   if (const graph::OpSchema* const schema = model_.find_op(node.op().type())) {
     using Arguments = std::map<std::string, std::string>;
     LANISTA_ASSIGN_OR_RETURN(const Arguments arguments, ForwardWriter::Arguments(node, inputs));

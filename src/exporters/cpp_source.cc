@@ -95,7 +95,7 @@ class ClassWriter {
   }
 
   // The cells' classes, then Model's.
-  absl::Status Write() { return WriteClass(graph::RootGraph(model_.graph), "Model", ""); }
+  absl::Status Write() { return WriteClass(graph::RootGraph(model_.graph), "").status(); }
 
   const std::string& cells() const { return cells_; }
   const std::string& model() const { return root_; }
@@ -115,7 +115,8 @@ class ClassWriter {
     std::vector<std::string> frozen;
   };
 
-  absl::Status WriteClass(const v1::Graph& graph, const std::string& name, const std::string& prefix) {
+  // Returns the name of the class. Graphs that come out the same share one.
+  absl::StatusOr<std::string> WriteClass(const v1::Graph& graph, const std::string& prefix) {
     std::set<std::string> taken = CppReserved();
     taken.insert(CppModuleMembers().begin(), CppModuleMembers().end());
     Class current{prefix, NameScope(std::move(taken)), {}, {}, {}};
@@ -130,9 +131,7 @@ class ClassWriter {
           absl::StrCat(CppType(graph.inputs(i).type()), " ", parameters[static_cast<size_t>(i)]);
     }
     const bool is_root = prefix.empty();
-    std::string text = is_root ? "\nclass Model : public torch::nn::Module {\n public:\n"
-                               : absl::StrCat("\nstruct ", name, " : torch::nn::Module {\n");
-    if (!current.frozen.empty()) AppendFrozen(name, current.frozen, &text);
+    std::string text;
     absl::StrAppend(&text, "  ", forward.return_type(), " forward(", absl::StrJoin(parameters, ", "), ") {\n");
     for (const std::string& line : body) absl::StrAppend(&text, "    ", line, "\n");
     absl::StrAppend(&text, "  }\n");
@@ -143,21 +142,33 @@ class ClassWriter {
     for (const std::string& line : current.declarations) {
       absl::StrAppend(&text, "  ", absl::StrReplaceAll(line, {{"\n", "\n  "}}), "\n");
     }
-    absl::StrAppend(is_root ? &root_ : &cells_, text, "};\n");
-    return absl::OkStatus();
+    absl::StrAppend(&text, "};\n");
+    if (is_root) {
+      root_ =
+          absl::StrCat("\nclass Model : public torch::nn::Module {\n public:\n", Frozen("Model", current.frozen), text);
+      return std::string("Model");
+    }
+    const auto [found, added] = class_of_text_.emplace(Frozen("", current.frozen) + text, "");
+    if (!added) return found->second;
+    found->second = class_names_.TakeClass(graph.name());
+    absl::StrAppend(&cells_, "\nstruct ", found->second, " : torch::nn::Module {\n",
+                    Frozen(found->second, current.frozen), text);
+    return found->second;
   }
 
-  static void AppendFrozen(const std::string& name, const std::vector<std::string>& frozen, std::string* text) {
-    absl::StrAppend(text, "  // These parts are frozen: no gradient, and always in evaluation mode.\n  ", name,
-                    "() {\n");
+  // The constructor of class `name` that freezes, and what keeps these members in evaluation mode.
+  static std::string Frozen(const std::string& name, const std::vector<std::string>& frozen) {
+    if (frozen.empty()) return "";
+    std::string text =
+        absl::StrCat("  // These parts are frozen: no gradient, and always in evaluation mode.\n  ", name, "() {\n");
     for (const std::string& member : frozen) {
-      absl::StrAppend(text, "    for (auto& parameter : ", member,
+      absl::StrAppend(&text, "    for (auto& parameter : ", member,
                       "->parameters()) parameter.set_requires_grad(false);\n");
     }
-    absl::StrAppend(text, "    train();\n  }\n\n  void train(bool on = true) override {\n",
+    absl::StrAppend(&text, "    train();\n  }\n\n  void train(bool on = true) override {\n",
                     "    torch::nn::Module::train(on);\n");
-    for (const std::string& member : frozen) absl::StrAppend(text, "    ", member, "->eval();\n");
-    absl::StrAppend(text, "  }\n\n");
+    for (const std::string& member : frozen) absl::StrAppend(&text, "    ", member, "->eval();\n");
+    return text + "  }\n\n";
   }
 
   // The names of constant tensors: buffers here, but no weights.
@@ -257,9 +268,8 @@ class ClassWriter {
     }
     auto found = class_of_.find(name);
     if (found == class_of_.end()) {
-      const std::string class_name = class_names_.Take(ToClassName(name));
+      LANISTA_ASSIGN_OR_RETURN(const std::string class_name, WriteClass(*graph, path));
       found = class_of_.emplace(name, class_name).first;
-      LANISTA_RETURN_IF_ERROR(WriteClass(*graph, class_name, path));
     }
     return absl::StrCat("std::make_shared<model_parts::", found->second, ">()");
   }
@@ -268,8 +278,9 @@ class ClassWriter {
   NameScope class_names_;
   std::string cells_;
   std::string root_;
-  // By graph.
+  // By graph, and by all that follows the name.
   std::map<std::string, std::string> class_of_;
+  std::map<std::string, std::string> class_of_text_;
   std::map<ArchivePlace, std::string> archives_;
   std::set<std::string> supplements_;
 };

@@ -1,6 +1,7 @@
 #include "src/exporters/forward_writer.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "src/base/status.h"
 #include "src/exporters/module_tree.h"
 #include "src/graph/graph.h"
@@ -41,16 +42,24 @@ v1::TypeKind KindOf(const v1::Node& node, int slot) {
   return OwnsModule(node) ? v1::TENSOR : v1::TYPE_KIND_UNSPECIFIED;
 }
 
+bool Reads(const v1::Node& reader, const v1::Node& node) {
+  for (const v1::Edge& edge : reader.inputs()) {
+    if (edge.node() == node.name()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<Lines> ForwardWriter::Write(const v1::Graph& graph, const std::string& prefix,
                                            std::vector<std::string>* parameters) {
-  std::map<Key, Value> values;
+  Values values;
   for (const v1::Port& port : graph.inputs()) {
     const std::string name = names_.Take(ToIdentifier(port.name()));
     parameters->push_back(name);
     const v1::TypeKind kind = port.type().kind() == v1::TYPE_KIND_UNSPECIFIED ? v1::TENSOR : port.type().kind();
-    values[{port.name(), 0}] = {name, kind, kind == v1::TENSOR, 0};
+    // Parameters keep their names, unless it is the one that computed values have.
+    values[{port.name(), 0}] = {name, kind, kind == v1::TENSOR && name == "x", 0};
   }
   Lines lines;
   LANISTA_RETURN_IF_ERROR(WriteNodes(graph, prefix, &values, &lines));
@@ -63,16 +72,19 @@ absl::StatusOr<Lines> ForwardWriter::Write(const v1::Graph& graph, const std::st
   return lines;
 }
 
-absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string& prefix, std::map<Key, Value>* values,
+absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string& prefix, Values* values,
                                        Lines* lines) {
   for (const v1::Node& node : graph.nodes()) {
     for (const v1::Edge& edge : node.inputs()) ++(*values)[{edge.node(), edge.slot()}].uses;
   }
   for (const v1::Edge& edge : graph.outputs()) ++(*values)[{edge.node(), edge.slot()}].uses;
 
+  Waiting waiting;
   LANISTA_ASSIGN_OR_RETURN(const std::vector<int> order, graph::ExecutionOrder(graph));
   for (const int index : order) {
     const v1::Node& node = graph.nodes(index);
+    // Both arms of a branch may read a value.
+    if (node.has_training_switch()) AssignWaiting(nullptr, &waiting, values, lines);
     std::vector<Input> inputs;
     for (const v1::Edge& edge : node.inputs()) {
       const Value& value = values->at({edge.node(), edge.slot()});
@@ -88,7 +100,7 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
 
     std::vector<Target> targets;
     const int num_outputs = NumOutputs(model_, node);
-    const bool is_inline = IsInline(node);
+    bool is_inline = IsInline(node);
     std::string expression;
     // The arms of a branch may read the inputs after they assigned other values: no name is handed on.
     if (!node.has_training_switch()) {
@@ -97,6 +109,21 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
         return Annotate(written.status(), absl::StrCat("node '", graph::JoinPath(prefix, node.name()), "'"));
       }
       expression = *std::move(written);
+    }
+    Value& first = (*values)[{node.name(), 0}];
+    first.kind = KindOf(node, 0);
+    const bool waits = !is_inline && num_outputs == 1 && MayWait(node, expression, first);
+    if (waits) {
+      // What it reads stands in it now.
+      Waiting others;
+      for (const v1::Node* const other : waiting) {
+        if (!Reads(node, *other)) others.push_back(other);
+      }
+      waiting = std::move(others);
+      waiting.push_back(&node);
+      is_inline = true;
+    } else if (!is_inline) {
+      AssignWaiting(&node, &waiting, values, lines);
     }
     for (int slot = 0; slot < num_outputs; ++slot) {
       Value& value = (*values)[{node.name(), slot}];
@@ -131,6 +158,30 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
   return absl::OkStatus();
 }
 
+bool ForwardWriter::MayWait(const v1::Node& node, const std::string& expression, const Value& value) {
+  constexpr size_t kLongest = 60;
+  static const auto* const types = new std::set<std::string>{
+      "aten::size",          "aten::size.int",   "aten::dim",        "aten::len.t",         "aten::len.Tensor",
+      "aten::__getitem__.t", "aten::slice.t",    "aten::add.int",    "aten::sub.int",       "aten::mul.int",
+      "aten::floordiv.int",  "aten::neg.int",    "aten::eq.int",     "aten::remainder.int", "aten::ne.int",
+      "aten::lt.int",        "aten::le.int",     "aten::gt.int",     "aten::ge.int",        "aten::eq.int_list",
+      "aten::__not__",       "aten::add.t",      "aten::mul.left_t", "aten::chunk",         "aten::split.Tensor",
+      "aten::split.sizes",   "aten::unbind.int", "prim::device",     "prim::dtype",         "prim::ListConstruct"};
+  return value.uses == 1 && value.kind != v1::TENSOR && node.has_op() && types->count(node.op().type()) > 0 &&
+         expression.size() <= kLongest;
+}
+
+void ForwardWriter::AssignWaiting(const v1::Node* reader, Waiting* waiting, Values* values, Lines* lines) {
+  for (const v1::Node* const node : *waiting) {
+    if (reader != nullptr && Reads(*reader, *node)) continue;
+    Value& value = values->at({node->name(), 0});
+    const Target target = NewTarget(*node, false, "");
+    Assign(*node, {target}, value.expression, lines);
+    value.expression = target.name;
+  }
+  waiting->clear();
+}
+
 absl::StatusOr<Lines> ForwardWriter::WriteArm(const std::string& graph, const std::string& prefix,
                                               const std::vector<Input>& inputs, const std::vector<Target>& targets) {
   const v1::Graph* const body = graph::FindGraph(model_.graph, graph);
@@ -138,7 +189,7 @@ absl::StatusOr<Lines> ForwardWriter::WriteArm(const std::string& graph, const st
   // What an arm declares is gone after it.
   const NameScope names = names_;
   const std::set<std::string> free = free_;
-  std::map<Key, Value> values;
+  Values values;
   for (int i = 0; i < body->inputs_size(); ++i)
     values[{body->inputs(i).name(), 0}] = {inputs.at(i).expression, inputs.at(i).kind, false, 0};
   Lines lines;
@@ -160,6 +211,14 @@ ForwardWriter::Target ForwardWriter::NewTarget(const v1::Node& node, bool tensor
     if (!name.empty() && !names_.IsTaken(name)) return {names_.Take(name), true};
   }
   return {names_.Take(ToIdentifier(LastPart(node.name()))), true};
+}
+
+std::string ForwardWriter::MessageOf(const v1::Node& node) {
+  for (const v1::Attribute& attribute : node.op().attr()) {
+    // TorchScript's compiler puts the name of the exception in front, which Python does itself.
+    if (attribute.key() == "message") return std::string(absl::StripPrefix(attribute.value().s(), "AssertionError: "));
+  }
+  return "";
 }
 
 absl::StatusOr<std::map<std::string, std::string>> ForwardWriter::Arguments(const v1::Node& node,

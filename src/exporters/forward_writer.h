@@ -19,7 +19,8 @@ namespace lanista::exporters {
 using Lines = std::vector<std::string>;
 
 // One function body. Names of values come from the nodes; a tensor that nobody reads any more hands its name on ("x =
-// torch.relu(x)"). Subclasses know a language. Used by one thread, for one function.
+// torch.relu(x)"). A size or a list that is read once, by the next statement, stands in it: "x.view(x.size(0), -1)".
+// Subclasses know a language. Used by one thread, for one function.
 class ForwardWriter {
  public:
   // A variable that the function computes.
@@ -59,6 +60,8 @@ class ForwardWriter {
   virtual std::string Copy(const std::string& name, const std::string& value) = 0;
   virtual void Return(const std::vector<Input>& values, Lines* lines) = 0;
 
+  // What an assertion says; empty: nothing.
+  static std::string MessageOf(const v1::Node& node);
   // The arguments of an aten operator by name: its inputs and attributes.
   absl::StatusOr<std::map<std::string, std::string>> Arguments(const v1::Node& node,
                                                                const std::vector<Input>& inputs) const;
@@ -82,9 +85,16 @@ class ForwardWriter {
     int uses = 0;
   };
   using Key = std::pair<std::string, int>;
+  using Values = std::map<Key, Value>;
+  // Nodes whose expressions wait for the one statement that reads them, in order.
+  using Waiting = std::vector<const v1::Node*>;
 
-  absl::Status WriteNodes(const v1::Graph& graph, const std::string& prefix, std::map<Key, Value>* values,
-                          Lines* lines);
+  // Whether the node's expression may stand where its value is read: it changes nothing, and is read once.
+  static bool MayWait(const v1::Node& node, const std::string& expression, const Value& value);
+  // Gives variables to the nodes that wait, except those that `reader` reads.
+  void AssignWaiting(const v1::Node* reader, Waiting* waiting, Values* values, Lines* lines);
+
+  absl::Status WriteNodes(const v1::Graph& graph, const std::string& prefix, Values* values, Lines* lines);
   absl::StatusOr<Lines> WriteArm(const std::string& graph, const std::string& prefix, const std::vector<Input>& inputs,
                                  const std::vector<Target>& targets);
   // `handed_on`: a name that became free with this node; empty if none.

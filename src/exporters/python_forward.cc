@@ -163,9 +163,9 @@ absl::StatusOr<std::string> PythonForward::Expression(const v1::Node& node, cons
   if (type == "Training") return std::string(node.frozen() ? "False" : "self.training");
   if (IsConstant(node)) return PythonLiteral("", ConstantOf(node));
   if (type == "Assert") {
-    const v1::Value* const message = FindAttribute(node, "message");
     const std::string condition = inputs.empty() ? "False" : inputs[0].expression;
-    return message == nullptr ? condition : absl::StrCat(condition, ", ", StringLiteral(message->s()));
+    const std::string text = MessageOf(node);
+    return text.empty() ? condition : absl::StrCat(condition, ", ", StringLiteral(text));
   }
   if (IsPrimitive(type)) return Primitive(node, inputs);
   return AtenCall(node, inputs);
@@ -177,7 +177,8 @@ absl::StatusOr<std::string> PythonForward::Primitive(const v1::Node& node, const
       absl::StrJoin(elements, ", ", [](std::string* out, const Input& element) { out->append(element.expression); });
   if (node.op().type() == "prim::ListConstruct") return absl::StrCat("[", joined, "]");
   if (node.op().type() == "prim::TupleConstruct") return absl::StrCat("(", joined, elements.size() == 1 ? ",)" : ")");
-  return joined;
+  // A shape unpacks as it is.
+  return WithoutList(joined);
 }
 
 absl::StatusOr<std::string> PythonForward::AtenCall(const v1::Node& node, const std::vector<Input>& inputs) const {

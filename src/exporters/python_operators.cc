@@ -1,23 +1,25 @@
 #include "src/exporters/python_operators.h"
 
-#include <vector>
+#include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "src/ops/source_template.h"
 
 namespace lanista::exporters {
 namespace {
 
-// By type; {name} is an argument, or nothing where it is left out.
-std::map<std::string, std::string> Expressions() {
-  std::map<std::string, std::string> expressions = {
+using Arguments = std::map<std::string, std::string>;
+
+// By type; {name} is an argument.
+std::multimap<std::string, std::string> Expressions() {
+  std::multimap<std::string, std::string> expressions = {
       {"aten::size", "list({self}.shape)"},
       {"aten::size.int", "{self}.size({dim})"},
       {"aten::dim", "{self}.dim()"},
       {"aten::len.t", "len({a})"},
       {"aten::len.Tensor", "len({t})"},
       {"aten::__getitem__.t", "{list}[{idx}]"},
-      {"aten::slice.t", "{l}[{start}:{end}:{step}]"},
       {"aten::add.t", "{a} + {b}"},
       {"aten::mul.left_t", "{l} * {n}"},
       {"aten::mul.right_", "{n} * {l}"},
@@ -26,6 +28,23 @@ std::map<std::string, std::string> Expressions() {
       {"aten::__not__", "not {self}"},
       {"aten::__and__.bool", "{a} and {b}"},
       {"aten::__or__.bool", "{a} or {b}"},
+      {"aten::neg", "-{self}"},
+      {"aten::matmul", "{self} @ {other}"},
+      {"aten::pow.Tensor_Scalar", "{self} ** {exponent}"},
+      {"aten::pow.Tensor_Tensor", "{self} ** {exponent}"},
+      {"aten::rsub.Scalar", "{other} - {self}"},
+      {"aten::to.dtype", "{self}.to({dtype})"},
+      {"aten::to.prim_dtype", "{self}.to({dtype})"},
+      {"aten::to.prim_Device", "{self}.to({device})"},
+      {"aten::triu", "torch.triu({self})"},
+      {"aten::triu", "torch.triu({self}, {diagonal})"},
+      {"aten::tril", "torch.tril({self})"},
+      {"aten::tril", "torch.tril({self}, {diagonal})"},
+      {"aten::bernoulli_.float", "{self}.bernoulli_({p})"},
+      {"aten::normal_", "{self}.normal_()"},
+      {"aten::normal_", "{self}.normal_({mean}, {std})"},
+      {"aten::uniform_", "{self}.uniform_()"},
+      {"aten::uniform_", "{self}.uniform_({from}, {to})"},
       {"prim::dtype", "{a}.dtype"},
       {"prim::device", "{a}.device"},
   };
@@ -34,38 +53,69 @@ std::map<std::string, std::string> Expressions() {
                                                      {"lt", "<"},  {"le", "<="},       {"gt", ">"},  {"ge", ">="}};
   for (const auto& [name, sign] : binary) {
     for (const char* const overload : {"", ".int", ".float", ".int_float", ".float_int"}) {
-      expressions[absl::StrCat("aten::", name, overload)] = absl::StrCat("{a} ", sign, " {b}");
+      expressions.emplace(absl::StrCat("aten::", name, overload), absl::StrCat("{a} ", sign, " {b}"));
+    }
+    if (sign == "//" || sign == "%") continue;
+    for (const char* const overload : {".Tensor", ".Scalar"}) {
+      expressions.emplace(absl::StrCat("aten::", name, overload), absl::StrCat("{self} ", sign, " {other}"));
     }
   }
   for (const char* const overload : {"int", "float", "Scalar"}) {
-    expressions[absl::StrCat("aten::neg.", overload)] = "-{a}";
-    expressions[absl::StrCat("aten::floor.", overload)] = "math.floor({a})";
-    expressions[absl::StrCat("aten::ceil.", overload)] = "math.ceil({a})";
-    expressions[absl::StrCat("aten::sqrt.", overload)] = "math.sqrt({a})";
+    expressions.emplace(absl::StrCat("aten::neg.", overload), "-{a}");
+    expressions.emplace(absl::StrCat("aten::floor.", overload), "math.floor({a})");
+    expressions.emplace(absl::StrCat("aten::ceil.", overload), "math.ceil({a})");
+    expressions.emplace(absl::StrCat("aten::sqrt.", overload), "math.sqrt({a})");
   }
   for (const char* const overload : {"Tensor", "int", "float", "bool", "Scalar"}) {
-    expressions[absl::StrCat("aten::Int.", overload)] = "int({a})";
-    expressions[absl::StrCat("aten::Float.", overload)] = "float({a})";
-    expressions[absl::StrCat("aten::Bool.", overload)] = "bool({a})";
+    expressions.emplace(absl::StrCat("aten::Int.", overload), "int({a})");
+    expressions.emplace(absl::StrCat("aten::Float.", overload), "float({a})");
+    expressions.emplace(absl::StrCat("aten::Bool.", overload), "bool({a})");
   }
   return expressions;
 }
 
+// Whether the expression has a place for all arguments, and no other.
+bool Fits(const std::string& expression, const Arguments& arguments) {
+  if (static_cast<size_t>(std::count(expression.begin(), expression.end(), '{')) != arguments.size()) return false;
+  return std::all_of(arguments.begin(), arguments.end(), [&](const auto& argument) {
+    return absl::StrContains(expression, absl::StrCat("{", argument.first, "}"));
+  });
+}
+
+// A shape has parts as it is.
+std::string ListSlice(Arguments arguments) {
+  const std::string slice = absl::StrCat("{l}[{start}:{end}", arguments.count("step") > 0 ? ":{step}]" : "]");
+  const std::string list = arguments["l"];
+  const std::string shape = WithoutList(list);
+  if (shape == list) return ops::FillTemplate(slice, arguments);
+  arguments["l"] = shape;
+  return absl::StrCat("list(", ops::FillTemplate(slice, arguments), ")");
+}
+
 }  // namespace
 
-std::optional<std::string> PythonExpression(const std::string& type,
-                                            const std::map<std::string, std::string>& arguments) {
-  static const auto* const expressions = new std::map<std::string, std::string>(Expressions());
-  const auto found = expressions->find(type);
-  if (found == expressions->end()) return std::nullopt;
-  std::vector<std::pair<std::string, std::string>> values = {{"{start}", ""}, {"{end}", ""}, {":{step}", ""}};
-  for (const auto& [name, value] : arguments) {
-    values.insert(values.begin(), {absl::StrCat(name == "step" ? ":{" : "{", name, "}"),
-                                   absl::StrCat(name == "step" ? ":" : "", value)});
+std::string WithoutList(const std::string& expression) {
+  if (!absl::StartsWith(expression, "list(") || ops::IsCompound(expression)) return expression;
+  // No other bracket follows the list's.
+  int depth = 0;
+  for (size_t i = 0; i + 1 < expression.size(); ++i) {
+    depth += expression[i] == '(' ? 1 : expression[i] == ')' ? -1 : 0;
+    if (i > 4 && depth == 0) return expression;
   }
-  std::string text = found->second;
-  for (const auto& [name, value] : values) absl::StrReplaceAll({{name, value}}, &text);
-  return text;
+  return expression.substr(5, expression.size() - 6);
+}
+
+std::optional<std::string> PythonExpression(const std::string& type, Arguments arguments) {
+  static const auto* const expressions = new std::multimap<std::string, std::string>(Expressions());
+  if (type == "aten::slice.t") return ListSlice(arguments);
+  // A shape has elements and a length as it is.
+  if (type == "aten::__getitem__.t") arguments["list"] = WithoutList(arguments["list"]);
+  if (type == "aten::len.t") arguments["a"] = WithoutList(arguments["a"]);
+  const auto [begin, end] = expressions->equal_range(type);
+  for (auto found = begin; found != end; ++found) {
+    if (Fits(found->second, arguments)) return ops::FillTemplate(found->second, arguments);
+  }
+  return std::nullopt;
 }
 
 }  // namespace lanista::exporters

@@ -1,4 +1,4 @@
-// Operators on numbers, lists and sizes, for which Python has an expression of its own.
+// Operators for which Python has an expression of its own: on numbers, lists and sizes, and arithmetic on tensors.
 #ifndef LANISTA_SRC_EXPORTERS_PYTHON_OPERATORS_H_
 #define LANISTA_SRC_EXPORTERS_PYTHON_OPERATORS_H_
 
@@ -10,8 +10,10 @@ namespace lanista::exporters {
 
 // "a + b" for "aten::add.int"; `arguments`: source by name, defaults left out. nullopt: there is no such expression.
 // (torch.ops cannot call most of these: its generic lists are TorchScript's alone.)
-std::optional<std::string> PythonExpression(const std::string& type,
-                                            const std::map<std::string, std::string>& arguments);
+std::optional<std::string> PythonExpression(const std::string& type, std::map<std::string, std::string> arguments);
+
+// "x.shape" for "list(x.shape)": where any sequence will do.
+std::string WithoutList(const std::string& expression);
 
 }  // namespace lanista::exporters
 

@@ -57,7 +57,7 @@ class ClassWriter {
   }
 
   absl::StatusOr<std::string> Write() {
-    LANISTA_RETURN_IF_ERROR(WriteClass(graph::RootGraph(model_.graph), "Model", ""));
+    LANISTA_RETURN_IF_ERROR(WriteClass(graph::RootGraph(model_.graph), "").status());
     return classes_;
   }
   // The archives that the classes use, with their names.
@@ -74,7 +74,8 @@ class ClassWriter {
     Lines frozen;
   };
 
-  absl::Status WriteClass(const v1::Graph& graph, const std::string& name, const std::string& prefix) {
+  // Returns the name of the class. Graphs that come out the same share one.
+  absl::StatusOr<std::string> WriteClass(const v1::Graph& graph, const std::string& prefix) {
     Class current;
     current.prefix = prefix;
     const ModuleSlot root = ModulesOf(model_.graph, graph);
@@ -85,8 +86,7 @@ class ClassWriter {
     LANISTA_ASSIGN_OR_RETURN(const Lines body, forward.Write(graph, prefix, &parameters));
     parameters.insert(parameters.begin(), "self");
 
-    std::string text =
-        absl::StrCat("class ", name, "(nn.Module):\n    def __init__(self):\n        super().__init__()\n");
+    std::string text = "(nn.Module):\n    def __init__(self):\n        super().__init__()\n";
     AppendLines(current.constructor, &text);
     if (!current.frozen.empty()) {
       absl::StrAppend(&text, "\n    def train(self, mode=True):\n        super().train(mode)\n",
@@ -96,8 +96,12 @@ class ClassWriter {
     }
     absl::StrAppend(&text, "\n    def forward(", absl::StrJoin(parameters, ", "), "):\n");
     AppendLines(body, &text);
-    absl::StrAppend(&classes_, "\n\n", text);
-    return absl::OkStatus();
+    const bool is_root = prefix.empty();
+    const auto [found, added] = class_of_text_.emplace(text, "");
+    if (!added && !is_root) return found->second;
+    const std::string name = is_root ? "Model" : class_names_.TakeClass(graph.name());
+    absl::StrAppend(&classes_, "\n\nclass ", name, text);
+    return found->second = name;
   }
 
   static void AppendLines(const Lines& lines, std::string* text) {
@@ -221,9 +225,8 @@ class ClassWriter {
     }
     auto found = class_of_.find(name);
     if (found == class_of_.end()) {
-      const std::string class_name = class_names_.Take(ToClassName(name));
+      LANISTA_ASSIGN_OR_RETURN(const std::string class_name, WriteClass(*graph, path));
       found = class_of_.emplace(name, class_name).first;
-      LANISTA_RETURN_IF_ERROR(WriteClass(*graph, class_name, path));
     }
     return found->second + "()";
   }
@@ -231,8 +234,9 @@ class ClassWriter {
   const SourceModel& model_;
   NameScope class_names_;
   std::string classes_;
-  // By graph.
+  // By graph, and by all that follows the name.
   std::map<std::string, std::string> class_of_;
+  std::map<std::string, std::string> class_of_text_;
   std::map<ArchivePlace, std::string> archives_;
   std::set<std::string> supplements_;
 };

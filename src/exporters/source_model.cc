@@ -67,7 +67,7 @@ absl::StatusOr<TensorElements> UnpackTensor(const v1::Tensor& tensor) {
 
 std::string FloatLiteral(double value) {
   std::string text;
-  for (const int digits : {6, 9, 15, 17}) {
+  for (const int digits : {6, 9, 15, 16, 17}) {
     text = absl::StrFormat("%.*g", digits, value);
     if (std::strtod(text.c_str(), nullptr) == value) break;
   }

@@ -164,4 +164,14 @@ std::string NameScope::Take(const std::string& wish) {
   return name;
 }
 
+std::string NameScope::TakeClass(absl::string_view graph) {
+  const size_t end = graph.find_last_not_of("0123456789");
+  if (end != absl::string_view::npos && end > 0 && graph[end] == '_') graph = graph.substr(0, end);
+  const std::string wish = ToClassName(graph);
+  const bool digit = absl::ascii_isdigit(static_cast<unsigned char>(wish.back()));
+  std::string name = wish;
+  for (int number = 2; !taken_.insert(name).second; ++number) name = absl::StrCat(wish, digit ? "_" : "", number);
+  return name;
+}
+
 }  // namespace lanista::exporters

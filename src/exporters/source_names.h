@@ -34,6 +34,8 @@ class NameScope {
 
   // `wish`, or `wish` with a number; taken from now on.
   std::string Take(const std::string& wish);
+  // A class for a graph; graphs of one class are numbered ("Block_2"), and so are classes: "Block", "Block2".
+  std::string TakeClass(absl::string_view graph);
   bool IsTaken(const std::string& name) const { return taken_.count(name) > 0; }
 
  private:

@@ -8,9 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "src/base/status.h"
+#include "src/ops/source_template.h"
 
 namespace lanista::ops {
 namespace {
@@ -80,9 +80,11 @@ class AtenSchema final : public graph::OpSchema {
 
   absl::StatusOr<std::string> CppCall(const Texts& arguments) const override {
     if (!spec_.cpp.empty()) {
-      std::string text = spec_.cpp;
-      for (const auto& [name, value] : arguments) absl::StrReplaceAll({{absl::StrCat("{", name, "}"), value}}, &text);
-      return absl::StrContains(text, "{") ? OpSchema::CppCall(arguments) : text;
+      for (const AttributeSpec& argument : attributes()) {
+        const bool needed = absl::StrContains(spec_.cpp, absl::StrCat("{", argument.name, "}"));
+        if (needed && arguments.count(argument.name) == 0) return OpSchema::CppCall(arguments);
+      }
+      return FillTemplate(spec_.cpp, arguments);
     }
     const auto self = arguments.find(attributes()[0].name);
     const bool method = !spec_.method.empty() && self != arguments.end();
@@ -126,7 +128,8 @@ class AtenSchema final : public graph::OpSchema {
       parts.push_back(by_name && python ? absl::StrCat(name, "=", given->second) : given->second);
     }
     // x.view(-1, 8), as people write it.
-    if (python && first == 1 && parts.size() == 1 && absl::StartsWith(parts[0], "[") && parts[0].size() > 2) {
+    if (python && first == 1 && parts.size() == 1 && absl::StartsWith(parts[0], "[") && parts[0].size() > 2 &&
+        !IsCompound(parts[0])) {
       parts[0] = parts[0].substr(1, parts[0].size() - 2);
     }
     return absl::StrCat(function, "(", absl::StrJoin(parts, ", "), ")");

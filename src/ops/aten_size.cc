@@ -265,7 +265,7 @@ AtenSpec Negation() {
 }
 
 // Whether two integers compare so; asserted by models, and left out of ONNX with the assertion.
-AtenSpec Comparison(const std::string& name, const std::string& onnx, bool negated) {
+AtenSpec Comparison(const std::string& name, const std::string& cpp, const std::string& onnx, bool negated = false) {
   AtenSpec spec = Move(Method(name + ".int", "a, b", [](const OpCall&) -> absl::StatusOr<Types> {
     v1::ValueType type;
     type.set_kind(v1::BOOLEAN);
@@ -278,6 +278,7 @@ AtenSpec Comparison(const std::string& name, const std::string& onnx, bool negat
     return negated ? writer.Node("Not", result) : result;
   };
   spec.method.clear();
+  spec.cpp = absl::StrCat("{a} ", cpp, " {b}");
   spec.any_inputs = true;
   return spec;
 }
@@ -296,12 +297,12 @@ LANISTA_REGISTER_OP(MakeAten(Arithmetic("mul", '*', "{a} * {b}")));
 LANISTA_REGISTER_OP(MakeAten(Arithmetic("floordiv", '/', "")));
 LANISTA_REGISTER_OP(MakeAten(Arithmetic("remainder", '%', "")));
 LANISTA_REGISTER_OP(MakeAten(Negation()));
-LANISTA_REGISTER_OP(MakeAten(Comparison("eq", "Equal", false)));
-LANISTA_REGISTER_OP(MakeAten(Comparison("ne", "Equal", true)));
-LANISTA_REGISTER_OP(MakeAten(Comparison("lt", "Less", false)));
-LANISTA_REGISTER_OP(MakeAten(Comparison("le", "LessOrEqual", false)));
-LANISTA_REGISTER_OP(MakeAten(Comparison("gt", "Greater", false)));
-LANISTA_REGISTER_OP(MakeAten(Comparison("ge", "GreaterOrEqual", false)));
+LANISTA_REGISTER_OP(MakeAten(Comparison("eq", "==", "Equal")));
+LANISTA_REGISTER_OP(MakeAten(Comparison("ne", "!=", "Equal", true)));
+LANISTA_REGISTER_OP(MakeAten(Comparison("lt", "<", "Less")));
+LANISTA_REGISTER_OP(MakeAten(Comparison("le", "<=", "LessOrEqual")));
+LANISTA_REGISTER_OP(MakeAten(Comparison("gt", ">", "Greater")));
+LANISTA_REGISTER_OP(MakeAten(Comparison("ge", ">=", "GreaterOrEqual")));
 
 }  // namespace
 }  // namespace lanista::ops

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/exporters/graph_formats_torch.h"
+#include "src/exporters/source_model.h"
 #include "tests/exporters/exported_model.h"
 
 namespace lanista {
@@ -18,6 +19,7 @@ namespace {
 using exporters::WriteModel;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -127,6 +129,119 @@ TEST(GraphFormats, TheSourceReadsAsAPersonWritesIt) {
   // What `export` calls its files.
   ASSERT_TRUE(WriteModel(*BuildModel(SmallNet()), "python", folder + "/1-model-17").ok());
   EXPECT_THAT(ReadText(folder + "/1-model-17.py"), HasSubstr("importlib.import_module(\"1-model-17\").Model"));
+}
+
+// As in torchvision: an assertion on sizes, two blocks of one kind, sizes that are read on the way.
+TEST(GraphFormats, SizesStandWhereTheyAreReadAndEqualBlocksShareAClass) {
+  const auto module = BuildModel(R"(
+    version: 1
+    graphs {
+      name: "net"
+      inputs { name: "input" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "dim" inputs { node: "input" arg: "self" } op { type: "aten::dim" } }
+      nodes { name: "eq" inputs { node: "dim" arg: "a" } op { type: "aten::eq.int" attr { key: "b" value { i: 2 } } } }
+      nodes { name: "assert" inputs { node: "eq" }
+        op { type: "Assert" attr { key: "message" value { s: "AssertionError: a matrix" } } } }
+      nodes { name: "one" inputs { node: "input" } cell { graph: "Block" } }
+      nodes { name: "two" inputs { node: "one" } cell { graph: "Block_2" } }
+      nodes { name: "sizes" inputs { node: "two" arg: "self" } op { type: "aten::size" } }
+      nodes { name: "n" inputs { node: "sizes" arg: "list" }
+        op { type: "aten::__getitem__.t" attr { key: "idx" value { i: 0 } } } }
+      nodes { name: "m" inputs { node: "two" arg: "self" } op { type: "aten::size.int" attr { key: "dim" value { i: 1 } } } }
+      nodes { name: "less" inputs { node: "m" arg: "a" } op { type: "aten::sub.int" attr { key: "b" value { i: 2 } } } }
+      nodes { name: "twice" inputs { node: "less" arg: "b" } op { type: "aten::mul.int" attr { key: "a" value { i: 1 } } } }
+      nodes { name: "list" inputs { node: "n" arg: "0" } inputs { node: "twice" arg: "1" }
+        op { type: "prim::ListConstruct" attr { key: "2" value { i: -1 } } } }
+      nodes { name: "view" inputs { node: "two" arg: "self" } inputs { node: "list" arg: "size" } op { type: "aten::view" } }
+      nodes { name: "less_2" inputs { node: "view" arg: "self" } op { type: "aten::rsub.Scalar" attr { key: "other" value { f: 0.1 } } } }
+      nodes { name: "height" inputs { node: "less_2" arg: "self" } op { type: "aten::size.int" attr { key: "dim" value { i: 1 } } } }
+      nodes { name: "t" inputs { node: "less_2" arg: "self" } op { type: "aten::relu" } }
+      nodes { name: "last" inputs { node: "height" arg: "0" } op { type: "prim::ListConstruct" attr { key: "1" value { i: -1 } } } }
+      nodes { name: "end" inputs { node: "t" arg: "self" } inputs { node: "last" arg: "size" } op { type: "aten::view" } }
+      outputs { node: "end" }
+    }
+    graphs {
+      name: "Block" inputs { name: "x" }
+      nodes { name: "fc" inputs { node: "x" } op { type: "Linear"
+        attr { key: "in_features" value { i: 4 } } attr { key: "out_features" value { i: 4 } } } }
+      nodes { name: "add" inputs { node: "fc" arg: "self" } inputs { node: "x" arg: "other" } op { type: "aten::add.Tensor" } }
+      outputs { node: "add" }
+    }
+    graphs {
+      name: "Block_2" inputs { name: "x" }
+      nodes { name: "fc" inputs { node: "x" } op { type: "Linear"
+        attr { key: "in_features" value { i: 4 } } attr { key: "out_features" value { i: 4 } } } }
+      nodes { name: "add" inputs { node: "fc" arg: "self" } inputs { node: "x" arg: "other" } op { type: "aten::add.Tensor" } }
+      outputs { node: "add" }
+    })");
+  const std::string folder = TestFolder("sizes");
+  ASSERT_TRUE(WriteModel(*module, "python", folder + "/net").ok());
+  const std::string python = ReadText(folder + "/net.py");
+  EXPECT_THAT(python, HasSubstr("        self.one = Block()\n        self.two = Block()\n"));
+  EXPECT_THAT(python, HasSubstr("        out = out + x\n"));
+  EXPECT_THAT(python, HasSubstr("    def forward(self, input):\n"
+                                "        assert input.dim() == 2, \"a matrix\"\n"
+                                "        x = self.one(input)\n"
+                                "        x = self.two(x)\n"
+                                "        x = x.view(x.shape[0], 1 * (x.size(1) - 2), -1)\n"
+                                "        x = 0.1 - x\n"
+                                "        height = x.size(1)\n"
+                                "        x = torch.relu(x)\n"
+                                "        x = x.view(height, -1)\n"
+                                "        return x\n"));
+  ASSERT_TRUE(WriteModel(*module, "cpp", folder + "/net").ok());
+  const std::string cpp = ReadText(folder + "/net.h");
+  EXPECT_THAT(cpp, HasSubstr("TORCH_CHECK(input.dim() == 2, "));
+  EXPECT_THAT(cpp, HasSubstr("std::vector<int64_t>{x.size(0), 1 * (x.size(1) - 2), -1}"));
+  EXPECT_THAT(cpp, Not(HasSubstr("Block2")));
+  ExpectSameInPython(*module, {at::randn({3, 4})}, "python", "sizes_values");
+}
+
+// As in timm's DropPath and in causal masks.
+TEST(GraphFormats, OperatorsWithoutASchemaAreCalledAsPeopleDo) {
+  const auto module = BuildModel(R"(
+    version: 1
+    graphs {
+      name: "net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "sizes" inputs { node: "x" arg: "self" } op { type: "aten::size" } }
+      nodes { name: "n" inputs { node: "sizes" arg: "list" }
+        op { type: "aten::__getitem__.t" attr { key: "idx" value { i: 0 } } } }
+      nodes { name: "first" inputs { node: "n" arg: "0" } op { type: "prim::ListConstruct" } }
+      nodes { name: "both" inputs { node: "first" arg: "a" }
+        op { type: "aten::add.t" attr { key: "b" value { list { values { i: 1 } } } } } }
+      nodes { name: "noise" inputs { node: "x" arg: "self" } inputs { node: "both" arg: "size" }
+        op { type: "aten::new_empty" } }
+      nodes { name: "mask" inputs { node: "noise" arg: "self" }
+        op { type: "aten::bernoulli_.float" attr { key: "p" value { f: 0.5 } } } }
+      nodes { name: "mul" inputs { node: "x" arg: "self" } inputs { node: "mask" arg: "other" }
+        op { type: "aten::mul.Tensor" } }
+      nodes { name: "triu" inputs { node: "mul" arg: "self" }
+        op { type: "aten::triu" attr { key: "diagonal" value { i: 1 } } } }
+      nodes { name: "halves" inputs { node: "triu" arg: "self" }
+        op { type: "aten::chunk" attr { key: "chunks" value { i: 2 } } attr { key: "dim" value { i: 1 } } } }
+      nodes { name: "unpack" inputs { node: "halves" } op { type: "prim::ListUnpack" } outputs { kind: TENSOR } outputs { kind: TENSOR } }
+      nodes { name: "sum" inputs { node: "unpack" slot: 1 arg: "self" } inputs { node: "unpack" arg: "other" }
+        op { type: "aten::sub.Tensor" attr { key: "alpha" value { i: 2 } } } }
+      outputs { node: "sum" }
+    })");
+  const std::string folder = TestFolder("people");
+  ASSERT_TRUE(WriteModel(*module, "python", folder + "/net").ok());
+  EXPECT_THAT(ReadText(folder + "/net.py"), HasSubstr("        out = x.new_empty([x.shape[0]] + [1])\n"
+                                                      "        out = out.bernoulli_(0.5)\n"
+                                                      "        x = x * out\n"
+                                                      "        x = torch.triu(x, 1)\n"
+                                                      "        x, out = torch.chunk(x, 2, 1)\n"
+                                                      "        out = torch.sub(out, x, alpha=2)\n"
+                                                      "        return out\n"));
+  ExpectSameInPython(*module, {at::randn({3, 4})}, "python", "people_values");
+}
+
+TEST(GraphFormats, NumbersAreAsShortAsTheyCanBe) {
+  EXPECT_EQ(exporters::FloatLiteral(0.03636363636363637), "0.03636363636363637");
+  EXPECT_EQ(exporters::FloatLiteral(0.1), "0.1");
+  EXPECT_EQ(exporters::FloatLiteral(1e-6), "1e-06");
+  EXPECT_EQ(exporters::FloatLiteral(0.1 + 0.2), "0.30000000000000004");
 }
 
 TEST(GraphFormats, AnUnknownFormatIsRefusedWithTheKnownOnes) {

@@ -240,6 +240,13 @@ TEST(AtenFunctions, ReadAsAPersonWritesThem) {
             "x[::2]");
   EXPECT_EQ(python("select.int", {{"self", "x"}, {"dim", "1"}, {"index", "0"}}), "x.select(1, 0)");
   EXPECT_EQ(python("gelu", {{"self", "x"}, {"approximate", "\"tanh\""}}), "F.gelu(x, approximate=\"tanh\")");
+  EXPECT_EQ(python("slice.Tensor", {{"self", "x"}, {"dim", "-2"}, {"start", "1"}, {"step", "2"}}), "x[..., 1::2, :]");
+  EXPECT_EQ(python("slice.Tensor", {{"self", "x"}, {"dim", "5"}, {"end", "3"}}),
+            "torch.ops.aten.slice.Tensor(x, 5, end=3)");
+  EXPECT_EQ(python("view", {{"self", "x"}, {"size", "[n] + [2]"}}), "x.view([n] + [2])");
+  EXPECT_EQ(cpp("mul.int", {{"a", "n + 1"}, {"b", "f(n - 1)"}}), "(n + 1) * f(n - 1)");
+  EXPECT_EQ(cpp("neg.int", {{"a", "-n"}}), "-(-n)");
+  EXPECT_EQ(cpp("add.int", {{"a", "n"}, {"b", "-2"}}), "n + -2");
   EXPECT_EQ(python("relu_", {{"self", "x"}}), "x.relu_()");
   EXPECT_EQ(cpp("size.int", {{"self", "x"}, {"dim", "0"}}), "x.size(0)");
 }
