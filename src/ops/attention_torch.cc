@@ -70,9 +70,10 @@ class AttentionOp final : public OpModule {
     }
     const Tensor weights =
         torch::dropout(torch::softmax(scores, -1), module_->options.dropout(), module_->is_training());
-    Tensor out = torch::matmul(weights, v).transpose(1, 2).reshape({batch, length, -1});
+    // In memory, the sequence is always first, as with PyTorch: dropout draws in that order.
+    Tensor out = torch::matmul(weights, v).permute({2, 0, 1, 3}).reshape({length, batch, -1});
     out = module_->out_proj->forward(out);
-    outputs[0] = !batched ? out.squeeze(0) : batch_first_ ? out : out.transpose(0, 1);
+    outputs[0] = !batched ? out.squeeze(1) : batch_first_ ? out.transpose(0, 1) : out;
     if (!need_weights_) {
       outputs[1] = c10::IValue();
       return;
