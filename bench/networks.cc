@@ -91,6 +91,34 @@ v1::ModelGraph SmallCnnGraph() {
   return ValueOrDie(std::move(net).Build());
 }
 
+v1::ModelGraph MnistSpaceGraph() {
+  Builder separable("DepthwiseSeparableConv", ops::FindOp);
+  Handle y = separable.Input("x");
+  y = separable.Add("depthwise",
+                    MakeOp("Conv2d", {{"in_channels", 32}, {"out_channels", 32}, {"kernel_size", 3}, {"groups", 32}}),
+                    {y});
+  separable.Output(separable.Add("pointwise", Conv(32, 64, 1, 1, 0, true), {y}));
+
+  Builder net("MnistCnn", ops::FindOp);
+  const auto feature = net.ValueChoice("feature", {64, 128, 256});
+  Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+  x = net.Add("conv1", Conv(1, 32, 3, 1, 0, true), {x});
+  x = net.Add("relu1", MakeOp("ReLU"), {x});
+  x = net.Add("conv2",
+              graph::MakeLayerChoice("conv2", {{"conv", Conv(32, 64, 3, 1, 0, true)},
+                                               {"separable", net.Cell(ValueOrDie(std::move(separable).Build()))}}),
+              {x});
+  x = net.Add("pool", MakeOp("MaxPool2d", {{"kernel_size", 2}}), {x});
+  x = net.Add("dropout1", MakeOp("Dropout", {{"p", net.ValueChoice("dropout", {0.25, 0.5, 0.75})}}), {x});
+  x = net.Add("flatten", MakeOp("Flatten"), {x});
+  x = net.Add("fc1", MakeOp("Linear", {{"in_features", 9216}, {"out_features", feature}}), {x});
+  x = net.Add("relu2", MakeOp("ReLU"), {x});
+  x = net.Add("dropout2", MakeOp("Dropout", {{"p", 0.5}}), {x});
+  x = net.Add("fc2", MakeOp("Linear", {{"in_features", feature}, {"out_features", 10}}), {x});
+  net.Output(net.Add("log_softmax", MakeOp("LogSoftmax", {{"dim", 1}}), {x}));
+  return ValueOrDie(std::move(net).Build());
+}
+
 ScriptFile::ScriptFile(const v1::ModelGraph& model)
     : stem_(std::filesystem::temp_directory_path() / absl::StrCat("lanista_", model.name(), "_", getpid())) {
   torch::manual_seed(1);

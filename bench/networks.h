@@ -16,6 +16,9 @@ v1::ModelGraph ResNet18Graph(int64_t channels, int64_t size);
 // Two convolutions and two linear layers, on [N, 1, 28, 28].
 v1::ModelGraph SmallCnnGraph();
 
+// The space "mnist_cnn" (src/nn/hub) as a graph.
+v1::ModelGraph MnistSpaceGraph();
+
 // A TorchScript file of `model`, with weights; removed with this.
 class ScriptFile {
  public:
