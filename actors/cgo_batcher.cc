@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/model_events.h"
+
 namespace lanista {
 
 CgoBatcherActor::behavior_type CgoBatcher(CgoBatcherActor::stateful_pointer<CgoBatcherState> self,
@@ -20,13 +22,7 @@ CgoBatcherActor::behavior_type CgoBatcherState::MakeBehavior(const ModelWindow& 
   return {
       [this](v1::RunModels& request) { OnModels(std::move(request)); },
       [this](const v1::CancelExperiment& cancel) {
-        for (const v1::TrialModel& model : waiting_.models()) {
-          v1::ModelOutcome outcome;
-          outcome.set_model(model.model());
-          outcome.set_outcome(v1::CANCELED);
-          *outcome.mutable_sample() = model.sample();
-          self_->send(owner_, std::move(outcome));
-        }
+        for (const v1::TrialModel& model : waiting_.models()) self_->send(owner_, CanceledOutcome(model));
         waiting_.clear_models();
         self_->send(engine_, cancel);
       },

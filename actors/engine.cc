@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "actors/model_events.h"
 #include "spdlog/spdlog.h"
 #include "src/space/space.h"
 #include "src/storage/state_dir.h"
@@ -47,7 +48,7 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
       [this](const v1::CancelExperiment& cancel) {
         canceled_ = true;
         for (const v1::TrialSpec& trial : std::exchange(waiting_, {})) {
-          for (const v1::TrialModel& model : trial.models()) Cancel(model);
+          for (const v1::TrialModel& model : trial.models()) GiveUp(model);
         }
         self_->send(service_, cancel);
       },
@@ -105,17 +106,13 @@ void EngineState::OnLaunchFailed(const v1::PlannedTrials& planned) {
   // The owner knows that its journal is broken; the models end here.
   for (const v1::TrialSpec& trial : planned.trials()) {
     running_.erase(trial.trial());
-    for (const v1::TrialModel& model : trial.models()) Cancel(model);
+    for (const v1::TrialModel& model : trial.models()) GiveUp(model);
   }
 }
 
-void EngineState::Cancel(const v1::TrialModel& model) {
+void EngineState::GiveUp(const v1::TrialModel& model) {
   open_.erase(model.model());
-  v1::ModelOutcome outcome;
-  outcome.set_model(model.model());
-  outcome.set_outcome(v1::CANCELED);
-  *outcome.mutable_sample() = model.sample();
-  self_->send(owner_, std::move(outcome));
+  self_->send(owner_, CanceledOutcome(model));
 }
 
 void EngineState::ExplainMismatch(v1::ModelEvent* event) const {

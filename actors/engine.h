@@ -74,8 +74,8 @@ class EngineState {
   // Whether the attempt that ended so is made again; then it waits for its turn.
   bool TryAgain(const v1::ModelEvent& event, bool merged);
   void Decide(const v1::ModelEvent& event, bool merged);
-  // The outcome of a model that is not run any more.
-  void Cancel(const v1::TrialModel& model);
+  // Of a model whose attempt is not to begin any more.
+  void GiveUp(const v1::TrialModel& model);
 
   EngineActor::pointer self_;
   EngineOptions options_;

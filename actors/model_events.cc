@@ -18,4 +18,14 @@ v1::ModelEvent EndedEvent(const v1::TrialSpec& spec, const v1::TrialModel& model
   return event;
 }
 
+v1::ModelOutcome CanceledOutcome(const v1::TrialModel& model) {
+  v1::ModelOutcome outcome;
+  outcome.set_model(model.model());
+  // An earlier one, if there was one.
+  outcome.set_attempt(model.attempt() - 1);
+  outcome.set_outcome(v1::CANCELED);
+  *outcome.mutable_sample() = model.sample();
+  return outcome;
+}
+
 }  // namespace lanista

@@ -1,8 +1,8 @@
-// Events that actors write for trials that cannot speak for themselves.
+// What actors write for trials that cannot speak for themselves.
 #ifndef LANISTA_ACTORS_MODEL_EVENTS_H_
 #define LANISTA_ACTORS_MODEL_EVENTS_H_
 
-#include "protos/trial.pb.h"
+#include "protos/messages.pb.h"
 
 namespace lanista {
 
@@ -10,6 +10,9 @@ namespace lanista {
 // `last_sequence` is that of the attempt's last event.
 v1::ModelEvent EndedEvent(const v1::TrialSpec& spec, const v1::TrialModel& model, int last_sequence,
                           v1::Outcome outcome, const v1::Failure& failure = {});
+
+// The outcome of a model that is canceled while its attempt waits to begin.
+v1::ModelOutcome CanceledOutcome(const v1::TrialModel& model);
 
 }  // namespace lanista
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace lanista {
@@ -15,7 +16,8 @@ double Gibibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30);
 std::vector<AssembledTrial> Assemble(const LogicalPlan& plan, int max_models, int free_trials,
                                      const TrainingMemory& training, const MemoryBudget& budget) {
   const int count = static_cast<int>(plan.chains().size());
-  const int trials = std::max((count + max_models - 1) / max_models, std::min(free_trials, count));
+  const int could_start = std::min(free_trials, count);
+  const int trials = std::max((count + max_models - 1) / max_models, could_start);
   std::vector<AssembledTrial> assembled;
   int number = 0;
   int last_share = -1;
@@ -47,8 +49,10 @@ std::vector<AssembledTrial> Assemble(const LogicalPlan& plan, int max_models, in
       trial.alone_because =
           absl::StrFormat("memory: the device (%.1f GiB) has no room for another model beside its estimated %.1f GiB",
                           Gibibytes(budget.device_memory()), Gibibytes(budget.Corrected(trial.memory, 1)));
-    } else {
+    } else if (could_start == trials) {
       trial.alone_because = "a device was free for it";
+    } else {
+      trial.alone_because = absl::StrCat("it is left of ", count, " models: max_concurrency_cgo is ", max_models);
     }
   }
   return assembled;

@@ -98,6 +98,8 @@ TEST_F(CgoPlannerTest, SpreadsModelsOverTrialsThatCouldStart) {
   EXPECT_EQ(Plan(*planner, 9, 1), "1 2 3|4 5 6|7 8 9") << "at most four in one, evenly";
   EXPECT_EQ(Plan(*planner, 1, 3), "1 (no other model was waiting)");
   EXPECT_EQ(Plan(*planner, 3, 2), "1 2|3 (a device was free for it)");
+  config_.mutable_cgo()->set_max_concurrency_cgo(2);
+  EXPECT_EQ(Plan(*MakePlanner(), 3, 1), "1 2|3 (it is left of 3 models: max_concurrency_cgo is 2)");
 }
 
 TEST_F(CgoPlannerTest, ModelsOfAnEvaluatorThatTrainsOneAreAlone) {
