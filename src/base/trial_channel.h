@@ -26,8 +26,9 @@ class TrialChannel {
   // Starts the other side for `device`: it answers with a Ready event. An error (no such program) calls no handler.
   virtual absl::Status Start(const v1::Device& device, Handlers handlers) = 0;
 
-  // Hands over a request; never blocks. Lost if the other side is gone: on_exit tells.
-  virtual void Send(const v1::TrialRequest& request) = 0;
+  // Hands over a request; never blocks. Lost if the other side is gone: on_exit tells. RESOURCE_EXHAUSTED if it is
+  // larger than the channel takes: then the other side does not hear of it.
+  virtual absl::Status Send(const v1::TrialRequest& request) = 0;
 
   // Ends the other side at once, whatever it does.
   virtual void Kill() = 0;

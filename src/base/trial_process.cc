@@ -127,15 +127,15 @@ class TrialProcess final : public TrialChannel {
 
     v1::TrialRequest setup;
     *setup.mutable_setup()->mutable_device() = device;
-    Send(setup);
-    return absl::OkStatus();
+    return Send(setup);
   }
 
-  void Send(const v1::TrialRequest& request) override {
+  absl::Status Send(const v1::TrialRequest& request) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!AppendFrame(request, &outgoing_).ok()) return;
+    LANISTA_RETURN_IF_ERROR(AppendFrame(request, &outgoing_));
     Flush();
     if (!outgoing_.empty()) Wake();
+    return absl::OkStatus();
   }
 
   void Kill() override {

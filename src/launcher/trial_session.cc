@@ -80,8 +80,10 @@ absl::StatusOr<std::vector<std::string>> TrialSession::Convert(const v1::Convert
 }
 
 absl::StatusOr<v1::TrialEvent> TrialSession::Request(const v1::TrialRequest& request) {
-  channel_->Send(request);
-  return Next();
+  const absl::Status sent = channel_->Send(request);
+  if (sent.ok()) return Next();
+  return absl::ResourceExhaustedError(absl::StrCat("the graph is too large for a trial process: ", sent.message(),
+                                                   "; large constants belong into the buffers of a TorchScript file"));
 }
 
 absl::StatusOr<v1::TrialEvent> TrialSession::Next() {

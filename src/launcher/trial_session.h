@@ -34,7 +34,7 @@ class TrialSession {
  private:
   TrialSession() = default;
 
-  // Sends a request that is answered by one event, and waits for it.
+  // Sends a request that is answered by one event, and waits for it. RESOURCE_EXHAUSTED: it is too large.
   absl::StatusOr<v1::TrialEvent> Request(const v1::TrialRequest& request);
   // The next event.
   absl::StatusOr<v1::TrialEvent> Next();

@@ -39,6 +39,9 @@ int64_t ResidentBytes() {
 // loss.
 constexpr double kRecycleAtShareOfLimit = 0.5;
 
+// A larger one stays here: the head then plans without graphs.
+constexpr size_t kMaxGraphSpaceBytes = 16 << 20;
+
 // State that user code may have changed and that the next trial must find as it was.
 void ResetTorch(const v1::TrialSpec& spec, const v1::Device& device) {
   c10::GradMode::set_enabled(true);
@@ -125,7 +128,10 @@ void TrialRunner::Discover(const v1::Discover& request) {
     if (!builder.ok()) return Annotate(builder.status(), "engine");
     LANISTA_ASSIGN_OR_RETURN(*discovered.mutable_space(), (*builder)->Discover(request.space(), options));
     LANISTA_ASSIGN_OR_RETURN(auto graph_space, (*builder)->GraphSpace(request.space()));
-    if (graph_space.has_value()) *discovered.mutable_graph_space() = *std::move(graph_space);
+    // Optional: with large constants it would not fit beside the space.
+    if (graph_space.has_value() && graph_space->ByteSizeLong() <= kMaxGraphSpaceBytes) {
+      *discovered.mutable_graph_space() = *std::move(graph_space);
+    }
     return absl::OkStatus();
   });
   if (!status.ok()) *discovered.mutable_error() = StatusToProto(status);

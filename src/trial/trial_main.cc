@@ -16,6 +16,8 @@
 
 #include "src/base/framing.h"
 #include "src/base/trial_process.h"
+#include "src/base/utf8.h"
+#include "src/trial/event_frame.h"
 #include "src/trial/runner.h"
 
 namespace lanista {
@@ -82,8 +84,7 @@ void ReadRequests(TrialRunner& runner, RequestQueue& queue) {
 }
 
 void WriteEvent(const v1::TrialEvent& event) {
-  std::string frame;
-  if (!AppendFrame(event, &frame).ok()) std::abort();
+  const std::string frame = EventFrame(event);
   size_t written = 0;
   while (written < frame.size()) {
     const ssize_t sent = send(kTrialProcessSocket, frame.data() + written, frame.size() - written, MSG_NOSIGNAL);
@@ -102,7 +103,11 @@ class InProcessTrial final : public TrialChannel {
 
   absl::Status Start(const v1::Device& device, Handlers handlers) override {
     handlers_ = std::move(handlers);
-    runner_.emplace([this](const v1::TrialEvent& event) { handlers_.on_event(event); }, /*redirect_output=*/false);
+    const auto emit = [this](v1::TrialEvent event) {
+      MakeUtf8(&event);
+      handlers_.on_event(std::move(event));
+    };
+    runner_.emplace(emit, /*redirect_output=*/false);
     v1::TrialRequest setup;
     *setup.mutable_setup()->mutable_device() = device;
     queue_.Push(setup);
@@ -113,7 +118,7 @@ class InProcessTrial final : public TrialChannel {
     return absl::OkStatus();
   }
 
-  void Send(const v1::TrialRequest& request) override {
+  absl::Status Send(const v1::TrialRequest& request) override {
     if (request.has_run()) {
       const std::lock_guard<std::mutex> lock(mutex_);
       last_trial_.set_experiment(request.run().experiment());
@@ -124,6 +129,7 @@ class InProcessTrial final : public TrialChannel {
     } else {
       queue_.Push(request);
     }
+    return absl::OkStatus();
   }
 
   void Kill() override {

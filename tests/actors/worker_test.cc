@@ -28,7 +28,10 @@ class FakeChannel final : public TrialChannel {
     process_->handlers = std::move(handlers);
     return can_start_ ? absl::OkStatus() : absl::NotFoundError("no such program");
   }
-  void Send(const v1::TrialRequest& request) override { process_->requests.push_back(request); }
+  absl::Status Send(const v1::TrialRequest& request) override {
+    process_->requests.push_back(request);
+    return absl::OkStatus();
+  }
   void Kill() override { process_->killed = true; }
 
  private:

@@ -10,6 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/base/framing.h"
 
 namespace lanista {
 namespace {
@@ -40,7 +41,7 @@ class TrialProcessTest : public ::testing::Test {
   void Order(const std::string& order) {
     v1::TrialRequest request;
     request.mutable_run()->set_experiment(order);
-    channel_->Send(request);
+    ASSERT_EQ(channel_->Send(request), absl::OkStatus());
   }
 
   // What was said once there are so many events, or when the process is gone.
@@ -75,6 +76,15 @@ TEST_F(TrialProcessTest, ARequestNeverBlocksAndNoneIsLost) {
   constexpr size_t kRequests = 20000;
   for (size_t i = 0; i < kRequests; ++i) Order("echo");
   EXPECT_EQ(Said(kRequests + 1).size(), kRequests + 1);
+}
+
+TEST_F(TrialProcessTest, ARequestThatIsTooLargeIsRefusedAndTheNextIsNot) {
+  Start();
+  v1::TrialRequest request;
+  request.mutable_run()->set_experiment(std::string(kMaxFrameBytes, 'x'));
+  EXPECT_EQ(channel_->Send(request).code(), absl::StatusCode::kResourceExhausted);
+  Order("echo");
+  EXPECT_EQ(Said(2), (std::vector<std::string>{"ready", "echo"}));
 }
 
 TEST_F(TrialProcessTest, TheChildHasItsGroupItsLimitItsThreadsAndNoDescriptorOfOurs) {

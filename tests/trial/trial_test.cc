@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/evaluators/functional.h"
+#include "src/graph/registered_graphs.h"
 #include "src/nn/nn.h"
 #include "src/trial/runner.h"
 #include "src/trial/torch_guard.h"
@@ -216,6 +217,38 @@ TEST_F(RunnerTest, ChoicesThatTheSampleLacksAreDrawnFromTheSeedAndReported) {
   EXPECT_EQ(Run(spec).actual_sample().SerializeAsString(), ended.actual_sample().SerializeAsString());
 }
 
+// A graph with a constant of as many bytes as the parameter says.
+absl::StatusOr<v1::ModelGraph> OneConstant(const graph::SpaceParams& params) {
+  v1::ModelGraph model;
+  v1::Graph& root = *model.add_graphs();
+  root.set_name("OneConstant");
+  v1::Node& node = *root.add_nodes();
+  node.set_name("constant");
+  node.mutable_op()->set_type("Constant");
+  v1::Attribute& value = *node.mutable_op()->add_attr();
+  value.set_key("value");
+  v1::Tensor& tensor = *value.mutable_value()->mutable_tensor();
+  tensor.set_data_type(v1::UINT8);
+  tensor.add_dims(params.at("bytes").i());
+  tensor.set_data(std::string(static_cast<size_t>(params.at("bytes").i()), '0'));
+  root.add_outputs()->set_node("constant");
+  return model;
+}
+LANISTA_REGISTER_GRAPH_SPACE("one_constant", OneConstant);
+
+TEST_F(RunnerTest, OnlyAGraphSpaceOfModerateSizeIsHandedToTheHead) {
+  v1::TrialSpec spec = Trial("nothing");
+  spec.mutable_engine()->mutable_graph();
+  spec.mutable_space()->set_registered("one_constant");
+  v1::Value& bytes = (*spec.mutable_space()->mutable_params())["bytes"];
+  bytes.set_i(1 << 20);
+  Discover(spec);
+  EXPECT_TRUE(events_.back().discovered().has_graph_space());
+  bytes.set_i(17 << 20);
+  Discover(spec);
+  EXPECT_FALSE(events_.back().discovered().has_graph_space());
+}
+
 TEST_F(RunnerTest, InProcessTrialsRunAndCancelLikeProcesses) {
   const v1::TrialSpec spec = Trial("wait");
   std::mutex mutex;
@@ -236,12 +269,12 @@ TEST_F(RunnerTest, InProcessTrialsRunAndCancelLikeProcesses) {
                   .ok());
   v1::TrialRequest request;
   *request.mutable_run() = spec;
-  trial->Send(request);
+  ASSERT_EQ(trial->Send(request), absl::OkStatus());
   wait_for([](const v1::TrialEvent& event) { return event.model().has_intermediate(); });
   v1::TrialRequest cancel;
   cancel.mutable_cancel()->set_experiment("e");
   cancel.mutable_cancel()->set_trial(spec.trial());
-  trial->Send(cancel);
+  ASSERT_EQ(trial->Send(cancel), absl::OkStatus());
   wait_for([](const v1::TrialEvent& event) { return event.has_ended(); });
   EXPECT_EQ(events[events.size() - 2].model().ended().outcome(), v1::CANCELED);
 }

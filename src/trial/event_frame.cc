@@ -1,0 +1,56 @@
+#include "src/trial/event_frame.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "src/base/framing.h"
+#include "src/base/status.h"
+#include "src/base/utf8.h"
+
+namespace lanista {
+namespace {
+
+// What is sent in the place of an event that cannot be.
+v1::TrialEvent Replacement(const v1::TrialEvent& event, const absl::Status& problem) {
+  v1::TrialEvent replacement;
+  const v1::ErrorStatus error = StatusToProto(Annotate(problem, "the trial process cannot say what it has to"));
+  if (event.has_discovered()) {
+    *replacement.mutable_discovered()->mutable_error() = error;
+  } else if (event.has_imported()) {
+    *replacement.mutable_imported()->mutable_error() = error;
+  } else if (event.has_converted()) {
+    *replacement.mutable_converted()->mutable_error() = error;
+  } else if (event.model().has_ended()) {
+    v1::ModelEvent& model = *replacement.mutable_model();
+    model.set_experiment(event.model().experiment());
+    model.set_trial(event.model().trial());
+    model.set_model(event.model().model());
+    model.set_attempt(event.model().attempt());
+    model.set_sequence(event.model().sequence());
+    *model.mutable_time() = event.model().time();
+    model.mutable_ended()->set_outcome(v1::FAILED);
+    model.mutable_ended()->mutable_failure()->set_reason(v1::EXCEPTION);
+    model.mutable_ended()->mutable_failure()->set_message(error.message());
+    model.mutable_ended()->set_models_memory(event.model().ended().models_memory());
+  } else {
+    // A metric's name of a million pages. The head quotes a dead process's last output.
+    std::fprintf(stderr, "%s\n", error.message().c_str());
+    std::abort();
+  }
+  return replacement;
+}
+
+}  // namespace
+
+std::string EventFrame(v1::TrialEvent event) {
+  std::string frame;
+  absl::Status status;
+  if (MakeUtf8(&event) && event.discovered().has_space()) {
+    status = absl::InvalidArgumentError("a label or a candidate of the space is not UTF-8: save its source file so");
+  } else {
+    status = AppendFrame(event, &frame);
+  }
+  return status.ok() ? frame : EventFrame(Replacement(event, status));
+}
+
+}  // namespace lanista
