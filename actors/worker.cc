@@ -11,20 +11,26 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "actors/model_events.h"
 #include "google/protobuf/util/time_util.h"
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
+#include "src/base/utf8.h"
 
 namespace lanista {
 namespace {
 
 using google::protobuf::util::TimeUtil;
 
+// A trial program that takes longer to say that it is ready never will.
+constexpr std::chrono::seconds kReadyLimit(120);
+// Before a space's constructor first runs, its evaluator reads its data: a lot of it, maybe.
+constexpr std::chrono::minutes kPrepareLimit(30);
+// One run of a space's constructor.
+constexpr std::chrono::seconds kConstructorLimit(120);
 // A canceled trial that goes on after this is killed.
 constexpr std::chrono::seconds kCancelGrace(5);
-// One run of a space's constructor may take so long.
-constexpr int kConstructorSeconds = 120;
 // So many assignments may end the process before discovery gives up.
 constexpr int kMaxSkipped = 100;
 constexpr int kMaxFailedStarts = 3;
@@ -36,7 +42,7 @@ std::string LastOutput(const std::string& log_file) {
   if (log_file.empty() || !log) return "";
   log.seekg(-std::min<std::streamoff>(kBytes, log.tellg()), std::ios::end);
   const std::string tail((std::istreambuf_iterator<char>(log)), std::istreambuf_iterator<char>());
-  return std::string(absl::StripAsciiWhitespace(tail));
+  return ToUtf8(absl::StripAsciiWhitespace(tail));
 }
 
 }  // namespace
@@ -55,156 +61,220 @@ WorkerSelf::behavior_type WorkerState::MakeBehavior(WorkerConfig config, WorkerO
   StartProcess();
   return {
       [this](v1::TrialSpec& spec) {
-        phase_ = Phase::kRunning;
-        spec_ = std::move(spec);
-        open_models_.clear();
-        for (const v1::TrialModel& model : spec_.models()) open_models_[model.model()] = 0;
-        model_failed_ = canceled_ = timed_out_ = false;
-        v1::TrialRequest request;
-        *request.mutable_run() = spec_;
-        channel_->Send(request);
+        Trial& trial = work_.emplace<Trial>();
+        trial.spec = std::move(spec);
+        for (const v1::TrialModel& model : trial.spec.models()) trial.open_models[model.model()] = 0;
+        if (process_.ready) BeginWork();
       },
-      [this](v1::CancelTrial& cancel) {
-        if (phase_ != Phase::kRunning || cancel.experiment() != spec_.experiment() || cancel.trial() != spec_.trial()) {
-          return;
-        }
-        canceled_ = true;
-        v1::TrialRequest request;
-        *request.mutable_cancel() = std::move(cancel);
-        channel_->Send(request);
-        self_->delayed_send(self_, kCancelGrace, kill_atom_v, generation_, spec_.trial());
-      },
+      [this](v1::CancelTrial& cancel) { OnCancel(std::move(cancel)); },
       [this](v1::Discover& request) -> caf::result<v1::Discovered> {
-        phase_ = Phase::kDiscovering;
-        discover_ = std::move(request);
-        discover_promise_ = self_->make_response_promise<v1::Discovered>();
-        v1::TrialRequest trial_request;
-        *trial_request.mutable_discover() = discover_;
-        channel_->Send(trial_request);
-        return discover_promise_;
+        const auto promise = self_->make_response_promise<v1::Discovered>();
+        work_ = Discovery{std::move(request), promise, std::nullopt};
+        if (process_.ready) BeginWork();
+        return promise;
       },
       [this](int32_t generation, v1::TrialEvent& event) {
-        if (generation != generation_) return;
-        switch (event.kind_case()) {
-          case v1::TrialEvent::kReady:
-            return OnReady();
-          case v1::TrialEvent::kModel:
-            return OnModelEvent(std::move(*event.mutable_model()));
-          case v1::TrialEvent::kEnded:
-            return OnTrialEnded(event.ended());
-          case v1::TrialEvent::kDiscovering:
-            return OnDiscovering(event.discovering());
-          case v1::TrialEvent::kDiscovered:
-            return OnDiscovered(std::move(*event.mutable_discovered()));
-          case v1::TrialEvent::kImported:   // Commands ask for these,
-          case v1::TrialEvent::kConverted:  // workers never.
-          case v1::TrialEvent::KIND_NOT_SET:
-            return;
-        }
+        if (generation == generation_) OnEvent(std::move(event));
       },
       [this](int32_t generation, const v1::ProcessExited& exited) {
         if (generation == generation_) OnExit(exited);
       },
-      [this](deadline_atom, int32_t generation, int32_t step) {
-        if (generation == generation_ && step == step_) OnDeadline(step);
-      },
-      [this](kill_atom, int32_t generation, int32_t trial) {
-        if (generation == generation_ && phase_ == Phase::kRunning && spec_.trial() == trial) channel_->Kill();
+      [this](deadline_atom, int32_t step) {
+        if (step != step_) return;
+        process_.killed = true;
+        process_.channel->Kill();
       },
   };
 }
 
 void WorkerState::StartProcess() {
-  phase_ = Phase::kStarting;
+  process_ = Process();
   ++generation_;
-  channel_ = config_.make_channel();
+  BeginStep(kReadyLimit);
+  process_.channel = config_.make_channel();
   const auto weak = caf::actor_cast<caf::weak_actor_ptr>(WorkerSelf(self_));
-  const auto send = [weak, generation = static_cast<int32_t>(generation_)](auto message) {
+  const auto send = [weak, generation = generation_](auto message) {
     if (const auto strong = weak.lock()) {
       caf::anon_send(caf::actor_cast<WorkerSelf>(strong), generation, std::move(message));
     }
   };
-  const absl::Status status = channel_->Start(config_.device, {send, send});
+  const absl::Status status = process_.channel->Start(config_.device, {send, send});
   if (!status.ok()) {
     spdlog::error("worker {}: {}", config_.number, std::string(status.message()));
     self_->quit(ToCafError(status));
   }
 }
 
-void WorkerState::ReplaceProcess() {
-  channel_ = nullptr;
-  StartProcess();
+void WorkerState::BeginStep(std::chrono::milliseconds limit, absl::string_view limit_name) {
+  BeginStep();
+  process_.too_late =
+      absl::StrCat("there was no result after ", absl::FormatDuration(absl::FromChrono(limit)), limit_name);
+  self_->delayed_send(self_, limit, deadline_atom_v, step_);
 }
 
-void WorkerState::BecomeIdle() {
-  phase_ = Phase::kIdle;
+void WorkerState::BeginWork() {
+  BeginStep();
+  if (auto* const trial = std::get_if<Trial>(&work_)) return BeginTrial(*trial);
+  if (auto* const discovery = std::get_if<Discovery>(&work_)) return BeginDiscovery(*discovery);
+  if (std::holds_alternative<Idle>(work_)) return;
+  work_ = Idle();
   v1::WorkerReady ready;
   ready.set_worker(config_.number);
   self_->send(owner_, std::move(ready));
 }
 
-void WorkerState::OnReady() {
-  failed_starts_ = 0;
-  if (!discover_promise_.pending()) return BecomeIdle();
-  phase_ = Phase::kDiscovering;
+void WorkerState::BeginTrial(const Trial& trial) {
   v1::TrialRequest request;
-  *request.mutable_discover() = discover_;
-  channel_->Send(request);
+  *request.mutable_run() = trial.spec;
+  const absl::Status sent = process_.channel->Send(request);
+  if (sent.ok()) return;
+  v1::Failure failure;
+  failure.set_reason(v1::EXCEPTION);
+  failure.set_message(absl::StrCat("the trial cannot be described to its process: ", sent.message()));
+  ReportEnd(trial, v1::FAILED, failure);
+  EndWork(/*replace_process=*/false);
 }
 
-void WorkerState::SetDeadline(const google::protobuf::Duration& time_limit) {
-  ++step_;
-  self_->delayed_send(self_, std::chrono::milliseconds(TimeUtil::DurationToMilliseconds(time_limit)), deadline_atom_v,
-                      static_cast<int32_t>(generation_), static_cast<int32_t>(step_));
+void WorkerState::BeginDiscovery(Discovery& discovery) {
+  discovery.assignment.reset();
+  v1::TrialRequest request;
+  *request.mutable_discover() = discovery.request;
+  const absl::Status sent = process_.channel->Send(request);
+  if (sent.ok()) return BeginStep(kPrepareLimit);
+  v1::Discovered discovered;
+  *discovered.mutable_error() = StatusToProto(Annotate(sent, "the space cannot be described to a trial process"));
+  discovery.promise.deliver(std::move(discovered));
+  EndWork(/*replace_process=*/false);
 }
 
-void WorkerState::OnModelEvent(v1::ModelEvent event) {
-  const auto open = open_models_.find(event.model());
-  if (phase_ != Phase::kRunning || open == open_models_.end()) return;
+void WorkerState::EndWork(bool replace_process) {
+  work_ = NoWork();
+  if (replace_process || process_.killed) return StartProcess();
+  BeginWork();
+}
+
+void WorkerState::OnCancel(v1::CancelTrial cancel) {
+  auto* const trial = std::get_if<Trial>(&work_);
+  if (trial == nullptr || trial->canceled || cancel.experiment() != trial->spec.experiment() ||
+      cancel.trial() != trial->spec.trial()) {
+    return;
+  }
+  if (!process_.ready) {
+    ReportEnd(*trial, v1::CANCELED);
+    work_ = NoWork();
+    return;
+  }
+  trial->canceled = true;
+  v1::TrialRequest request;
+  *request.mutable_cancel() = std::move(cancel);
+  process_.channel->Send(request).IgnoreError();  // It is small: it fits.
+  BeginStep(kCancelGrace);
+}
+
+void WorkerState::OnEvent(v1::TrialEvent event) {
+  if (event.has_ready()) {
+    // Killed: it took too long.
+    if (process_.ready || process_.killed) return;
+    process_.ready = true;
+    failed_starts_ = 0;
+    return BeginWork();
+  }
+  // Nobody has asked it for anything yet.
+  if (!process_.ready) return;
+  if (auto* const trial = std::get_if<Trial>(&work_)) {
+    if (event.has_model()) return OnModelEvent(*trial, std::move(*event.mutable_model()));
+    if (!event.has_ended()) return;
+    self_->send(owner_, event.ended());
+    return EndWork(event.ended().recycle() || trial->model_failed);
+  }
+  if (auto* const discovery = std::get_if<Discovery>(&work_)) {
+    if (event.has_discovering() && !process_.killed) {
+      discovery->assignment = std::move(*event.mutable_discovering()->mutable_assignment());
+      return BeginStep(kConstructorLimit);
+    }
+    if (!event.has_discovered()) return;
+    discovery->promise.deliver(std::move(*event.mutable_discovered()));
+    return EndWork(/*replace_process=*/false);
+  }
+}
+
+void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
+  const auto open = trial.open_models.find(event.model());
+  if (open == trial.open_models.end()) return;
   open->second = event.sequence();
-  if (event.has_started() && spec_.has_timeout()) SetDeadline(TimeLimit());
+  trial.begun = true;
+  if (event.has_started() && trial.spec.has_timeout() && !trial.canceled) {
+    const std::chrono::milliseconds limit(TimeUtil::DurationToMilliseconds(trial.spec.timeout()));
+    const int models = trial.spec.models_size();
+    BeginStep(limit * models, models > 1 ? " (trial_timeout, for each model)" : " (trial_timeout)");
+  }
   if (event.has_ended()) {
-    model_failed_ |= event.ended().outcome() == v1::FAILED;
-    open_models_.erase(open);
+    trial.model_failed |= event.ended().outcome() == v1::FAILED;
+    trial.open_models.erase(open);
   }
   self_->send(owner_, std::move(event));
 }
 
-void WorkerState::OnTrialEnded(const v1::TrialEnded& ended) {
-  if (phase_ != Phase::kRunning) return;
-  ++step_;
+void WorkerState::OnExit(const v1::ProcessExited& exited) {
+  if (!process_.ready) {
+    if (++failed_starts_ < kMaxFailedStarts) return StartProcess();
+    const std::string why = absl::StrCat("no trial process comes up: ", Explain(exited).message());
+    spdlog::error("worker {}: {}", config_.number, why);
+    return self_->quit(ToCafError(absl::UnavailableError(why)));
+  }
+  if (auto* const trial = std::get_if<Trial>(&work_)) {
+    OnExitInTrial(*trial, exited);
+  } else if (auto* const discovery = std::get_if<Discovery>(&work_)) {
+    OnExitInDiscovery(*discovery, exited);
+  } else {
+    spdlog::warn("worker {}: its idle trial process ended; starting another", config_.number);
+  }
+  StartProcess();
+}
+
+void WorkerState::OnExitInTrial(const Trial& trial, const v1::ProcessExited& exited) {
+  if (trial.canceled) {
+    ReportEnd(trial, v1::CANCELED);
+  } else {
+    ReportEnd(trial, trial.begun ? v1::FAILED : v1::LOST, Explain(exited, trial.spec.log_file()));
+  }
+  work_ = NoWork();
+}
+
+void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited) {
+  // An assignment of no choices is the whole space: nothing would be left.
+  const bool can_skip = discovery.assignment.has_value() && discovery.assignment->decisions_size() > 0;
+  if (can_skip && discovery.request.skip_size() < kMaxSkipped) {
+    *discovery.request.add_skip() = *discovery.assignment;
+    return;
+  }
+  v1::Discovered discovered;
+  *discovered.mutable_error() = StatusToProto(absl::FailedPreconditionError(
+      absl::StrCat("the space cannot be learned: ", discovery.assignment.has_value() ? "while" : "before",
+                   " its constructor ran, ", Explain(exited).message())));
+  discovery.promise.deliver(std::move(discovered));
+  work_ = NoWork();
+}
+
+void WorkerState::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure) {
+  for (const v1::TrialModel& model : trial.spec.models()) {
+    const auto open = trial.open_models.find(model.model());
+    if (open == trial.open_models.end()) continue;
+    self_->send(owner_, EndedEvent(trial.spec, model, open->second, outcome, failure));
+  }
+  v1::TrialEnded ended;
+  ended.set_experiment(trial.spec.experiment());
+  ended.set_trial(trial.spec.trial());
   self_->send(owner_, ended);
-  if (ended.recycle() || model_failed_) return ReplaceProcess();
-  BecomeIdle();
 }
 
-void WorkerState::OnDiscovering(const v1::Discovering& discovering) {
-  assignment_ = discovering.assignment();
-  SetDeadline(TimeUtil::SecondsToDuration(kConstructorSeconds));
-}
-
-void WorkerState::OnDiscovered(v1::Discovered discovered) {
-  if (phase_ != Phase::kDiscovering) return;
-  ++step_;
-  discover_promise_.deliver(std::move(discovered));
-  BecomeIdle();
-}
-
-void WorkerState::OnDeadline(int) {
-  timed_out_ = true;
-  channel_->Kill();
-}
-
-google::protobuf::Duration WorkerState::TimeLimit() const { return spec_.timeout() * spec_.models_size(); }
-
-v1::Failure WorkerState::Explain(const v1::ProcessExited& exited) const {
+v1::Failure WorkerState::Explain(const v1::ProcessExited& exited, const std::string& log_file) const {
   v1::Failure failure;
   failure.set_signal(exited.signal());
   failure.set_exit_status(exited.exit_status());
-  if (timed_out_) {
+  if (process_.killed) {
     failure.set_reason(v1::TIME_OUT);
-    failure.set_message(absl::StrCat("no result after ", TimeUtil::ToString(TimeLimit()), " (trial_timeout",
-                                     spec_.models_size() > 1 ? ", for each model)" : ")"));
+    failure.set_message(process_.too_late);
     return failure;
   }
   if (exited.out_of_memory()) {
@@ -219,53 +289,10 @@ v1::Failure WorkerState::Explain(const v1::ProcessExited& exited) const {
     failure.set_message(absl::StrCat("the trial process ended by itself with status ", exited.exit_status()));
   }
   if (!exited.message().empty()) absl::StrAppend(failure.mutable_message(), ": ", exited.message());
-  if (const std::string output = LastOutput(spec_.log_file()); !output.empty()) {
+  if (const std::string output = LastOutput(log_file); !output.empty()) {
     absl::StrAppend(failure.mutable_message(), "; its last output: ", output);
   }
   return failure;
-}
-
-void WorkerState::OnExit(const v1::ProcessExited& exited) {
-  switch (phase_) {
-    case Phase::kStarting:
-      if (++failed_starts_ >= kMaxFailedStarts) {
-        const std::string why = Explain(exited).message();
-        spdlog::error("worker {}: no trial process comes up: {}", config_.number, why);
-        const absl::Status status = absl::UnavailableError(absl::StrCat("no trial process comes up: ", why));
-        if (discover_promise_.pending()) discover_promise_.deliver(ToCafError(status));
-        return self_->quit(ToCafError(status));
-      }
-      break;
-    case Phase::kIdle:
-      spdlog::warn("worker {}: its idle trial process ended; starting another", config_.number);
-      break;
-    case Phase::kRunning: {
-      const v1::Failure failure = canceled_ ? v1::Failure() : Explain(exited);
-      for (const v1::TrialModel& model : spec_.models()) {
-        const auto open = open_models_.find(model.model());
-        if (open == open_models_.end()) continue;
-        self_->send(owner_, EndedEvent(spec_, model, open->second, canceled_ ? v1::CANCELED : v1::FAILED, failure));
-      }
-      v1::TrialEnded ended;
-      ended.set_experiment(spec_.experiment());
-      ended.set_trial(spec_.trial());
-      self_->send(owner_, ended);
-      break;
-    }
-    case Phase::kDiscovering: {
-      if (discover_.skip_size() >= kMaxSkipped || assignment_.ByteSizeLong() == 0) {
-        v1::Discovered discovered;
-        *discovered.mutable_error() = StatusToProto(absl::FailedPreconditionError(
-            absl::StrCat("the space cannot be learned: while its constructor ran, ", Explain(exited).message())));
-        discover_promise_.deliver(std::move(discovered));
-        break;
-      }
-      *discover_.add_skip() = assignment_;
-      break;
-    }
-  }
-  timed_out_ = false;
-  ReplaceProcess();
 }
 
 }  // namespace lanista

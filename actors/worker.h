@@ -1,31 +1,39 @@
 // WorkerActor: owns one device and its trial process, keeps the process warm, replaces it, and says why it ended.
 //
-//                (1)            (2)                 (3)
-//   STARTING ---------> IDLE ---------> RUNNING ---------> IDLE
-//      ^                  \   (4)                  (5)      |
-//      |                   ---------> DISCOVERING -----> IDLE
-//      +------------------------- (6) ----------------------+
+// Two things go on beside each other. The process:
 //
-//   1. Ready came: the owner gets WorkerReady.
-//   2. TrialSpec came. A deadline is set when the trial starts.
-//   3. TrialEnded came, and the process is fit for another trial.
-//   4. Discover came. Each run of the constructor has a deadline of its own.
-//   5. Discovered came.
-//   6. The process ended, by itself or because we killed it: after a failure, past its memory, past a deadline. In
-//   RUNNING, models that had
-//      not ended have FAILED with the reason (CANCELED where that was asked for); in DISCOVERING the request goes to
-//      the next process, which skips what ended this one.
+//   STARTING --(1)--> READY --(2)--> ENDED --(3)--> STARTING, the next one
 //
-// Where no process comes up three times in a row the worker gives up; its owner, who monitors it, gets its trial back.
+//   1. It said so. It gets the work, if there is any.
+//   2. By itself; or killed past a deadline. What it had sent before that counts, but it gets no more work.
+//   3. At once. A process that had a failed model, or outgrew its memory, is replaced, too.
+//
+// and the work, which outlives processes:
+//
+//   NO WORK --(4)--> IDLE --(5)--> TRIAL or DISCOVERY --(6)--> NO WORK
+//
+//   4. The process is READY: the owner is told, once, whatever becomes of the process meanwhile.
+//   5. The owner gives work. Where no process is READY it waits for one.
+//   6. The answer came; or the process ended. Then a trial's models that had not ended have FAILED with the reason
+//      (CANCELED where that was asked for; LOST where the trial had not begun: it is not to blame), while a discovery
+//      goes to the next process, which skips what ended this one.
+//
+// These steps of a process have a deadline: to become ready, to prepare a discovery, to run a constructor once, a trial
+// with a time limit, and a trial that was canceled. Where no process comes up three times in a row the worker gives up;
+// its owner, who monitors it, has the work back.
 #ifndef LANISTA_ACTORS_WORKER_H_
 #define LANISTA_ACTORS_WORKER_H_
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
+#include "absl/strings/string_view.h"
 #include "actors/interfaces.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
@@ -34,11 +42,10 @@
 
 namespace lanista {
 
-// With its messages to itself: what the process (of that generation) sent, that it ended, and deadlines: of generation
-// and step.
+// With its messages to itself: what the process (of that generation) sent, that it ended, and the deadline of a step.
 using WorkerSelf =
     WorkerActor::extend<caf::reacts_to<int32_t, v1::TrialEvent>, caf::reacts_to<int32_t, v1::ProcessExited>,
-                        caf::reacts_to<deadline_atom, int32_t, int32_t>, caf::reacts_to<kill_atom, int32_t, int32_t>>;
+                        caf::reacts_to<deadline_atom, int32_t>>;
 
 struct WorkerConfig {
   // Its number in its service.
@@ -57,26 +64,56 @@ class WorkerState {
   WorkerSelf::behavior_type MakeBehavior(WorkerConfig config, WorkerOwnerActor owner);
 
  private:
-  enum class Phase { kStarting, kIdle, kRunning, kDiscovering };
+  struct Process {
+    std::unique_ptr<TrialChannel> channel;
+    bool ready = false;
+    // By us, past its step's deadline, for this reason.
+    bool killed = false;
+    std::string too_late;
+  };
+  struct NoWork {};
+  struct Idle {};
+  struct Trial {
+    v1::TrialSpec spec;
+    // The models that have not ended, with their last sequence numbers.
+    std::map<int, int> open_models;
+    bool begun = false;
+    bool model_failed = false;
+    bool canceled = false;
+  };
+  struct Discovery {
+    // With what to skip.
+    v1::Discover request;
+    caf::typed_response_promise<v1::Discovered> promise;
+    // What this process is trying.
+    std::optional<v1::Sample> assignment;
+  };
 
+  // Ends the process, if there is one, and starts another.
   void StartProcess();
-  // Ends the process at once; its end is then handled as ever.
-  void ReplaceProcess();
-  void BecomeIdle();
+  // Gives the process the work; without any, tells the owner. REQUIRES: the process is ready and was not killed.
+  void BeginWork();
+  void BeginTrial(const Trial& trial);
+  void BeginDiscovery(Discovery& discovery);
+  // The work is over. A process that cannot go on, or is not to, is replaced.
+  void EndWork(bool replace_process);
 
-  void OnReady();
-  void OnModelEvent(v1::ModelEvent event);
-  void OnTrialEnded(const v1::TrialEnded& ended);
-  void OnDiscovering(const v1::Discovering& discovering);
-  void OnDiscovered(v1::Discovered discovered);
+  void OnCancel(v1::CancelTrial cancel);
+  void OnEvent(v1::TrialEvent event);
+  void OnModelEvent(Trial& trial, v1::ModelEvent event);
   void OnExit(const v1::ProcessExited& exited);
-  void OnDeadline(int step);
-  // Of the trial: trial_timeout for each model that it trains.
-  google::protobuf::Duration TimeLimit() const;
-  // The failure of a process that ended so.
-  v1::Failure Explain(const v1::ProcessExited& exited) const;
-  // Begins a step of the work: a trial, a run of the constructor. Deadlines of earlier steps are void from here on.
-  void SetDeadline(const google::protobuf::Duration& time_limit);
+  void OnExitInTrial(const Trial& trial, const v1::ProcessExited& exited);
+  void OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited);
+
+  // Tells the owner that all models which had not ended ended so, and the trial with them.
+  void ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {});
+  // The failure of a process that ended so. `log_file`: where its output went.
+  v1::Failure Explain(const v1::ProcessExited& exited, const std::string& log_file = "") const;
+  // Begins a step of what the process does: it is killed where the step lasts longer. `limit_name`: the limit's, for
+  // people.
+  void BeginStep(std::chrono::milliseconds limit, absl::string_view limit_name = "");
+  // A step without a deadline.
+  void BeginStep() { ++step_; }
 
   WorkerSelf::pointer self_;
   // Itself, until it quits. Without it the last to hold the worker could be the channel's thread, for as long as that
@@ -85,25 +122,13 @@ class WorkerState {
   WorkerConfig config_;
   WorkerOwnerActor owner_;
 
-  Phase phase_ = Phase::kStarting;
-  std::unique_ptr<TrialChannel> channel_;
+  Process process_;
   // Counts processes: messages of an earlier one are stale.
-  int generation_ = 0;
-  int step_ = 0;
+  int32_t generation_ = 0;
+  // Counts steps, of all processes: deadlines of earlier ones are void.
+  int32_t step_ = 0;
   int failed_starts_ = 0;
-
-  // RUNNING: the trial, the models that have not ended with their last sequence number, and why the process is being
-  // killed, if it is.
-  v1::TrialSpec spec_;
-  std::map<int, int> open_models_;
-  bool model_failed_ = false;
-  bool canceled_ = false;
-  bool timed_out_ = false;
-
-  // DISCOVERING: the request (with what to skip), what is being tried, who waits.
-  v1::Discover discover_;
-  v1::Sample assignment_;
-  caf::typed_response_promise<v1::Discovered> discover_promise_;
+  std::variant<NoWork, Idle, Trial, Discovery> work_;
 };
 
 // Spawn it detached: starting and ending processes blocks. Ends with its owner.
