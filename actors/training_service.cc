@@ -88,8 +88,10 @@ void TrainingServiceState::Assign() {
   for (Slot& slot : slots_) {
     if (!slot.idle) continue;
     if (!discoveries_.empty()) {
-      StartDiscovery(slot, std::move(discoveries_.front()));
+      slot.idle = false;
+      slot.discovery = std::move(discoveries_.front());
       discoveries_.pop_front();
+      StartDiscovery(slot);
     } else if (std::optional<QueuedTrial> next = queue_.Pop()) {
       slot.idle = false;
       slot.trial = std::move(next);
@@ -100,13 +102,17 @@ void TrainingServiceState::Assign() {
   }
 }
 
-void TrainingServiceState::StartDiscovery(Slot& slot, Discovery discovery) {
-  slot.idle = false;
-  auto promise = discovery.promise;
-  // Every run of the constructor has a deadline at the worker.
-  self_->request(slot.worker, caf::infinite, std::move(discovery.request))
-      .then([promise](v1::Discovered& discovered) mutable { promise.deliver(std::move(discovered)); },
-            [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+void TrainingServiceState::StartDiscovery(Slot& slot) {
+  // Each step of it has a deadline at the worker. Slots stay where they are.
+  self_->request(slot.worker, caf::infinite, slot.discovery->request)
+      .then(
+          [&slot](v1::Discovered& discovered) {
+            slot.discovery->promise.deliver(std::move(discovered));
+            slot.discovery.reset();
+          },
+          [](const caf::error&) {
+            // The worker is gone: OnWorkerDown has, or will have, the discovery.
+          });
 }
 
 void TrainingServiceState::OnWorkerDown(const caf::down_msg& down) {
@@ -119,6 +125,7 @@ void TrainingServiceState::OnWorkerDown(const caf::down_msg& down) {
   slot->idle = false;
   slot->worker = nullptr;
   const std::optional<QueuedTrial> trial = std::exchange(slot->trial, std::nullopt);
+  if (slot->discovery.has_value()) discoveries_.push_front(*std::exchange(slot->discovery, std::nullopt));
   if (++slot->restarts <= kMaxRestarts) Spawn(static_cast<size_t>(slot - slots_.begin()));
 
   v1::Failure failure;
@@ -128,7 +135,7 @@ void TrainingServiceState::OnWorkerDown(const caf::down_msg& down) {
     queue_.Finished(trial->spec.experiment());
     EndTrial(*trial, v1::LOST, failure);
   }
-  if (AnyWorkerLeft()) return;
+  if (AnyWorkerLeft()) return Assign();
   while (const std::optional<QueuedTrial> waiting = queue_.Pop()) {
     queue_.Finished(waiting->spec.experiment());
     EndTrial(*waiting, v1::LOST, failure);

@@ -2,8 +2,8 @@
 //
 // A worker is idle from its WorkerReady until it gets work. What waits goes to idle workers at once: first discoveries,
 // then trials in TrialQueue's order. Each worker is monitored: the trial of one that went down has LOST its attempt
-// (the machine's fault; the owner decides what follows), and the device gets a new worker, a bounded number of times.
-// Where no worker is left, all that waits is lost, too.
+// (the machine's fault; the owner decides what follows), its discovery is the next worker's, and the device gets a new
+// worker, a bounded number of times. Where no worker is left, all that waits is lost, too.
 #ifndef LANISTA_ACTORS_TRAINING_SERVICE_H_
 #define LANISTA_ACTORS_TRAINING_SERVICE_H_
 
@@ -34,23 +34,24 @@ class TrainingServiceState {
   TrainingServiceActor::behavior_type MakeBehavior(std::vector<v1::Device> devices, SpawnWorker spawn_worker);
 
  private:
+  struct Discovery {
+    v1::Discover request;
+    caf::typed_response_promise<v1::Discovered> promise;
+  };
   struct Slot {
     v1::Device device;
     WorkerActor worker;
     bool idle = false;
     int restarts = 0;
-    // What runs there.
+    // What runs there: at most one of the two.
     std::optional<QueuedTrial> trial;
-  };
-  struct Discovery {
-    v1::Discover request;
-    caf::typed_response_promise<v1::Discovered> promise;
+    std::optional<Discovery> discovery;
   };
 
   void Spawn(size_t slot);
   // Gives idle workers what waits.
   void Assign();
-  void StartDiscovery(Slot& slot, Discovery discovery);
+  void StartDiscovery(Slot& slot);
   void OnWorkerDown(const caf::down_msg& down);
   // All models of the trial ended so, by no doing of theirs.
   void EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure = {});

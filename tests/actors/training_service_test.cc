@@ -1,8 +1,10 @@
 #include "actors/training_service.h"
 
 #include <map>
+#include <optional>
 
 #include "actors/model_events.h"
+#include "caf/event_based_actor.hpp"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
@@ -15,12 +17,14 @@ class TrainingServiceTest : public ActorTest {
     service_ =
         Spawn(TrainingService, std::vector<v1::Device>(static_cast<size_t>(devices)),
               SpawnWorker([this](int number, const v1::Device&, const WorkerOwnerActor&) -> WorkerActor {
-                workers_[number] = Spawn([this, number](WorkerActor::pointer) -> WorkerActor::behavior_type {
+                workers_[number] = Spawn([this, number](WorkerActor::pointer self) -> WorkerActor::behavior_type {
                   return {[this, number](const v1::TrialSpec& trial) { assigned_[number].push_back(trial.trial()); },
                           [this](const v1::CancelTrial& cancel) { canceled_.push_back(cancel.trial()); },
-                          [this, number](const v1::Discover&) {
+                          [this, number, self](const v1::Discover&) {
                             discoveries_.push_back(number);
-                            return v1::Discovered();
+                            auto promise = self->make_response_promise<v1::Discovered>();
+                            if (answers_) promise.deliver(v1::Discovered());
+                            return promise;
                           }};
                 });
                 ++spawned_;
@@ -42,6 +46,15 @@ class TrainingServiceTest : public ActorTest {
     caf::anon_send(service_, MakeTrial(experiment, trial), owner_);
     Run();
   }
+  // Asks for a discovery: discovered_ will say how it ended.
+  void Discover() {
+    Spawn([this](caf::event_based_actor* self) {
+      self->request(service_, caf::infinite, v1::Discover())
+          .then([this](const v1::Discovered&) { discovered_ = absl::OkStatus(); },
+                [this](const caf::error& error) { discovered_ = FromCafError(error); });
+    });
+    Run();
+  }
   void Ended(const std::string& experiment, int trial) {
     v1::TrialEnded ended;
     ended.set_experiment(experiment);
@@ -61,6 +74,8 @@ class TrainingServiceTest : public ActorTest {
   std::map<int, std::vector<int>> assigned_;
   std::vector<int> canceled_;
   std::vector<int> discoveries_;
+  bool answers_ = true;
+  std::optional<absl::Status> discovered_;
   std::vector<v1::ModelEvent> events_;
 };
 
@@ -138,16 +153,48 @@ TEST_F(TrainingServiceTest, WhereNoWorkerIsLeftEverythingIsLostAtOnce) {
 TEST_F(TrainingServiceTest, DiscoveryGoesBeforeTrials) {
   StartService(1);
   Submit("a", 1);
-  caf::scoped_actor self(system_);
-  auto request = self->request(service_, caf::infinite, v1::Discover());
-  Run();
+  Discover();
   EXPECT_TRUE(discoveries_.empty());
   Ready(0);
   EXPECT_EQ(discoveries_, std::vector<int>{0});
   EXPECT_TRUE(assigned_.empty());
-  bool answered = false;
-  request.receive([&](const v1::Discovered&) { answered = true; }, [](const caf::error&) {});
-  EXPECT_TRUE(answered);
+  EXPECT_EQ(discovered_, absl::OkStatus());
+}
+
+TEST_F(TrainingServiceTest, ADiscoveryWhoseWorkerGoesDownIsTheNextWorkers) {
+  StartService(2);
+  answers_ = false;
+  Discover();
+  Ready(0);
+  Kill(0);
+  EXPECT_EQ(discoveries_, std::vector<int>{0});
+  answers_ = true;
+  Ready(1);
+  EXPECT_EQ(discoveries_, (std::vector<int>{0, 1}));
+  EXPECT_EQ(discovered_, absl::OkStatus());
+}
+
+TEST_F(TrainingServiceTest, ADiscoveryWhoseWorkerGoesDownIsAnIdleWorkersAtOnce) {
+  StartService(2);
+  answers_ = false;
+  Discover();
+  Ready(0);
+  Ready(1);
+  Kill(0);
+  EXPECT_EQ(discoveries_, (std::vector<int>{0, 1}));
+}
+
+TEST_F(TrainingServiceTest, ADiscoveryEndsWithTheLastWorker) {
+  StartService(1);
+  answers_ = false;
+  Discover();
+  for (int restart = 0; restart < 4; ++restart) {
+    Ready(0);
+    Kill(0);
+  }
+  EXPECT_EQ(discoveries_.size(), 4u);
+  ASSERT_TRUE(discovered_.has_value());
+  EXPECT_EQ(discovered_->code(), absl::StatusCode::kUnavailable);
 }
 
 }  // namespace
