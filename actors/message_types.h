@@ -64,7 +64,6 @@ CAF_ADD_TYPE_ID(lanista, (lanista::v1::Validated))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::WorkerReady))
 CAF_ADD_ATOM(lanista, lanista, commit_atom, "commit")
 CAF_ADD_ATOM(lanista, lanista, deadline_atom, "deadline")
-CAF_ADD_ATOM(lanista, lanista, kill_atom, "kill")
 CAF_END_TYPE_ID_BLOCK(lanista)
 
 // absl::StatusCode is the code of our CAF errors; their context is the message.
