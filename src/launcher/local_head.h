@@ -42,10 +42,6 @@ class LocalHead {
   // Asks an experiment to stop; returns at once.
   void Stop(const std::string& experiment, const std::string& reason);
 
-  // Kills all trial processes and returns; what was reported stays in the journal. For the second Ctrl-C, after which
-  // the caller ends the process.
-  void Kill();
-
   // Blocks until the experiment is in a final state, which is returned.
   v1::StateChanged Wait(const std::string& experiment);
 
