@@ -1,6 +1,7 @@
 // What users get wrong: nothing starts, and the error says what to do.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/command.h"
@@ -111,6 +112,20 @@ TEST(BadFilesTest, GraphFormatsOfTheDirectEngineNameTheEngineThatHasThem) {
   EXPECT_EQ(onnx.exit_code, 2);
   EXPECT_THAT(onnx.err, HasSubstr("engine"));
   EXPECT_EQ(RunCommand(kLanista, {"show", "../../etc", "--state-dir", state}).exit_code, 2);
+}
+
+TEST(BadFilesTest, AGraphThatIsTooLargeToHandOverIsRefused) {
+  constexpr int kElements = 17 << 20;  // Of four bytes: more than the 64 MiB of a frame.
+  const std::string graph = WriteFile(
+      "large.textproto",
+      absl::StrCat(R"(graphs { name: "Large" nodes { name: "constant" op { type: "Constant" attr { key: "value" value {
+                      tensor { data_type: FLOAT32 dims: )",
+                   kElements, " data: \"", std::string(4 * kElements, '0'),
+                   R"(" } } } } } outputs { node: "constant" } })"));
+  const CommandResult convert =
+      RunCommand(kLanista, {"convert", graph, "--format", "torchscript", "--out", FreshFolder() + "/large"});
+  EXPECT_EQ(convert.exit_code, 1);
+  EXPECT_THAT(convert.err, HasSubstr("too large"));
 }
 
 TEST(BadFilesTest, AnUnknownCommandIsBadUsage) {

@@ -64,7 +64,7 @@ TEST(FaultTest, EveryBadModelFailsAloneAndSaysWhy) {
 
   std::map<std::string, nlohmann::json> by_fault;
   for (const auto& model : trials["models"]) by_fault[model["sample"]["fault"]] = model;
-  ASSERT_EQ(by_fault.size(), 10u);
+  ASSERT_EQ(by_fault.size(), 11u);
   EXPECT_EQ(by_fault["none"]["status"], "SUCCEEDED");
 
   const struct {
@@ -73,6 +73,7 @@ TEST(FaultTest, EveryBadModelFailsAloneAndSaysWhy) {
     const char* message;
   } kExpected[] = {
       {"throw", "EXCEPTION", "this model throws"},
+      {"latin-1", "EXCEPTION", "this model throws in a caf\ufffd"},
       {"shape", "EXCEPTION", "layer 'output' (Linear): input [20, 16] does not fit weight [10, 32]"},
       {"segfault", "SIGNAL", "signal 11"},
       {"abort", "SIGNAL", "signal 6"},
@@ -126,8 +127,10 @@ TEST(FaultTest, WhereAllModelsFailTheRunFails) {
 TEST(FaultTest, AKilledTrialProcessFailsItsModelAndTheSearchGoesOn) {
   const std::string state = FreshFolder();
   const std::string config = WriteFile("waiting.textproto", kWaitingSearch);
-  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state, "--set",
-                                         "training_service.local.cpu_slots=1", "--set", "space.registered=faulty"});
+  // The grid's first model has no fault.
+  BackgroundCommand run(kFaultyProgram,
+                        {"run", config, "--state-dir", state, "--set", "training_service.local.cpu_slots=1", "--set",
+                         "space.registered=faulty", "--set", "strategy={ grid_search {} }"});
   ASSERT_TRUE(run.WaitForLine("models in the space"));
   // A process that was idle, or just starting, is replaced without anybody being told: then it is the next one's turn.
   bool failed = false;
@@ -145,6 +148,24 @@ TEST(FaultTest, AKilledTrialProcessFailsItsModelAndTheSearchGoesOn) {
   ASSERT_GE(models.size(), 2u) << "the next model was tried";
   EXPECT_EQ(models[0]["failure"]["reason"], "SIGNAL");
   EXPECT_EQ(models[0]["failure"]["signal"], SIGKILL);
+}
+
+TEST(FaultTest, TrialProcessesThatAreKilledBetweenTrialsHoldNothingUp) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("endless.textproto", kEndlessSearch);
+  BackgroundCommand run(kLanista, {"run", config, "--state-dir", state, "--set", "max_trial_number=60"});
+  for (int kills = 0; kills < 6; ++kills) {
+    for (int models = 0; models < 5; ++models) ASSERT_TRUE(run.WaitForLine(" succeeded"));
+    for (const pid_t child : run.Children()) kill(child, SIGKILL);
+  }
+  EXPECT_EQ(run.Wait(), 0);
+  const std::string id = OnlyExperiment(state)["id"];
+  const nlohmann::json trials = RunCommand(kLanista, {"trials", id, "--json", "--state-dir", state}).Json();
+  EXPECT_EQ(trials["models"].size(), 60u);
+  for (const auto& model : trials["models"]) {
+    // Where the kill hit a trial that had begun.
+    EXPECT_TRUE(model["status"] == "SUCCEEDED" || model["failure"]["reason"] == "SIGNAL") << model;
+  }
 }
 
 TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {

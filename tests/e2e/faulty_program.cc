@@ -41,6 +41,7 @@ class FaultyModel : public nn::ModelSpace {
 
   torch::Tensor forward(torch::Tensor x) override {
     if (fault_ == "throw") throw std::runtime_error("this model throws");
+    if (fault_ == "latin-1") throw std::runtime_error("this model throws in a caf\xe9");
     if (fault_ == "segfault") raise(SIGSEGV);
     if (fault_ == "abort") std::abort();
     if (fault_ == "exit") _Exit(7);
@@ -62,8 +63,8 @@ class Faulty : public FaultyModel {
  public:
   Faulty()
       : FaultyModel(nn::ValueChoice(
-            {"none", "throw", "shape", "segfault", "abort", "memory", "hang", "nan", "exit", "constructor"}, "fault")) {
-  }
+            {"none", "throw", "shape", "segfault", "abort", "memory", "hang", "nan", "exit", "constructor", "latin-1"},
+            "fault")) {}
 };
 LANISTA_REGISTER_MODEL_SPACE("faulty", Faulty);
 
