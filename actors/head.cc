@@ -152,7 +152,7 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
   v1::Validated validated;
   *validated.mutable_space() = discovered.space();
   if (request.plan_models() == 0) return validated;
-  LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, strategy->Ask(request.plan_models()));
+  LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, AskGuarded(*strategy, request.plan_models()));
   LANISTA_ASSIGN_OR_RETURN(*validated.mutable_plan(), planner->Explain(proposal.samples, MaxTrials(request.config())));
   return validated;
 }
@@ -210,7 +210,10 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
       std::filesystem::remove(file, ignored);
     };
   }
-  experiment.strategy = self_->spawn(StrategyBehavior, std::move(strategy), config.objective());
+  // A user's may compute for seconds; ours answer at once, and waking a thread would take longer than the answer.
+  experiment.strategy = config.strategy().has_custom()
+                            ? self_->spawn<caf::detached>(StrategyBehavior, std::move(strategy), config.objective())
+                            : self_->spawn(StrategyBehavior, std::move(strategy), config.objective());
   experiment.make_engine = [&system = self_->system(), engine = std::move(engine),
                             service = options_.service](const ModelOwnerActor& owner) -> ModelRunnerActor {
     const EngineActor runner = system.spawn(Engine, engine, owner, service);

@@ -1,33 +1,42 @@
 #include "actors/strategy.h"
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
+#include "spdlog/spdlog.h"
 #include "src/base/status.h"
 
 namespace lanista {
 namespace {
 
-// A user's strategy may throw.
-absl::StatusOr<Strategy::Proposal> Ask(Strategy& strategy, int count) {
+template <typename Function>
+auto Guard(Function&& call) -> decltype(call()) {
   try {
-    return strategy.Ask(count);
+    return call();
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("the strategy threw: ", error.what()));
+  } catch (...) {
+    return absl::InternalError("the strategy threw something that is no std::exception");
   }
 }
 
 }  // namespace
 
-StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState>,
+absl::StatusOr<Strategy::Proposal> AskGuarded(Strategy& strategy, int count) {
+  return Guard([&] { return strategy.Ask(count); });
+}
+
+StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
                                               std::shared_ptr<Strategy> strategy, v1::Objective objective) {
   return {
-      [strategy](const v1::AskRequest& request) {
+      [self, strategy](const v1::AskRequest& request) {
         v1::AskReply reply;
-        absl::StatusOr<Strategy::Proposal> proposal = Ask(*strategy, request.count());
+        const absl::Status& broken = self->state.broken;
+        absl::StatusOr<Strategy::Proposal> proposal = broken.ok() ? AskGuarded(*strategy, request.count()) : broken;
         if (!proposal.ok()) {
           *reply.mutable_error() = StatusToProto(proposal.status());
           return reply;
@@ -36,11 +45,17 @@ StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<St
         reply.set_exhausted(proposal->exhausted);
         return reply;
       },
-      [strategy, objective](const v1::TellRequest& tell) {
+      [self, strategy, objective](const v1::TellRequest& tell) {
+        absl::Status& broken = self->state.broken;
+        if (!broken.ok()) return;
         Observation observation;
         observation.outcome = tell.outcome();
         if (tell.has_value()) observation.value = objective == v1::MINIMIZE ? -tell.value() : tell.value();
-        strategy->Tell(tell.sample(), observation);
+        broken = Guard([&] {
+          strategy->Tell(tell.sample(), observation);
+          return absl::OkStatus();
+        });
+        if (!broken.ok()) spdlog::error("told of model {}, {}", tell.model(), std::string(broken.message()));
       },
   };
 }

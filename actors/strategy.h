@@ -1,19 +1,29 @@
-// StrategyActor: a strategy behind messages.
+// StrategyActor: a strategy behind messages. A user's strategy may throw and may compute for long; neither is anybody
+// else's trouble.
 #ifndef LANISTA_ACTORS_STRATEGY_H_
 #define LANISTA_ACTORS_STRATEGY_H_
 
 #include <memory>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "actors/interfaces.h"
 #include "src/strategies/strategy.h"
 
 namespace lanista {
 
+// What a strategy throws is an error.
+absl::StatusOr<Strategy::Proposal> AskGuarded(Strategy& strategy, int count);
+
 struct StrategyState {
   static inline const char* name = "strategy";
+
+  // What Tell threw. The strategy is not called any more, and the next Ask is answered with it.
+  absl::Status broken;
 };
 
 // Owns `strategy` (and with it the space that it was made for). `objective` turns metrics so that larger is better.
+// Spawn it detached where an Ask may take long.
 StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
                                               std::shared_ptr<Strategy> strategy, v1::Objective objective);
 
