@@ -1,8 +1,8 @@
 #include "actors/cgo_batcher.h"
 
-#include <chrono>
 #include <utility>
 
+#include "actors/delay.h"
 #include "actors/model_events.h"
 
 namespace lanista {
@@ -40,8 +40,7 @@ void CgoBatcherState::OnModels(v1::RunModels request) {
     return Close();
   }
   if (!opens) return;
-  self_->delayed_send(self_, std::chrono::milliseconds(absl::ToInt64Milliseconds(window_.waiting_time)),
-                      deadline_atom_v, window_number_);
+  self_->delayed_send(self_, Delay(window_.waiting_time), deadline_atom_v, window_number_);
 }
 
 void CgoBatcherState::Close() {

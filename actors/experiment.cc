@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/util/time_util.h"
+#include "actors/delay.h"
 #include "spdlog/spdlog.h"
 #include "src/base/clock.h"
 #include "src/base/hash.h"
@@ -14,8 +14,6 @@
 
 namespace lanista {
 namespace {
-
-using google::protobuf::util::TimeUtil;
 
 // Longer than any strategy or disk takes; shorter than for ever.
 constexpr std::chrono::minutes kAnswerTimeout(10);
@@ -73,8 +71,7 @@ void ExperimentStateMachine::Start() {
     if (final_state_ == v1::EXPERIMENT_STATE_UNSPECIFIED) WatchState(v1::RUNNING, "");
   });
   if (options_.config.has_max_duration()) {
-    const int64_t milliseconds = TimeUtil::DurationToMilliseconds(options_.config.max_duration());
-    self_->delayed_send(self_, std::chrono::milliseconds(milliseconds), deadline_atom_v);
+    self_->delayed_send(self_, Delay(options_.config.max_duration()), deadline_atom_v);
   }
   Fill();
 }

@@ -67,6 +67,18 @@ TEST_F(CgoBatcherTest, ATimerOfAWindowThatIsClosedDoesNotCloseTheNext) {
   EXPECT_EQ(batches_, (std::vector<int>{4, 1}));
 }
 
+TEST_F(CgoBatcherTest, AWindowOfCenturiesStaysOpen) {
+  const CgoBatcherActor batcher = Spawn(CgoBatcher, ModelWindow{4, absl::InfiniteDuration()}, owner_, engine_);
+  v1::RunModels run;
+  *run.add_models() = MakeModel(1);
+  run.set_in_flight(9);
+  caf::anon_send(batcher, run);
+  Run();
+  scheduler().advance_time(std::chrono::hours(1));
+  Run();
+  EXPECT_TRUE(batches_.empty());
+}
+
 TEST_F(CgoBatcherTest, NothingWaitsForWhatCannotCome) {
   Come(2, 2, /*full=*/true);
   EXPECT_EQ(batches_, std::vector<int>{2}) << "all that may be in flight wait";

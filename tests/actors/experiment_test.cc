@@ -19,8 +19,9 @@ class ExperimentTest : public ActorTest {
     options.id = "e";
     options.max_in_flight = concurrency;
     if (max_trials > 0) options.config.set_max_trial_number(max_trials);
-    if (with_max_duration_) {
-      *options.config.mutable_max_duration() = google::protobuf::util::TimeUtil::SecondsToDuration(60);
+    if (max_duration_seconds_ > 0) {
+      *options.config.mutable_max_duration() =
+          google::protobuf::util::TimeUtil::SecondsToDuration(max_duration_seconds_);
     }
     options.strategy = Spawn([this](StrategyActor::pointer) -> StrategyActor::behavior_type {
       return {[this](const v1::AskRequest& ask) {
@@ -91,7 +92,7 @@ class ExperimentTest : public ActorTest {
   bool strategy_error_ = false;
   bool silent_when_empty_ = false;
   bool journal_broken_ = false;
-  bool with_max_duration_ = false;
+  int64_t max_duration_seconds_ = 0;
   // The engine does not cancel what runs: the experiment stays.
   bool keep_open_ = false;
   int samples_left_ = 0;
@@ -184,12 +185,20 @@ TEST_F(ExperimentTest, AStopCancelsWhatRuns) {
 }
 
 TEST_F(ExperimentTest, MaxDurationEndsIt) {
-  with_max_duration_ = true;
+  max_duration_seconds_ = 60;
   StartExperiment(10, 2, 0);
   EXPECT_EQ(state(), v1::RUNNING);
   RunDelayed();
   EXPECT_EQ(state(), v1::DONE);
   EXPECT_EQ(states_.back().reason(), "max_duration is over");
+}
+
+TEST_F(ExperimentTest, AMaxDurationOfCenturiesIsNotOverAtOnce) {
+  max_duration_seconds_ = 10'000'000'000;
+  StartExperiment(10, 2, 0);
+  scheduler().advance_time(std::chrono::hours(1));
+  Run();
+  EXPECT_EQ(state(), v1::RUNNING);
 }
 
 TEST_F(ExperimentTest, ABrokenJournalFailsItWithoutHanging) {
