@@ -156,7 +156,9 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
       v1::TrialMember& member = *queued.add_members();
       member.set_model(model.model());
       member.set_attempt(model.attempt());
-      weights_of_[model.model()] = model.output_folder() + "/weights.pt";
+      if (kept_weights_.has_value()) {
+        kept_weights_->Plan(model.model(), model.attempt(), model.output_folder() + "/weights.pt");
+      }
     }
   }
   auto promise = self_->make_response_promise<v1::Ack>();
@@ -199,7 +201,7 @@ void ExperimentStateMachine::OnOutcome(v1::ModelOutcome outcome) {
     self_->send(options_.strategy, std::move(tell));
     in_flight_.erase(outcome.model());
     CountOutcome(outcome);
-    KeepWeights(outcome);
+    RemoveWeights(outcome);
     v1::ExperimentEvent event;
     *event.mutable_outcome() = std::move(outcome);
     Watch(std::move(event));
@@ -208,15 +210,9 @@ void ExperimentStateMachine::OnOutcome(v1::ModelOutcome outcome) {
   });
 }
 
-void ExperimentStateMachine::KeepWeights(const v1::ModelOutcome& outcome) {
-  const auto file = weights_of_.find(outcome.model());
-  if (file == weights_of_.end()) return;
-  const auto value = outcome.metrics().values().find("default");
-  if (kept_weights_.has_value() && outcome.outcome() == v1::SUCCEEDED && value != outcome.metrics().values().end()) {
-    const std::optional<std::string> dropped = kept_weights_->Succeeded(outcome.model(), file->second, value->second);
-    if (dropped.has_value()) options_.remove_weights(*dropped);
-  }
-  weights_of_.erase(file);
+void ExperimentStateMachine::RemoveWeights(const v1::ModelOutcome& outcome) {
+  if (!kept_weights_.has_value()) return;
+  for (const std::string& file : kept_weights_->End(outcome)) options_.remove_weights(file);
 }
 
 void ExperimentStateMachine::CountOutcome(const v1::ModelOutcome& outcome) {

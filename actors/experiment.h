@@ -42,7 +42,7 @@ struct ExperimentOptions {
   JournalActor journal;
   StrategyActor strategy;
   WatcherActor watcher;
-  // Removes a file of weights that a model left: others are better. Not set: no model leaves any.
+  // Removes a file of weights that nobody needs, if it is there. Must not block. Not set: no model leaves any.
   std::function<void(const std::string& file)> remove_weights;
   // Makes the engine, once.
   std::function<ModelRunnerActor(const ModelOwnerActor&)> make_engine;
@@ -73,7 +73,7 @@ class ExperimentStateMachine {
   void OnModelEvent(v1::ModelEvent event);
   void OnOutcome(v1::ModelOutcome outcome);
   void CountOutcome(const v1::ModelOutcome& outcome);
-  void KeepWeights(const v1::ModelOutcome& outcome);
+  void RemoveWeights(const v1::ModelOutcome& outcome);
 
   // (1): goes to STOPPING, and to `final_state` once nothing is in flight. The first reason counts.
   void Stop(v1::ExperimentState final_state, std::string reason);
@@ -96,8 +96,6 @@ class ExperimentStateMachine {
   int models_ = 0;
   // Models without an outcome, and the samples that the strategy knows them by.
   std::map<int, v1::Sample> in_flight_;
-  // Where the latest attempt of each of them leaves its weights.
-  std::map<int, std::string> weights_of_;
   std::optional<KeptWeights> kept_weights_;
 
   int succeeded_ = 0;

@@ -13,6 +13,7 @@
 #include "actors/experiment.h"
 #include "actors/journal.h"
 #include "actors/strategy.h"
+#include "caf/event_based_actor.hpp"
 #include "engines/planner.h"
 #include "spdlog/spdlog.h"
 #include "src/base/hash.h"
@@ -205,9 +206,12 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
       Journal,
       WriteJournal([open = *std::move(journal)](const v1::JournalBatch& batch) { return open->writer->Write(batch); }));
   if (config.keep_weights().best() > 0) {
-    experiment.remove_weights = [](const std::string& file) {
-      std::error_code ignored;
-      std::filesystem::remove(file, ignored);
+    experiment.remove_weights = [&system = self_->system()](const std::string& file) {
+      // Files are large and disks may be slow: elsewhere.
+      system.spawn<caf::detached>([file] {
+        std::error_code ignored;
+        std::filesystem::remove(file, ignored);
+      });
     };
   }
   // A user's may compute for seconds; ours answer at once, and waking a thread would take longer than the answer.

@@ -2,12 +2,25 @@
 
 namespace lanista {
 
-std::optional<std::string> KeptWeights::Succeeded(int model, const std::string& file, double value) {
-  kept_.emplace(std::make_pair(minimize_ ? -value : value, -model), file);
-  if (static_cast<int>(kept_.size()) <= best_) return std::nullopt;
-  const std::string dropped = kept_.begin()->second;
-  kept_.erase(kept_.begin());
-  return dropped;
+void KeptWeights::Plan(int model, int attempt, std::string file) { planned_[model][attempt] = std::move(file); }
+
+std::vector<std::string> KeptWeights::End(const v1::ModelOutcome& outcome) {
+  std::vector<std::string> needless;
+  const auto value = outcome.metrics().values().find("default");
+  const bool succeeded = outcome.outcome() == v1::SUCCEEDED && value != outcome.metrics().values().end();
+  for (auto& [attempt, file] : planned_[outcome.model()]) {
+    if (succeeded && attempt == outcome.attempt()) {
+      kept_.emplace(std::make_pair(minimize_ ? -value->second : value->second, -outcome.model()), std::move(file));
+    } else {
+      needless.push_back(std::move(file));
+    }
+  }
+  planned_.erase(outcome.model());
+  if (static_cast<int>(kept_.size()) > best_) {
+    needless.push_back(kept_.begin()->second);
+    kept_.erase(kept_.begin());
+  }
+  return needless;
 }
 
 }  // namespace lanista

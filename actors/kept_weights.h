@@ -1,29 +1,36 @@
-// Which models' weights are kept: those of the best.
+// Which files of weights are kept: those of the best models.
 #ifndef LANISTA_ACTORS_KEPT_WEIGHTS_H_
 #define LANISTA_ACTORS_KEPT_WEIGHTS_H_
 
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "protos/experiment.pb.h"
+#include "protos/messages.pb.h"
 
 namespace lanista {
 
-// Follows an experiment's outcomes. A plain object: files are its owner's matter. Used by one thread.
+// Follows an experiment's attempts and outcomes. A plain object: files are its owner's matter. Used by one thread.
 class KeptWeights {
  public:
-  // `best`: how many.
+  // `best`: how many models' are kept.
   KeptWeights(int best, v1::Objective objective) : best_(best), minimize_(objective == v1::MINIMIZE) {}
 
-  // A model succeeded with the metric `default` = `value`, and left its weights in `file`. Returns the file that is no
-  // longer needed: another model's, or its own. Of equal models the earlier stays.
-  std::optional<std::string> Succeeded(int model, const std::string& file, double value);
+  // An attempt leaves its model's weights in `file`, if it comes that far.
+  void Plan(int model, int attempt, std::string file);
+
+  // Returns the files that nobody needs any more, whether they are there or not: of attempts that did not decide, of a
+  // model that did not succeed, and of the one that is not among the best now (another, or this one; of equal models
+  // the earlier stays).
+  std::vector<std::string> End(const v1::ModelOutcome& outcome);
 
  private:
   const int best_;
   const bool minimize_;
+  // Of models without an outcome: by model and attempt.
+  std::map<int, std::map<int, std::string>> planned_;
   // By value (the larger the better) and minus the model: the worst first.
   std::map<std::pair<double, int>, std::string> kept_;
 };

@@ -1,30 +1,73 @@
 #include "actors/kept_weights.h"
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lanista {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+v1::ModelOutcome Outcome(int model, int attempt, v1::Outcome outcome, double value = 0) {
+  v1::ModelOutcome message;
+  message.set_model(model);
+  message.set_attempt(attempt);
+  message.set_outcome(outcome);
+  if (outcome == v1::SUCCEEDED) (*message.mutable_metrics()->mutable_values())["default"] = value;
+  return message;
+}
+
+// What may go when the model succeeds at its first attempt.
+std::vector<std::string> Succeed(KeptWeights& kept, int model, double value) {
+  kept.Plan(model, 1, absl::StrCat(model));
+  return kept.End(Outcome(model, 1, v1::SUCCEEDED, value));
+}
+
 TEST(KeptWeights, DropsTheWorstOnceThereAreMoreThanWanted) {
   KeptWeights kept(2, v1::MAXIMIZE);
-  EXPECT_EQ(kept.Succeeded(1, "1", 0.5), std::nullopt);
-  EXPECT_EQ(kept.Succeeded(2, "2", 0.7), std::nullopt);
-  EXPECT_EQ(kept.Succeeded(3, "3", 0.6), "1");
-  EXPECT_EQ(kept.Succeeded(4, "4", 0.1), "4") << "its own";
-  EXPECT_EQ(kept.Succeeded(5, "5", 0.9), "3");
+  EXPECT_THAT(Succeed(kept, 1, 0.5), IsEmpty());
+  EXPECT_THAT(Succeed(kept, 2, 0.7), IsEmpty());
+  EXPECT_THAT(Succeed(kept, 3, 0.6), ElementsAre("1"));
+  EXPECT_THAT(Succeed(kept, 4, 0.1), ElementsAre("4")) << "its own";
+  EXPECT_THAT(Succeed(kept, 5, 0.9), ElementsAre("3"));
 }
 
 TEST(KeptWeights, TakesTheSmallestWhereThatIsBetter) {
   KeptWeights kept(1, v1::MINIMIZE);
-  EXPECT_EQ(kept.Succeeded(1, "1", 0.5), std::nullopt);
-  EXPECT_EQ(kept.Succeeded(2, "2", 0.7), "2");
-  EXPECT_EQ(kept.Succeeded(3, "3", 0.1), "1");
+  EXPECT_THAT(Succeed(kept, 1, 0.5), IsEmpty());
+  EXPECT_THAT(Succeed(kept, 2, 0.7), ElementsAre("2"));
+  EXPECT_THAT(Succeed(kept, 3, 0.1), ElementsAre("1"));
 }
 
 TEST(KeptWeights, KeepsTheEarlierOfEqualModels) {
   KeptWeights kept(1, v1::MAXIMIZE);
-  EXPECT_EQ(kept.Succeeded(1, "1", 0.5), std::nullopt);
-  EXPECT_EQ(kept.Succeeded(2, "2", 0.5), "2");
+  EXPECT_THAT(Succeed(kept, 1, 0.5), IsEmpty());
+  EXPECT_THAT(Succeed(kept, 2, 0.5), ElementsAre("2"));
+}
+
+TEST(KeptWeights, KeepsOnlyWhatTheDecidingAttemptLeft) {
+  KeptWeights kept(1, v1::MAXIMIZE);
+  kept.Plan(1, 1, "first");
+  kept.Plan(1, 2, "second");
+  kept.Plan(2, 1, "of another");
+  EXPECT_THAT(kept.End(Outcome(1, 2, v1::SUCCEEDED, 0.5)), ElementsAre("first"));
+  EXPECT_THAT(kept.End(Outcome(2, 1, v1::SUCCEEDED, 0.6)), ElementsAre("second"));
+}
+
+TEST(KeptWeights, KeepsNothingOfAModelThatDidNotSucceed) {
+  KeptWeights kept(2, v1::MAXIMIZE);
+  kept.Plan(1, 1, "1");
+  kept.Plan(1, 2, "2");
+  EXPECT_THAT(kept.End(Outcome(1, 2, v1::FAILED)), ElementsAre("1", "2"));
+  kept.Plan(2, 1, "3");
+  EXPECT_THAT(kept.End(Outcome(2, 0, v1::CANCELED)), ElementsAre("3"));
+}
+
+TEST(KeptWeights, AModelThatWasNeverTriedLeavesNothing) {
+  KeptWeights kept(1, v1::MAXIMIZE);
+  EXPECT_THAT(kept.End(Outcome(1, 0, v1::CANCELED)), IsEmpty());
 }
 
 }  // namespace
