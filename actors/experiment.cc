@@ -73,13 +73,30 @@ void ExperimentStateMachine::Start() {
   if (options_.config.has_max_duration()) {
     self_->delayed_send(self_, Delay(options_.config.max_duration()), deadline_atom_v);
   }
-  Fill();
+  Proceed();
+}
+
+void ExperimentStateMachine::Proceed() {
+  // Its answer leads here.
+  if (asking_) return;
+  if (final_state_ == v1::EXPERIMENT_STATE_UNSPECIFIED) {
+    TellAll();
+    Fill();
+  }
+  MaybeFinish();
+}
+
+void ExperimentStateMachine::TellAll() {
+  for (v1::TellRequest& tell : untold_) {
+    *AddCall().mutable_tell() = tell;
+    self_->send(options_.strategy, std::move(tell));
+  }
+  untold_.clear();
 }
 
 void ExperimentStateMachine::Fill() {
-  if (asking_ || exhausted_ || final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return;
   const int count = std::min(Room(), Left());
-  if (count <= 0) return;
+  if (exhausted_ || count <= 0) return;
   asking_ = true;
   v1::AskRequest ask;
   ask.set_count(count);
@@ -92,7 +109,7 @@ void ExperimentStateMachine::Fill() {
             });
 }
 
-int ExperimentStateMachine::Room() const { return options_.max_in_flight - static_cast<int>(in_flight_.size()); }
+int ExperimentStateMachine::Room() const { return options_.max_in_flight - in_flight_.room_taken(); }
 
 int ExperimentStateMachine::Left() const {
   const bool limited = options_.config.has_max_trial_number();
@@ -101,24 +118,29 @@ int ExperimentStateMachine::Left() const {
 
 void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
   asking_ = false;
+  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return MaybeFinish();
   if (reply.has_error()) {
     return Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the strategy failed: ", reply.error().message()));
   }
+  v1::AskCall& call = *AddCall().mutable_ask();
+  call.set_count(asked);
+  *call.mutable_reply() = reply;
   exhausted_ = reply.exhausted();
-  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return MaybeFinish();
-  if (reply.samples().empty()) {
-    if (!exhausted_ && in_flight_.empty()) {
-      return Stop(v1::EXPERIMENT_FAILED, "the strategy proposes nothing although nothing is running");
-    }
-    SendModels({}, /*full=*/true);
-    return MaybeFinish();
+  // What ended since it was asked may help it to a proposal.
+  const bool waits = reply.samples().empty() && untold_.empty();
+  v1::JournalBatch batch = std::exchange(calls_, {});
+  v1::RunModels run = MakeModels(std::move(reply), batch);
+  // The engine has its trials recorded before it queues them, behind this.
+  Record(std::move(batch), [] {});
+  if (waits && !exhausted_ && in_flight_.empty()) {
+    return Stop(v1::EXPERIMENT_FAILED, "the strategy proposes nothing although nothing is running");
   }
+  SendModels(std::move(run), /*full=*/waits || Room() <= 0);
+  if (waits) return MaybeFinish();
+  Proceed();
+}
 
-  v1::JournalBatch batch;
-  v1::StrategyCall& call = *AddRecord(batch).mutable_strategy_call();
-  call.set_sequence(++strategy_calls_);
-  call.mutable_ask()->set_count(asked);
-  *call.mutable_ask()->mutable_reply() = reply;
+v1::RunModels ExperimentStateMachine::MakeModels(v1::AskReply reply, v1::JournalBatch& batch) {
   v1::RunModels run;
   for (v1::Sample& sample : *reply.mutable_samples()) {
     const int ordinal = ++models_;
@@ -130,23 +152,20 @@ void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
     model.set_attempt(1);
     model.set_model_seed(ModelSeed(options_.seed, ordinal));
     *model.mutable_sample() = sample;
-    in_flight_[ordinal] = std::move(sample);
+    in_flight_.Add(ordinal, std::move(sample));
   }
-  // The engine has its trials recorded before it queues them, behind this.
-  Record(std::move(batch), [] {});
-  SendModels(std::move(run), /*full=*/Room() == 0);
-  Fill();
+  return run;
 }
 
 void ExperimentStateMachine::SendModels(v1::RunModels run, bool full) {
-  run.set_in_flight(static_cast<int>(in_flight_.size()));
+  run.set_in_flight(in_flight_.size());
   run.set_full(full);
   run.set_last(exhausted_ || Left() == 0);
   self_->send(engine_, std::move(run));
 }
 
 caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& planned) {
-  if (journal_broken_) return ToCafError(absl::UnavailableError(final_reason_));
+  if (!journal_.ok()) return ToCafError(journal_);
   v1::JournalBatch batch;
   for (const v1::TrialSpec& trial : planned.trials()) {
     v1::TrialQueued& queued = *AddRecord(batch).mutable_trial();
@@ -156,6 +175,7 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
       v1::TrialMember& member = *queued.add_members();
       member.set_model(model.model());
       member.set_attempt(model.attempt());
+      in_flight_.Plan(model.model(), trial.trial());
       if (kept_weights_.has_value()) {
         kept_weights_->Plan(model.model(), model.attempt(), model.output_folder() + "/weights.pt");
       }
@@ -165,8 +185,7 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
   self_->request(options_.journal, kAnswerTimeout, std::move(batch))
       .then([promise](v1::Ack& ack) mutable { promise.deliver(std::move(ack)); },
             [this, promise](caf::error& error) mutable {
-              journal_broken_ = true;
-              Stop(v1::EXPERIMENT_FAILED, std::string(FromCafError(error).message()));
+              OnJournalBroken(error);
               promise.deliver(std::move(error));
             });
   return promise;
@@ -183,31 +202,40 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
 }
 
 void ExperimentStateMachine::OnOutcome(v1::ModelOutcome outcome) {
-  const auto model = in_flight_.find(outcome.model());
-  if (model == in_flight_.end()) return;
+  std::optional<v1::Sample> sample = in_flight_.TakeSample(outcome.model());
+  if (!sample.has_value()) return;
   v1::TellRequest tell;
   tell.set_model(outcome.model());
-  *tell.mutable_sample() = std::move(model->second);
+  *tell.mutable_sample() = *std::move(sample);
   tell.set_outcome(outcome.outcome());
   const auto value = outcome.metrics().values().find("default");
   if (value != outcome.metrics().values().end()) tell.set_value(value->second);
 
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_outcome() = outcome;
-  v1::StrategyCall& call = *AddRecord(batch).mutable_strategy_call();
-  call.set_sequence(++strategy_calls_);
-  *call.mutable_tell() = tell;
   Record(std::move(batch), [this, outcome = std::move(outcome), tell = std::move(tell)]() mutable {
-    self_->send(options_.strategy, std::move(tell));
-    in_flight_.erase(outcome.model());
-    CountOutcome(outcome);
-    RemoveWeights(outcome);
-    v1::ExperimentEvent event;
-    *event.mutable_outcome() = std::move(outcome);
-    Watch(std::move(event));
-    Fill();
-    MaybeFinish();
+    OnOutcomeRecorded(std::move(outcome), std::move(tell));
   });
+}
+
+void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, v1::TellRequest tell) {
+  in_flight_.End(outcome.model());
+  untold_.push_back(std::move(tell));
+  CountOutcome(outcome);
+  RemoveWeights(outcome);
+  const std::string failure = outcome.failure().message();
+  v1::ExperimentEvent event;
+  *event.mutable_outcome() = std::move(outcome);
+  Watch(std::move(event));
+  if (lost_in_a_row_ >= kMaxLostInARow) return Stop(v1::EXPERIMENT_FAILED, failure);
+  Proceed();
+}
+
+void ExperimentStateMachine::CountOutcome(const v1::ModelOutcome& outcome) {
+  if (outcome.outcome() == v1::SUCCEEDED || outcome.outcome() == v1::STOPPED_EARLY) ++succeeded_;
+  if (outcome.outcome() == v1::FAILED && failed_++ == 0) first_failure_ = outcome.failure().message();
+  const bool lost = outcome.outcome() == v1::FAILED && outcome.failure().reason() == v1::WORKER_LOST;
+  lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
 }
 
 void ExperimentStateMachine::RemoveWeights(const v1::ModelOutcome& outcome) {
@@ -215,24 +243,15 @@ void ExperimentStateMachine::RemoveWeights(const v1::ModelOutcome& outcome) {
   for (const std::string& file : kept_weights_->End(outcome)) options_.remove_weights(file);
 }
 
-void ExperimentStateMachine::CountOutcome(const v1::ModelOutcome& outcome) {
-  if (outcome.outcome() == v1::SUCCEEDED || outcome.outcome() == v1::STOPPED_EARLY) ++succeeded_;
-  const bool lost = outcome.failure().reason() == v1::WORKER_LOST;
-  lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
-  if (outcome.outcome() != v1::FAILED) return;
-  if (failed_++ == 0) first_failure_ = outcome.failure().message();
-  if (lost_in_a_row_ >= kMaxLostInARow) Stop(v1::EXPERIMENT_FAILED, outcome.failure().message());
-}
-
 void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string reason) {
-  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return;
+  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return MaybeFinish();
   final_state_ = final_state;
   final_reason_ = std::move(reason);
   spdlog::info("[{}] stopping: {}", options_.id, final_reason_);
   v1::CancelExperiment cancel;
   cancel.set_experiment(options_.id);
   self_->send(engine_, std::move(cancel));
-  v1::JournalBatch batch;
+  v1::JournalBatch batch = std::exchange(calls_, {});
   AddState(batch, v1::STOPPING, final_reason_);
   Record(std::move(batch), [this] { WatchState(v1::STOPPING, final_reason_); });
   MaybeFinish();
@@ -252,24 +271,39 @@ void ExperimentStateMachine::MaybeFinish() {
 
 void ExperimentStateMachine::Finish(v1::ExperimentState state, const std::string& reason) {
   finished_ = true;
-  v1::JournalBatch batch;
+  v1::JournalBatch batch = std::exchange(calls_, {});
   AddState(batch, state, reason);
   Record(std::move(batch), [this, state, reason] {
-    WatchState(state, reason);
+    // A state that is not in the journal is none that the experiment has.
+    if (journal_.ok() || state == v1::EXPERIMENT_FAILED) {
+      WatchState(state, reason);
+    } else {
+      WatchState(v1::EXPERIMENT_FAILED, std::string(journal_.message()));
+    }
     self_->quit(caf::exit_reason::user_shutdown);
   });
 }
 
 void ExperimentStateMachine::Record(v1::JournalBatch batch, std::function<void()> then) {
   // What a broken journal cannot hold still happens, so that the experiment comes to its end.
-  if (journal_broken_) return then();
+  if (!journal_.ok()) return then();
   self_->request(options_.journal, kAnswerTimeout, std::move(batch))
       .then([then](const v1::Ack&) { then(); },
             [this, then](const caf::error& error) {
-              journal_broken_ = true;
-              Stop(v1::EXPERIMENT_FAILED, std::string(FromCafError(error).message()));
+              OnJournalBroken(error);
               then();
             });
+}
+
+void ExperimentStateMachine::OnJournalBroken(const caf::error& error) {
+  if (journal_.ok()) journal_ = FromCafError(error);
+  Stop(v1::EXPERIMENT_FAILED, std::string(journal_.message()));
+}
+
+v1::StrategyCall& ExperimentStateMachine::AddCall() {
+  v1::StrategyCall& call = *AddRecord(calls_).mutable_strategy_call();
+  call.set_sequence(++strategy_calls_);
+  return call;
 }
 
 void ExperimentStateMachine::Watch(v1::ExperimentEvent event) {

@@ -7,25 +7,37 @@
 //                     (3)
 //
 //   1. StopExperiment (then STOPPED), max_duration (then DONE), or something that makes going on pointless: the journal
-//   cannot be written, the strategy
-//      failed, workers keep being lost (then EXPERIMENT_FAILED). What waits or runs is canceled.
+//      cannot be written, the strategy failed, workers keep being lost (then EXPERIMENT_FAILED). What waits or runs is
+//      canceled.
 //   2. Nothing is in flight any more.
 //   3. Nothing is in flight and nothing can come: max_trial_number models, or the strategy is exhausted. DONE, or
-//   EXPERIMENT_FAILED where no model succeeded.
+//      EXPERIMENT_FAILED where no model succeeded.
 //
 // The journal comes first: a sample is recorded before its model is planned, a trial before it is queued, an outcome
 // before the strategy or a watcher hears of it. Requests to the journal are answered in order, so that the last
 // record's answer comes after all others'.
+//
+// The strategy's call log is in the order in which the strategy executes the calls, because each call is numbered
+// before the next one is made: while an Ask is in flight nothing is told, and outcomes wait for its answer; then all of
+// them are told before it is asked again. (A merged trial gives its room back as a whole, see ModelsInFlight: the
+// strategy hears of all its models before it is asked for others in their place.)
+//
+// Tells are recorded with the answer to the Ask that follows them, or with the state that does: at any moment the
+// journal has the first of the calls that were executed, and nobody has acted on an answer that it lacks. So resume
+// loses nothing: an outcome without a Tell is told when the log has been replayed, and a last Ask that is not in the
+// log is as if it had never been. From a stop on no calls are made, and the answer to an Ask in flight is dropped.
 #ifndef LANISTA_ACTORS_EXPERIMENT_H_
 #define LANISTA_ACTORS_EXPERIMENT_H_
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "actors/interfaces.h"
 #include "actors/kept_weights.h"
+#include "actors/models_in_flight.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 
@@ -61,17 +73,24 @@ class ExperimentStateMachine {
 
  private:
   void Start();
+  // Does what is due: tells the strategy what it has not heard, asks it for models, or ends the experiment.
+  void Proceed();
+  void TellAll();
   // Asks the strategy for as many models as there is room for.
   void Fill();
   // How many models may be asked for: by room in flight and by max_trial_number.
   int Room() const;
   int Left() const;
   void OnProposal(int asked, v1::AskReply reply);
+  // The models of samples that the strategy proposed.
+  v1::RunModels MakeModels(v1::AskReply reply, v1::JournalBatch& batch);
   // `full`: no other comes before a model in flight has ended.
   void SendModels(v1::RunModels run, bool full);
   caf::result<v1::Ack> OnPlanned(const v1::PlannedTrials& planned);
   void OnModelEvent(v1::ModelEvent event);
   void OnOutcome(v1::ModelOutcome outcome);
+  // It is in the journal.
+  void OnOutcomeRecorded(v1::ModelOutcome outcome, v1::TellRequest tell);
   void CountOutcome(const v1::ModelOutcome& outcome);
   void RemoveWeights(const v1::ModelOutcome& outcome);
 
@@ -81,8 +100,11 @@ class ExperimentStateMachine {
   void MaybeFinish();
   void Finish(v1::ExperimentState state, const std::string& reason);
 
+  // The strategy's next call: in the log as soon as `calls_` is written.
+  v1::StrategyCall& AddCall();
   // Writes records, then does `then`. An error stops the experiment.
   void Record(v1::JournalBatch batch, std::function<void()> then);
+  void OnJournalBroken(const caf::error& error);
   void Watch(v1::ExperimentEvent event);
   void WatchState(v1::ExperimentState state, const std::string& reason);
 
@@ -90,12 +112,17 @@ class ExperimentStateMachine {
   ExperimentOptions options_;
   ModelRunnerActor engine_;
 
+  // An Ask is in flight.
   bool asking_ = false;
   bool exhausted_ = false;
   int strategy_calls_ = 0;
+  // Calls that were made and are not in the journal yet.
+  v1::JournalBatch calls_;
+  // Outcomes that are in the journal and that the strategy has not heard of.
+  std::vector<v1::TellRequest> untold_;
   int models_ = 0;
-  // Models without an outcome, and the samples that the strategy knows them by.
-  std::map<int, v1::Sample> in_flight_;
+  // Until their outcome is in the journal.
+  ModelsInFlight in_flight_;
   std::optional<KeptWeights> kept_weights_;
 
   int succeeded_ = 0;
@@ -106,7 +133,8 @@ class ExperimentStateMachine {
   // Set once in STOPPING.
   v1::ExperimentState final_state_ = v1::EXPERIMENT_STATE_UNSPECIFIED;
   std::string final_reason_;
-  bool journal_broken_ = false;
+  // Its first error.
+  absl::Status journal_;
   bool finished_ = false;
 };
 

@@ -1,8 +1,15 @@
 #include "actors/experiment.h"
 
+#include <deque>
+#include <functional>
 #include <optional>
+#include <random>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "caf/typed_response_promise.hpp"
 #include "google/protobuf/util/time_util.h"
 #include "tests/actors/actor_test.h"
 
@@ -12,6 +19,10 @@ namespace {
 // An experiment between a fake strategy, engine, journal and watcher.
 class ExperimentTest : public ActorTest {
  protected:
+  // Told to, they answer what they hold back.
+  using HeldStrategy = StrategyActor::extend<caf::reacts_to<commit_atom>>;
+  using HeldJournal = JournalActor::extend<caf::reacts_to<commit_atom>>;
+
   // The strategy has `samples` models to propose.
   void StartExperiment(int samples, int concurrency, int max_trials) {
     samples_left_ = samples;
@@ -23,26 +34,34 @@ class ExperimentTest : public ActorTest {
       *options.config.mutable_max_duration() =
           google::protobuf::util::TimeUtil::SecondsToDuration(max_duration_seconds_);
     }
-    options.strategy = Spawn([this](StrategyActor::pointer) -> StrategyActor::behavior_type {
-      return {[this](const v1::AskRequest& ask) {
-                v1::AskReply reply;
-                if (strategy_error_) reply.mutable_error()->set_message("no idea");
-                for (int i = 0; i < ask.count() && samples_left_ > 0; ++i)
-                  *reply.add_samples() = MakeSample(samples_left_--);
-                reply.set_exhausted(samples_left_ == 0 && !silent_when_empty_);
-                return reply;
+    options.config.mutable_keep_weights()->set_best(1);
+    options.remove_weights = [this](const std::string& file) { removed_weights_.push_back(file); };
+    strategy_ = Spawn([this](HeldStrategy::pointer self) -> HeldStrategy::behavior_type {
+      return {[this, self](const v1::AskRequest& ask) {
+                auto promise = self->make_response_promise<v1::AskReply>();
+                asks_.emplace_back(promise, Execute(ask));
+                if (!hold_asks_) DeliverProposal();
+                return promise;
               },
-              [this](const v1::TellRequest& tell) { absl::StrAppend(&log_, "tell", tell.model(), " "); }};
+              [this](const v1::TellRequest& tell) {
+                executed_.push_back(absl::StrCat("tell ", tell.model()));
+                if (recorded_outcomes_.count(tell.model()) == 0) ADD_FAILURE() << tell.model() << " is not recorded";
+                absl::StrAppend(&log_, "tell", tell.model(), " ");
+                samples_left_ += samples_a_tell_;
+              },
+              [this](commit_atom) { DeliverProposal(); }};
     });
-    options.journal = Spawn([this](JournalActor::pointer) -> JournalActor::behavior_type {
-      return {[this](const v1::JournalBatch& batch) -> caf::result<v1::Ack> {
-        if (journal_broken_) return ToCafError(absl::ResourceExhaustedError("the disk is full"));
-        for (const v1::JournalRecord& record : batch.records()) {
-          if (record.has_outcome()) absl::StrAppend(&log_, "journal", record.outcome().model(), " ");
-        }
-        return v1::Ack();
-      }};
+    options.strategy = strategy_;
+    journal_ = Spawn([this](HeldJournal::pointer self) -> HeldJournal::behavior_type {
+      return {[this, self](const v1::JournalBatch& batch) {
+                auto promise = self->make_response_promise<v1::Ack>();
+                writes_.emplace_back(promise, batch);
+                if (!hold_writes_) Write();
+                return promise;
+              },
+              [this](commit_atom) { Write(); }};
     });
+    options.journal = journal_;
     options.watcher = Spawn([this](WatcherActor::pointer) -> WatcherActor::behavior_type {
       return {[this](const v1::ExperimentEvent& event) {
         if (event.has_state()) states_.push_back(event.state());
@@ -73,9 +92,15 @@ class ExperimentTest : public ActorTest {
 
   // The oldest running model ends so.
   void EndOne(v1::Outcome outcome, v1::FailureReason reason = v1::EXCEPTION) {
+    SendEnd(outcome, reason);
+    Run();
+  }
+
+  void SendEnd(v1::Outcome outcome, v1::FailureReason reason = v1::EXCEPTION) {
     ASSERT_FALSE(running_.empty());
     v1::ModelOutcome message;
     message.set_model(running_.front());
+    message.set_attempt(attempts_[running_.front()]);
     running_.erase(running_.begin());
     message.set_outcome(outcome);
     if (outcome == v1::SUCCEEDED) (*message.mutable_metrics()->mutable_values())["default"] = 0.5;
@@ -84,22 +109,103 @@ class ExperimentTest : public ActorTest {
       message.mutable_failure()->set_message("boom");
     }
     caf::anon_send(experiment_, message);
-    Run();
   }
 
-  v1::ExperimentState state() const { return states_.back().state(); }
+  // The next attempts of these models are made by this trial.
+  void Plan(int trial, const std::vector<int>& models) {
+    v1::PlannedTrials planned;
+    v1::TrialSpec& spec = *planned.add_trials();
+    spec.set_trial(trial);
+    for (const int model : models) {
+      v1::TrialModel& member = *spec.add_models();
+      member.set_model(model);
+      member.set_attempt(++attempts_[model]);
+      member.set_output_folder(absl::StrCat("trial", trial, "/", model));
+    }
+    caf::anon_send(experiment_, planned);
+  }
+
+  // What the strategy does when asked.
+  v1::AskReply Execute(const v1::AskRequest& ask) {
+    executed_.push_back(absl::StrCat("ask ", ask.count()));
+    v1::AskReply reply;
+    if (strategy_error_) reply.mutable_error()->set_message("no idea");
+    for (int i = 0; i < ask.count() && samples_left_ > 0; ++i) *reply.add_samples() = MakeSample(samples_left_--);
+    reply.set_exhausted(samples_left_ == 0 && !silent_when_empty_);
+    return reply;
+  }
+
+  // The oldest answer that the strategy holds back comes.
+  void AnswerAsk() { caf::anon_send(strategy_, commit_atom_v); }
+
+  void DeliverProposal() {
+    if (asks_.empty()) return;
+    auto [promise, reply] = std::move(asks_.front());
+    asks_.pop_front();
+    promise.deliver(std::move(reply));
+  }
+
+  // The oldest facts that the journal holds back are written.
+  void AnswerWrite() { caf::anon_send(journal_, commit_atom_v); }
+
+  void Write() {
+    if (writes_.empty()) return;
+    auto [promise, batch] = std::move(writes_.front());
+    writes_.pop_front();
+    for (const v1::JournalRecord& record : batch.records()) {
+      journal_broken_ |= record.has_state() && record.state().state() == journal_breaks_at_;
+    }
+    if (journal_broken_) {
+      promise.deliver(ToCafError(absl::ResourceExhaustedError("the disk is full")));
+      return;
+    }
+    for (const v1::JournalRecord& record : batch.records()) {
+      if (record.has_outcome()) {
+        absl::StrAppend(&log_, "journal", record.outcome().model(), " ");
+        recorded_outcomes_.insert(record.outcome().model());
+      }
+      if (!record.has_strategy_call()) continue;
+      const v1::StrategyCall& call = record.strategy_call();
+      EXPECT_EQ(call.sequence(), static_cast<int>(recorded_calls_.size()) + 1);
+      recorded_calls_.push_back(call.has_tell() ? absl::StrCat("tell ", call.tell().model())
+                                                : absl::StrCat("ask ", call.ask().count()));
+    }
+    promise.deliver(v1::Ack());
+  }
+
+  v1::ExperimentState state() const { return states_.empty() ? v1::CREATED : states_.back().state(); }
+  std::string Executed() const { return absl::StrJoin(executed_, ", "); }
+  std::string Recorded() const { return absl::StrJoin(recorded_calls_, ", "); }
 
   bool strategy_error_ = false;
   bool silent_when_empty_ = false;
   bool journal_broken_ = false;
+  // It cannot write this any more, nor what follows.
+  v1::ExperimentState journal_breaks_at_ = v1::EXPERIMENT_STATE_UNSPECIFIED;
   int64_t max_duration_seconds_ = 0;
+  // They hold back their answers.
+  bool hold_asks_ = false;
+  bool hold_writes_ = false;
+  std::deque<std::pair<caf::typed_response_promise<v1::AskReply>, v1::AskReply>> asks_;
+  std::deque<std::pair<caf::typed_response_promise<v1::Ack>, v1::JournalBatch>> writes_;
+  // So many samples more come with each outcome that the strategy hears of.
+  int samples_a_tell_ = 0;
   // The engine does not cancel what runs: the experiment stays.
   bool keep_open_ = false;
   int samples_left_ = 0;
   std::vector<int> running_;
+  // Attempts planned, by model.
+  std::map<int, int> attempts_;
   v1::RunModels last_run_;
+  // The strategy's calls, as it executed them and as the journal has them.
+  std::vector<std::string> executed_;
+  std::vector<std::string> recorded_calls_;
+  std::set<int> recorded_outcomes_;
+  std::vector<std::string> removed_weights_;
   std::vector<v1::StateChanged> states_;
   std::string log_;
+  HeldStrategy strategy_;
+  HeldJournal journal_;
   ExperimentActor experiment_;
 };
 
@@ -193,14 +299,6 @@ TEST_F(ExperimentTest, MaxDurationEndsIt) {
   EXPECT_EQ(states_.back().reason(), "max_duration is over");
 }
 
-TEST_F(ExperimentTest, AMaxDurationOfCenturiesIsNotOverAtOnce) {
-  max_duration_seconds_ = 10'000'000'000;
-  StartExperiment(10, 2, 0);
-  scheduler().advance_time(std::chrono::hours(1));
-  Run();
-  EXPECT_EQ(state(), v1::RUNNING);
-}
-
 TEST_F(ExperimentTest, ABrokenJournalFailsItWithoutHanging) {
   StartExperiment(10, 2, 0);
   journal_broken_ = true;
@@ -243,6 +341,144 @@ TEST_F(ExperimentTest, LosingWorkersAgainAndAgainFailsIt) {
   for (int model = 0; model < 3; ++model) EndOne(v1::FAILED, v1::WORKER_LOST);
   EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
   EXPECT_EQ(samples_left_, 97);
+}
+
+TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThem) {
+  StartExperiment(/*samples=*/10, /*concurrency=*/2, /*max_trials=*/5);
+  // Two outcomes at once, and one while the strategy is asked.
+  SendEnd(v1::SUCCEEDED);
+  SendEnd(v1::SUCCEEDED);
+  Run();
+  hold_asks_ = true;
+  EndOne(v1::SUCCEEDED);
+  ASSERT_EQ(asks_.size(), 1u);
+  EndOne(v1::SUCCEEDED);
+  hold_asks_ = false;
+  AnswerAsk();
+  Run();
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(state(), v1::DONE);
+  EXPECT_EQ(Recorded(), Executed());
+}
+
+TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThemWhateverComesWhen) {
+  for (int seed = 1; seed <= 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto chance = [&](int percent) { return static_cast<int>(random() % 100) < percent; };
+    samples_a_tell_ = seed % 2;
+    silent_when_empty_ = samples_a_tell_ > 0;
+    hold_asks_ = hold_writes_ = true;
+    for (auto* calls : {&executed_, &recorded_calls_}) calls->clear();
+    recorded_outcomes_.clear();
+    states_.clear();
+    running_.clear();
+    attempts_.clear();
+    int trials = 0;
+    const int models = silent_when_empty_ ? 20 : 0;
+    StartExperiment(/*samples=*/silent_when_empty_ ? 2 : 20, /*concurrency=*/4, models);
+    const int stop_at = chance(30) ? static_cast<int>(random() % 100) : -1;
+    for (int step = 0; step < 10000 && state() != v1::DONE && state() != v1::STOPPED; ++step) {
+      if (step == stop_at) caf::anon_send(experiment_, v1::StopExperiment());
+      if (chance(20) && !running_.empty()) Plan(++trials, running_);
+      while (chance(50) && !running_.empty()) SendEnd(v1::SUCCEEDED);
+      // Messages may pass each other halfway.
+      while (chance(50) && scheduler().try_run_once()) {
+      }
+      while (chance(50) && !writes_.empty()) AnswerWrite();
+      if (chance(30) && !asks_.empty()) AnswerAsk();
+      if (chance(50)) Run();
+    }
+    Run();
+    ASSERT_TRUE(state() == v1::DONE || state() == v1::STOPPED) << "seed " << seed << ": " << Executed();
+    // A stop drops the answer to the last call.
+    if (state() == v1::STOPPED && executed_.size() == recorded_calls_.size() + 1) executed_.pop_back();
+    ASSERT_EQ(Recorded(), Executed()) << "seed " << seed;
+    ASSERT_TRUE(asks_.empty());
+    ASSERT_TRUE(writes_.empty());
+  }
+}
+
+TEST_F(ExperimentTest, TheStrategyHearsOfAllModelsOfAMergedTrialBeforeItIsAskedAgain) {
+  StartExperiment(/*samples=*/20, /*concurrency=*/4, /*max_trials=*/0);
+  Plan(1, {1, 2, 3, 4});
+  for (int model = 1; model <= 4; ++model) EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(Executed(), "ask 4, tell 1, tell 2, tell 3, tell 4, ask 4");
+}
+
+TEST_F(ExperimentTest, ModelsThatRunAgainAloneHoldNobodyBack) {
+  StartExperiment(/*samples=*/20, /*concurrency=*/3, /*max_trials=*/0);
+  Plan(1, {1, 2, 3});
+  EndOne(v1::STOPPED_EARLY);
+  // The trial broke.
+  Plan(2, {2});
+  Plan(3, {3});
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(Executed(), "ask 3, tell 1, tell 2, ask 2");
+}
+
+TEST_F(ExperimentTest, AStrategyThatHasNothingYetIsAskedAgainOnceItHasHeardOfWhatEndedMeanwhile) {
+  silent_when_empty_ = true;
+  samples_a_tell_ = 1;
+  StartExperiment(/*samples=*/2, /*concurrency=*/2, /*max_trials=*/0);
+  samples_left_ = 0;
+  EndOne(v1::SUCCEEDED);
+  ASSERT_EQ(running_, (std::vector<int>{2, 3}));
+  hold_asks_ = true;
+  samples_a_tell_ = 0;
+  EndOne(v1::SUCCEEDED);
+  ASSERT_EQ(asks_.size(), 1u);
+  // It was asked, has nothing to propose, and says so after the last model in flight has ended.
+  samples_a_tell_ = 1;
+  EndOne(v1::SUCCEEDED);
+  hold_asks_ = false;
+  AnswerAsk();
+  Run();
+  EXPECT_EQ(state(), v1::RUNNING) << states_.back().reason();
+  EXPECT_EQ(running_, std::vector<int>{4});
+}
+
+TEST_F(ExperimentTest, AStrategyThatFailsAfterAStopDoesNotKeepItFromItsEnd) {
+  hold_asks_ = true;
+  strategy_error_ = true;
+  StartExperiment(10, 2, 0);
+  v1::StopExperiment stop;
+  stop.set_reason("Ctrl-C");
+  caf::anon_send(experiment_, stop);
+  Run();
+  EXPECT_EQ(state(), v1::STOPPING);
+  AnswerAsk();
+  Run();
+  EXPECT_EQ(state(), v1::STOPPED);
+  EXPECT_EQ(states_.back().reason(), "Ctrl-C");
+}
+
+TEST_F(ExperimentTest, AJournalThatBreaksAtTheVeryLastFactFailsIt) {
+  journal_breaks_at_ = v1::DONE;
+  StartExperiment(1, 1, 0);
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(states_.back().reason(), "the disk is full");
+}
+
+TEST_F(ExperimentTest, AMaxDurationOfCenturiesIsNotOverAtOnce) {
+  max_duration_seconds_ = 10'000'000'000;
+  StartExperiment(10, 2, 0);
+  scheduler().advance_time(std::chrono::hours(1));
+  Run();
+  EXPECT_EQ(state(), v1::RUNNING);
+}
+
+TEST_F(ExperimentTest, WeightsOfAttemptsThatDoNotDecideAreRemoved) {
+  StartExperiment(/*samples=*/2, /*concurrency=*/2, /*max_trials=*/0);
+  Plan(1, {1, 2});
+  // The trial broke after it had written files.
+  Plan(2, {1});
+  Plan(3, {2});
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(removed_weights_, std::vector<std::string>{"trial1/1/weights.pt"});
+  removed_weights_.clear();
+  EndOne(v1::FAILED);
+  EXPECT_EQ(removed_weights_, (std::vector<std::string>{"trial1/2/weights.pt", "trial3/2/weights.pt"}));
 }
 
 }  // namespace
