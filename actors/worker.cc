@@ -12,16 +12,14 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "actors/delay.h"
 #include "actors/model_events.h"
-#include "google/protobuf/util/time_util.h"
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 
 namespace lanista {
 namespace {
-
-using google::protobuf::util::TimeUtil;
 
 // A trial program that takes longer to say that it is ready never will.
 constexpr std::chrono::seconds kReadyLimit(120);
@@ -109,7 +107,7 @@ void WorkerState::BeginStep(std::chrono::milliseconds limit, absl::string_view l
   BeginStep();
   process_.too_late =
       absl::StrCat("there was no result after ", absl::FormatDuration(absl::FromChrono(limit)), limit_name);
-  self_->delayed_send(self_, limit, deadline_atom_v, step_);
+  self_->delayed_send(self_, Delay(absl::FromChrono(limit)), deadline_atom_v, step_);
 }
 
 void WorkerState::BeginWork() {
@@ -204,7 +202,7 @@ void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
   open->second = event.sequence();
   trial.begun = true;
   if (event.has_started() && trial.spec.has_timeout() && !trial.canceled) {
-    const std::chrono::milliseconds limit(TimeUtil::DurationToMilliseconds(trial.spec.timeout()));
+    const std::chrono::milliseconds limit = Delay(trial.spec.timeout());
     const int models = trial.spec.models_size();
     BeginStep(limit * models, models > 1 ? " (trial_timeout, for each model)" : " (trial_timeout)");
   }
