@@ -26,6 +26,10 @@ auto Guard(Function&& call) -> decltype(call()) {
 
 }  // namespace
 
+StrategyRegistry::Result MakeStrategyGuarded(const v1::StrategyConfig& config, const Space& space, uint64_t seed) {
+  return Guard([&] { return StrategyRegistry::Get().Create(config, space, seed); });
+}
+
 absl::StatusOr<Strategy::Proposal> AskGuarded(Strategy& strategy, int count) {
   return Guard([&] { return strategy.Ask(count); });
 }

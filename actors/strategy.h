@@ -12,6 +12,9 @@
 
 namespace lanista {
 
+// What a strategy's factory throws is an error. `space` outlives the strategy.
+StrategyRegistry::Result MakeStrategyGuarded(const v1::StrategyConfig& config, const Space& space, uint64_t seed);
+
 // What a strategy throws is an error.
 absl::StatusOr<Strategy::Proposal> AskGuarded(Strategy& strategy, int count);
 

@@ -69,5 +69,17 @@ TEST_F(StrategyTest, WhatTellThrowsIsTheAnswerToTheNextAsk) {
   EXPECT_EQ(Ask().error().message(), "the strategy threw: no such arm");
 }
 
+StrategyRegistry::Result MakeNone(const v1::Custom&, const Space&, uint64_t) { throw std::bad_alloc(); }
+LANISTA_REGISTER_STRATEGY("throws when made", MakeNone);
+
+TEST(MakeStrategyGuarded, WhatAFactoryThrowsIsAnError) {
+  const absl::StatusOr<Space> space = Space::FromProto(v1::SpaceSpec());
+  ASSERT_TRUE(space.ok()) << space.status();
+  v1::StrategyConfig config;
+  config.mutable_custom()->set_name("throws when made");
+  const auto strategy = MakeStrategyGuarded(config, *space, 1);
+  EXPECT_TRUE(absl::IsInternal(strategy.status())) << strategy.status();
+}
+
 }  // namespace
 }  // namespace lanista
