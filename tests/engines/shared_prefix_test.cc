@@ -1,9 +1,12 @@
 #include <torch/torch.h>
 
 #include <memory>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engines/cgo/shared_prefix_torch.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -245,6 +248,97 @@ TEST_F(SharedPrefixTest, ValuesWithGapsAreNotCopied) {
   const auto prefix = SharedPrefix::Create();
   for (const auto& module : together) prefix->Add(module);
   EXPECT_EQ(Train(together), Train(apart));
+}
+
+// Networks of steps that keep the shape: new values, views, changes in place, sums, dropout.
+class RandomNetwork {
+ public:
+  explicit RandomNetwork(std::mt19937* random) : random_(*random) {
+    const int steps = Draw(4, 12);
+    for (int i = 1; i <= steps; ++i) steps_.push_back(DrawStep(i));
+  }
+
+  // As it is, but for one step.
+  RandomNetwork Changed() const {
+    RandomNetwork other = *this;
+    const int at = Draw(0, static_cast<int>(steps_.size()) - 1);
+    other.steps_[static_cast<size_t>(at)] = DrawStep(at + 1);
+    return other;
+  }
+
+  v1::ModelGraph Graph() const {
+    graph::Builder net("Net", ops::FindOp);
+    const Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 6, 6}));
+    // The batch itself is its owner's matter.
+    std::vector<Handle> values = {net.Add("first", MakeOp("Tanh"), {x})};
+    for (const Step& step : steps_) {
+      const std::string name = absl::StrCat("step", values.size());
+      const Handle a = values[static_cast<size_t>(step.a)], b = values[static_cast<size_t>(step.b)];
+      if (step.kind == 5) {
+        values.push_back(net.Add(name, Operator(step.kind), {{"self", a}, {"other", b}}));
+      } else if (step.kind == 4 || step.kind == 6) {
+        values.push_back(net.Add(name, Operator(step.kind), {{"self", a}}));
+      } else {
+        values.push_back(net.Add(name, Operator(step.kind), {a}));
+      }
+    }
+    const Handle sum =
+        net.Add("sum", MakeOp("aten::add.Tensor"), {{"self", values[values.size() / 2]}, {"other", values.back()}});
+    const Handle flat = net.Add("flatten", MakeOp("Flatten"), {sum});
+    return Finish(std::move(net), net.Add("fc", MakeOp("Linear", {{"in_features", 36}, {"out_features", 3}}), {flat}));
+  }
+
+ private:
+  struct Step {
+    int kind = 0;
+    int a = 0;
+    int b = 0;
+  };
+
+  int Draw(int from, int to) const { return std::uniform_int_distribution<int>(from, to)(random_); }
+  Step DrawStep(int values) const { return {Draw(0, 8), Draw(0, values - 1), Draw(0, values - 1)}; }
+
+  static v1::Node Operator(int kind) {
+    switch (kind) {
+      case 0:
+        return MakeOp("Tanh");
+      case 1:
+        return MakeOp("Sigmoid");
+      case 2:
+        return MakeOp("Identity");
+      case 3:
+        return MakeOp("Hardtanh", {{"min_val", -0.4}, {"max_val", 0.4}, {"inplace", true}});
+      case 4:
+        return MakeOp("aten::transpose.int", {{"dim0", 2}, {"dim1", 3}});
+      case 5:
+        return MakeOp("aten::add.Tensor");
+      case 6:
+        return MakeOp("aten::mul_.Scalar", {{"other", 0.9}});
+      case 7:
+        return MakeOp("Dropout", {{"p", 0.3}});
+      default:
+        return MakeOp("ReLU", {{"inplace", true}});
+    }
+  }
+
+  std::mt19937& random_;
+  std::vector<Step> steps_;
+};
+
+TEST_F(SharedPrefixTest, RandomNetworksComputeWhatTheyWouldAlone) {
+  std::mt19937 random(1);
+  int64_t saved = 0;
+  for (int round = 0; round < 150; ++round) {
+    const RandomNetwork base(&random);
+    const std::vector<v1::ModelGraph> graphs = {base.Graph(), base.Changed().Graph(), base.Changed().Graph(),
+                                                base.Changed().Changed().Graph()};
+    const auto apart = Modules(graphs), together = Modules(graphs);
+    const auto prefix = SharedPrefix::Create();
+    for (const auto& module : together) prefix->Add(module);
+    ASSERT_EQ(Train(together), Train(apart)) << "round " << round;
+    saved += prefix->steps_saved();
+  }
+  EXPECT_GT(saved, 150 * 5 * 3);
 }
 
 TEST_F(SharedPrefixTest, WhatIsTrainedIsNotShared) {
