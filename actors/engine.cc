@@ -38,7 +38,10 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
         const int could_run = std::min(options_.max_trials, options_.devices);
         for (PlannedTrial& planned : options_.planner->Plan(std::move(models), could_run - busy)) {
           v1::TrialSpec trial = options_.trial_template;
-          for (v1::TrialModel& model : planned.models) *trial.add_models() = std::move(model);
+          for (v1::TrialModel& model : planned.models) {
+            open_[model.model()].alone_because = planned.alone_because;
+            *trial.add_models() = std::move(model);
+          }
           trial.set_alone_because(planned.alone_because);
           trial.set_estimated_memory(planned.estimated_memory);
           waiting_.push_back(std::move(trial));
@@ -75,12 +78,13 @@ void EngineState::Launch(std::vector<v1::TrialSpec> trials) {
     trial.set_trial(++trials_);
     trial.set_log_file(absl::StrCat(options_.folder, "/", TrialLogFile(trials_)));
     RunningTrial& running = running_[trials_];
-    running.size = trial.models_size();
+    running.num_models = trial.models_size();
+    running.retry = trial.retry();
     running.estimated_memory = trial.estimated_memory();
     for (v1::TrialModel& model : *trial.mutable_models()) {
-      running.models.insert(model.model());
+      running.open_models.insert(model.model());
       model.set_output_folder(
-          absl::StrCat(options_.folder, "/", TrialOutputFolder(trials_, model.model(), running.size > 1)));
+          absl::StrCat(options_.folder, "/", TrialOutputFolder(trials_, model.model(), running.num_models > 1)));
     }
     *planned.add_trials() = std::move(trial);
   }
@@ -127,14 +131,14 @@ void EngineState::OnEnded(const v1::ModelEvent& event) {
   bool merged = false;
   if (const auto running = running_.find(event.trial()); running != running_.end()) {
     RunningTrial& trial = running->second;
-    merged = trial.size > 1;
-    trial.models.erase(event.model());
-    trial.memory = std::max(trial.memory, event.ended().models_memory());
-    trial.well = trial.well && event.ended().outcome() == v1::SUCCEEDED;
-    if (trial.models.empty()) {
-      // A model that takes all that there is says nothing about others.
-      if (trial.well && trial.memory > 0) {
-        options_.planner->ObserveMemory(trial.estimated_memory, trial.size, trial.memory);
+    merged = trial.num_models > 1;
+    trial.open_models.erase(event.model());
+    trial.measured_memory = std::max(trial.measured_memory, event.ended().models_memory());
+    trial.all_succeeded &= event.ended().outcome() == v1::SUCCEEDED;
+    if (trial.open_models.empty()) {
+      // A model that takes all that there is says nothing about others, and one that runs again was not estimated.
+      if (trial.all_succeeded && !trial.retry && trial.measured_memory > 0) {
+        options_.planner->ObserveMemory(trial.estimated_memory, trial.num_models, trial.measured_memory);
       }
       running_.erase(running);
     }
@@ -156,7 +160,8 @@ bool EngineState::TryAgain(const v1::ModelEvent& event, bool merged) {
   open.model.set_attempt(event.attempt() + 1);
   v1::TrialSpec trial = options_.trial_template;
   trial.set_retry(true);
-  if (merged) trial.set_alone_because(absl::StrCat("it runs again after merged trial ", event.trial()));
+  if (merged) open.alone_because = absl::StrCat("it runs again after merged trial ", event.trial());
+  trial.set_alone_because(open.alone_because);
   *trial.add_models() = open.model;
   // Behind those that try again already.
   const auto first_new =

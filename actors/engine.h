@@ -51,16 +51,19 @@ class EngineState {
     // In its current attempt.
     v1::TrialModel model;
     int lost = 0;
+    // Once it runs again.
+    std::string alone_because;
   };
   struct RunningTrial {
-    int size = 0;
+    int num_models = 0;
+    bool retry = false;
     int64_t estimated_memory = 0;
     // The most that its models were seen to take, bytes.
-    int64_t memory = 0;
-    // All attempts that have ended succeeded.
-    bool well = true;
+    int64_t measured_memory = 0;
+    // Those that have ended.
+    bool all_succeeded = true;
     // Those whose attempt has not ended.
-    std::set<int> models;
+    std::set<int> open_models;
   };
 
   // Launches what waits, as far as max_trials lets it.

@@ -1,5 +1,6 @@
 #include "actors/head.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -152,8 +153,9 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
   v1::Validated validated;
   *validated.mutable_space() = discovered.space();
   if (request.plan_models() == 0) return validated;
+  const int devices = static_cast<int>(options_.devices.size());
   LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, AskGuarded(*strategy, request.plan_models()));
-  LANISTA_ASSIGN_OR_RETURN(*validated.mutable_plan(), planner->Explain(proposal.samples, MaxTrials(request.config())));
+  LANISTA_ASSIGN_OR_RETURN(*validated.mutable_plan(), planner->Explain(proposal.samples, std::min(MaxTrials(request.config()), devices)));
   return validated;
 }
 

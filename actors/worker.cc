@@ -207,7 +207,7 @@ void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
     BeginStep(limit * models, models > 1 ? " (trial_timeout, for each model)" : " (trial_timeout)");
   }
   if (event.has_ended()) {
-    trial.model_failed |= event.ended().outcome() == v1::FAILED;
+    trial.model_failed |= event.ended().outcome() == v1::FAILED || event.ended().outcome() == v1::UNMERGED;
     trial.open_models.erase(open);
   }
   self_->send(owner_, std::move(event));

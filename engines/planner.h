@@ -25,15 +25,15 @@ struct PlannerContext {
   // Absent where the space is none of graphs.
   std::optional<v1::PreparedGraphSpace> graph_space;
   v1::EvaluatorConfig evaluator;
-  // Bytes of the device that has least; 0: not known.
+  // Memory of the smallest device, bytes; 0: not known.
   int64_t device_memory = 0;
 };
 
 // How long models wait for others, so that they can be planned together.
 struct ModelWindow {
-  // So many need not wait any longer.
+  // Closes when so many wait, ...
   int max_models = 1;
-  // Nor does one that has waited so long.
+  // ... or when the oldest has waited so long.
   absl::Duration waiting_time;
 };
 

@@ -21,7 +21,8 @@ std::vector<AssembledTrial> Assemble(const LogicalPlan& plan, int max_models, in
   std::vector<AssembledTrial> assembled;
   int number = 0;
   int last_share = -1;
-  bool memory_splits = false;
+  // By trial: memory keeps another model out.
+  std::vector<bool> full;
   for (const auto& [model, chain] : plan.chains()) {
     const auto share = static_cast<int>(int64_t{number++} * trials / count);
     if (share == last_share) {
@@ -34,18 +35,20 @@ std::vector<AssembledTrial> Assemble(const LogicalPlan& plan, int max_models, in
         trial.memory = memory;
         continue;
       }
-      memory_splits = true;
+      full.back() = true;
     }
+    full.push_back(share == last_share);
     last_share = share;
     assembled.push_back({{model}, "", EstimateMemory(plan, {model}, training)});
   }
-  for (AssembledTrial& trial : assembled) {
+  for (size_t i = 0; i < assembled.size(); ++i) {
+    AssembledTrial& trial = assembled[i];
     if (trial.models.size() > 1) continue;
     if (max_models == 1) {
       trial.alone_because = "max_concurrency_cgo is 1";
     } else if (count == 1) {
       trial.alone_because = "no other model was waiting";
-    } else if (memory_splits) {
+    } else if (full[i]) {
       trial.alone_because =
           absl::StrFormat("memory: the device (%.1f GiB) has no room for another model beside its estimated %.1f GiB",
                           Gibibytes(budget.device_memory()), Gibibytes(budget.Corrected(trial.memory, 1)));

@@ -18,13 +18,15 @@
 namespace lanista {
 namespace {
 
-// Makes models as graphs, as far as this program can: it may lack a mutator of the user's own.
+// Makes models as graphs, where no code of the user's is needed for it: that runs in trial processes only.
 class GraphMaker {
  public:
   explicit GraphMaker(const PlannerContext& context) {
     if (!context.graph_space.has_value()) return;
     v1::SpaceConfig config;
-    *config.mutable_mutator() = context.graph_space->mutator();
+    for (const v1::MutatorConfig& mutator : context.graph_space->mutator()) {
+      if (mutator.has_custom()) return;
+    }
     *config.mutable_frozen() = context.space.frozen();
     const auto no_files = [](const std::string& path) -> absl::StatusOr<v1::ModelGraph> {
       return absl::UnimplementedError(path + " can be read in a trial process only");
@@ -57,7 +59,7 @@ class GraphMaker {
 };
 
 // Models as graphs, and what is planned with them.
-class Window {
+class PlannedModels {
  public:
   void Add(int model, const std::optional<v1::ModelGraph>& graph) {
     models_.push_back(model);
@@ -111,14 +113,14 @@ class CgoPlanner final : public Planner {
   }
 
   std::vector<PlannedTrial> Plan(std::vector<v1::TrialModel> models, int free_trials) override {
-    Window window;
+    PlannedModels planned;
     std::map<int, v1::TrialModel> waiting;
     for (v1::TrialModel& model : models) {
-      window.Add(model.model(), MakeGraph(model.sample()));
+      planned.Add(model.model(), MakeGraph(model.sample()));
       waiting[model.model()] = std::move(model);
     }
     std::vector<PlannedTrial> trials;
-    for (const AssembledTrial& assembled : AssembleWindow(window, free_trials)) {
+    for (const AssembledTrial& assembled : AssembleAll(planned, free_trials)) {
       PlannedTrial& trial = trials.emplace_back();
       for (const int model : assembled.models) trial.models.push_back(std::move(waiting.at(model)));
       trial.alone_because = assembled.alone_because;
@@ -132,19 +134,19 @@ class CgoPlanner final : public Planner {
   }
 
   absl::StatusOr<v1::PlanExplanation> Explain(const std::vector<v1::Sample>& samples, int free_trials) override {
-    Window window;
+    PlannedModels planned;
     v1::PlanExplanation explanation;
     for (const v1::Sample& sample : samples) {
       *explanation.add_samples() = sample;
-      window.Add(explanation.samples_size(), MakeGraph(sample));
+      planned.Add(explanation.samples_size(), MakeGraph(sample));
     }
-    for (const AssembledTrial& assembled : AssembleWindow(window, free_trials)) {
+    for (const AssembledTrial& assembled : AssembleAll(planned, free_trials)) {
       v1::ExplainedTrial& trial = *explanation.add_trials();
       trial.mutable_models()->Add(assembled.models.begin(), assembled.models.end());
       trial.set_alone_because(assembled.alone_because);
       trial.set_memory(assembled.memory);
       // What a trial can share is its own models' alone.
-      ExplainWork(window.PlanOf(assembled.models), &trial);
+      ExplainWork(planned.PlanOf(assembled.models), &trial);
     }
     return explanation;
   }
@@ -155,9 +157,9 @@ class CgoPlanner final : public Planner {
     return max_models_ > 1 ? graphs_.Make(sample) : std::nullopt;
   }
 
-  std::vector<AssembledTrial> AssembleWindow(const Window& window, int free_trials) const {
+  std::vector<AssembledTrial> AssembleAll(const PlannedModels& planned, int free_trials) const {
     std::vector<AssembledTrial> trials =
-        Assemble(window.PlanOf(window.models()), max_models_, free_trials, training_, budget_);
+        Assemble(planned.PlanOf(planned.models()), max_models_, free_trials, training_, budget_);
     for (AssembledTrial& trial : trials) {
       if (!multi_model_evaluator_) trial.alone_because = "the evaluator trains one model at a time";
     }

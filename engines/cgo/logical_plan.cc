@@ -52,7 +52,7 @@ std::string KeyOf(const v1::ModelGraph& graph, const ScheduledStep& step) {
 void LogicalPlan::AddModel(int model) {
   AddWork(model, {});
   Work all;
-  all.own_because = "it is a module: its steps are not known";
+  all.own_because = "its steps are not known";
   AddWork(model, std::move(all));
 }
 
@@ -78,6 +78,7 @@ void LogicalPlan::AddWork(int model, Work work) {
 }
 
 void LogicalPlan::Merge(int into, int from) {
+  if (into == from) return;
   Work& taken = works_[static_cast<size_t>(from)];
   Work& kept = works_[static_cast<size_t>(into)];
   const auto position = static_cast<size_t>(taken.position);

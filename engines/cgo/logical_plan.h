@@ -34,7 +34,8 @@ class LogicalPlan {
     std::vector<int> models;
   };
 
-  // A model of which nothing is known but that it begins with the batch: a module of C++ code.
+  // A model of which nothing is known but that it begins with the batch: a module of C++ code, or a graph that only the
+  // trial process can make.
   void AddModel(int model);
 
   // A graph model. `keeps_weights`: whether step number i has the weights that its WeightSource names; by default all

@@ -118,7 +118,7 @@ int64_t EstimateMemory(const LogicalPlan& plan, const std::vector<int>& models, 
       if (work.step == nullptr) continue;
       const StepBytes bytes = BytesOf(*work.step, training.batch_size);
       keeps_values |= bytes.trained > 0;
-      passes_by = std::max(passes_by, last_values + bytes.values);
+      if (!keeps_values) passes_by = std::max(passes_by, last_values + bytes.values);
       last_values = bytes.values;
       if (!counted.insert(number).second) continue;
       // A gradient for each weight that trains.
@@ -129,7 +129,7 @@ int64_t EstimateMemory(const LogicalPlan& plan, const std::vector<int>& models, 
 }
 
 int64_t MemoryBudget::Corrected(int64_t estimate, int models) const {
-  const double by_estimate = static_cast<double>(estimate) * (factor_ == 0 ? 1 : factor_);
+  const double by_estimate = static_cast<double>(estimate) * factor_;
   return kTrialBytes + std::max(static_cast<int64_t>(by_estimate), models * model_bytes_);
 }
 

@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace lanista {
+namespace {
+
+// All passes, in the order in which they run: a new one goes here.
+constexpr void (*kPasses[])(LogicalPlan* plan) = {DedupInput, DedupPrefix};
+
+}  // namespace
 
 void DedupInput(LogicalPlan* plan) {
   int first = -1;
@@ -33,16 +39,8 @@ void DedupPrefix(LogicalPlan* plan) {
   }
 }
 
-const std::vector<Pass>& Passes() {
-  static const auto* const passes = new std::vector<Pass>{
-      {"DedupInput", DedupInput},
-      {"DedupPrefix", DedupPrefix},
-  };
-  return *passes;
-}
-
 void Optimise(LogicalPlan* plan) {
-  for (const Pass& pass : Passes()) pass.run(plan);
+  for (const auto pass : kPasses) pass(plan);
 }
 
 }  // namespace lanista

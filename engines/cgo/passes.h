@@ -2,19 +2,12 @@
 #ifndef LANISTA_ENGINES_CGO_PASSES_H_
 #define LANISTA_ENGINES_CGO_PASSES_H_
 
-#include <vector>
-
 #include "engines/cgo/logical_plan.h"
 
 namespace lanista {
 
-// Finds work of several models that can be done once. A pass may merge works (LogicalPlan::Merge): whoever runs the
-// plan computes what is merged once and hands the values on.
-struct Pass {
-  // "DedupInput".
-  const char* name;
-  void (*run)(LogicalPlan* plan);
-};
+// A pass finds work of several models that can be done once, and merges it (LogicalPlan::Merge): whoever runs the plan
+// computes what is merged once and hands the values on. Passes run in the order of the list in passes.cc.
 
 // Each batch is read, decoded, transformed and moved to the device once (NNI: DedupInputOptimizer).
 void DedupInput(LogicalPlan* plan);
@@ -23,10 +16,7 @@ void DedupInput(LogicalPlan* plan);
 // parameters, state or chance.
 void DedupPrefix(LogicalPlan* plan);
 
-// All passes, in the order in which they run: a new one goes here.
-const std::vector<Pass>& Passes();
-
-// Runs them all.
+// Runs all passes.
 void Optimise(LogicalPlan* plan);
 
 }  // namespace lanista

@@ -1,6 +1,7 @@
 #include "engines/cgo/shared_prefix_torch.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <set>
@@ -14,6 +15,17 @@ namespace {
 
 using c10::IValue;
 
+// Whether it can be seen that a tensor is changed, and values that follow from it have no history.
+bool CanBeWatched(const at::Tensor& tensor) {
+  return tensor.defined() && !tensor.is_inference() && !tensor.requires_grad();
+}
+
+bool CanBeShared(const std::vector<IValue>& inputs) {
+  return std::all_of(inputs.begin(), inputs.end(), [](const IValue& input) {
+    return !input.isTensor() || CanBeWatched(input.toTensor());
+  });
+}
+
 // Whether copies of them are as good as they are: plain values, and tensors that share no memory (a change of one would
 // change the other) and lie as their copies would (kernels go by strides).
 bool CanBeCopied(const std::vector<IValue>& values) {
@@ -26,7 +38,7 @@ bool CanBeCopied(const std::vector<IValue>& values) {
       continue;
     }
     const at::Tensor& tensor = value.toTensor();
-    if (!tensor.defined() || !tensor.is_non_overlapping_and_dense() || tensor.storage_offset() != 0) return false;
+    if (!CanBeWatched(tensor) || !tensor.is_non_overlapping_and_dense() || tensor.storage_offset() != 0) return false;
     for (size_t j = 0; j < i; ++j) {
       if (values[j].isTensor() && values[j].toTensor().is_alias_of(tensor)) return false;
     }
@@ -54,7 +66,9 @@ void SharedPrefix::Add(const std::shared_ptr<ops::GraphModule>& module) {
 }
 
 SharedPrefix::Values SharedPrefix::Run(ops::GraphModule* module, Values inputs) {
+  TORCH_CHECK(Unchanged(weights_), "frozen weights, which the models of a merged trial share, were changed");
   RemoveExpired();
+  if (!CanBeShared(inputs)) return module->Run(std::move(inputs));
   Member& member = *FindMember(module);
   const bool training = module->is_training();
   const graph::Schedule& schedule = module->schedule();
@@ -137,6 +151,7 @@ void SharedPrefix::FindCuts() {
     }
     return std::vector<graph::Slot>(slots.begin(), slots.end());
   };
+  Values shared_weights;
   for (size_t i = 0; i < members_.size(); ++i) {
     members_[i].cuts.clear();
     members_[i].gets_copies.clear();
@@ -148,12 +163,20 @@ void SharedPrefix::FindCuts() {
     for (size_t position = 1; position < chain.size() && sharers(position) > 1; ++position) {
       const auto first = static_cast<size_t>(plan.works()[static_cast<size_t>(chain[position])].models.front());
       const int step = static_cast<int>(position) - 1;
-      if (first != i && modules[i]->keeps_weights(step)) modules[i]->ShareWeights(step, *modules[first]);
+      if (modules[i]->keeps_weights(step)) {
+        std::vector<at::Tensor> weights = modules[i]->weights(step);
+        const std::vector<at::Tensor> others = modules[first]->weights(step);
+        for (size_t j = 0; j < weights.size(); ++j) {
+          if (first != i) weights[j].set_data(others[j]);
+          shared_weights.emplace_back(weights[j]);
+        }
+      }
       if (sharers(position + 1) < sharers(position)) {
         members_[i].cuts.push_back({static_cast<int>(position), chain[position], needed_after(chain[position])});
       }
     }
   }
+  weights_ = Keep(shared_weights);
 }
 
 const SharedPrefix::Values* SharedPrefix::Find(const Cut& cut, const Values& inputs, bool training) const {

@@ -23,7 +23,7 @@ class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
   static std::shared_ptr<SharedPrefix> Create() { return std::shared_ptr<SharedPrefix>(new SharedPrefix); }
 
   // Lets `module` share from its next run on, for as long as it lives. Frozen weights that are the same are in memory
-  // once from now on. REQUIRES: all members are on the same device.
+  // once from now on: a run after somebody has changed them throws. REQUIRES: all members are on the same device.
   void Add(const std::shared_ptr<ops::GraphModule>& module);
 
   // How many steps were taken over from another model, in all runs so far.
@@ -75,6 +75,8 @@ class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
   static bool Unchanged(const Kept& kept);
 
   std::vector<Member> members_;
+  // Weights of shared steps, of all members.
+  Kept weights_;
   // By the last work before the cut.
   std::map<int, Entry> entries_;
   int64_t steps_saved_ = 0;

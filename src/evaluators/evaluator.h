@@ -122,7 +122,8 @@ class ModelGroup {
 class MultiModelEvaluator : public Evaluator {
  public:
   // Trains and scores the models of `group`, each in steps of its own, and reports through their contexts. Prepare was
-  // called. Returns once no model is active. An error fails all models that are active.
+  // called. Returns once no model is active. After an error all models that are active run again, each alone. Frozen
+  // weights and shared batches are one tensor for all models of the group: nobody may change them.
   virtual absl::Status EvaluateTogether(ModelGroup& group) = 0;
 
   absl::Status Evaluate(TrialContext& context) final;

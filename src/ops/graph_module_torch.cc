@@ -96,14 +96,11 @@ class GraphModule::Impl {
   bool keeps_weights(int step) const { return program_.steps[static_cast<size_t>(step)].kept; }
   int num_steps() const { return static_cast<int>(program_.steps.size()); }
 
-  void ShareWeights(int step, const Impl& other) {
-    const auto share = [](const std::vector<at::Tensor>& own, const std::vector<at::Tensor>& others) {
-      for (size_t i = 0; i < own.size(); ++i) own[i].set_data(others[i]);
-    };
-    const auto own = program_.steps[static_cast<size_t>(step)].module->module();
-    const auto others = other.program_.steps[static_cast<size_t>(step)].module->module();
-    share(own->parameters(), others->parameters());
-    share(own->buffers(), others->buffers());
+  std::vector<at::Tensor> weights(int step) const {
+    const auto module = program_.steps[static_cast<size_t>(step)].module->module();
+    std::vector<at::Tensor> weights = module->parameters();
+    for (const at::Tensor& buffer : module->buffers()) weights.push_back(buffer);
+    return weights;
   }
 
   std::vector<IValue> Run(std::vector<IValue> inputs) {
@@ -531,7 +528,7 @@ const graph::Schedule& GraphModule::schedule() const { return impl_->schedule();
 
 bool GraphModule::keeps_weights(int step) const { return impl_->keeps_weights(step); }
 
-void GraphModule::ShareWeights(int step, const GraphModule& other) { impl_->ShareWeights(step, *other.impl_); }
+std::vector<torch::Tensor> GraphModule::weights(int step) const { return impl_->weights(step); }
 
 std::vector<Slot> GraphModule::NeededFrom(int step) const { return impl_->NeededFrom(step); }
 

@@ -50,13 +50,12 @@ class GraphModule : public nn::Model {
   const graph::Schedule& schedule() const;
   // Whether all weights of step number `step` are those that its WeightSource names.
   bool keeps_weights(int step) const;
-  // Lets step number `step` use the memory of the same one of `other` for its weights. REQUIRES: both keep them, from
-  // the same source, frozen, on the same device.
-  void ShareWeights(int step, const GraphModule& other);
+  // The parameters, then the buffers, of step number `step`, a module operator.
+  std::vector<torch::Tensor> weights(int step) const;
   // The slots with values that steps from number `step` on, or the outputs, still need; ascending.
   std::vector<graph::Slot> NeededFrom(int step) const;
-  // Runs the steps from `from` up to, not including, `to`. `values` are those of the slots `given`: at least
-  // NeededFrom( from). Returns those of the slots `wanted`.
+  // Runs the steps from `from` up to, not including, `to`. `values` are those of the slots `given`, which hold those of
+  // NeededFrom(from). Returns the values of the slots `wanted`.
   std::vector<c10::IValue> RunSteps(int from, int to, const std::vector<graph::Slot>& given,
                                     std::vector<c10::IValue> values, const std::vector<graph::Slot>& wanted);
 

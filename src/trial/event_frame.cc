@@ -46,7 +46,7 @@ std::string EventFrame(v1::TrialEvent event) {
   std::string frame;
   absl::Status status;
   if (MakeUtf8(&event) && event.discovered().has_space()) {
-    status = absl::InvalidArgumentError("a label or a candidate of the space is not UTF-8: save its source file so");
+    status = absl::InvalidArgumentError("the space holds text (a label, a name, the path of a file) that is not UTF-8");
   } else {
     status = AppendFrame(event, &frame);
   }

@@ -194,6 +194,24 @@ TEST_F(EngineTest, SaysWhyATrialHasOneModel) {
   EXPECT_EQ(queued_[2].alone_because(), "it runs again after merged trial 2");
 }
 
+TEST_F(EngineTest, ALostTrialOfOneStillSaysWhyItIsAlone) {
+  RunModels(1);
+  End(0, v1::LOST);
+  ASSERT_EQ(queued_.size(), 2u);
+  EXPECT_EQ(queued_[1].alone_because(), "no others came");
+}
+
+TEST_F(EngineTest, AModelThatRunsAgainTellsNothingAboutMemory) {
+  RunModels(1);
+  End(0, v1::LOST);
+  v1::ModelEvent event = EndedEvent(queued_[1], queued_[1].models(0), 1, v1::SUCCEEDED);
+  event.mutable_ended()->set_models_memory(70);
+  caf::anon_send(engine_, event);
+  Run();
+  EXPECT_EQ(outcomes_.size(), 1u);
+  EXPECT_TRUE(planner_->observed.empty());
+}
+
 TEST_F(EngineTest, ThePlannerLearnsHowManyTrialsCouldStart) {
   RunModels(1);
   EXPECT_EQ(planner_->free_trials, 2);

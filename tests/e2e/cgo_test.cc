@@ -186,7 +186,7 @@ TEST_F(CgoTest, ExplainsWhatModelsWouldShare) {
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("a merged trial of models 1-3"));
   EXPECT_THAT(text.out, ContainsRegex("load the batch +models 1-3"));
-  EXPECT_THAT(text.out, ContainsRegex("the whole model +model 3 +it is a module: its steps are not known"));
+  EXPECT_THAT(text.out, ContainsRegex("the whole model +model 3 +its steps are not known"));
 
   const nlohmann::json plan =
       RunCommand(kFaultyProgram, {"validate", config, "--explain-cgo", "--json"}).Json()["plan"];

@@ -117,6 +117,7 @@ TEST_F(CgoPlannerTest, ModelsThatDoNotFitIntoADeviceTogetherAreNotMerged) {
   const std::string plan = Plan(*planner, 2, 1);
   EXPECT_THAT(plan, HasSubstr("1 (memory: the device (0.1 GiB) has no room for another model"));
   EXPECT_THAT(plan, HasSubstr("|2 (memory"));
+  EXPECT_THAT(Plan(*planner, 3, 2), HasSubstr("|3 (a device was free for it)")) << "whatever parts the others";
 }
 
 TEST_F(CgoPlannerTest, ExplainsWhatIsSharedAndWhyTheRestIsNot) {
@@ -149,9 +150,13 @@ TEST_F(CgoPlannerTest, AModuleSpaceSharesItsBatches) {
   EXPECT_THAT(trial.work(2).own_because(), HasSubstr("its steps are not known"));
 }
 
-TEST_F(CgoPlannerTest, ASpaceThatThisProgramCannotOpenIsPlannedWithoutItsGraphs) {
-  context_.graph_space->add_mutator()->mutable_custom()->set_name("a mutator of another program");
-  EXPECT_EQ(Plan(*MakePlanner(), 4, 1), "1 2 3 4");
+TEST_F(CgoPlannerTest, MutatorsOfTheUsersAreNotRunForPlans) {
+  context_.graph_space->add_mutator()->mutable_custom()->set_name("a mutator of the user's");
+  const auto planner = MakePlanner();
+  EXPECT_EQ(Plan(*planner, 4, 1), "1 2 3 4");
+  const auto plan = planner->Explain({Gate(0), Gate(1)}, 1);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->trials(0).work(1).own_because(), "its steps are not known");
 }
 
 TEST_F(CgoPlannerTest, OtherEnginesHaveNothingToExplain) {
@@ -173,11 +178,10 @@ TEST(EstimateMemory, CountsWeightsGradientsStateAndValuesThatStay) {
   plan.AddModel(1, *model, *schedule);
   plan.AddModel(2, *model, *schedule);
   Optimise(&plan);
-  // 27 weights, as many gradients, twice as many of Adam's; 10 samples of 3 values from each of two steps, and while
-  // the second runs, both.
-  const int64_t one = 4 * (27 * 4 + 10 * 3 * 2), passing = 4 * 10 * 3 * 2;
-  EXPECT_EQ(EstimateMemory(plan, {1}, {10, 2}), one + passing);
-  EXPECT_EQ(EstimateMemory(plan, {1, 2}, {10, 2}), 2 * one + passing);
+  // 27 weights, as many gradients, twice as many of Adam's; 10 samples of 3 values from each of two steps.
+  const int64_t one = 4 * (27 * 4 + 10 * 3 * 2);
+  EXPECT_EQ(EstimateMemory(plan, {1}, {10, 2}), one);
+  EXPECT_EQ(EstimateMemory(plan, {1, 2}, {10, 2}), 2 * one);
 }
 
 TEST(MemoryBudget, LearnsHowFarEstimatesAreOff) {

@@ -137,6 +137,35 @@ TEST_F(SharedPrefixTest, FrozenWeightsAreInMemoryOnce) {
   EXPECT_EQ(first->named_buffers()["bn.running_var"].data_ptr(), second->named_buffers()["bn.running_var"].data_ptr());
 }
 
+TEST_F(SharedPrefixTest, AChangeOfFrozenWeightsIsFound) {
+  const auto first = Model(kIdentity, 1), second = Model(kDropout, 2);
+  const auto prefix = SharedPrefix::Create();
+  prefix->Add(first);
+  prefix->Add(second);
+  const torch::Tensor batch = torch::randn({4, 1, 6, 6});
+  first->forward(batch);
+  {
+    const torch::NoGradGuard no_grad;
+    second->named_parameters()["conv.weight"].mul_(2);
+  }
+  EXPECT_THROW(first->forward(batch), c10::Error);
+}
+
+TEST_F(SharedPrefixTest, InputsThatHaveAHistoryOrCannotBeWatchedAreNotShared) {
+  const auto first = Model(kIdentity, 1), second = Model(kIdentity, 2);
+  const auto prefix = SharedPrefix::Create();
+  prefix->Add(first);
+  prefix->Add(second);
+  const torch::Tensor batch = torch::randn({4, 1, 6, 6}).requires_grad_();
+  first->forward(batch).sum().backward();
+  second->forward(batch).sum().backward();
+  const torch::InferenceMode inference;
+  const torch::Tensor validation = torch::randn({4, 1, 6, 6});
+  first->forward(validation);
+  second->forward(validation);
+  EXPECT_EQ(prefix->steps_saved(), 0);
+}
+
 TEST_F(SharedPrefixTest, ModelsThatPartSoonerShareLess) {
   const std::vector<Gate> gates = {kIdentity, kInPlace, kDropout, kIdentity, kInPlace, kDropout};
   std::vector<std::shared_ptr<ops::GraphModule>> apart, together;
