@@ -128,7 +128,7 @@ double MeasureColdProcesses(int trials) {
     spec.set_trial(trial);
     spec.add_models()->set_model(trial);
     spec.mutable_evaluator()->mutable_constant();
-    process->Send(request);
+    if (!process->Send(request).ok()) Die("the trial process takes no request");
     ended.get_future().wait();
   }
   return trials / SecondsSince(start);
