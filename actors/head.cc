@@ -155,7 +155,8 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
   if (request.plan_models() == 0) return validated;
   const int devices = static_cast<int>(options_.devices.size());
   LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, AskGuarded(*strategy, request.plan_models()));
-  LANISTA_ASSIGN_OR_RETURN(*validated.mutable_plan(), planner->Explain(proposal.samples, std::min(MaxTrials(request.config()), devices)));
+  LANISTA_ASSIGN_OR_RETURN(*validated.mutable_plan(),
+                           planner->Explain(proposal.samples, std::min(MaxTrials(request.config()), devices)));
   return validated;
 }
 

@@ -22,16 +22,11 @@ namespace {
 class GraphMaker {
  public:
   explicit GraphMaker(const PlannerContext& context) {
-    if (!context.graph_space.has_value()) return;
+    // Mutators that are left begin with one of the user's.
+    if (!context.graph_space.has_value() || !context.graph_space->mutator().empty()) return;
     v1::SpaceConfig config;
-    for (const v1::MutatorConfig& mutator : context.graph_space->mutator()) {
-      if (mutator.has_custom()) return;
-    }
     *config.mutable_frozen() = context.space.frozen();
-    const auto no_files = [](const std::string& path) -> absl::StatusOr<v1::ModelGraph> {
-      return absl::UnimplementedError(path + " can be read in a trial process only");
-    };
-    auto space = graph::GraphSpace::Create(context.graph_space->base(), config, ops::FindOp, no_files);
+    auto space = graph::GraphSpace::Create(context.graph_space->base(), config, ops::FindOp, /*read_module=*/nullptr);
     if (space.ok()) {
       space_ = *std::move(space);
     } else {
@@ -61,10 +56,10 @@ class GraphMaker {
 // Models as graphs, and what is planned with them.
 class PlannedModels {
  public:
-  void Add(int model, const std::optional<v1::ModelGraph>& graph) {
+  void Add(int model, std::optional<v1::ModelGraph> graph) {
     models_.push_back(model);
     if (!graph.has_value()) return;
-    const v1::ModelGraph& kept = graphs_.emplace(model, *graph).first->second;
+    const v1::ModelGraph& kept = graphs_.emplace(model, *std::move(graph)).first->second;
     auto schedule = graph::MakeSchedule(kept);
     if (schedule.ok()) schedules_.emplace(model, *std::move(schedule));
   }

@@ -42,8 +42,8 @@ class MemoryBudget {
 
  private:
   const int64_t device_memory_;
-  // Measured bytes by estimated ones, the largest so far. Never below 1: memory that an earlier trial left to the process
-  // is not seen to grow.
+  // Measured bytes by estimated ones, the largest so far. Never below 1: memory that an earlier trial left to the
+  // process is not seen to grow.
   double factor_ = 1;
   // Measured bytes of a model in trials whose estimates are too small to say much, the largest so far.
   int64_t model_bytes_ = 0;

@@ -21,9 +21,8 @@ bool CanBeWatched(const at::Tensor& tensor) {
 }
 
 bool CanBeShared(const std::vector<IValue>& inputs) {
-  return std::all_of(inputs.begin(), inputs.end(), [](const IValue& input) {
-    return !input.isTensor() || CanBeWatched(input.toTensor());
-  });
+  return std::all_of(inputs.begin(), inputs.end(),
+                     [](const IValue& input) { return !input.isTensor() || CanBeWatched(input.toTensor()); });
 }
 
 // Whether copies of them are as good as they are: plain values, and tensors that share no memory (a change of one would

@@ -14,10 +14,10 @@
 
 namespace lanista {
 
-// Lets graph models share the steps that the passes merged (engines/cgo/passes.h). The model that comes to a batch first
-// computes them; the others take its values, as long as they get the very same tensor as input, in the same mode, and
-// nobody has changed a value in place. So every model computes, bit for bit, what it would alone. Used by the trial's
-// thread.
+// Lets graph models share the steps that the passes merged (engines/cgo/passes.h). The model that comes to a batch
+// first computes them; the others take its values, as long as they get the very same tensor as input, in the same mode,
+// and nobody has changed a value in place. So every model computes, bit for bit, what it would alone. Used by the
+// trial's thread.
 class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
  public:
   static std::shared_ptr<SharedPrefix> Create() { return std::shared_ptr<SharedPrefix>(new SharedPrefix); }

@@ -9,8 +9,8 @@
 
 namespace lanista {
 
-// Watches the process's resident memory from the first model of a trial on: built-in evaluators have loaded their data by
-// then. Used by the trial's thread.
+// Watches the process's resident memory from the first model of a trial on: built-in evaluators have loaded their data
+// by then. Used by the trial's thread.
 class ModelsMemory {
  public:
   // Of the trial on this device. On GPUs, and in a process that does other things as well, nothing is measured.

@@ -40,6 +40,13 @@ v1::ModelGraph Net() {
   return *model;
 }
 
+// Lets them share.
+std::shared_ptr<SharedPrefix> Sharing(const std::vector<std::shared_ptr<ops::GraphModule>>& modules) {
+  const auto prefix = SharedPrefix::Create();
+  for (const auto& module : modules) prefix->Add(module);
+  return prefix;
+}
+
 class SharedPrefixTest : public ::testing::Test {
  protected:
   SharedPrefixTest() : file_(testing::TempDir() + "/net.pt") {
@@ -118,17 +125,14 @@ TEST_F(SharedPrefixTest, FrozenPartsRunOnceAndEachModelComputesWhatItWouldAlone)
   std::vector<std::shared_ptr<ops::GraphModule>> apart, together;
   for (const uint64_t seed : {1, 2, 3}) apart.push_back(Model(kIdentity, seed));
   for (const uint64_t seed : {1, 2, 3}) together.push_back(Model(kIdentity, seed));
-  const auto prefix = SharedPrefix::Create();
-  for (const auto& module : together) prefix->Add(module);
+  const auto prefix = Sharing(together);
   EXPECT_EQ(Train(together), Train(apart));
   EXPECT_EQ(prefix->steps_saved(), 5 * 2 * 5) << "five batches, two models that find five steps done";
 }
 
 TEST_F(SharedPrefixTest, FrozenWeightsAreInMemoryOnce) {
   const auto first = Model(kIdentity, 1), second = Model(kDropout, 2);
-  const auto prefix = SharedPrefix::Create();
-  prefix->Add(first);
-  prefix->Add(second);
+  const auto prefix = Sharing({first, second});
   for (const char* const weight : {"conv.weight", "bn.bias", "fc.weight"}) {
     EXPECT_EQ(first->named_parameters()[weight].data_ptr() == second->named_parameters()[weight].data_ptr(),
               std::string(weight) != "fc.weight")
@@ -139,9 +143,7 @@ TEST_F(SharedPrefixTest, FrozenWeightsAreInMemoryOnce) {
 
 TEST_F(SharedPrefixTest, AChangeOfFrozenWeightsIsFound) {
   const auto first = Model(kIdentity, 1), second = Model(kDropout, 2);
-  const auto prefix = SharedPrefix::Create();
-  prefix->Add(first);
-  prefix->Add(second);
+  const auto prefix = Sharing({first, second});
   const torch::Tensor batch = torch::randn({4, 1, 6, 6});
   first->forward(batch);
   {
@@ -153,9 +155,7 @@ TEST_F(SharedPrefixTest, AChangeOfFrozenWeightsIsFound) {
 
 TEST_F(SharedPrefixTest, InputsThatHaveAHistoryOrCannotBeWatchedAreNotShared) {
   const auto first = Model(kIdentity, 1), second = Model(kIdentity, 2);
-  const auto prefix = SharedPrefix::Create();
-  prefix->Add(first);
-  prefix->Add(second);
+  const auto prefix = Sharing({first, second});
   const torch::Tensor batch = torch::randn({4, 1, 6, 6}).requires_grad_();
   first->forward(batch).sum().backward();
   second->forward(batch).sum().backward();
@@ -171,8 +171,7 @@ TEST_F(SharedPrefixTest, ModelsThatPartSoonerShareLess) {
   std::vector<std::shared_ptr<ops::GraphModule>> apart, together;
   for (size_t i = 0; i < gates.size(); ++i) apart.push_back(Model(gates[i], i));
   for (size_t i = 0; i < gates.size(); ++i) together.push_back(Model(gates[i], i));
-  const auto prefix = SharedPrefix::Create();
-  for (const auto& module : together) prefix->Add(module);
+  const auto prefix = Sharing(together);
   EXPECT_EQ(Train(together), Train(apart));
   EXPECT_GE(prefix->steps_saved(), 5 * 5 * 4) << "all but the first find the backbone's four steps done";
 }
@@ -213,8 +212,7 @@ TEST_F(SharedPrefixTest, ModelsMayNeedDifferentValuesAfterwards) {
   };
   const std::vector<v1::ModelGraph> graphs = {net(1), net(2), net(3), net(1)};
   const auto apart = Modules(graphs), together = Modules(graphs);
-  const auto prefix = SharedPrefix::Create();
-  for (const auto& module : together) prefix->Add(module);
+  const auto prefix = Sharing(together);
   EXPECT_EQ(Train(together), Train(apart));
   EXPECT_GE(prefix->steps_saved(), 5 * 3 * 4);
 }
@@ -233,8 +231,7 @@ TEST_F(SharedPrefixTest, AModelMayEndWhereAnotherGoesOn) {
   const auto modules = Modules({net(false), net(true)});
   const torch::Tensor batch = torch::randn({4, 1, 6, 6});
   const torch::Tensor first = modules[0]->forward(batch), second = modules[1]->forward(batch);
-  const auto prefix = SharedPrefix::Create();
-  for (const auto& module : modules) prefix->Add(module);
+  const auto prefix = Sharing(modules);
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(modules[0]->forward(batch).equal(first));
     EXPECT_TRUE(modules[1]->forward(batch).equal(second));
@@ -255,8 +252,7 @@ TEST_F(SharedPrefixTest, ValuesThatAreViewsOfEachOtherStayViews) {
   };
   const std::vector<v1::ModelGraph> graphs = {net(0.25), net(0.5), net(0.125)};
   const auto apart = Modules(graphs), together = Modules(graphs);
-  const auto prefix = SharedPrefix::Create();
-  for (const auto& module : together) prefix->Add(module);
+  const auto prefix = Sharing(together);
   EXPECT_EQ(Train(together), Train(apart));
 }
 
@@ -274,8 +270,7 @@ TEST_F(SharedPrefixTest, ValuesWithGapsAreNotCopied) {
   };
   const std::vector<v1::ModelGraph> graphs = {net(), net(), net()};
   const auto apart = Modules(graphs), together = Modules(graphs);
-  const auto prefix = SharedPrefix::Create();
-  for (const auto& module : together) prefix->Add(module);
+  const auto prefix = Sharing(together);
   EXPECT_EQ(Train(together), Train(apart));
 }
 
@@ -362,8 +357,7 @@ TEST_F(SharedPrefixTest, RandomNetworksComputeWhatTheyWouldAlone) {
     const std::vector<v1::ModelGraph> graphs = {base.Graph(), base.Changed().Graph(), base.Changed().Graph(),
                                                 base.Changed().Changed().Graph()};
     const auto apart = Modules(graphs), together = Modules(graphs);
-    const auto prefix = SharedPrefix::Create();
-    for (const auto& module : together) prefix->Add(module);
+    const auto prefix = Sharing(together);
     ASSERT_EQ(Train(together), Train(apart)) << "round " << round;
     saved += prefix->steps_saved();
   }
@@ -372,8 +366,7 @@ TEST_F(SharedPrefixTest, RandomNetworksComputeWhatTheyWouldAlone) {
 
 TEST_F(SharedPrefixTest, WhatIsTrainedIsNotShared) {
   std::vector<std::shared_ptr<ops::GraphModule>> together = {Model(kIdentity, 1, false), Model(kIdentity, 2, false)};
-  const auto prefix = SharedPrefix::Create();
-  for (const auto& module : together) prefix->Add(module);
+  const auto prefix = Sharing(together);
   Train(together);
   EXPECT_EQ(prefix->steps_saved(), 0);
 }
@@ -382,8 +375,7 @@ TEST_F(SharedPrefixTest, AMemberThatIsGoneLeavesTheOthersAlone) {
   std::vector<std::shared_ptr<ops::GraphModule>> apart = {Model(kIdentity, 1), Model(kIdentity, 2)};
   std::vector<std::shared_ptr<ops::GraphModule>> together = {Model(kIdentity, 1), Model(kIdentity, 2),
                                                              Model(kIdentity, 3)};
-  const auto prefix = SharedPrefix::Create();
-  for (const auto& module : together) prefix->Add(module);
+  const auto prefix = Sharing(together);
   together.pop_back();
   EXPECT_EQ(Train(together), Train(apart));
 }
