@@ -22,8 +22,6 @@ absl::Status ErrnoToStatus(int error_number, absl::string_view what) {
     case EPERM:
     case EROFS:
       return absl::PermissionDeniedError(message);
-    case ENOSPC:
-    case EDQUOT:
     case ENOMEM:
     case EMFILE:
       return absl::ResourceExhaustedError(message);

@@ -24,6 +24,9 @@ class UniqueFd {
 
   int get() const { return fd_; }
 
+  // Closes it now. 0, or -1 with errno set: of a written file, what was not written to the disk.
+  int Close() { return close(std::exchange(fd_, -1)); }
+
  private:
   int fd_ = -1;
 };

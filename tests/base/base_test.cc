@@ -37,7 +37,8 @@ TEST(StatusTest, AnnotateKeepsTheCodeAndPrependsTheContext) {
 
 TEST(StatusTest, ErrnoBecomesTheCodeThatAUserCanActOn) {
   EXPECT_EQ(ErrnoToStatus(ENOENT, "data.csv"), absl::NotFoundError("data.csv: No such file or directory"));
-  EXPECT_EQ(ErrnoToStatus(ENOSPC, "x").code(), absl::StatusCode::kResourceExhausted);
+  // A full disk is not memory: RESOURCE_EXHAUSTED would be read as OUT_OF_MEMORY.
+  EXPECT_EQ(ErrnoToStatus(ENOSPC, "x").code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(ErrnoToStatus(EACCES, "x").code(), absl::StatusCode::kPermissionDenied);
 }
 

@@ -1,0 +1,173 @@
+#include "src/base/output_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/status.h"
+
+namespace lanista {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;
+// Names that a killed process with this process's id may have left behind.
+constexpr int kMaxAttempts = 1000;
+
+absl::Status CannotWrite(const std::string& path, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", why));
+}
+
+absl::Status Error(const std::string& path) { return ErrnoToStatus(errno, absl::StrCat("cannot write ", path)); }
+
+const char* KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "it is a folder";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "it is a device";
+  if (S_ISFIFO(mode)) return "it is a pipe";
+  return "it is no regular file";
+}
+
+std::string FolderOf(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// The path without symbolic links, of a file that exists.
+absl::StatusOr<std::string> WithoutLinks(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), std::free);
+  if (real == nullptr) return Error(path);
+  return std::string(real.get());
+}
+
+// Creates a file beside `place`, with the permissions that a new file has.
+absl::StatusOr<std::pair<UniqueFd, std::string>> CreateBeside(const std::string& path, const std::string& place) {
+  static std::atomic<int> number{0};
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    std::string name = absl::StrCat(FolderOf(place), "/.lanista.", getpid(), ".", ++number);
+    UniqueFd file(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file.get() >= 0) return std::make_pair(std::move(file), std::move(name));
+    if (errno != EEXIST) break;
+  }
+  return Error(path);
+}
+
+absl::Status SyncFolder(const std::string& path, const std::string& place) {
+  const UniqueFd folder(open(FolderOf(place).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems do not sync folders; a folder that may be written but not read cannot be synced.
+  if (folder.get() < 0 || fsync(folder.get()) == 0 || errno == EINVAL || errno == ENOTSUP) return absl::OkStatus();
+  return Error(path);
+}
+
+}  // namespace
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+absl::Status OutputFile::Open(const std::vector<std::string>& inputs) {
+  place_ = path_;
+  struct stat target = {};
+  const bool exists = stat(path_.c_str(), &target) == 0;
+  if (!exists && errno != ENOENT) return Error(path_);
+  if (exists) {
+    if (!S_ISREG(target.st_mode)) return CannotWrite(path_, KindOf(target.st_mode));
+    for (const std::string& input : inputs) {
+      struct stat read = {};
+      if (stat(input.c_str(), &read) == 0 && read.st_dev == target.st_dev && read.st_ino == target.st_ino) {
+        return CannotWrite(path_, absl::StrCat("it is a file that is read here (", input, "): name another one"));
+      }
+    }
+    // Renaming needs no permission for the file itself; a file that its owner protected stays.
+    if (access(path_.c_str(), W_OK) != 0) return Error(path_);
+    LANISTA_ASSIGN_OR_RETURN(place_, WithoutLinks(path_));
+  } else if (struct stat link = {}; lstat(path_.c_str(), &link) == 0) {
+    return CannotWrite(path_, "it is a symbolic link that leads nowhere");
+  }
+  auto created = CreateBeside(path_, place_);
+  if (!created.ok()) return created.status();
+  std::tie(file_, temporary_) = *std::move(created);
+  if (exists && fchmod(file_.get(), target.st_mode & 07777) != 0) return Error(path_);
+  return absl::OkStatus();
+}
+
+void OutputFile::Write(const void* bytes, size_t count) {
+  if (!status_.ok()) return;
+  buffer_.append(static_cast<const char*>(bytes), count);
+  if (buffer_.size() >= kBufferBytes) Flush();
+}
+
+void OutputFile::Flush() {
+  for (size_t done = 0; done < buffer_.size() && status_.ok();) {
+    const ssize_t written = write(file_.get(), buffer_.data() + done, buffer_.size() - done);
+    if (written >= 0) {
+      done += static_cast<size_t>(written);
+    } else if (errno != EINTR) {
+      status_ = Error(path_);
+    }
+  }
+  buffer_.clear();
+}
+
+absl::Status OutputFile::Finish() {
+  Flush();
+  LANISTA_RETURN_IF_ERROR(status_);
+  if (fsync(file_.get()) != 0) return Error(path_);
+  if (file_.Close() != 0) return Error(path_);
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Rename() {
+  if (rename(temporary_.c_str(), place_.c_str()) != 0) return Error(path_);
+  temporary_.clear();
+  return SyncFolder(path_, place_);
+}
+
+absl::StatusOr<OutputFile*> OutputFiles::Add(const std::string& path) {
+  std::unique_ptr<OutputFile> file(new OutputFile(path));
+  LANISTA_RETURN_IF_ERROR(file->Open(inputs_));
+  files_.push_back(std::move(file));
+  return files_.back().get();
+}
+
+absl::Status OutputFiles::Write(const std::string& path, absl::string_view content) {
+  LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, Add(path));
+  file->Write(content);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> OutputFiles::Commit() {
+  std::vector<std::string> paths;
+  for (const auto& file : files_) LANISTA_RETURN_IF_ERROR(file->Finish());
+  for (const auto& file : files_) {
+    LANISTA_RETURN_IF_ERROR(file->Rename());
+    paths.push_back(file->path_);
+  }
+  files_.clear();
+  return paths;
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view content, const std::vector<std::string>& inputs) {
+  OutputFiles files(inputs);
+  LANISTA_RETURN_IF_ERROR(files.Write(path, content));
+  return files.Commit().status();
+}
+
+absl::Status MakeParentFolder(const std::string& path) {
+  const std::string folder = FolderOf(path);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  // Of a folder behind a link create_directories says that it exists already.
+  if (!error || std::filesystem::is_directory(folder)) return absl::OkStatus();
+  return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", folder));
+}
+
+}  // namespace lanista

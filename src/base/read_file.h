@@ -1,0 +1,21 @@
+// Reading files that a user or a graph names, without trusting them.
+#ifndef LANISTA_SRC_BASE_READ_FILE_H_
+#define LANISTA_SRC_BASE_READ_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace lanista {
+
+// The content of a regular file, or all that comes through a pipe. Waits for a pipe's writer, as `cat` does.
+// Thread-safe.
+//
+// NOT_FOUND: there is no such file. INVALID_ARGUMENT: it is a folder or a device, or it holds more than `max_bytes`
+// (nothing beyond them is read). Messages name the file.
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t max_bytes);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_BASE_READ_FILE_H_

@@ -1,0 +1,202 @@
+// Files that are written and read for the user.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "src/base/output_files.h"
+#include "src/base/read_file.h"
+
+namespace lanista {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Files : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+
+  std::string Put(const std::string& name, const std::string& content) const {
+    std::ofstream(Path(name)) << content;
+    return Path(name);
+  }
+
+  static std::string Content(const std::string& path) { return ReadWholeFile(path, 1 << 30).value_or("(unreadable)"); }
+
+  int Count() const {
+    return static_cast<int>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  std::string folder_;
+};
+
+using OutputFilesTest = Files;
+using ReadWholeFileTest = Files;
+
+TEST_F(OutputFilesTest, FilesAppearTogetherWhenAllAreComplete) {
+  Put("a", "old");
+  OutputFiles files;
+  ASSERT_TRUE(files.Write(Path("a"), "new").ok());
+  const auto b = files.Add(Path("b"));
+  ASSERT_TRUE(b.ok());
+  const std::string large(3 << 20, 'x');
+  (*b)->Write(large);
+  (*b)->Write("y");
+  EXPECT_EQ(Content(Path("a")), "old");
+  EXPECT_FALSE(fs::exists(Path("b")));
+  const auto written = files.Commit();
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_THAT(*written, ::testing::ElementsAre(Path("a"), Path("b")));
+  EXPECT_EQ(Content(Path("a")), "new");
+  EXPECT_EQ(Content(Path("b")), large + "y");
+  EXPECT_EQ(Count(), 2);
+}
+
+TEST_F(OutputFilesTest, WhatWasNotCommittedLeavesNothing) {
+  Put("a", "old");
+  {
+    OutputFiles files;
+    ASSERT_TRUE(files.Write(Path("a"), "new").ok());
+    ASSERT_TRUE(files.Write(Path("b"), "new").ok());
+  }
+  EXPECT_EQ(Content(Path("a")), "old");
+  EXPECT_EQ(Count(), 1);
+}
+
+TEST_F(OutputFilesTest, AFullDiskIsAnErrorOfCommit) {
+  // The limit of a file's size stands in for the disk's: the write fails in the same place.
+  const auto old_handler = signal(SIGXFSZ, SIG_IGN);
+  struct rlimit old_limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const struct rlimit small = {1 << 20, old_limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Put("a", "old");
+  OutputFiles files;
+  const auto file = files.Add(Path("a"));
+  ASSERT_TRUE(file.ok());
+  for (int i = 0; i < 5; ++i) (*file)->Write(std::string(1 << 20, 'x'));
+  const auto written = files.Commit();
+  setrlimit(RLIMIT_FSIZE, &old_limit);
+  signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(written.status().message(), "cannot write " + Path("a") + ": File too large");
+  EXPECT_EQ(Content(Path("a")), "old");
+}
+
+TEST_F(OutputFilesTest, OnlyRegularFilesAreReplaced) {
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  fs::create_directory(Path("folder"));
+  for (const std::string& target : {std::string("/dev/null"), Path("pipe"), Path("folder")}) {
+    const absl::Status status = WriteFile(target, "x");
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << target;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("cannot write " + target + ": it is a "));
+  }
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_TRUE(fs::is_fifo(Path("pipe")));
+  EXPECT_EQ(Count(), 2);
+}
+
+TEST_F(OutputFilesTest, AnInputIsNotOverwrittenUnderAnyName) {
+  const std::string input = Put("input", "weights");
+  fs::create_symlink("input", Path("link"));
+  fs::create_hard_link(input, Path("twin"));
+  for (const char* const name : {"input", "./input", "link", "twin"}) {
+    const absl::Status status = WriteFile(Path(name), "x", {Path("other"), input});
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("a file that is read here"));
+  }
+  EXPECT_EQ(Content(input), "weights");
+}
+
+TEST_F(OutputFilesTest, LinksAreFollowed) {
+  fs::create_directory(Path("elsewhere"));
+  Put("elsewhere/file", "old");
+  fs::create_symlink("elsewhere/file", Path("link"));
+  ASSERT_TRUE(WriteFile(Path("link"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(Path("link")));
+  EXPECT_EQ(Content(Path("elsewhere/file")), "new");
+
+  fs::create_symlink("nowhere", Path("dangling"));
+  EXPECT_THAT(std::string(WriteFile(Path("dangling"), "x").message()), HasSubstr("a symbolic link that leads nowhere"));
+  EXPECT_TRUE(fs::is_symlink(Path("dangling")));
+}
+
+TEST_F(OutputFilesTest, PermissionsStay) {
+  const std::string path = Put("a", "old");
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  ASSERT_TRUE(WriteFile(path, "new").ok());
+  struct stat info = {};
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0640u);
+}
+
+TEST_F(OutputFilesTest, ErrorsOfTheSystemNameTheFile) {
+  const absl::Status status = WriteFile(Path("missing/a"), "x");
+  EXPECT_EQ(status.message(), "cannot write " + Path("missing/a") + ": No such file or directory");
+  EXPECT_TRUE(MakeParentFolder(Path("missing/a")).ok());
+  EXPECT_TRUE(WriteFile(Path("missing/a"), "x").ok());
+  EXPECT_EQ(MakeParentFolder(Path("missing/a/b/c")).message(),
+            "cannot make the folder " + Path("missing/a/b") + ": Not a directory");
+}
+
+TEST_F(OutputFilesTest, AWorkingFolderNeedsNoName) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  EXPECT_TRUE(MakeParentFolder("a").ok());
+  EXPECT_TRUE(WriteFile("a", "x").ok());
+  fs::current_path(before);
+  EXPECT_EQ(Content(Path("a")), "x");
+}
+
+TEST_F(ReadWholeFileTest, ReadsAllOrSaysWhyNot) {
+  const std::string text(200000, 'x');
+  EXPECT_EQ(ReadWholeFile(Put("a", text), 200000).value_or(""), text);
+  EXPECT_EQ(ReadWholeFile(Put("empty", ""), 10).value_or("?"), "");
+  EXPECT_EQ(ReadWholeFile(Path("a"), 199999).status().message(),
+            "cannot read " + Path("a") + ": it is larger than the 199999 bytes that such a file may have");
+  EXPECT_EQ(ReadWholeFile(Path("none"), 10).status().message(),
+            "cannot read " + Path("none") + ": No such file or directory");
+  EXPECT_EQ(ReadWholeFile(folder_, 10).status().message(), "cannot read " + folder_ + ": it is a folder");
+  EXPECT_EQ(ReadWholeFile("/dev/zero", 10).status().message(), "cannot read /dev/zero: it is no regular file");
+}
+
+TEST_F(ReadWholeFileTest, PipesAreReadToTheirEndOrBound) {
+  const std::string path = Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const std::string text(300000, 'x');
+  const auto read_through_pipe = [&](uint64_t max_bytes) {
+    std::thread writer([&] {
+      const int pipe = open(path.c_str(), O_WRONLY);
+      for (size_t done = 0; done < text.size();) {
+        const ssize_t count = write(pipe, text.data() + done, text.size() - done);
+        if (count < 0) break;
+        done += static_cast<size_t>(count);
+      }
+      close(pipe);
+    });
+    const auto content = ReadWholeFile(path, max_bytes);
+    writer.join();
+    return content;
+  };
+  const auto old_handler = signal(SIGPIPE, SIG_IGN);
+  EXPECT_EQ(read_through_pipe(300000).value_or(""), text);
+  EXPECT_EQ(read_through_pipe(299999).status().code(), absl::StatusCode::kInvalidArgument);
+  signal(SIGPIPE, old_handler);
+}
+
+}  // namespace
+}  // namespace lanista
