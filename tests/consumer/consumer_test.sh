@@ -1,5 +1,7 @@
 #!/bin/sh
-# Builds the program of workspace/ with a Bazel of its own, searches with it, and checks what it says.
+# Runs the commands of README.md's section about a model space of one's own, and checks what they do. In place of
+# `bazel build` the test analyses the whole workspace, compiles only the user's files, and takes the program that the
+# main workspace built of them.
 set -eu
 
 fail() {
@@ -7,28 +9,67 @@ fail() {
   exit 1
 }
 
-# The checkout itself, not the links to it that a test sees: the workspace refers to Lanista as ../../...
-workspace=$(dirname "$(realpath "$0")")/workspace
-home=$(getent passwd "$(id -u)" | cut -d: -f6)
-state=$TEST_TMPDIR/state
+# The checkout itself, not the links to it that a test sees: the new workspace refers to it by its path.
+lanista=$(dirname "$(dirname "$(dirname "$(realpath "$0")")")")
+template=$lanista/tests/consumer/workspace
+program=$PWD/tests/consumer/workspace/my_program
+[ -x "$program" ] || fail "$program was not built"
+bazel=$(command -v bazel)
+export lanista program bazel
 
-cd "$workspace"
-bazel --batch --output_base="$TEST_TMPDIR/bazel" build --disk_cache="$home/.cache/lanista/bazel" --noshow_progress \
-  --symlink_prefix=/ //:my_program
-program=$(echo "$TEST_TMPDIR"/bazel/execroot/my_workspace/bazel-out/*/bin/my_program)
-
-lanista() {
-  echo "+ my_program $*" >&2
-  "$program" --state-dir "$state" "$@"
+# The indented and fenced blocks of README.md: block LANGUAGE TEXT prints the first one that contains TEXT.
+block() {
+  awk -v fence="\`\`\`$1" -v text="$2" '
+    $0 == fence { inside = 1; found = 0; block = ""; next }
+    inside && $0 == "```" { inside = 0; if (found) { printf "%s", block; exit } }
+    inside { block = block $0 "\n"; if (index($0, text)) found = 1 }
+  ' "$lanista/README.md"
 }
 
-lanista validate experiment.textproto >"$TEST_TMPDIR/space"
-for label in width depth dropout; do
-  grep -q "$label" "$TEST_TMPDIR/space" || fail "validate does not show the choice $label"
-done
+# README.md shows the files of the template as they are.
+shows() {
+  block "$1" "$2" >"$TEST_TMPDIR/shown"
+  diff -u "$template/$3" "$TEST_TMPDIR/shown" >&2 || fail "README.md shows another $3 than tests/consumer/workspace"
+}
+shows cpp 'class MyNet' main.cc
+shows textproto 'registered: "my_net"' experiment.textproto
 
-lanista --json run experiment.textproto >"$TEST_TMPDIR/run" || fail "run failed: $(cat "$TEST_TMPDIR/run")"
+# The commands run in a folder like a checkout.
+mkdir -p "$TEST_TMPDIR/bin" "$TEST_TMPDIR/home" "$TEST_TMPDIR/user/lanista"
+ln -s "$lanista/scripts" "$TEST_TMPDIR/user/lanista/scripts"
+cat >"$TEST_TMPDIR/bin/bazel" <<'END'
+#!/bin/sh
+set -eu
+[ "$*" = "build -c opt //:my_program" ] || { echo "README.md calls bazel $*" >&2; exit 1; }
+in_workspace() { "$bazel" --batch --output_base="$TEST_TMPDIR/bazel" build --noshow_progress --symlink_prefix=/ "$@"; }
+in_workspace --nobuild //... @lanista//:all
+in_workspace --compile_one_dependency *.cc
+mkdir bazel-bin
+ln -s "$program" bazel-bin/my_program
+END
+chmod +x "$TEST_TMPDIR/bin/bazel"
+block sh new_workspace.sh >"$TEST_TMPDIR/commands"
+[ -s "$TEST_TMPDIR/commands" ] || fail "README.md has no block of commands with new_workspace.sh"
+(
+  cd "$TEST_TMPDIR/user/lanista"
+  HOME=$TEST_TMPDIR/home PATH=$TEST_TMPDIR/bin:$PATH sh -eux "$TEST_TMPDIR/commands" >"$TEST_TMPDIR/out" 2>&1
+) || fail "the commands of README.md failed: $(cat "$TEST_TMPDIR/out")"
+cat "$TEST_TMPDIR/out"
+for label in width depth dropout; do
+  grep -q "$label" "$TEST_TMPDIR/out" || fail "validate does not show the choice $label"
+done
+workspace=$TEST_TMPDIR/user/my_search
+exported=$(find "$workspace/best" -name '*.json' | wc -l)
+[ "$exported" -eq 3 ] || fail "$exported of 3 models were exported"
+
+# The strategy and the evaluator of the template.
+my_program() { "$program" --state-dir "$TEST_TMPDIR/state" "$@"; }
+my_program --json run "$workspace/own_parts.textproto" >"$TEST_TMPDIR/run" || fail "run failed: $(cat "$TEST_TMPDIR/run")"
 id=$(sed -n 's/^ *"id": *"\([^"]*\)".*/\1/p' "$TEST_TMPDIR/run" | head -n 1)
-lanista --json trials "$id" >"$TEST_TMPDIR/trials"
+my_program --json trials "$id" >"$TEST_TMPDIR/trials"
 succeeded=$(grep -c '"status": *"SUCCEEDED"' "$TEST_TMPDIR/trials") || true
 [ "$succeeded" -eq 18 ] || fail "$succeeded of 18 models succeeded"
+
+# A folder that holds something is left alone.
+if "$lanista/scripts/new_workspace.sh" "$workspace" 2>"$TEST_TMPDIR/refused"; then fail "$workspace was overwritten"; fi
+grep -q "is not empty" "$TEST_TMPDIR/refused" || fail "no reason: $(cat "$TEST_TMPDIR/refused")"
