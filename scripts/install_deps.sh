@@ -18,7 +18,7 @@ libraries="
 
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files.
 test_tools=""
-[ "${1:-}" != --tests ] || test_tools="graphviz python3-onnx python3-torch python3-torchvision"
+[ "${1:-}" != --tests ] || test_tools="clang-format graphviz python3-onnx python3-torch python3-torchvision"
 
 # One line.
 packages=$(echo "$tools $libraries $test_tools" | tr -s '\n ' ' ')

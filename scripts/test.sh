@@ -1,11 +1,26 @@
 #!/bin/sh
-# Installs what is missing, builds everything and runs all tests (the rooms' include rules count as one). The last line
-# counts test cases: "N passed, N failed".
+# Installs what is missing, builds everything and runs all tests; the checks of the sources (format, which room includes
+# which, suites) count as one test each. The last line counts test cases: "N passed, N failed".
+#
+#   scripts/test.sh [--ci]
+#
+# --ci also runs what is quick under AddressSanitizer and ThreadSanitizer, and counts a skipped test case as a failure
+# unless tests/allowed_skips.txt lists it.
 #
 # Tests that want real data look in LANISTA_TEST_DATA (it holds mnist/), by default in a folder shared/data beside the
 # checkout, if there is one; without it they are skipped.
 set -u
 cd "$(dirname "$0")/.." || exit 1
+
+ci=""
+case "${1:-}" in
+  "") ;;
+  --ci) ci=1 ;;
+  *)
+    echo "usage: scripts/test.sh [--ci]" >&2
+    exit 2
+    ;;
+esac
 
 ./scripts/install_deps.sh --tests || exit 1
 if [ -z "${LANISTA_TEST_DATA:-}" ] && [ -d ../shared/data ]; then
@@ -13,51 +28,50 @@ if [ -z "${LANISTA_TEST_DATA:-}" ] && [ -d ../shared/data ]; then
   export LANISTA_TEST_DATA
 fi
 
+passed=0
+failed=0
+skipped=0
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
-status=0
-./scripts/check_rooms.sh || status=1
-rooms=$status
-bazel test --keep_going --build_event_json_file="$events" //... || status=$?
 
-# The test cases of this run: the reports that Bazel names (GoogleTest writes its own, Bazel one for any other program),
-# and a failure for each test that could not be built, or failed and has none to show.
-awk -v rooms_failed="$rooms" -v status="$status" '
-  function attribute(name) {
-    return match($0, " " name "=\"[0-9]+\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : 0
+# Counts one test that is a command.
+check() {
+  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+# Runs `bazel test` with these arguments, and adds up its test cases.
+run_tests() {
+  : >"$events"
+  status=0
+  bazel test --keep_going --build_event_json_file="$events" "$@" || status=$?
+  # shellcheck disable=SC2046  # three numbers
+  set -- $(awk -f scripts/count_tests.awk ${ci:+-v allowed_skips=tests/allowed_skips.txt} "$events")
+  passed=$((passed + $1))
+  failed=$((failed + $2))
+  skipped=$((skipped + $3))
+  # Something else than a test could not be built, or no test ran at all.
+  if [ "$2" -eq 0 ] && { [ "$status" -ne 0 ] || [ $(($1 + $3)) -eq 0 ]; }; then failed=$((failed + 1)); fi
+}
+
+every_test_is_in_a_suite() {
+  forgotten=$(bazel query --noshow_progress 'kind(".*_test rule", //...) except tests(//tests:all)') || return 1
+  [ -z "$forgotten" ] || {
+    echo "tests/BUILD does not list the packages of these tests, or they lack suites():" "$forgotten" >&2
+    return 1
   }
-  function read_report(path) {
-    quoted = 0
-    while ((getline <path) > 0) {
-      if (/<!\[CDATA\[/) quoted = 1  # a failure message: anything may stand there
-      if (/\]\]>/) quoted = 0
-      if (quoted || !/^ *<testsuite /) continue
-      bad = attribute("failures") + attribute("errors")
-      idle = attribute("skipped") + attribute("disabled")
-      failed += bad
-      skipped += idle
-      passed += attribute("tests") - bad - idle
-      failures += bad
-    }
-    close(path)
-  }
-  function label() { match($0, /"label":"[^"]*"/); return substr($0, RSTART + 9, RLENGTH - 10) }
-  BEGIN { passed = !rooms_failed; failed = rooms_failed; skipped = 0 }
-  /^{"id":{"targetConfigured"/ && /"targetKind":"[a-z_]*_test rule"/ { is_test[label()] = 1 }
-  /^{"id":{"targetCompleted"/ && !/"success":true/ && is_test[label()] { ++failed }
-  /^{"id":{"testResult"/ {
-    failures = 0
-    event = $0
-    if (match(event, /"name":"test.xml","uri":"file:\/\/[^"]*"/)) read_report(substr(event, RSTART + 32, RLENGTH - 33))
-    $0 = event
-    explained[label()] += failures
-  }
-  /^{"id":{"testSummary"/ && !/"overallStatus":"(PASSED|FLAKY)"/ && !explained[label()] { ++failed }
-  END {
-    if (status != 0 && failed == 0) ++failed  # something else could not be built
-    printf "%d passed, %d failed", passed, failed
-    if (skipped) printf ", %d skipped", skipped
-    print ""
-    exit passed == !rooms_failed  # no test ran at all
-  }' "$events" || [ "$status" -ne 0 ] || status=1
-exit "$status"
+}
+
+check ./scripts/check_rooms.sh
+check ./scripts/check_format.sh
+check every_test_is_in_a_suite
+run_tests //...
+if [ -n "$ci" ]; then
+  run_tests --config=asan //tests:asan
+  run_tests --config=tsan //tests/data:prefetch_test
+  check ./scripts/tsan.sh --planted-race
+fi
+
+printf '%s passed, %s failed' "$passed" "$failed"
+[ "$skipped" -eq 0 ] || printf ', %s skipped' "$skipped"
+echo
+[ "$failed" -eq 0 ]

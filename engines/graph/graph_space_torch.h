@@ -11,8 +11,8 @@
 
 namespace lanista {
 
-// The space of `config`: its base model read, its mutators prepared. Kept for the next call with an equal configuration.
-// INVALID_ARGUMENT: the configuration names no graph, or something in it is wrong. Used by one thread.
+// The space of `config`: its base model read, its mutators prepared. Kept for the next call with an equal
+// configuration. INVALID_ARGUMENT: the configuration names no graph, or something in it is wrong. Used by one thread.
 absl::StatusOr<std::shared_ptr<const graph::GraphSpace>> OpenGraphSpace(const v1::SpaceConfig& config);
 
 // The model of `sample`: a graph without choices. Labels that `sample` lacks are drawn from `model_seed`. `actual`: the

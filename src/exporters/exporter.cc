@@ -55,7 +55,7 @@ absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const st
   }
   LANISTA_ASSIGN_OR_RETURN(const auto weights, WeightsFiles(experiment));
   return [format, weights, &convert](const JournalReader& reader, const ModelRecord& model, int,
-                                    const std::string& path_stem) {
+                                     const std::string& path_stem) {
     const v1::ExperimentCreated& created = reader.experiment();
     v1::Convert request;
     request.set_format(format);

@@ -10,8 +10,8 @@
 namespace lanista::graph {
 
 // Asks `chooser` for every choice that is active, in the order of execution, and puts what was chosen in its place.
-// Graphs that nothing calls any more are dropped. Returns the nodes with an attribute that came from a value choice that
-// propagates. Errors name the node or label. REQUIRES: Validate is OK.
+// Graphs that nothing calls any more are dropped. Returns the nodes with an attribute that came from a value choice
+// that propagates. Errors name the node or label. REQUIRES: Validate is OK.
 absl::StatusOr<NodeNames> DecideChoices(v1::ModelGraph* model, Chooser& chooser);
 
 }  // namespace lanista::graph

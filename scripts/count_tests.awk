@@ -1,0 +1,59 @@
+# Counts the test cases of a `bazel test`: reads its build event file (JSON, one event a line), and the reports that it
+# names (GoogleTest writes its own, Bazel one for any other program). Prints "PASSED FAILED SKIPPED". A test that could
+# not be built, or that failed and has no report of a failure, counts as one failure.
+#
+#   awk -f count_tests.awk [-v allowed_skips=FILE] EVENTS
+#
+# With `allowed_skips`, a test case that was skipped and is not in this file is a failure, and named on stderr. The file
+# has a name a line ("Suite.Case"; "Suite.*" for all of a suite); "#" starts a comment.
+function attribute(name) {
+  return match($0, " " name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : ""
+}
+function read_allowed(path,   line) {
+  while ((getline line <path) > 0) {
+    sub(/[ \t]*#.*/, "", line)
+    if (line != "") allowed[line] = 1
+  }
+  close(path)
+}
+function count_skipped_case(   suite, name) {
+  ++skipped
+  suite = attribute("classname")
+  name = suite "." attribute("name")
+  if (allowed_skips == "" || name in allowed || (suite ".*") in allowed) return
+  ++failed
+  print "skipped, and not listed in " allowed_skips ": " name >"/dev/stderr"
+}
+function read_report(path,   quoted, bad) {
+  quoted = 0
+  while ((getline <path) > 0) {
+    if (/<!\[CDATA\[/) quoted = 1  # a failure message: anything may stand in it
+    if (quoted) {
+      if (/\]\]>/) quoted = 0
+      continue
+    }
+    if (/^ *<testcase / && /(result="skipped"|status="notrun")/) count_skipped_case()
+    if (!/^ *<testsuite /) continue
+    bad = attribute("failures") + attribute("errors")
+    failed += bad
+    passed += attribute("tests") - bad - attribute("skipped") - attribute("disabled")
+    explained[report_label] += bad
+  }
+  close(path)
+}
+function label() { match($0, /"label":"[^"]*"/); return substr($0, RSTART + 9, RLENGTH - 10) }
+
+BEGIN {
+  passed = failed = skipped = 0
+  if (allowed_skips != "") read_allowed(allowed_skips)
+}
+/^{"id":{"targetConfigured"/ && /"targetKind":"[a-z_]*_test rule"/ { is_test[label()] = 1 }
+/^{"id":{"targetCompleted"/ && !/"success":true/ && is_test[label()] { ++failed }
+/^{"id":{"testResult"/ {
+  event = $0
+  report_label = label()
+  if (match(event, /"name":"test.xml","uri":"file:\/\/[^"]*"/)) read_report(substr(event, RSTART + 32, RLENGTH - 33))
+  $0 = event
+}
+/^{"id":{"testSummary"/ && !/"overallStatus":"(PASSED|FLAKY)"/ && !explained[label()] { ++failed }
+END { print passed, failed, skipped }

@@ -1,0 +1,45 @@
+#!/bin/sh
+# What takes too long for every change: run it before a release, or every night. Fails at the first step that fails.
+#
+#   scripts/slow_test.sh [STEP...]
+#
+# Steps (default: all but ubsan):
+#   optimised   all tests in an optimised build: what is promised bit for bit holds there, too
+#   benches     each benchmark with --quick: it runs to its end and prints its figures
+#   asan        AddressSanitizer over all tests that do not use LibTorch
+#   tsan        ThreadSanitizer over all tests that use neither CAF nor LibTorch (scripts/tsan.sh)
+#   repeat      the fast tests ten times, as many beside each other as there are processors
+#   ubsan       UndefinedBehaviorSanitizer over all tests that do not use LibTorch
+set -eu
+cd "$(dirname "$0")/.."
+
+bench_prints_figures() {
+  last=$(bazel run -c opt "$1" -- --quick | tee /dev/stderr | tail -n 1)
+  case "$last" in
+    '{"bench": "'*'", "figures": {'*'}}') ;;
+    *)
+      echo "slow_test.sh: $1 did not end with a line of figures" >&2
+      return 1
+      ;;
+  esac
+}
+
+[ $# -gt 0 ] || set -- optimised benches asan tsan repeat
+./scripts/install_deps.sh --tests
+for step; do
+  echo "slow_test.sh: $step"
+  case "$step" in
+    optimised) bazel test -c opt //tests:all ;;
+    benches)
+      for bench in $(bazel query 'kind(cc_binary, //bench:*)'); do bench_prints_figures "$bench"; done
+      ;;
+    asan | ubsan) bazel test "--config=$step" --test_tag_filters=-torch --build_tests_only //tests/... ;;
+    tsan) ./scripts/tsan.sh ;;
+    repeat) bazel test --runs_per_test=10 //tests:fast ;;
+    *)
+      echo "slow_test.sh: there is no step '$step'" >&2
+      exit 2
+      ;;
+  esac
+done
+echo "slow_test.sh: all steps passed"

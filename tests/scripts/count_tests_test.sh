@@ -1,0 +1,68 @@
+#!/bin/sh
+# Counts the test cases of build events and reports such as Bazel and GoogleTest write.
+set -eu
+
+counter=$PWD/scripts/count_tests.awk
+cd "$TEST_TMPDIR"
+
+# event LABEL STATUS REPORT: what Bazel tells of a test that ran.
+event() {
+  echo '{"id":{"targetConfigured":{"label":"'"$1"'"}},"configured":{"targetKind":"cc_test rule"}}'
+  echo '{"id":{"targetCompleted":{"label":"'"$1"'"}},"completed":{"success":true}}'
+  echo '{"id":{"testResult":{"label":"'"$1"'"}},"testResult":{"testActionOutput":[{"name":"test.xml","uri":"file://'"$PWD/$3"'"}]}}'
+  echo '{"id":{"testSummary":{"label":"'"$1"'"}},"testSummary":{"overallStatus":"'"$2"'"}}'
+}
+
+expect() {
+  counts=$(awk -f "$counter" ${3:+-v allowed_skips="$3"} "$2" 2>named)
+  [ "$counts" = "$1" ] || {
+    echo "counted '$counts', not '$1', in $2:" >&2
+    cat "$2" named >&2
+    exit 1
+  }
+}
+
+cat >mixed.xml <<'END'
+<testsuites tests="5" failures="1" disabled="1" errors="0">
+  <testsuite name="Net" tests="5" failures="1" disabled="1" skipped="1" errors="0">
+    <testcase name="Works" status="run" result="completed" classname="Net" />
+    <testcase name="Fails" status="run" result="completed" classname="Net">
+      <failure message="x" type=""><![CDATA[a message that looks like a report:
+  <testsuite name="Fake" tests="100" failures="100" disabled="0" skipped="0" errors="0">
+  <testcase name="Fake" status="run" result="skipped" classname="Fake">]]></failure>
+    </testcase>
+    <testcase name="Skips" status="run" result="skipped" classname="Net">
+      <skipped message="no data"/>
+    </testcase>
+    <testcase name="DISABLED_Never" status="notrun" result="suppressed" classname="Net" />
+    <testcase name="WorksToo" status="run" result="completed" classname="Net" />
+  </testsuite>
+</testsuites>
+END
+echo '<testsuite name="crash" tests="1" failures="0" errors="0">' >silent.xml
+
+event //a:mixed FAILED mixed.xml >mixed
+expect "2 1 2" mixed
+
+# Skips that are listed, and others.
+printf '# why\nNet.Skips # here\nNet.DISABLED_Never\n' >all_allowed
+printf 'Net.Skips\n' >one_allowed
+echo 'Net.*' >suite_allowed
+expect "2 1 2" mixed all_allowed
+expect "2 1 2" mixed suite_allowed
+expect "2 2 2" mixed one_allowed
+grep -q "not listed in one_allowed: Net.DISABLED_Never" named
+
+# A test that failed without a report of a failure, and one that could not be built.
+event //a:silent FAILED silent.xml >silent
+expect "1 1 0" silent
+{
+  echo '{"id":{"targetConfigured":{"label":"//a:broken"}},"configured":{"targetKind":"sh_test rule"}}'
+  echo '{"id":{"targetCompleted":{"label":"//a:broken"}},"completed":{}}'
+  echo '{"id":{"targetConfigured":{"label":"//a:library"}},"configured":{"targetKind":"cc_library rule"}}'
+  echo '{"id":{"targetCompleted":{"label":"//a:library"}},"completed":{}}'
+} >broken
+expect "0 1 0" broken
+
+: >none
+expect "0 0 0" none
