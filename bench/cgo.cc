@@ -2,22 +2,28 @@
 // process, on one core. Merged and single trials must report the same metrics.
 //
 //   input-bound    small CNNs on JPEG files with random crop, flip and resize
-//   frozen         small heads on a frozen ResNet-18
+//   frozen         a linear layer on a frozen ResNet-18
 //   balanced       the MNIST network
 //   tiny           two-layer perceptrons
 //
 // The ideal is (N * load + N * train) / (load + N * train): `load` are the CPU seconds of a trial whose model costs
 // nothing (frozen: nothing but running the backbone), `train` what a model's own trial takes beyond them.
 //
+// All of these are CPU seconds on one core: there, the loader's thread cannot work beside the training, so a model
+// alone has no advantage from it.
+//
 // Figures: NAME_speedup_8 for each case, input_bound_of_ideal_8, frozen_of_ideal_8; flat_adam_speedup (training steps a
-// second of a tiny perceptron with our optimizer, against LibTorch's: see flat_optimizer.cc); experiment_speedup (a
-// whole experiment of 24 models, engine graph / engine cgo, wall time of two commands), metrics_identical (1 if every
-// model of every comparison reported the same, bit for bit).
+// second of a tiny perceptron with our optimizer, against LibTorch's: see flat_optimizer.cc); experiment_speedup (wall
+// time of a whole experiment of 24 models on one core and one slot, engine graph / engine cgo); two_core_speedup_8
+// (wall time of an experiment of 8 models of the input-bound case on two cores, all but engine and epochs by default,
+// engine direct / engine cgo; absent where there is one core); metrics_identical (1 if every model of every comparison
+// reported the same, bit for bit).
 //
 //   bazel run -c opt //bench:cgo -- [--quick]
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +38,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "bench/harness.h"
 #include "bench/networks.h"
 #include "bench/optimizer_speed.h"
@@ -39,6 +46,7 @@
 #include "nlohmann/json.hpp"
 #include "src/graph/io.h"
 #include "src/nn/nn.h"
+#include "src/trial/main.h"
 #include "src/trial/runner.h"
 #include "tests/data/test_files.h"
 
@@ -180,6 +188,12 @@ class Trials {
   TrialRunner runner_{[this](const v1::TrialEvent& event) { OnEvent(event); }, /*redirect_output=*/false};
 };
 
+// Whether to merge, first and then: each round begins with the other one.
+std::array<bool, 2> AlternatingOrder(int round) {
+  const bool merged_first = round % 2 == 1;
+  return {merged_first, !merged_first};
+}
+
 struct Comparison {
   double speedup_8 = 0;
   double of_ideal_8 = 0;
@@ -201,10 +215,12 @@ Comparison Compare(const Case& one, int rounds, int largest) {
       Metrics apart_metrics, merged_metrics, ignored;
       const double build_seconds = building.has_value() ? building->Run(1, false, &ignored) : 0;
       const double load_seconds = loading.Run(1, false, &ignored) - build_seconds;
-      const double apart_seconds = trials.Run(count, false, &apart_metrics);
-      const double merged_seconds = trials.Run(count, true, &merged_metrics);
+      double apart_seconds = 0, merged_seconds = 0;
+      for (const bool merge : AlternatingOrder(round)) {
+        (merge ? merged_seconds : apart_seconds) = trials.Run(count, merge, merge ? &merged_metrics : &apart_metrics);
+      }
       result.identical = result.identical && apart_metrics == merged_metrics;
-      if (round == 0 && rounds > 1) continue;
+      if (round == 0) continue;
       load.push_back(load_seconds);
       apart.push_back(apart_seconds);
       merged.push_back(merged_seconds);
@@ -221,30 +237,36 @@ Comparison Compare(const Case& one, int rounds, int largest) {
 
 // ---- Data ----
 
-// JPEG files in ten classes, such as a camera makes: gradients with noise.
-class JpegFolder {
+// A folder that is removed with this.
+class TempFolder {
  public:
-  explicit JpegFolder(int images) : path_((std::filesystem::temp_directory_path() / "lanista-jpeg-XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) CheckOk(absl::InternalError("cannot make a folder for images"));
-    constexpr int kHeight = 120, kWidth = 160;
-    for (int image = 0; image < images; ++image) {
-      torch::manual_seed(static_cast<uint64_t>(image));
-      const torch::Tensor noise = torch::randint(0, 40, {kHeight, kWidth, 3}, torch::kByte);
-      std::vector<uint8_t> rgb(noise.data_ptr<uint8_t>(), noise.data_ptr<uint8_t>() + noise.numel());
-      for (size_t i = 0; i < rgb.size(); ++i) rgb[i] = static_cast<uint8_t>(rgb[i] + i / 3 % kWidth + 5 * (image % 10));
-      const std::string folder = absl::StrCat(path_, "/", image % 10);
-      std::filesystem::create_directory(folder);
-      const std::string jpeg = data::EncodeJpeg(kHeight, kWidth, rgb);
-      std::ofstream(absl::StrCat(folder, "/", image, ".jpg"), std::ios::binary) << jpeg;
-    }
+  TempFolder() : path_((std::filesystem::temp_directory_path() / "lanista-cgo-XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr) CheckOk(absl::InternalError("cannot make a folder in the temporary one"));
   }
-  ~JpegFolder() { std::filesystem::remove_all(path_); }
+  ~TempFolder() { std::filesystem::remove_all(path_); }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
 
   const std::string& path() const { return path_; }
 
  private:
   std::string path_;
 };
+
+// Writes JPEG files in ten classes, such as a camera makes: gradients with noise.
+void WriteJpegs(const std::string& root, int images) {
+  constexpr int kHeight = 120, kWidth = 160;
+  for (int image = 0; image < images; ++image) {
+    torch::manual_seed(static_cast<uint64_t>(image));
+    const torch::Tensor noise = torch::randint(0, 40, {kHeight, kWidth, 3}, torch::kByte);
+    std::vector<uint8_t> rgb(noise.data_ptr<uint8_t>(), noise.data_ptr<uint8_t>() + noise.numel());
+    for (size_t i = 0; i < rgb.size(); ++i) rgb[i] = static_cast<uint8_t>(rgb[i] + i / 3 % kWidth + 5 * (image % 10));
+    const std::string folder = absl::StrCat(root, "/", image % 10);
+    std::filesystem::create_directory(folder);
+    const std::string jpeg = data::EncodeJpeg(kHeight, kWidth, rgb);
+    std::ofstream(absl::StrCat(folder, "/", image, ".jpg"), std::ios::binary) << jpeg;
+  }
+}
 
 std::string Classification(const std::string& dataset, int batch_size, const std::string& more = "") {
   return absl::StrCat("classification { dataset { ", dataset, " } batch_size: ", batch_size,
@@ -255,7 +277,7 @@ std::string Digits(int samples) {
   return absl::StrCat("synthetic_digits { train_samples: ", samples, " validation_samples: ", samples / 5, " }");
 }
 
-// ResNet-18 up to its last layer, frozen, and heads of two layers on it.
+// ResNet-18 up to its last layer, frozen, and a head of one linear layer, the same for all models.
 std::string FrozenSpace(const bench::ScriptFile& file, const std::string& mutators) {
   return absl::StrCat("torchscript { path: '", file.path(), "' input_shape { dims: [-1, 1, 28, 28] } } ", mutators,
                       "frozen { target: 'conv1' } frozen { target: 'bn1' } frozen { target: 'layer1.*' } "
@@ -270,47 +292,70 @@ struct Experiment {
   nlohmann::json metrics;
 };
 
-Experiment RunExperiment(const std::string& engine, int samples, int models) {
-  std::string state = (std::filesystem::temp_directory_path() / "lanista-cgo-XXXXXX").string();
-  if (mkdtemp(state.data()) == nullptr) CheckOk(absl::InternalError("cannot make a folder for the state"));
-  CheckOk(graph::WriteFile(state + "/net.textproto", bench::MnistSpaceGraph()));
-  std::ofstream(state + "/config.textproto")
-      << "space { graph { path: 'net.textproto' } } strategy { random { dedup: false } } engine { " << engine
-      << " } evaluator { " << Classification(Digits(samples), 50)
-      << " } training_service { local { cpu_slots: 1 } } seed: 1 max_trial_number: " << models;
-  const std::string lanista = bench::Program("lanista");
-  const std::string options = absl::StrCat(" --json --state-dir '", state, "'");
+// Runs a search by a command of `program`.
+Experiment RunExperiment(const std::string& program, const std::string& config) {
+  const TempFolder state;
+  std::ofstream(state.path() + "/config.textproto") << config;
+  const std::string options = absl::StrCat(" --json --state-dir '", state.path(), "'");
   Stopwatch stopwatch;
-  const std::string run =
-      absl::StrCat("'", lanista, "' run '", state, "/config.textproto'", options, " > '", state, "/run.json'");
-  if (std::system(run.c_str()) != 0) CheckOk(absl::InternalError("`lanista run` failed: see " + state));
+  const std::string run = absl::StrCat("'", program, "' run '", state.path(), "/config.textproto'", options, " > '",
+                                       state.path(), "/run.json'");
+  if (std::system(run.c_str()) != 0) CheckOk(absl::InternalError("`run` failed: see " + state.path()));
   Experiment result;
   result.seconds = stopwatch.Seconds();
-  const nlohmann::json document = nlohmann::json::parse(std::ifstream(state + "/run.json"));
-  const std::string trials = absl::StrCat("'", lanista, "' trials ", document["id"].get<std::string>(), options, " > '",
-                                          state, "/trials.json'");
-  if (std::system(trials.c_str()) != 0) CheckOk(absl::InternalError("`lanista trials` failed: see " + state));
-  for (const auto& model : nlohmann::json::parse(std::ifstream(state + "/trials.json"))["models"]) {
+  const nlohmann::json document = nlohmann::json::parse(std::ifstream(state.path() + "/run.json"));
+  const std::string trials = absl::StrCat("'", program, "' trials ", document["id"].get<std::string>(), options, " > '",
+                                          state.path(), "/trials.json'");
+  if (std::system(trials.c_str()) != 0) CheckOk(absl::InternalError("`trials` failed: see " + state.path()));
+  const nlohmann::json listed = nlohmann::json::parse(std::ifstream(state.path() + "/trials.json"));
+  for (const auto& model : listed["models"]) {
     result.metrics.push_back({model["id"], model["metrics"]["final"]});
   }
-  std::filesystem::remove_all(state);
   return result;
+}
+
+struct ExperimentComparison {
+  // Wall time apart / merged, median of the rounds.
+  double speedup = 0;
+  bool identical = true;
+};
+
+// Runs the same search with the engines `apart` and `merged`; `config` is the rest of it.
+ExperimentComparison CompareExperiments(const std::string& name, const std::string& program, const std::string& config,
+                                        const std::string& apart, const std::string& merged, int rounds) {
+  ExperimentComparison comparison;
+  std::vector<double> ratios;
+  for (int round = 0; round < rounds; ++round) {
+    Experiment experiments[2];
+    for (const bool merge : AlternatingOrder(round)) {
+      experiments[merge] = RunExperiment(program, absl::StrCat(config, " engine { ", merge ? merged : apart, " }"));
+    }
+    comparison.identical = comparison.identical && experiments[0].metrics == experiments[1].metrics;
+    ratios.push_back(experiments[0].seconds / experiments[1].seconds);
+    std::printf("%s: %.2f s with %s, %.2f s with %s, ratio %.3f\n", name.c_str(), experiments[0].seconds, apart.c_str(),
+                experiments[1].seconds, merged.c_str(), ratios.back());
+  }
+  comparison.speedup = Median(ratios);
+  return comparison;
 }
 
 void RunBench(bool quick) {
   torch::set_num_threads(1);
   const int rounds = quick ? 1 : 3;
   const int largest = quick ? 8 : 16;
-  const JpegFolder jpegs(quick ? 100 : 300);
+  const TempFolder jpegs;
+  WriteJpegs(jpegs.path(), quick ? 100 : 300);
   const bench::ScriptFile resnet(bench::ResNet18Graph(1, 28));
   const std::string head =
       "mutator { layer_choice { target: 'fc' candidate { op { type: 'Linear' attr { key: 'in_features' value { i: 512 "
       "} } "
       "attr { key: 'out_features' value { i: 10 } } } } } } ";
-  const std::string jpeg_evaluator = Classification(
-      absl::StrCat("image_folder { root: '", jpegs.path(), "' height: 120 width: 160 split { train: 0.8 } }"), 20,
+  const std::string jpeg_dataset =
+      absl::StrCat("image_folder { root: '", jpegs.path(), "' height: 120 width: 160 split { train: 0.8 } }");
+  const std::string jpeg_transforms =
       "augmentation { random_crop { height: 96 width: 96 } } augmentation { random_flip {} } "
-      "augmentation { resize { height: 32 width: 32 } } transform { resize { height: 32 width: 32 } }");
+      "augmentation { resize { height: 32 width: 32 } } transform { resize { height: 32 width: 32 } }";
+  const std::string jpeg_evaluator = Classification(jpeg_dataset, 20, jpeg_transforms);
   const std::string frozen_digits = Digits(quick ? 200 : 300);
   const std::string frozen_evaluator = Classification(frozen_digits, 10);
   const std::vector<Case> cases = {
@@ -329,15 +374,26 @@ void RunBench(bool quick) {
     results[one.name] = Compare(one, rounds, largest);
     identical = identical && results[one.name].identical;
   }
-  std::vector<double> ratios;
-  for (int round = 0; round < (quick ? 1 : 3); ++round) {
-    const int samples = quick ? 100 : 500;
-    const Experiment apart = RunExperiment("graph {}", samples, 24);
-    const Experiment merged = RunExperiment("cgo {}", samples, 24);
-    identical = identical && apart.metrics == merged.metrics;
-    ratios.push_back(apart.seconds / merged.seconds);
-    std::printf("experiment of 24 models: %.2f s with graph, %.2f s with cgo, ratio %.3f\n", apart.seconds,
-                merged.seconds, ratios.back());
+  const TempFolder graphs;
+  CheckOk(graph::WriteFile(graphs.path() + "/net.textproto", bench::MnistSpaceGraph()));
+  const std::string random = " strategy { random { dedup: false } } seed: 1 ";
+  const ExperimentComparison one_core =
+      CompareExperiments("24 models, one slot", bench::Program("lanista"),
+                         absl::StrCat("space { graph { path: '", graphs.path(), "/net.textproto' } } evaluator { ",
+                                      Classification(Digits(quick ? 100 : 500), 50),
+                                      " } training_service { local { cpu_slots: 1 } } max_trial_number: 24", random),
+                         "graph {}", "cgo {}", quick ? 1 : 3);
+  identical = identical && one_core.identical;
+  std::string two_core_figure;
+  if (const bench::CoresForChildren cores(2); cores.count() == 2) {
+    // This program, because its spaces are registered in it.
+    const ExperimentComparison two_cores = CompareExperiments(
+        "8 models, two cores", std::filesystem::read_symlink("/proc/self/exe").string(),
+        absl::StrCat("space { registered: 'bench_small_cnn' } evaluator { classification { dataset { ", jpeg_dataset,
+                     " } ", jpeg_transforms, " max_epochs: ", quick ? 2 : 10, " } } max_trial_number: 8", random),
+        "direct {}", "cgo {}", quick ? 1 : 3);
+    identical = identical && two_cores.identical;
+    two_core_figure = absl::StrFormat("\"two_core_speedup_8\": %.4f, ", two_cores.speedup);
   }
   v1::OptimizerConfig adam;
   adam.mutable_adam();
@@ -348,10 +404,10 @@ void RunBench(bool quick) {
   std::printf(
       "{\"bench\": \"cgo\", \"figures\": {\"input_bound_speedup_8\": %.4f, \"input_bound_of_ideal_8\": %.4f, "
       "\"frozen_speedup_8\": %.4f, \"frozen_of_ideal_8\": %.4f, \"balanced_speedup_8\": %.4f, \"tiny_speedup_8\": "
-      "%.4f, \"flat_adam_speedup\": %.4f, \"experiment_speedup\": %.4f, \"metrics_identical\": %d}}\n",
+      "%.4f, \"flat_adam_speedup\": %.4f, \"experiment_speedup\": %.4f, %s\"metrics_identical\": %d}}\n",
       results["input_bound"].speedup_8, results["input_bound"].of_ideal_8, results["frozen"].speedup_8,
       results["frozen"].of_ideal_8, results["balanced"].speedup_8, results["tiny"].speedup_8, flat_adam.speedup,
-      Median(ratios), identical ? 1 : 0);
+      one_core.speedup, two_core_figure.c_str(), identical ? 1 : 0);
 }
 
 }  // namespace
@@ -359,10 +415,8 @@ void RunBench(bool quick) {
 
 int main(int argc, char** argv) {
   const bool quick = argc == 2 && std::strcmp(argv[1], "--quick") == 0;
-  if (argc > 1 && !quick) {
-    std::fprintf(stderr, "usage: cgo [--quick]\n");
-    return 2;
-  }
+  // With other arguments it is a program of its own on Lanista, for the searches that it starts.
+  if (argc > 1 && !quick) return lanista::Main(argc, argv);
   lanista::bench::UseOneCore(argv);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // Minutes pass between lines.
   lanista::RunBench(quick);

@@ -1,6 +1,7 @@
 // What the graph engine costs: forward and backward of a ResNet-18 and of a small CNN, imported from TorchScript and
-// run by GraphModule, against torch::jit::Module and against the same network in LibTorch's C++ front end. Same
-// weights, one core, rounds interleaved.
+// run by GraphModule, against torch::jit::Module and against the same network in LibTorch's C++ front end. All three
+// have the weights of the file, and their outputs are compared before anything is measured. One core, rounds
+// interleaved; each round begins with another of the three.
 //
 // Figures: resnet18_slowdown and small_cnn_slowdown (seconds of GraphModule / of the faster of the other two, median of
 // the rounds), import_seconds (TorchScript file of ResNet-18 to graph), instantiate_ms (a sample of a space over
@@ -120,6 +121,32 @@ struct SmallCnn : nn::Module {
 
 using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
 
+// Gives `module` the parameters and buffers of `script`, by name.
+void CopyWeights(const torch::jit::Module& script, nn::Module& module) {
+  const torch::NoGradGuard no_grad;
+  auto parameters = module.named_parameters();
+  auto buffers = module.named_buffers();
+  const auto copy = [](auto& targets, const std::string& name, const torch::Tensor& value) {
+    torch::Tensor* const target = targets.find(name);
+    CheckOk(target != nullptr ? absl::OkStatus() : absl::InternalError("the front end's network lacks " + name));
+    target->copy_(value);
+  };
+  size_t copied = 0;
+  for (const auto& parameter : script.named_parameters()) {
+    copy(parameters, parameter.name, parameter.value);
+    ++copied;
+  }
+  for (const auto& buffer : script.named_buffers()) copy(buffers, buffer.name, buffer.value);
+  CheckOk(copied == parameters.size() ? absl::OkStatus()
+                                      : absl::InternalError("the front end's network has more parameters"));
+}
+
+// Ends the program unless both are the same up to rounding.
+void CheckSameOutputs(const std::string& name, const torch::Tensor& output, const torch::Tensor& other) {
+  CheckOk(torch::allclose(output, other, 1e-4, 1e-5) ? absl::OkStatus()
+                                                     : absl::InternalError(name + ": the outputs differ"));
+}
+
 // Seconds of so many steps.
 double Time(const Forward& forward, const std::vector<torch::Tensor>& parameters, const torch::Tensor& input,
             int steps) {
@@ -145,18 +172,33 @@ double Slowdown(const std::string& name, const ScriptFile& file, FrontEnd& front
   const Forward run_script = [&](const torch::Tensor& x) { return script.forward({x}).toTensor(); };
   const Forward run_front_end = [&](const torch::Tensor& x) { return front_end.forward(x); };
 
+  CopyWeights(script, front_end);
+  front_end.train();
+  // Batch normalisation in training mode moves its statistics, in each of the three alike.
+  const torch::Tensor output = run_ours(input);
+  CheckSameOutputs(name + ", TorchScript", output, run_script(input));
+  CheckSameOutputs(name + ", front end", output, run_front_end(input));
+
   std::printf("%s, batch %ld\n%5s %16s %16s %16s %8s\n", name.c_str(), static_cast<long>(input.size(0)), "round",
               "GraphModule, ms", "jit::Module, ms", "front end, ms", "ratio");
+  const struct {
+    Forward forward;
+    std::vector<torch::Tensor> parameters;
+  } runs[] = {{run_ours, ours->parameters()}, {run_script, script_parameters}, {run_front_end, front_end.parameters()}};
   std::vector<double> ratios;
-  // Round 0 warms up: the interpreter of TorchScript profiles its first runs.
+  // Round 0 warms up: TorchScript's interpreter profiles its first runs and compiles after them.
+  constexpr int kWarmUpSteps = 5;
   for (int round = 0; round <= rounds; ++round) {
-    const double graph_seconds = Time(run_ours, ours->parameters(), input, steps);
-    const double script_seconds = Time(run_script, script_parameters, input, steps);
-    const double front_end_seconds = Time(run_front_end, front_end.parameters(), input, steps);
+    double seconds[3];
+    for (int turn = 0; turn < 3; ++turn) {
+      const int run = (round + turn) % 3;
+      seconds[run] =
+          Time(runs[run].forward, runs[run].parameters, input, round == 0 ? std::max(steps, kWarmUpSteps) : steps);
+    }
     if (round == 0) continue;
-    ratios.push_back(graph_seconds / std::min(script_seconds, front_end_seconds));
-    std::printf("%5d %16.3f %16.3f %16.3f %8.4f\n", round, 1e3 * graph_seconds, 1e3 * script_seconds,
-                1e3 * front_end_seconds, ratios.back());
+    ratios.push_back(seconds[0] / std::min(seconds[1], seconds[2]));
+    std::printf("%5d %16.3f %16.3f %16.3f %8.4f\n", round, 1e3 * seconds[0], 1e3 * seconds[1], 1e3 * seconds[2],
+                ratios.back());
   }
   return Median(ratios);
 }

@@ -4,13 +4,47 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 namespace lanista::bench {
+namespace {
+
+// The id of the process that pinned itself, and the cores that it had before.
+constexpr char kPinned[] = "LANISTA_BENCH_PINNED";
+constexpr char kAllCores[] = "LANISTA_BENCH_CORES";
+
+cpu_set_t one_core;
+cpu_set_t all_cores;
+
+// Ends the program if a call of the system failed.
+void CheckSystem(int result, const char* what) {
+  if (result >= 0) return;
+  std::fprintf(stderr, "benchmark: cannot %s: %s\n", what, std::strerror(errno));
+  std::exit(1);
+}
+
+// Core numbers with a space after each.
+std::string PrintCores(const cpu_set_t& cores) {
+  std::string text;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &cores)) text += std::to_string(core) + " ";
+  }
+  return text;
+}
+
+void ParseCores(const char* text, cpu_set_t* cores) {
+  CPU_ZERO(cores);
+  std::istringstream numbers(text);
+  for (int core; numbers >> core;) CPU_SET(core, cores);
+}
+
+}  // namespace
 
 void CheckOk(const absl::Status& status) {
   if (status.ok()) return;
@@ -19,9 +53,9 @@ void CheckOk(const absl::Status& status) {
 }
 
 double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 std::string Program(const std::string& name) {
@@ -35,17 +69,44 @@ std::string Program(const std::string& name) {
 }
 
 void UseOneCore(char** argv) {
-  constexpr char kDone[] = "OPENBLAS_NUM_THREADS";
-  if (const char* threads = std::getenv(kDone); threads != nullptr && std::strcmp(threads, "1") == 0) return;
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  CPU_SET(sched_getcpu(), &cpus);
-  sched_setaffinity(0, sizeof cpus, &cpus);
-  setenv("OMP_NUM_THREADS", "1", 1);
-  setenv(kDone, "1", 1);
-  execv("/proc/self/exe", argv);
-  std::perror("benchmark: cannot start again on one core");
-  std::exit(1);
+  const std::string self = std::to_string(getpid());
+  const char* const pinned = std::getenv(kPinned);
+  // Another process may have exported the variable; exec keeps the process id.
+  if (pinned != nullptr && pinned == self) {
+    CheckSystem(sched_getaffinity(0, sizeof one_core, &one_core), "ask for this program's cores");
+    ParseCores(std::getenv(kAllCores), &all_cores);
+    unsetenv(kPinned);
+    unsetenv(kAllCores);
+    std::printf("pinned to core %d of %d, one thread\n", sched_getcpu(), CPU_COUNT(&all_cores));
+    return;
+  }
+  cpu_set_t cores;
+  CheckSystem(sched_getaffinity(0, sizeof cores, &cores), "ask for this program's cores");
+  setenv(kAllCores, PrintCores(cores).c_str(), 1);
+  const int core = sched_getcpu();
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  CheckSystem(sched_setaffinity(0, sizeof cores, &cores), "pin this program to a core");
+  for (const char* const threads : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
+    setenv(threads, "1", 1);
+  }
+  setenv(kPinned, self.c_str(), 1);
+  CheckSystem(execv("/proc/self/exe", argv), "start again on one core");
+}
+
+CoresForChildren::CoresForChildren(int most) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (int core = 0; core < CPU_SETSIZE && count_ < most; ++core) {
+    if (!CPU_ISSET(core, &all_cores)) continue;
+    CPU_SET(core, &cores);
+    ++count_;
+  }
+  CheckSystem(sched_setaffinity(0, sizeof cores, &cores), "use several cores");
+}
+
+CoresForChildren::~CoresForChildren() {
+  CheckSystem(sched_setaffinity(0, sizeof one_core, &one_core), "go back to one core");
 }
 
 }  // namespace lanista::bench

@@ -31,16 +31,31 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// REQUIRES: there are some.
+// Of an even number, the mean of the middle two. REQUIRES: there are some.
 double Median(std::vector<double> values);
 
 // The path of one of our programs ("lanista"): as Bazel lays it beside this one, or as built. Ends the program if it is
 // not there.
 std::string Program(const std::string& name);
 
-// Starts this program anew on one core and with one thread, unless it is already so: the libraries read both when they
-// are loaded. Call it first in main.
+// Starts this program anew on one core and with one thread, because the libraries read both when they are loaded; then
+// says on which core it runs. Call it first in main.
 void UseOneCore(char** argv);
+
+// After UseOneCore: while it lives, programs that this thread starts may use up to `most` of the cores that this
+// program had at its start.
+class CoresForChildren {
+ public:
+  explicit CoresForChildren(int most);
+  ~CoresForChildren();
+  CoresForChildren(const CoresForChildren&) = delete;
+  CoresForChildren& operator=(const CoresForChildren&) = delete;
+
+  int count() const { return count_; }
+
+ private:
+  int count_ = 0;
+};
 
 }  // namespace lanista::bench
 
