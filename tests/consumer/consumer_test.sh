@@ -17,7 +17,7 @@ program=$PWD/tests/consumer/workspace/my_program
 bazel=$(command -v bazel)
 export lanista program bazel
 
-# The indented and fenced blocks of README.md: block LANGUAGE TEXT prints the first one that contains TEXT.
+# block LANGUAGE TEXT: the first fenced block of README.md in this language that contains TEXT.
 block() {
   awk -v fence="\`\`\`$1" -v text="$2" '
     $0 == fence { inside = 1; found = 0; block = ""; next }
@@ -32,6 +32,7 @@ shows() {
   diff -u "$template/$3" "$TEST_TMPDIR/shown" >&2 || fail "README.md shows another $3 than tests/consumer/workspace"
 }
 shows cpp 'class MyNet' main.cc
+shows python 'name = "my_program"' BUILD
 shows textproto 'registered: "my_net"' experiment.textproto
 
 # The commands run in a folder like a checkout.
@@ -41,9 +42,25 @@ cat >"$TEST_TMPDIR/bin/bazel" <<'END'
 #!/bin/sh
 set -eu
 [ "$*" = "build -c opt //:my_program" ] || { echo "README.md calls bazel $*" >&2; exit 1; }
-in_workspace() { "$bazel" --batch --output_base="$TEST_TMPDIR/bazel" build --noshow_progress --symlink_prefix=/ "$@"; }
-in_workspace --nobuild //... @lanista//:all
-in_workspace --compile_one_dependency *.cc
+in_workspace() {
+  command=$1
+  shift
+  "$bazel" --max_idle_secs=60 --output_base="$TEST_TMPDIR/bazel" "$command" --noshow_progress "$@"
+}
+in_workspace build --nobuild //... @lanista//:all
+# The files that the compiler needs, and its command lines as Bazel would run them, for the user's files only: a build of
+# my_program would compile all of Lanista.
+# shellcheck disable=SC2046  # labels are words
+in_workspace build --symlink_prefix=/ $(in_workspace query 'kind(genrule, deps(//:my_program))')
+in_workspace aquery 'mnemonic(CppCompile, //:my_program)' |
+  awk '/^  Command Line: / { on = 1; sub(/^  Command Line: /, "") }
+       on && /\)$/ { sub(/\)$/, " -fsyntax-only -MF /dev/null)"); on = 0; print; next }
+       on' >compile
+[ "$(grep -c -- -fsyntax-only compile)" -eq "$(ls ./*.cc | wc -l)" ] || { echo "not a command for each file:"; cat compile; exit 1; }
+execution_root=$(in_workspace info execution_root)
+ln -s "$PWD"/*.cc "$execution_root"  # as a build would
+(cd "$execution_root" && sh -eu "$OLDPWD/compile")
+in_workspace shutdown
 mkdir bazel-bin
 ln -s "$program" bazel-bin/my_program
 END

@@ -1,4 +1,4 @@
-// A program of its own on Lanista: a model space, and the whole command line.
+// A program that uses Lanista: a model space, and the whole command line.
 #include "src/trial/main.h"
 
 #include <torch/torch.h>
