@@ -1,6 +1,8 @@
 // A user's own program whose models go wrong in every way there is. The choice "fault" says how.
+#include <fcntl.h>
 #include <signal.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +13,6 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "src/evaluators/functional.h"
@@ -30,10 +31,18 @@ namespace nn = lanista::nn;
   while (true) never.wait(lock);
 }
 
-// A model with a fault, or "none".
+// Where a process reads from the FIFO at `path`: tells it so, and waits for ever. Else returns.
+void TellAndHang(const std::string& path) {
+  const int fifo = open(path.c_str(), O_WRONLY | O_NONBLOCK);
+  if (fifo < 0) return;
+  if (write(fifo, "!", 1) == 1) Hang();
+  close(fifo);
+}
+
+// A model with a fault, or "none". `fifo`: for the fault "tells".
 class FaultyModel : public nn::ModelSpace {
  public:
-  explicit FaultyModel(std::string fault) : fault_(std::move(fault)) {
+  explicit FaultyModel(std::string fault, std::string fifo = "") : fault_(std::move(fault)), fifo_(std::move(fifo)) {
     if (fault_ == "constructor") throw std::runtime_error("this candidate cannot be built");
     hidden_ = register_module("hidden", torch::nn::Linear(784, 16));
     output_ = register_module("output", torch::nn::Linear(fault_ == "shape" ? 32 : 16, 10));
@@ -47,13 +56,19 @@ class FaultyModel : public nn::ModelSpace {
     if (fault_ == "exit") _Exit(7);
     if (fault_ == "hang") Hang();
     while (fault_ == "memory") hoard_.push_back(torch::ones({1 << 24}));
-    if (fault_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ++calls_;
+    if (fault_ == "tells" && calls_ == kLate) TellAndHang(fifo_);
     x = output_(torch::relu(hidden_(x.flatten(1))));
-    return fault_ == "nan" || (fault_ == "late nan" && ++calls_ > 50) ? x * std::numeric_limits<float>::quiet_NaN() : x;
+    return fault_ == "nan" || (fault_ == "late nan" && calls_ > kLate) ? x * std::numeric_limits<float>::quiet_NaN()
+                                                                       : x;
   }
 
  private:
+  // In the third epoch of cgo_test.cc.
+  static constexpr int kLate = 50;
+
   const std::string fault_;
+  const std::string fifo_;
   int calls_ = 0;
   torch::nn::Linear hidden_{nullptr}, output_{nullptr};
   std::vector<torch::Tensor> hoard_;
@@ -71,7 +86,7 @@ LANISTA_REGISTER_MODEL_SPACE("faulty", Faulty);
 // Eight models, of which those in the parameter `bad` have the fault in the parameter `fault`.
 class SomeBad : public FaultyModel {
  public:
-  explicit SomeBad(const nn::Params& params) : FaultyModel(ChooseFault(params)) {}
+  explicit SomeBad(const nn::Params& params) : FaultyModel(ChooseFault(params), params.Get<std::string>("fifo", "")) {}
 
  private:
   static std::string ChooseFault(const nn::Params& params) {

@@ -53,17 +53,32 @@ TEST(GraphIo, SurvivesDamagedFiles) {
   std::mt19937 random(1);
   for (const Format format : {Format::kText, Format::kJson, Format::kBinary}) {
     const std::string good = Write(SmallNet(), format);
+    int accepted = 0;
     for (int i = 0; i < 2000; ++i) {
       std::string bad = good;
       for (int edits = 1 + static_cast<int>(random() % 4); edits > 0; --edits) {
         bad[random() % bad.size()] = static_cast<char>(random());
       }
       const auto read = Read(bad, format);
-      if (read.ok() && Validate(*read, ops::FindOp).ok()) {
-        v1::ModelGraph model = *read;
-        InferTypes(&model, ops::FindOp).IgnoreError();
+      if (!read.ok()) {
+        EXPECT_TRUE(absl::IsInvalidArgument(read.status())) << read.status();
+        continue;
       }
+      ++accepted;
+      // What it holds can be written, and is the same when it is read again.
+      const std::string written = Write(*read, format);
+      const auto again = Read(written, format);
+      ASSERT_TRUE(again.ok()) << again.status() << "\n" << bad;
+      EXPECT_EQ(Write(*again, format), written);
+      // It need not be a model. If it is, types can be inferred, or the reason why not can be told.
+      v1::ModelGraph model = *read;
+      if (!Validate(model, ops::FindOp).ok()) continue;
+      const absl::Status inferred = InferTypes(&model, ops::FindOp);
+      EXPECT_TRUE(inferred.ok() || absl::IsInvalidArgument(inferred)) << inferred;
     }
+    // Edits within a name are graph files all the same; most edits break the syntax.
+    EXPECT_GT(accepted, 0);
+    EXPECT_LT(accepted, 2000);
   }
 }
 
@@ -155,13 +170,13 @@ TEST(Validate, RefusesWhatIsNestedTooDeeplyAndWhatExplodes) {
   EXPECT_THAT(ErrorOf(deep), HasSubstr("nested in more than 100"));
 }
 
-TEST(Validate, TakesAMillionNodes) {
+TEST(Validate, TakesAHundredThousandNodesInARow) {
   v1::ModelGraph model;
   v1::Graph& graph = *model.add_graphs();
   graph.set_name("chain");
   graph.add_inputs()->set_name("x");
   std::string last = "x";
-  for (int i = 0; i < 1000000; ++i) {
+  for (int i = 0; i < 100000; ++i) {
     v1::Node& node = *graph.add_nodes();
     node.set_name(absl::StrCat("n", i));
     node.add_inputs()->set_node(last);

@@ -241,6 +241,7 @@ TEST_F(RunnerTest, OnlyAGraphSpaceOfModerateSizeIsHandedToTheHead) {
   spec.mutable_engine()->mutable_graph();
   spec.mutable_space()->set_registered("one_constant");
   v1::Value& bytes = (*spec.mutable_space()->mutable_params())["bytes"];
+  // The bound is 16 MiB (kMaxGraphSpaceBytes in runner.cc): a message of the socket has room for it.
   bytes.set_i(1 << 20);
   Discover(spec);
   EXPECT_TRUE(events_.back().discovered().has_graph_space());
