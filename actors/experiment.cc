@@ -224,10 +224,11 @@ void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, v1::Tel
   CountOutcome(outcome);
   RemoveWeights(outcome);
   const std::string failure = outcome.failure().message();
+  const bool data_unreadable = outcome.failure().reason() == v1::DATA_UNREADABLE;
   v1::ExperimentEvent event;
   *event.mutable_outcome() = std::move(outcome);
   Watch(std::move(event));
-  if (lost_in_a_row_ >= kMaxLostInARow) return Stop(v1::EXPERIMENT_FAILED, failure);
+  if (data_unreadable || lost_in_a_row_ >= kMaxLostInARow) return Stop(v1::EXPERIMENT_FAILED, failure);
   Proceed();
 }
 

@@ -67,6 +67,7 @@ const std::map<std::string, Range>& Ranges() {
         {"GradientClippingConfig.max_norm", kPositive},
         {"GradientClippingConfig.max_value", kPositive},
         {"SplitConfig.train", kOpenFraction},
+        {"IdxConfig.classes", AtLeast(2)},
         {"ImageFolderConfig.height", AtLeast(1)},
         {"ImageFolderConfig.width", AtLeast(1)},
         {"SyntheticDigitsConfig.train_samples", AtLeast(1)},

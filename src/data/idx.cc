@@ -150,7 +150,12 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenIdx(const v1::IdxConfig& config,
   LANISTA_ASSIGN_OR_RETURN(auto parts, pair ? ReadAndSplit(config, request.order_seed) : ReadRoot(config.root()));
   auto splits = std::make_unique<DataSplits>();
   splits->input_shape = parts.first.input.sizes().slice(1).vec();
-  splits->outputs = 1 + std::max(parts.first.target.max().item<int64_t>(), parts.second.target.max().item<int64_t>());
+  const int64_t largest = std::max(parts.first.target.max().item<int64_t>(), parts.second.target.max().item<int64_t>());
+  splits->outputs = config.has_classes() ? config.classes() : largest + 1;
+  if (splits->outputs <= largest) {
+    return absl::InvalidArgumentError(absl::StrCat("idx.classes is ", splits->outputs, ", but there is a label ",
+                                                   largest, "; labels are 0 to classes - 1"));
+  }
   splits->train = MakeInMemoryDataset(std::move(parts.first));
   splits->validation = MakeInMemoryDataset(std::move(parts.second));
   return splits;

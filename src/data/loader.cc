@@ -76,7 +76,32 @@ void TransformOnce(std::shared_ptr<const Dataset>& dataset, std::shared_ptr<cons
   transforms = std::make_shared<TransformChain>();
 }
 
+// The samples of `epoch` in the order in which they are served.
+std::vector<int64_t> OrderOf(int64_t samples, const LoaderOptions& options, int64_t epoch) {
+  switch (options.order) {
+    case SampleOrder::kDataset:
+      break;
+    case SampleOrder::kPermuted:
+      return RandomPermutation(samples, MixSeed({options.order_seed, StableHash("permute")}));
+    case SampleOrder::kShuffled:
+      return RandomPermutation(samples,
+                               MixSeed({options.order_seed, StableHash("shuffle"), static_cast<uint64_t>(epoch)}));
+  }
+  std::vector<int64_t> order(samples);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
 }  // namespace
+
+int64_t CountBatches(int64_t samples, const LoaderOptions& options) {
+  int64_t batches = (samples + options.batch_size - 1) / options.batch_size;
+  const int64_t rest = samples % options.batch_size;
+  const bool drop =
+      options.last_batch == LastBatch::kDrop || (options.last_batch == LastBatch::kDropSingle && rest == 1);
+  if (drop && rest != 0 && batches > 1) --batches;
+  return options.max_batches > 0 ? std::min(batches, options.max_batches) : batches;
+}
 
 class Loader::Impl {
  public:
@@ -84,22 +109,13 @@ class Loader::Impl {
       : dataset_(std::move(dataset)),
         transforms_(std::move(transforms)),
         options_(options),
-        in_order_(dataset_->size()),
-        queue_(options.threads, UseOneThread) {
-    std::iota(in_order_.begin(), in_order_.end(), 0);
-  }
+        queue_(options.threads, UseOneThread) {}
 
-  int64_t batches() const {
-    const int64_t all = (dataset_->size() + options_.batch_size - 1) / options_.batch_size;
-    return options_.max_batches > 0 ? std::min(all, options_.max_batches) : all;
-  }
+  int64_t batches() const { return CountBatches(dataset_->size(), options_); }
 
   void StartEpoch(int64_t epoch) {
     const uint64_t epoch_seed = static_cast<uint64_t>(epoch);
-    std::vector<int64_t> order =
-        options_.shuffle
-            ? RandomPermutation(dataset_->size(), MixSeed({options_.order_seed, StableHash("shuffle"), epoch_seed}))
-            : in_order_;
+    std::vector<int64_t> order = OrderOf(dataset_->size(), options_, epoch);
     queue_.Start(batches(), [this, epoch_seed, order = std::move(order)](int64_t batch) {
       const int64_t begin = batch * options_.batch_size;
       const int64_t end = std::min(begin + options_.batch_size, static_cast<int64_t>(order.size()));
@@ -137,7 +153,6 @@ class Loader::Impl {
   const std::shared_ptr<const Dataset> dataset_;
   const std::shared_ptr<const TransformChain> transforms_;
   const LoaderOptions options_;
-  std::vector<int64_t> in_order_;
   // Last: its threads use the others.
   PrefetchQueue<absl::StatusOr<Example>> queue_;
 };

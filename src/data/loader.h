@@ -12,16 +12,37 @@
 
 namespace lanista::data {
 
+// In which order samples are served.
+enum class SampleOrder {
+  // The dataset's own.
+  kDataset,
+  // One random order by H(order_seed), the same in all epochs.
+  kPermuted,
+  // Another random order in each epoch, by H(order_seed, epoch).
+  kShuffled,
+};
+
+// What becomes of a last batch that has fewer samples than the others. The only batch is always served.
+enum class LastBatch {
+  kServe,
+  // Left out if it has one sample: batch normalisation cannot train on it.
+  kDropSingle,
+  kDrop,
+};
+
 struct LoaderOptions {
   int64_t batch_size = 64;
-  // Shuffle each epoch by H(order_seed, epoch).
-  bool shuffle = false;
+  SampleOrder order = SampleOrder::kDataset;
+  LastBatch last_batch = LastBatch::kServe;
   uint64_t order_seed = 0;
   // Threads that prepare batches; 0: Next() prepares them itself.
   int threads = 1;
-  // At most so many batches an epoch; 0: all. The last batch may be smaller.
+  // At most so many batches an epoch; 0: all.
   int64_t max_batches = 0;
 };
+
+// Batches of an epoch over `samples` samples.
+int64_t CountBatches(int64_t samples, const LoaderOptions& options);
 
 // Serves one epoch after the other. The batches depend on dataset, transforms, options and epoch only, never on the
 // number of threads: the randomness of a sample's augmentation is H(order_seed, epoch, sample index).

@@ -84,7 +84,8 @@ class Evaluator {
   virtual absl::Status Prepare(uint64_t order_seed) = 0;
 
   // Trains and scores `context.model()`, reports through the context. Prepare was called. An error, or anything thrown,
-  // fails the attempt; so does a return without ReportFinal.
+  // fails the attempt; so does a return without ReportFinal. DATA_LOSS says that the data cannot be read, which no other
+  // model could either: the experiment ends.
   virtual absl::Status Evaluate(TrialContext& context) = 0;
 };
 

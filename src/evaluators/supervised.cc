@@ -37,15 +37,13 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
     options.threads = static_cast<int>(options_.loader_threads);
     return std::make_unique<data::Loader>(std::move(dataset), std::move(transforms), options);
   };
-  const auto batches = [](const data::Dataset& dataset, int64_t batch_size) {
-    return (dataset.size() + batch_size - 1) / batch_size;
-  };
 
   data::LoaderOptions train;
   train.batch_size = options_.batch_size;
-  train.shuffle = true;
-  train.max_batches =
-      LimitBatches(batches(*splits->train, train.batch_size), options_.limit_train_batches, options_.max_train_batches);
+  train.order = data::SampleOrder::kShuffled;
+  train.last_batch = options_.drop_last ? data::LastBatch::kDrop : data::LastBatch::kDropSingle;
+  train.max_batches = LimitBatches(data::CountBatches(splits->train->size(), train), options_.limit_train_batches,
+                                   options_.max_train_batches);
   absl::StatusOr<std::unique_ptr<data::Loader>> train_loader =
       make_loader(splits->train, {options_.augmentation, options_.transform}, train);
   if (!train_loader.ok()) return Annotate(train_loader.status(), path_ + " (augmentation, then transform)");
@@ -53,8 +51,10 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
 
   data::LoaderOptions validation;
   validation.batch_size = options_.validation_batch_size;
-  validation.max_batches =
-      LimitBatches(batches(*splits->validation, validation.batch_size), options_.limit_validation_batches);
+  const int64_t validation_batches = data::CountBatches(splits->validation->size(), validation);
+  validation.max_batches = LimitBatches(validation_batches, options_.limit_validation_batches);
+  // Datasets are often sorted by class: the first batches alone would be samples of the first classes.
+  if (validation.max_batches < validation_batches) validation.order = data::SampleOrder::kPermuted;
   absl::StatusOr<std::unique_ptr<data::Loader>> validation_loader =
       make_loader(splits->validation, {options_.transform}, validation);
   if (!validation_loader.ok()) return Annotate(validation_loader.status(), path_ + ".transform");
@@ -65,8 +65,14 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
 // A group's models, each with a trainer of its own.
 class SupervisedEvaluator::GroupInTraining {
  public:
-  GroupInTraining(ModelGroup& group, const Criterion& criterion, const TrainingOptions& options)
-      : group_(group), criterion_(criterion), options_(options), members_(static_cast<size_t>(group.size())) {}
+  // `path` leads to the evaluator's configuration, for messages.
+  GroupInTraining(ModelGroup& group, const Criterion& criterion, const TrainingOptions& options,
+                  const std::string& path)
+      : group_(group),
+        criterion_(criterion),
+        options_(options),
+        path_(path),
+        members_(static_cast<size_t>(group.size())) {}
 
   absl::Status Run(data::Loader& train_loader, data::Loader& validation_loader) {
     LANISTA_RETURN_IF_ERROR(ForEachModel([&](int model, Member& member) -> absl::Status {
@@ -141,10 +147,11 @@ class SupervisedEvaluator::GroupInTraining {
     loader.StartEpoch(epoch);
     while (group_.any_active()) {
       if (group_.context(0).canceled()) return absl::CancelledError("the trial was canceled");
-      LANISTA_ASSIGN_OR_RETURN(std::optional<data::Example> batch, loader.Next());
-      if (!batch) return absl::OkStatus();
+      const absl::StatusOr<std::optional<data::Example>> batch = loader.Next();
+      if (!batch.ok()) return absl::DataLossError(absl::StrCat(path_, ".dataset: ", batch.status().message()));
+      if (!batch->has_value()) return absl::OkStatus();
       const c10::Device device = group_.context(0).device();
-      const data::Example shared{MoveTo(batch->input, device), MoveTo(batch->target, device)};
+      const data::Example shared{MoveTo((*batch)->input, device), MoveTo((*batch)->target, device)};
       LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) {
         return group_.size() == 1 ? use(member, shared) : UseShared(member.gets_copies[mode], member, shared, use);
       }));
@@ -173,6 +180,7 @@ class SupervisedEvaluator::GroupInTraining {
   ModelGroup& group_;
   const Criterion& criterion_;
   const TrainingOptions& options_;
+  const std::string& path_;
   std::vector<Member> members_;
   // A model has changed a batch that others see.
   bool changed_input_ = false;
@@ -181,7 +189,7 @@ class SupervisedEvaluator::GroupInTraining {
 };
 
 absl::Status SupervisedEvaluator::EvaluateTogether(ModelGroup& group) {
-  return GroupInTraining(group, *criterion_, options_).Run(*train_loader_, *validation_loader_);
+  return GroupInTraining(group, *criterion_, options_, path_).Run(*train_loader_, *validation_loader_);
 }
 
 }  // namespace lanista

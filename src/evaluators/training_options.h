@@ -30,6 +30,7 @@ struct TrainingOptions {
   v1::GradientClippingConfig gradient_clipping;
   int64_t loader_threads = 1;
   bool export_onnx = true;
+  bool drop_last = false;
 };
 
 // Reads them from `config`, a ClassificationConfig or a RegressionConfig.
@@ -52,6 +53,7 @@ TrainingOptions MakeTrainingOptions(const Config& config) {
   options.gradient_clipping = config.gradient_clipping();
   if (config.has_loader_threads()) options.loader_threads = config.loader_threads();
   if (config.has_export_onnx()) options.export_onnx = config.export_onnx();
+  options.drop_last = config.drop_last();
   return options;
 }
 

@@ -38,6 +38,7 @@ GuardResult Guard(const std::function<absl::Status()>& code) {
       canceled.outcome = v1::CANCELED;
       return canceled;
     }
+    if (absl::IsDataLoss(status)) return Failed(v1::DATA_UNREADABLE, std::string(status.message()));
     return Failed(absl::IsResourceExhausted(status) ? v1::OUT_OF_MEMORY : v1::EXCEPTION, std::string(status.message()));
   } catch (const NanMetricError& error) {
     return Failed(v1::NAN_LOSS, error.what());

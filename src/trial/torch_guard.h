@@ -17,7 +17,8 @@ struct GuardResult {
 };
 
 // Runs `code`. OK is SUCCEEDED, CANCELLED is CANCELED, all else FAILED: exceptions of LibTorch (without their
-// backtrace), of the standard library and of any other type, with memory that ran out and NaN metrics told apart.
+// backtrace), of the standard library and of any other type, with memory that ran out, NaN metrics and unreadable data
+// (DATA_LOSS) told apart.
 GuardResult Guard(const std::function<absl::Status()>& code);
 
 // As Guard, for code whose errors are statuses: INTERNAL with the text of what was thrown.

@@ -343,6 +343,15 @@ TEST_F(ExperimentTest, LosingWorkersAgainAndAgainFailsIt) {
   EXPECT_EQ(samples_left_, 97);
 }
 
+TEST_F(ExperimentTest, DataThatCannotBeReadFailsItAtOnce) {
+  StartExperiment(100, 1, 0);
+  EndOne(v1::FAILED, v1::EXCEPTION);
+  EXPECT_EQ(state(), v1::RUNNING);
+  EndOne(v1::FAILED, v1::DATA_UNREADABLE);
+  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(samples_left_, 98);
+}
+
 TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThem) {
   StartExperiment(/*samples=*/10, /*concurrency=*/2, /*max_trials=*/5);
   // Two outcomes at once, and one while the strategy is asked.

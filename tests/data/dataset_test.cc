@@ -102,6 +102,16 @@ TEST_F(Idx, ServesTheFourStandardFiles) {
   EXPECT_THAT(Values(Sample(splits->train, 1).input), ElementsAre(4 / 255.0f, 5 / 255.0f, 6 / 255.0f, 7 / 255.0f));
 }
 
+TEST_F(Idx, ClassesMayBeMoreThanTheLabelsShow) {
+  WriteRoot();
+  const auto open = [&](int classes) {
+    return Open(absl::StrCat("idx { root: '", folder_.path(), "' classes: ", classes, " }"));
+  };
+  ASSERT_TRUE(open(10).ok()) << open(10).status();
+  EXPECT_EQ(open(10)->outputs, 10);
+  EXPECT_THAT(open(4), IsInvalid("idx.classes is 4, but there is a label 4"));
+}
+
 TEST_F(Idx, DividesOnePairByItsSeed) {
   const std::vector<uint8_t> labels = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   const auto open = [&](uint64_t seed) { return OpenPair(Gzip(IdxImages(10, 1, 1)), IdxLabels(labels), seed); };

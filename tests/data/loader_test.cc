@@ -26,6 +26,7 @@
 
 #include "src/base/hash.h"
 #include "src/data/custom.h"
+#include "src/data/random.h"
 #include "src/data/transform.h"
 #include "tests/data/status_matchers.h"
 
@@ -238,7 +239,7 @@ bool Same(const std::vector<Example>& a, const std::vector<Example>& b) {
 LoaderOptions Options(int64_t batch_size, bool shuffle, int threads) {
   LoaderOptions options;
   options.batch_size = batch_size;
-  options.shuffle = shuffle;
+  options.order = shuffle ? SampleOrder::kShuffled : SampleOrder::kDataset;
   options.threads = threads;
   options.order_seed = 11;
   return options;
@@ -253,6 +254,49 @@ TEST(Loader, ServesAllSamplesInOrderWithASmallerLastBatch) {
   EXPECT_EQ(batches[2].input.size(0), 1);
   EXPECT_TRUE(at::equal(at::cat({batches[0].input, batches[1].input, batches[2].input}), all.input));
   EXPECT_TRUE(at::equal(at::cat({batches[0].target, batches[1].target, batches[2].target}), all.target));
+}
+
+TEST(Loader, LeavesOutALastBatchOfOneSampleOrEachSmallerOneIfAsked) {
+  const auto sizes = [](int64_t samples, LastBatch last_batch) {
+    LoaderOptions options = Options(3, false, 0);
+    options.last_batch = last_batch;
+    Loader loader(MakeInMemoryDataset(CountingImages(samples, 1, 1, 1)), NoTransforms(), options);
+    std::vector<int64_t> sizes;
+    for (const Example& batch : Epoch(loader, 0)) sizes.push_back(batch.input.size(0));
+    EXPECT_EQ(loader.batches(), static_cast<int64_t>(sizes.size()));
+    return sizes;
+  };
+  EXPECT_THAT(sizes(7, LastBatch::kServe), ElementsAre(3, 3, 1));
+  EXPECT_THAT(sizes(7, LastBatch::kDropSingle), ElementsAre(3, 3));
+  EXPECT_THAT(sizes(8, LastBatch::kDropSingle), ElementsAre(3, 3, 2));
+  EXPECT_THAT(sizes(8, LastBatch::kDrop), ElementsAre(3, 3));
+  EXPECT_THAT(sizes(6, LastBatch::kDrop), ElementsAre(3, 3));
+  // The only batch.
+  EXPECT_THAT(sizes(1, LastBatch::kDropSingle), ElementsAre(1));
+  EXPECT_THAT(sizes(2, LastBatch::kDrop), ElementsAre(2));
+}
+
+TEST(Loader, APermutedOrderIsTheSameInAllEpochs) {
+  const Example all = CountingImages(50, 1, 1, 1);
+  LoaderOptions options = Options(50, false, 0);
+  options.order = SampleOrder::kPermuted;
+  Loader loader(MakeInMemoryDataset(all), NoTransforms(), options);
+  const at::Tensor first = Epoch(loader, 0)[0].target;
+  EXPECT_TRUE(at::equal(first, Epoch(loader, 1)[0].target));
+  EXPECT_FALSE(at::equal(first, all.target));
+  std::vector<int64_t> sorted(first.data_ptr<int64_t>(), first.data_ptr<int64_t>() + 50);
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(sorted.front(), 0);
+  EXPECT_TRUE(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end());
+  options.order_seed = 12;
+  Loader other(MakeInMemoryDataset(all), NoTransforms(), options);
+  EXPECT_FALSE(at::equal(first, Epoch(other, 0)[0].target));
+}
+
+TEST(RandomPermutation, IsTheOneThatTheDocumentationGives) {
+  EXPECT_EQ(StableHash("split"), 12912914139362736367u);
+  EXPECT_EQ(MixSeed({42, StableHash("split")}), 10931495307630706802u);
+  EXPECT_THAT(RandomPermutation(10, 10931495307630706802u), ElementsAre(7, 9, 8, 5, 6, 3, 2, 0, 1, 4));
 }
 
 TEST(Loader, ShufflesByOrderSeedAndEpochAsDocumented) {

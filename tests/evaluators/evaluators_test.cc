@@ -40,6 +40,32 @@ absl::StatusOr<data::DataSplits> MakeCloud(const data::Params&, const data::Data
 }
 LANISTA_REGISTER_DATASET("cloud", MakeCloud);
 
+// A hundred samples, ten of class 0, then ten of class 1, and so on; the inputs serve as scores and are right.
+absl::StatusOr<data::DataSplits> MakeSorted(const data::Params&, const data::DatasetRequest&) {
+  const torch::Tensor classes = torch::arange(10, at::kLong).repeat_interleave(10);
+  const data::Example sorted{torch::one_hot(classes, 10).to(at::kFloat), classes};
+  return MakeSplits(data::Task::kClassification, 10, sorted, sorted);
+}
+LANISTA_REGISTER_DATASET("sorted", MakeSorted);
+
+// The third sample cannot be read.
+class Unreadable : public data::Dataset {
+ public:
+  int64_t size() const override { return 4; }
+  absl::StatusOr<data::Example> Get(int64_t index) const override {
+    if (index == 2) return absl::InvalidArgumentError("third.png: corrupt");
+    return data::Example{torch::zeros({3}), torch::zeros({}, at::kLong)};
+  }
+};
+absl::StatusOr<data::DataSplits> MakeUnreadable(const data::Params&, const data::DatasetRequest&) {
+  data::DataSplits splits;
+  splits.train = splits.validation = std::make_shared<Unreadable>();
+  splits.input_shape = {3};
+  splits.outputs = 4;
+  return splits;
+}
+LANISTA_REGISTER_DATASET("unreadable", MakeUnreadable);
+
 // Four samples of three classes; the inputs serve as scores.
 absl::StatusOr<data::DataSplits> MakeScores(const data::Params&, const data::DatasetRequest&) {
   const data::Example scores{
@@ -119,7 +145,7 @@ TEST_P(ByHandTest, SameWeightsBitForBit) {
   const data::DataSplits splits = *MakeCloud({}, {});
   data::LoaderOptions options;
   options.batch_size = 16;
-  options.shuffle = true;
+  options.order = data::SampleOrder::kShuffled;
   options.order_seed = trial.order_seed();
   options.threads = 0;
   data::Loader loader(splits.train, *data::TransformChain::Create({}, splits), options);
@@ -245,6 +271,53 @@ TEST(ClassificationTest, LimitsCountBatches) {
   EXPECT_THAT(count(""), Pair(10, 5));
   EXPECT_THAT(count("limit_train_batches: 0.35 max_epochs: 2"), Pair(6, 10));
   EXPECT_THAT(count("max_train_batches: 4 limit_validation_batches: 0.01"), Pair(4, 1));
+}
+
+TEST(ClassificationTest, ALimitedValidationSeesTheSameFewSamplesOfAllClasses) {
+  std::vector<torch::Tensor> seen;
+  FakeTrial trial([&] {
+    return std::make_shared<FunctionModel>([&](torch::Tensor input) {
+      if (!torch::GradMode::is_enabled()) seen.push_back(input);
+      return input + torch::zeros({1}, torch::requires_grad());
+    });
+  });
+  ASSERT_EQ(RunTrial("classification { dataset { custom { name: 'sorted' } } validation_batch_size: 20 max_epochs: 2 "
+                     "limit_validation_batches: 0.4 }",
+                     trial),
+            absl::OkStatus());
+  ASSERT_EQ(seen.size(), 4u);
+  // In the dataset's order, 40 samples would be of 4 classes.
+  EXPECT_GE(torch::cat({seen[0], seen[1]}).any(0).sum().item<int64_t>(), 8);
+  EXPECT_TRUE(torch::equal(seen[0], seen[2]));
+  EXPECT_TRUE(torch::equal(seen[1], seen[3]));
+}
+
+TEST(ClassificationTest, ALastBatchOfOneSampleDoesNotBreakBatchNormalisation) {
+  const auto sizes = [](const std::string& fields) {
+    std::vector<int64_t> sizes;
+    FakeTrial trial([&] {
+      const auto norm = std::make_shared<torch::nn::BatchNorm1dImpl>(3);
+      const auto last = std::make_shared<torch::nn::LinearImpl>(3, 4);
+      return std::make_shared<FunctionModel>([&sizes, norm, last](torch::Tensor input) {
+        norm->train(torch::GradMode::is_enabled());
+        if (norm->is_training()) sizes.push_back(input.size(0));
+        return last->forward(norm->forward(input));
+      });
+    });
+    EXPECT_EQ(RunTrial(absl::StrCat("classification { dataset { custom { name: 'cloud' } } ", fields, "}"), trial),
+              absl::OkStatus());
+    return sizes;
+  };
+  EXPECT_THAT(sizes("batch_size: 7"), ElementsAre(7, 7, 7, 7, 7, 7, 7));
+  EXPECT_THAT(sizes("batch_size: 16"), ElementsAre(16, 16, 16, 2));
+  EXPECT_THAT(sizes("batch_size: 16 drop_last: true"), ElementsAre(16, 16, 16));
+}
+
+TEST(ClassificationTest, ASampleThatCannotBeReadIsTheDatasFault) {
+  FakeTrial trial([] { return MakeMlp(3, 4); });
+  const absl::Status status = RunTrial("classification { dataset { custom { name: 'unreadable' } } }", trial);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(), "evaluator.classification.dataset: third.png: corrupt");
 }
 
 TEST(ClassificationTest, MetricsAreThoseComputedByHand) {
