@@ -38,14 +38,14 @@ class DirectModelBuilder : public ModelBuilder {
  public:
   absl::StatusOr<v1::SpaceSpec> Discover(const v1::SpaceConfig& config, const DiscoveryOptions& options) override {
     LANISTA_ASSIGN_OR_RETURN(const auto make, FindFactory(config));
-    const nn::Params params(config.params());
+    const Params params(config.params(), "the space");
     LANISTA_ASSIGN_OR_RETURN(
         v1::SpaceSpec spec,
         DiscoverSpace([&](const v1::Sample& assignment) { return RunConstructor(make, params, assignment); }, options));
     // Only now: a parameter may be read under some choices alone.
     try {
       params.CheckAllRead();
-    } catch (const nn::SpaceError& error) {
+    } catch (const ParamError& error) {
       return absl::InvalidArgumentError(error.what());
     }
     return spec;
@@ -58,10 +58,12 @@ class DirectModelBuilder : public ModelBuilder {
         FollowSample(sample, [model_seed](const v1::Choice& choice) { return nn::DrawnDecision(choice, model_seed); }));
     try {
       BuiltModel built;
-      built.model = make(nn::Params(config.params()));
+      built.model = make(Params(config.params(), "the space"));
       built.actual_sample = construction.sample();
       return built;
     } catch (const nn::SpaceError& error) {
+      return absl::InvalidArgumentError(error.what());
+    } catch (const ParamError& error) {
       return absl::InvalidArgumentError(error.what());
     }
   }
@@ -78,15 +80,17 @@ class DirectModelBuilder : public ModelBuilder {
     return *factory;
   }
 
-  // One run for discovery: SpaceError means that the space is wrong, anything else thrown that this model cannot be
-  // built.
+  // One run for discovery: SpaceError and ParamError mean that the space is wrong, anything else thrown that this model
+  // cannot be built.
   static absl::StatusOr<ConstructionTrace> RunConstructor(const nn::ModelSpaceRegistry::Factory& make,
-                                                          const nn::Params& params, const v1::Sample& assignment) {
+                                                          const Params& params, const v1::Sample& assignment) {
     nn::Construction construction(FollowSample(assignment, FirstOption));
     ConstructionTrace trace;
     try {
       make(params);
     } catch (const nn::SpaceError& error) {
+      return absl::InvalidArgumentError(error.what());
+    } catch (const ParamError& error) {
       return absl::InvalidArgumentError(error.what());
     } catch (const c10::Error& error) {
       trace.error = error.what_without_backtrace();

@@ -80,7 +80,7 @@ absl::StatusOr<v1::ModelGraph> InvertedResidual(const BlockOptions& options) {
 constexpr BlockOptions kStages[] = {{16, 16, 1}, {16, 32, 2}, {32, 48, 2}};
 
 // The base model: one plain block a stage.
-absl::StatusOr<v1::ModelGraph> MobileNet(const graph::SpaceParams&) {
+absl::StatusOr<v1::ModelGraph> MobileNet(const lanista::Params&) {
   graph::Builder net("MobileNet", lanista::ops::FindOp);
   Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
   x = AddConvBnReLU(net, "stem", x, 1, 16, 3, 2, 1);
@@ -143,17 +143,16 @@ class StageMutator final : public graph::Mutator {
   const std::vector<v1::Value> depths_;
 };
 
-graph::MutatorRegistry::Result MakeStageMutator(const v1::Custom& config, const v1::MutatorConfig&,
+graph::MutatorRegistry::Result MakeStageMutator(const lanista::Params& params, const v1::MutatorConfig&,
                                                 const graph::ModuleReader&) {
-  const auto depths = config.params().find("depths");
-  if (depths == config.params().end() || depths->second.list().values().empty()) {
-    return absl::InvalidArgumentError("the mutator 'mobilenet_stages' needs a list of ints as its parameter `depths`");
-  }
-  const auto& values = depths->second.list().values();
-  return std::make_unique<StageMutator>(std::vector<v1::Value>(values.begin(), values.end()));
+  std::vector<v1::Value> depths;
+  for (const int64_t depth : params.Get<std::vector<int64_t>>("depths")) depths.push_back(graph::IntValue(depth));
+  if (depths.empty())
+    return absl::InvalidArgumentError("the mutator 'mobilenet_stages' needs at least one of `depths`");
+  return std::make_unique<StageMutator>(std::move(depths));
 }
 
-LANISTA_REGISTER_CUSTOM(graph::MutatorRegistry, "mobilenet_stages", MakeStageMutator);
+LANISTA_REGISTER_MUTATOR("mobilenet_stages", MakeStageMutator);
 
 }  // namespace
 

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -19,6 +17,7 @@
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/time_util.h"
 #include "protos/graph.pb.h"
+#include "src/base/spelling.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -30,35 +29,10 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
-// Edits (insert, delete, replace one character) that make `b` of `a`.
-int EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = std::exchange(row[0], static_cast<int>(i));
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const int replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
 // "; did you mean 'near'? allowed here: a, b, c".
 std::string Allowed(absl::string_view name, const std::vector<std::string>& allowed) {
-  std::string text;
-  const auto distance = [&](const std::string& candidate) {
-    return EditDistance(absl::AsciiStrToLower(name), absl::AsciiStrToLower(candidate));
-  };
-  const auto nearest = std::min_element(allowed.begin(), allowed.end(),
-                                        [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
-  if (nearest != allowed.end() && distance(*nearest) <= static_cast<int>(std::max(name.size(), nearest->size())) / 3) {
-    text = absl::StrCat("; did you mean '", *nearest, "'?");
-  } else {
-    text = ";";
-  }
-  return absl::StrCat(text, " allowed here: ", absl::StrJoin(allowed, ", "));
+  const std::string guess = DidYouMean(name, allowed);
+  return absl::StrCat(guess.empty() ? ";" : guess, " allowed here: ", absl::StrJoin(allowed, ", "));
 }
 
 std::string TypeName(const FieldDescriptor& field) {

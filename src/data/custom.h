@@ -1,6 +1,6 @@
 // For users: datasets and transforms of their own.
 //
-//   absl::StatusOr<lanista::data::DataSplits> MakeSpirals(const lanista::data::Params& params,
+//   absl::StatusOr<lanista::data::DataSplits> MakeSpirals(const lanista::Params& params,
 //                                                         const lanista::data::DatasetRequest& request) {
 //     lanista::data::DataSplits splits;
 //     splits.train = lanista::data::MakeInMemoryDataset({inputs, targets});
@@ -17,18 +17,12 @@
 #include <string>
 #include <utility>
 
-#include "google/protobuf/map.h"
-#include "src/base/registry.h"
+#include "src/base/custom.h"
 #include "src/base/status.h"
 #include "src/data/dataset.h"
 #include "src/data/transform.h"
 
-namespace lanista::data {
-
-// What the config hands to something registered: `custom { params }`.
-using Params = google::protobuf::Map<std::string, v1::Value>;
-
-namespace internal {
+namespace lanista::data::internal {
 
 // As the registry wants it.
 inline absl::StatusOr<std::unique_ptr<DataSplits>> Box(absl::StatusOr<DataSplits> splits) {
@@ -36,21 +30,19 @@ inline absl::StatusOr<std::unique_ptr<DataSplits>> Box(absl::StatusOr<DataSplits
   return std::make_unique<DataSplits>(*std::move(splits));
 }
 
-}  // namespace internal
-}  // namespace lanista::data
+}  // namespace lanista::data::internal
 
-// Registers `make`: absl::StatusOr<DataSplits>(const Params&, const DatasetRequest&).
-#define LANISTA_REGISTER_DATASET(name, make)                                                                        \
-  LANISTA_REGISTER_CUSTOM(::lanista::data::DatasetRegistry, name,                                                   \
-                          [](const ::lanista::v1::Custom& custom, const ::lanista::data::DatasetRequest& request) { \
-                            return ::lanista::data::internal::Box(make(custom.params(), request));                  \
-                          })
+// Registers `make`: absl::StatusOr<DataSplits>(const lanista::Params&, const DatasetRequest&). It reads all of its
+// parameters at once.
+#define LANISTA_REGISTER_DATASET(name, make)                                                                          \
+  LANISTA_REGISTER_WITH_PARAMS(::lanista::data::DatasetRegistry, "dataset", name,                                     \
+                               ([](const ::lanista::Params& params, const ::lanista::data::DatasetRequest& request) { \
+                                 return ::lanista::data::internal::Box(make(params, request));                        \
+                               }))
 
-// Registers `make`: absl::StatusOr<std::unique_ptr<Transform>>(const Params&, const DataSplits& splits).
-#define LANISTA_REGISTER_TRANSFORM(name, make)                                                                 \
-  LANISTA_REGISTER_CUSTOM(::lanista::data::TransformRegistry, name,                                            \
-                          [](const ::lanista::v1::Custom& custom, const ::lanista::data::DataSplits& splits) { \
-                            return make(custom.params(), splits);                                              \
-                          })
+// Registers `make`: absl::StatusOr<std::unique_ptr<Transform>>(const lanista::Params&, const DataSplits& splits). It
+// reads all of its parameters at once.
+#define LANISTA_REGISTER_TRANSFORM(name, make) \
+  LANISTA_REGISTER_WITH_PARAMS(::lanista::data::TransformRegistry, "transform", name, make)
 
 #endif  // LANISTA_SRC_DATA_CUSTOM_H_

@@ -130,10 +130,6 @@ class MultiModelEvaluator : public Evaluator {
   absl::Status Evaluate(TrialContext& context) final;
 };
 
-// A user's own function as an evaluator (NNI: FunctionalEvaluator). `params` are the config's.
-using EvaluatorFunction =
-    std::function<void(TrialContext& context, const google::protobuf::Map<std::string, v1::Value>& params)>;
-
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_EVALUATORS_EVALUATOR_H_

@@ -1,8 +1,12 @@
 // For users: a function, or a class, of one's own as evaluator.
 //
-//   void TrainMyWay(lanista::TrialContext& context, const lanista::EvaluatorParams& params) {
+//   struct MyParams {
+//     explicit MyParams(const lanista::Params& params) : epochs(params.Get<int64_t>("epochs", 5)) {}
+//     int64_t epochs;
+//   };
+//   void TrainMyWay(lanista::TrialContext& context, const MyParams& params) {
 //     auto model = context.model();
-//     for (int epoch = 0; epoch < params.at("epochs").i() && !context.canceled(); ++epoch) {
+//     for (int64_t epoch = 0; epoch < params.epochs && !context.canceled(); ++epoch) {
 //       ...
 //       context.ReportIntermediate(accuracy);
 //     }
@@ -18,46 +22,56 @@
 
 #include <functional>
 #include <memory>
-#include <string>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "google/protobuf/map.h"
-#include "protos/experiment.pb.h"
-#include "src/base/registry.h"
+#include "src/base/custom.h"
 #include "src/evaluators/evaluator.h"
 
 namespace lanista {
-
-// What the configuration gives to a user's evaluator.
-using EvaluatorParams = google::protobuf::Map<std::string, v1::Value>;
 
 // Calls a user's function for each trial (NNI: FunctionalEvaluator). What the function throws fails the trial; if it
 // returns because the trial was canceled, the trial is canceled.
 class FunctionalEvaluator : public Evaluator {
  public:
-  FunctionalEvaluator(EvaluatorFunction function, EvaluatorParams params);
+  using Function = std::function<void(TrialContext& context)>;
+
+  explicit FunctionalEvaluator(Function function);
 
   absl::Status Prepare(uint64_t order_seed) override;
   absl::Status Evaluate(TrialContext& context) override;
 
  private:
-  const EvaluatorFunction function_;
-  const EvaluatorParams params_;
+  const Function function_;
 };
 
-// Makes FunctionalEvaluators of `function`; for the macro below.
-std::function<absl::StatusOr<std::unique_ptr<Evaluator>>(const v1::Custom&)> FunctionalEvaluatorFactory(
-    EvaluatorFunction function);
+// For the macro below: an evaluator that calls `function`, with what its type MyParams makes of the configuration's
+// parameters, or without any.
+template <typename MyParams>
+absl::StatusOr<std::unique_ptr<Evaluator>> MakeFunctionalEvaluator(void (*function)(TrialContext&, const MyParams&),
+                                                                   const Params& params) {
+  static_assert(!std::is_same_v<MyParams, Params> && std::is_constructible_v<MyParams, const Params&>,
+                "an evaluator's function takes a type of your own that is constructed from `const lanista::Params&`: "
+                "so the configuration is checked before the search begins");
+  return std::make_unique<FunctionalEvaluator>(
+      [function, mine = MyParams(params)](TrialContext& context) { function(context, mine); });
+}
+absl::StatusOr<std::unique_ptr<Evaluator>> MakeFunctionalEvaluator(void (*function)(TrialContext&),
+                                                                   const Params& params);
 
 }  // namespace lanista
 
-// Registers `function`, an EvaluatorFunction, for `evaluator { custom { name: "NAME" } }`. At namespace scope.
+// Registers `function`, a void(TrialContext&) or void(TrialContext&, const MyParams&), for
+// `evaluator { custom { name: "NAME" } }`. MyParams is copied, and constructed from `const lanista::Params&` when the
+// configuration is checked. At namespace scope.
 #define LANISTA_REGISTER_EVALUATOR_FUNCTION(name, function) \
-  LANISTA_REGISTER_CUSTOM(::lanista::EvaluatorRegistry, name, ::lanista::FunctionalEvaluatorFactory(function))
+  LANISTA_REGISTER_EVALUATOR(                               \
+      name, ([](const ::lanista::Params& params) { return ::lanista::MakeFunctionalEvaluator(function, params); }))
 
-// Registers `factory`, an absl::StatusOr<std::unique_ptr<lanista::Evaluator>>(const lanista::v1::Custom&), for
-// `evaluator { custom { name: "NAME" } }`. At namespace scope.
-#define LANISTA_REGISTER_EVALUATOR(name, factory) LANISTA_REGISTER_CUSTOM(::lanista::EvaluatorRegistry, name, factory)
+// Registers `factory`, an absl::StatusOr<std::unique_ptr<lanista::Evaluator>>(const lanista::Params&), for
+// `evaluator { custom { name: "NAME" } }`. It reads all of its parameters at once. At namespace scope.
+#define LANISTA_REGISTER_EVALUATOR(name, factory) \
+  LANISTA_REGISTER_WITH_PARAMS(::lanista::EvaluatorRegistry, "evaluator", name, factory)
 
 #endif  // LANISTA_SRC_EVALUATORS_FUNCTIONAL_H_

@@ -2,7 +2,7 @@
 //
 //   namespace graph = lanista::graph;
 //
-//   absl::StatusOr<lanista::v1::ModelGraph> Net(const graph::SpaceParams&) {
+//   absl::StatusOr<lanista::v1::ModelGraph> Net(const lanista::Params&) {
 //     graph::Builder net("Net", lanista::ops::FindOp);
 //     graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
 //     x = net.Add("conv", graph::MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 32}, {"kernel_size", 3}}),

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "src/base/spelling.h"
 #include "src/base/status.h"
 #include "src/graph/graph.h"
 
@@ -83,20 +84,6 @@ bool MatchesPattern(const std::vector<std::string>& pattern, size_t p, const std
     return false;
   }
   return i < path.size() && (pattern[p] == "*" || pattern[p] == path[i]) && MatchesPattern(pattern, p + 1, path, i + 1);
-}
-
-size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
 }
 
 absl::Status NothingMatches(const std::string& target, std::vector<std::string> paths) {

@@ -17,6 +17,7 @@
 #include "protos/graph.pb.h"
 #include "protos/space.pb.h"
 #include "protos/trial.pb.h"
+#include "src/base/custom.h"
 #include "src/base/registry.h"
 #include "src/graph/mutable_model.h"
 #include "src/graph/op_schema.h"
@@ -69,8 +70,8 @@ class Mutator {
 // Reads the TorchScript file of a `module` candidate, as a model of its own: src/frontends does it. No LibTorch here.
 using ModuleReader = std::function<absl::StatusOr<v1::ModelGraph>(const std::string& path)>;
 
-// Built-in mutators by their field in v1::MutatorConfig, users' by name: LANISTA_REGISTER_CUSTOM(MutatorRegistry,
-// "name", make). Each gets the whole MutatorConfig, for `also`, and a reader of modules.
+// Built-in mutators by their field in v1::MutatorConfig, users' by name: LANISTA_REGISTER_MUTATOR. Each gets the whole
+// MutatorConfig, for `also`, and a reader of modules.
 using MutatorRegistry = Registry<Mutator, const v1::MutatorConfig&, const ModuleReader&>;
 
 // The base model with its mutators, ready to be materialised many times.
@@ -107,5 +108,11 @@ class GraphSpace {
 };
 
 }  // namespace lanista::graph
+
+// Registers `make`, an absl::StatusOr<std::unique_ptr<lanista::graph::Mutator>>(const lanista::Params&, const
+// lanista::v1::MutatorConfig&, const lanista::graph::ModuleReader&), for `mutator { custom { name: "NAME" } }`. It
+// reads all of its parameters at once. At namespace scope.
+#define LANISTA_REGISTER_MUTATOR(name, make) \
+  LANISTA_REGISTER_WITH_PARAMS(::lanista::graph::MutatorRegistry, "mutator", name, make)
 
 #endif  // LANISTA_SRC_GRAPH_MUTATOR_H_

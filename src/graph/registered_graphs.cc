@@ -27,7 +27,7 @@ bool RegisterGraph(const std::string& name, GraphFactory factory) {
   return true;
 }
 
-absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const SpaceParams& params) {
+absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const Params::Values& params) {
   const auto found = Factories().find(name);
   if (found == Factories().end()) {
     const std::string known = absl::StrJoin(
@@ -36,7 +36,7 @@ absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, cons
         "no graph space '", name, "' is registered in this program; known: ", known.empty() ? "none" : known));
   }
   try {
-    return found->second(params);
+    return MakeWithParams(params, absl::StrCat("the graph space '", name, "'"), found->second);
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("the graph space '", name, "' threw: ", error.what()));
   }

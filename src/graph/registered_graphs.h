@@ -5,24 +5,21 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "google/protobuf/map.h"
 #include "protos/graph.pb.h"
+#include "src/base/params.h"
 
 namespace lanista::graph {
 
-// The configuration's `space { params }`.
-using SpaceParams = google::protobuf::Map<std::string, v1::Value>;
-
-// Builds a base model, with or without choices in it (src/graph/builder.h). What it throws, or an error, fails the
-// space.
-using GraphFactory = absl::StatusOr<v1::ModelGraph> (*)(const SpaceParams& params);
+// Builds a base model, with or without choices in it (src/graph/builder.h), from the configuration's `space { params
+// }`. What it throws, or an error, fails the space; so does a parameter that it does not read.
+using GraphFactory = absl::StatusOr<v1::ModelGraph> (*)(const Params& params);
 
 // Makes `factory` known as `space { registered: NAME }` with `engine { graph {} }`. Before main; ends the program if
 // the name is taken.
 bool RegisterGraph(const std::string& name, GraphFactory factory);
 
 // Runs the factory of this name. NOT_FOUND lists the names that are known.
-absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const SpaceParams& params);
+absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const Params::Values& params);
 
 }  // namespace lanista::graph
 

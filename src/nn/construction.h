@@ -23,8 +23,8 @@
 
 namespace lanista::nn {
 
-// Thrown where a model space itself is wrong (the same label with other candidates, a choice without candidates, a bad
-// parameter), or where a sample does not fit it. The message says what to change.
+// Thrown where a model space itself is wrong (the same label with other candidates, a choice without candidates), or
+// where a sample does not fit it. The message says what to change.
 class SpaceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -8,7 +8,7 @@
 #include "src/nn/input_choice.h"
 #include "src/nn/layer_choice.h"
 #include "src/nn/repeat.h"
-#include "src/nn/value.h"
+#include "src/base/value.h"
 
 namespace lanista::nn {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/nn/construction.h"
-#include "src/nn/value.h"
+#include "src/base/value.h"
 
 namespace lanista::nn {
 

@@ -445,16 +445,15 @@ TEST(SyntheticDigits, RefuseValuesOutOfRange) {
 absl::StatusOr<DataSplits> MakeBlobs(const Params& params, const DatasetRequest& request) {
   DataSplits splits;
   splits.task = request.task.value_or(Task::kRegression);
-  splits.input_shape = {3};
   splits.outputs = 1;
   at::Tensor input = at::zeros({2, 3}, at::kFloat);
-  if (params.count("bad_input") > 0) input[1][2] = std::numeric_limits<float>::quiet_NaN();
+  if (params.Has("bad_input")) input[1][2] = std::numeric_limits<float>::quiet_NaN();
   at::Tensor target = splits.task == Task::kRegression ? at::zeros({2, 1}, at::kFloat) : at::zeros({2}, at::kLong);
-  if (params.count("target") > 0) target.fill_(params.at("target").f());
-  if (params.count("width") > 0) splits.input_shape = {params.at("width").i()};
+  target.fill_(params.Get<double>("target", 0));
+  splits.input_shape = {params.Get<int64_t>("width", 3)};
   splits.train = MakeInMemoryDataset({input, target});
   splits.validation = splits.train;
-  if (params.count("no_validation") > 0) splits.validation = nullptr;
+  if (params.Has("no_validation")) splits.validation = nullptr;
   return splits;
 }
 LANISTA_REGISTER_DATASET("blobs", MakeBlobs);
@@ -472,6 +471,8 @@ TEST(CustomDataset, GetsItsParamsAndIsServed) {
   const absl::StatusOr<DataSplits> splits = OpenBlobs("params { key: 'target' value { f: 2.5 } }");
   ASSERT_TRUE(splits.ok()) << splits.status();
   EXPECT_THAT(Values(Sample(splits->train, 0).target), ElementsAre(2.5));
+  EXPECT_THAT(OpenBlobs("params { key: 'traget' value { f: 2.5 } }"),
+              IsInvalid("the dataset 'blobs' has no parameter 'traget'; did you mean 'target'?"));
   EXPECT_THAT(Open("custom { name: 'broken' }"), IsError(absl::StatusCode::kUnavailable, "the disk is away"));
   EXPECT_THAT(Open("custom { name: 'unknown' }"), IsError(absl::StatusCode::kNotFound, HasSubstr("custom:blobs")));
 }

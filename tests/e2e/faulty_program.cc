@@ -126,8 +126,13 @@ class TwoMeanings : public nn::ModelSpace {
 };
 LANISTA_REGISTER_MODEL_SPACE("two_meanings", TwoMeanings);
 
+struct TalkativeParams {
+  explicit TalkativeParams(const lanista::Params& params) : wait(params.Has("wait")) {}
+  bool wait;
+};
+
 // Reports, builds the model, prints, leaves a file, and goes on until it is canceled if the parameter `wait` says so.
-void Talkative(lanista::TrialContext& context, const lanista::EvaluatorParams& params) {
+void Talkative(lanista::TrialContext& context, const TalkativeParams& params) {
   context.ReportIntermediate(0.1);
   context.ReportIntermediate({{"default", 0.2}, {"loss", 2.5}});
   context.model();
@@ -136,7 +141,7 @@ void Talkative(lanista::TrialContext& context, const lanista::EvaluatorParams& p
   std::mutex mutex;
   std::condition_variable never;
   std::unique_lock<std::mutex> lock(mutex);
-  while (params.count("wait") > 0 && !context.canceled()) never.wait_for(lock, std::chrono::milliseconds(20));
+  while (params.wait && !context.canceled()) never.wait_for(lock, std::chrono::milliseconds(20));
   context.ReportFinal({{"default", 0.75}, {"loss", 1.5}});
 }
 LANISTA_REGISTER_EVALUATOR_FUNCTION("talkative", Talkative);

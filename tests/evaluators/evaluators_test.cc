@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 
 #include <cmath>
 #include <fstream>
@@ -33,7 +34,7 @@ data::DataSplits MakeSplits(data::Task task, int64_t outputs, data::Example trai
 }
 
 // Fifty points in three dimensions, in four classes by chance.
-absl::StatusOr<data::DataSplits> MakeCloud(const data::Params&, const data::DatasetRequest&) {
+absl::StatusOr<data::DataSplits> MakeCloud(const Params&, const data::DatasetRequest&) {
   torch::manual_seed(1);
   const data::Example cloud{torch::randn({50, 3}), torch::randint(4, {50}, at::kLong)};
   return MakeSplits(data::Task::kClassification, 4, cloud, cloud);
@@ -41,7 +42,7 @@ absl::StatusOr<data::DataSplits> MakeCloud(const data::Params&, const data::Data
 LANISTA_REGISTER_DATASET("cloud", MakeCloud);
 
 // A hundred samples, ten of class 0, then ten of class 1, and so on; the inputs serve as scores and are right.
-absl::StatusOr<data::DataSplits> MakeSorted(const data::Params&, const data::DatasetRequest&) {
+absl::StatusOr<data::DataSplits> MakeSorted(const Params&, const data::DatasetRequest&) {
   const torch::Tensor classes = torch::arange(10, at::kLong).repeat_interleave(10);
   const data::Example sorted{torch::one_hot(classes, 10).to(at::kFloat), classes};
   return MakeSplits(data::Task::kClassification, 10, sorted, sorted);
@@ -57,7 +58,7 @@ class Unreadable : public data::Dataset {
     return data::Example{torch::zeros({3}), torch::zeros({}, at::kLong)};
   }
 };
-absl::StatusOr<data::DataSplits> MakeUnreadable(const data::Params&, const data::DatasetRequest&) {
+absl::StatusOr<data::DataSplits> MakeUnreadable(const Params&, const data::DatasetRequest&) {
   data::DataSplits splits;
   splits.train = splits.validation = std::make_shared<Unreadable>();
   splits.input_shape = {3};
@@ -67,7 +68,7 @@ absl::StatusOr<data::DataSplits> MakeUnreadable(const data::Params&, const data:
 LANISTA_REGISTER_DATASET("unreadable", MakeUnreadable);
 
 // Four samples of three classes; the inputs serve as scores.
-absl::StatusOr<data::DataSplits> MakeScores(const data::Params&, const data::DatasetRequest&) {
+absl::StatusOr<data::DataSplits> MakeScores(const Params&, const data::DatasetRequest&) {
   const data::Example scores{
       torch::tensor({{3.0f, 2.0f, 1.0f}, {3.0f, 2.0f, 1.0f}, {1.0f, 2.0f, 3.0f}, {1.0f, 3.0f, 2.0f}}),
       torch::tensor({0, 1, 0, 1}, at::kLong)};
@@ -76,7 +77,7 @@ absl::StatusOr<data::DataSplits> MakeScores(const data::Params&, const data::Dat
 LANISTA_REGISTER_DATASET("scores", MakeScores);
 
 // Four samples of two numbers; the inputs serve as predictions.
-absl::StatusOr<data::DataSplits> MakePredictions(const data::Params&, const data::DatasetRequest&) {
+absl::StatusOr<data::DataSplits> MakePredictions(const Params&, const data::DatasetRequest&) {
   const data::Example predictions{torch::tensor({{1.0f, 7.0f}, {2.0f, 7.0f}, {3.0f, 7.0f}, {5.0f, 8.0f}}),
                                   torch::tensor({{1.0f, 7.0f}, {2.0f, 7.0f}, {4.0f, 7.0f}, {5.0f, 7.0f}})};
   return MakeSplits(data::Task::kRegression, 2, predictions, predictions);
@@ -101,8 +102,8 @@ std::shared_ptr<nn::Model> MakeMlp(int64_t inputs, int64_t outputs) {
 }
 
 TEST(EvaluatorsTest, TheBuiltInOnesAreRegistered) {
-  EXPECT_THAT(EvaluatorRegistry::Get().Names(),
-              ElementsAre("classification", "constant", "regression", "custom:area", "custom:refuses"));
+  EXPECT_THAT(EvaluatorRegistry::Get().Names(), ElementsAre("classification", "constant", "regression", "custom:area",
+                                                            "custom:nothing", "custom:refuses"));
 }
 
 TEST(ClassificationTest, LearnsEasyDigits) {
@@ -489,14 +490,21 @@ TEST(ConstantTest, ReportsWithoutBuildingTheModel) {
             absl::InvalidArgumentError("evaluator.constant.value must be a finite number, is nan"));
 }
 
-void Area(TrialContext& context, const EvaluatorParams& params) {
-  context.ReportIntermediate({{"width", params.at("width").f()}});
-  context.ReportFinal({{"default", params.at("width").f() * 2}});
+struct AreaParams {
+  explicit AreaParams(const Params& params) : width(params.Get<double>("width")) {}
+  double width;
+};
+void Area(TrialContext& context, const AreaParams& params) {
+  context.ReportIntermediate({{"width", params.width}});
+  context.ReportFinal({{"default", params.width * 2}});
 }
 LANISTA_REGISTER_EVALUATOR_FUNCTION("area", Area);
 
-absl::StatusOr<std::unique_ptr<Evaluator>> Refuse(const v1::Custom& config) {
-  return absl::InvalidArgumentError(absl::StrCat(config.name(), " it all"));
+void Nothing(TrialContext& context) { context.ReportFinal(0); }
+LANISTA_REGISTER_EVALUATOR_FUNCTION("nothing", Nothing);
+
+absl::StatusOr<std::unique_ptr<Evaluator>> Refuse(const Params& params) {
+  return absl::InvalidArgumentError(absl::StrCat("refuses ", params.Get<std::string>("what")));
 }
 LANISTA_REGISTER_EVALUATOR("refuses", Refuse);
 
@@ -513,7 +521,32 @@ TEST(FunctionalTest, CallsTheUsersFunctionWithItsParams) {
 TEST(FunctionalTest, FactoriesOfUsersAreCalled) {
   v1::EvaluatorConfig config;
   config.mutable_custom()->set_name("refuses");
+  (*config.mutable_custom()->mutable_params())["what"].set_s("it all");
   EXPECT_EQ(EvaluatorRegistry::Get().Create(config).status(), absl::InvalidArgumentError("refuses it all"));
+}
+
+TEST(FunctionalTest, ParamsAreCheckedBeforeAnyTrial) {
+  const auto error = [](const std::string& config) {
+    v1::EvaluatorConfig parsed;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(config, &parsed));
+    return EvaluatorRegistry::Get().Create(parsed).status();
+  };
+  EXPECT_EQ(error("custom { name: 'area' }"),
+            absl::InvalidArgumentError(
+                "parameter 'width' of the evaluator 'area' is missing; it is a number: value { f: 0.5 }"));
+  EXPECT_EQ(
+      error("custom { name: 'area' params { key: 'widht' value { f: 1 } } }"),
+      absl::InvalidArgumentError("parameter 'width' of the evaluator 'area' is missing; it is a number: value { f: "
+                                 "0.5 }; given: widht"));
+  EXPECT_EQ(error("custom { name: 'area' params { key: 'width' value { s: 'wide' } } }"),
+            absl::InvalidArgumentError("parameter 'width' of the evaluator 'area' is { s: \"wide\" }; it must be a "
+                                       "number: value { f: 0.5 }"));
+  EXPECT_EQ(
+      error("custom { name: 'area' params { key: 'width' value { f: 1 } } params { key: 'widht' value { f: 1 } } }"),
+      absl::InvalidArgumentError("the evaluator 'area' has no parameter 'widht'; did you mean 'width'? it takes: "
+                                 "width"));
+  EXPECT_EQ(error("custom { name: 'nothing' params { key: 'x' value { f: 1 } } }"),
+            absl::InvalidArgumentError("the evaluator 'nothing' has no parameter 'x'; it takes: none"));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ absl::StatusOr<v1::ModelGraph> Block() {
   return std::move(block).Build();
 }
 
-absl::StatusOr<v1::ModelGraph> Net(const SpaceParams&) {
+absl::StatusOr<v1::ModelGraph> Net(const Params&) {
   Builder net("Net", ops::FindOp);
   const auto block = Block();
   if (!block.ok()) return block.status();

@@ -469,20 +469,20 @@ class BlockMutator final : public Mutator {
   }
 };
 
-MutatorRegistry::Result MakeBlockMutator(const v1::Custom&, const v1::MutatorConfig&, const ModuleReader&) {
+MutatorRegistry::Result MakeBlockMutator(const Params&, const v1::MutatorConfig&, const ModuleReader&) {
   return std::make_unique<BlockMutator>();
 }
-LANISTA_REGISTER_CUSTOM(MutatorRegistry, "block_mutator", MakeBlockMutator);
+LANISTA_REGISTER_MUTATOR("block_mutator", MakeBlockMutator);
 
 class ThrowingMutator final : public Mutator {
  public:
   absl::Status Mutate(MutableModel&, Chooser&) const override { throw std::runtime_error("out of ideas"); }
 };
 
-MutatorRegistry::Result MakeThrowingMutator(const v1::Custom&, const v1::MutatorConfig&, const ModuleReader&) {
+MutatorRegistry::Result MakeThrowingMutator(const Params&, const v1::MutatorConfig&, const ModuleReader&) {
   return std::make_unique<ThrowingMutator>();
 }
-LANISTA_REGISTER_CUSTOM(MutatorRegistry, "throwing_mutator", MakeThrowingMutator);
+LANISTA_REGISTER_MUTATOR("throwing_mutator", MakeThrowingMutator);
 
 TEST_F(GraphSpaceTest, AUsersMutatorChangesTheTopology) {
   const GraphSpace space = Space(R"(mutator { custom { name: "block_mutator" } })");

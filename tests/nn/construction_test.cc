@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "src/nn/decide.h"
-#include "src/nn/params.h"
 #include "src/nn/value_choice.h"
 #include "src/space/space.h"
 
@@ -171,39 +170,6 @@ TEST(DecideTest, DrawsDependOnSeedAndLabelAlone) {
   EXPECT_EQ(drawn("a", 1), drawn("a", 1));
   EXPECT_NE(drawn("a", 1), drawn("b", 1));
   EXPECT_NE(drawn("a", 1), drawn("a", 2));
-}
-
-TEST(ParamsTest, AreReadAsTheirTypes) {
-  Params params;
-  params.Set("n", 3).Set("rate", 0.5).Set("flag", true).Set("name", "x");
-  EXPECT_EQ(params.Get<int64_t>("n"), 3);
-  EXPECT_EQ(params.Get<double>("n"), 3.0);
-  EXPECT_EQ(params.Get<double>("rate"), 0.5);
-  EXPECT_TRUE(params.Get<bool>("flag"));
-  EXPECT_EQ(params.Get<std::string>("name"), "x");
-  EXPECT_EQ(params.Get<int64_t>("absent", 7), 7);
-  params.CheckAllRead();
-}
-
-TEST(ParamsTest, ListsOfIntegersAreVectors) {
-  google::protobuf::Map<std::string, v1::Value> values;
-  for (int64_t width : {8, 16}) *values["widths"].mutable_list()->add_values() = ToValue(width);
-  EXPECT_THAT(Params(values).Get<std::vector<int64_t>>("widths"), ElementsAre(8, 16));
-}
-
-TEST(ParamsTest, ErrorsNameTheKeyAndTheExpectedType) {
-  Params params;
-  params.Set("width", "wide");
-  EXPECT_THAT(ErrorOf([&] { params.Get<int64_t>("width", 64); }),
-              AllOf(HasSubstr("'width'"), HasSubstr("wide"), HasSubstr("an integer")));
-  EXPECT_THAT(ErrorOf([&] { params.Get<double>("rate"); }), AllOf(HasSubstr("'rate'"), HasSubstr("a number")));
-}
-
-TEST(ParamsTest, KeysThatNobodyReadsAreRefusedWithTheKnownOnes) {
-  Params params;
-  params.Set("widht", 64);
-  params.Get<int64_t>("width", 64);
-  EXPECT_THAT(ErrorOf([&] { params.CheckAllRead(); }), AllOf(HasSubstr("'widht'"), HasSubstr("it takes: width")));
 }
 
 }  // namespace

@@ -68,9 +68,14 @@ class TinySpace : public nn::ModelSpace {
 };
 LANISTA_REGISTER_MODEL_SPACE("tiny", TinySpace);
 
+struct Orders {
+  explicit Orders(const Params& params) : order(params.Get<std::string>("do")) {}
+  std::string order;
+};
+
 // Does what the parameter `do` says.
-void Obey(TrialContext& context, const EvaluatorParams& params) {
-  const std::string order = params.at("do").s();
+void Obey(TrialContext& context, const Orders& orders) {
+  const std::string& order = orders.order;
   if (order == "nothing") return;
   if (order == "nan") context.ReportFinal(std::nan(""));
   if (order == "twice") {
@@ -218,7 +223,7 @@ TEST_F(RunnerTest, ChoicesThatTheSampleLacksAreDrawnFromTheSeedAndReported) {
 }
 
 // A graph with a constant of as many bytes as the parameter says.
-absl::StatusOr<v1::ModelGraph> OneConstant(const graph::SpaceParams& params) {
+absl::StatusOr<v1::ModelGraph> OneConstant(const Params& params) {
   v1::ModelGraph model;
   v1::Graph& root = *model.add_graphs();
   root.set_name("OneConstant");
@@ -229,8 +234,9 @@ absl::StatusOr<v1::ModelGraph> OneConstant(const graph::SpaceParams& params) {
   value.set_key("value");
   v1::Tensor& tensor = *value.mutable_value()->mutable_tensor();
   tensor.set_data_type(v1::UINT8);
-  tensor.add_dims(params.at("bytes").i());
-  tensor.set_data(std::string(static_cast<size_t>(params.at("bytes").i()), '0'));
+  const auto bytes = params.Get<int64_t>("bytes");
+  tensor.add_dims(bytes);
+  tensor.set_data(std::string(static_cast<size_t>(bytes), '0'));
   root.add_outputs()->set_node("constant");
   return model;
 }

@@ -3,15 +3,21 @@
 
 #include "src/evaluators/functional.h"
 
+// What the configuration says: params { key: "epochs" value { i: 20 } }.
+struct HalvesParams {
+  explicit HalvesParams(const lanista::Params& params) : epochs(params.Get<int64_t>("epochs", 10)) {}
+  int64_t epochs;
+};
+
 // Is the left half of an image of noise brighter than the right one?
-void TellHalvesApart(lanista::TrialContext& context, const lanista::EvaluatorParams& params) {
+void TellHalvesApart(lanista::TrialContext& context, const HalvesParams& params) {
   const auto model = context.model();
   torch::optim::Adam optimizer(model->parameters(), 0.001);
   const torch::Tensor images = torch::rand({512, 1, 28, 28}, context.device());
   const torch::Tensor answers =
       (images.slice(3, 0, 14).mean({1, 2, 3}) > images.slice(3, 14).mean({1, 2, 3})).to(torch::kLong);
   double accuracy = 0;
-  for (int64_t epoch = 0; epoch < params.at("epochs").i() && !context.canceled(); ++epoch) {
+  for (int64_t epoch = 0; epoch < params.epochs && !context.canceled(); ++epoch) {
     const torch::Tensor scores = model->forward(images);
     accuracy = (scores.argmax(1) == answers).to(torch::kDouble).mean().item<double>();
     context.ReportIntermediate(accuracy);

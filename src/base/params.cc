@@ -1,12 +1,12 @@
-#include "src/nn/params.h"
+#include "src/base/params.h"
 
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "src/nn/construction.h"
+#include "src/base/spelling.h"
 
-namespace lanista::nn {
+namespace lanista {
 namespace {
 
 template <typename T>
@@ -29,12 +29,13 @@ template <typename T>
 T Params::Get(const std::string& key) const {
   const v1::Value* const value = Find(key);
   if (value == nullptr) {
-    throw SpaceError(absl::StrCat("parameter '", key, "' of the space is missing; it is ", kTypeName<T>));
+    const auto name = [](std::string* out, const auto& given) { absl::StrAppend(out, given.first); };
+    throw ParamError(absl::StrCat(Name(key), " is missing; it is ", kTypeName<T>,
+                                  values_.empty() ? "" : "; given: ", absl::StrJoin(values_, ", ", name)));
   }
   std::optional<T> result = FromValue<T>(*value);
   if (!result.has_value()) {
-    throw SpaceError(absl::StrCat("parameter '", key, "' of the space is { ", value->ShortDebugString(),
-                                  " }; it must be ", kTypeName<T>));
+    throw ParamError(absl::StrCat(Name(key), " is { ", value->ShortDebugString(), " }; it must be ", kTypeName<T>));
   }
   return *std::move(result);
 }
@@ -47,11 +48,17 @@ template std::vector<int64_t> Params::Get(const std::string& key) const;
 
 void Params::CheckAllRead() const {
   for (const auto& [key, value] : values_) {
-    if (read_->count(key) == 0) {
-      throw SpaceError(absl::StrCat("the space has no parameter '", key,
-                                    "'; it takes: ", read_->empty() ? "none" : absl::StrJoin(*read_, ", ")));
-    }
+    if (read_->count(key) > 0) continue;
+    const std::vector<std::string> known(read_->begin(), read_->end());
+    const std::string guess = DidYouMean(key, known);
+    throw ParamError(absl::StrCat(owner_.empty() ? "there is" : absl::StrCat(owner_, " has"), " no parameter '", key,
+                                  "'", guess.empty() ? ";" : guess,
+                                  " it takes: ", known.empty() ? "none" : absl::StrJoin(known, ", ")));
   }
+}
+
+std::string Params::Name(const std::string& key) const {
+  return absl::StrCat("parameter '", key, "'", owner_.empty() ? "" : " of ", owner_);
 }
 
 const v1::Value* Params::Find(const std::string& key) const {
@@ -60,4 +67,4 @@ const v1::Value* Params::Find(const std::string& key) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-}  // namespace lanista::nn
+}  // namespace lanista

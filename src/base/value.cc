@@ -1,8 +1,8 @@
-#include "src/nn/value.h"
+#include "src/base/value.h"
 
 #include <utility>
 
-namespace lanista::nn {
+namespace lanista {
 
 v1::Value ToValue(bool value) {
   v1::Value result;
@@ -60,4 +60,4 @@ std::optional<std::vector<int64_t>> FromValue(const v1::Value& value) {
   return result;
 }
 
-}  // namespace lanista::nn
+}  // namespace lanista

@@ -1,6 +1,6 @@
 // Attribute values as C++ types: what ValueChoice chooses between and what Params holds.
-#ifndef LANISTA_SRC_NN_VALUE_H_
-#define LANISTA_SRC_NN_VALUE_H_
+#ifndef LANISTA_SRC_BASE_VALUE_H_
+#define LANISTA_SRC_BASE_VALUE_H_
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 
 #include "protos/graph.pb.h"
 
-namespace lanista::nn {
+namespace lanista {
 
 v1::Value ToValue(bool value);
 v1::Value ToValue(int64_t value);
@@ -38,6 +38,6 @@ std::optional<std::string> FromValue(const v1::Value& value);
 template <>
 std::optional<std::vector<int64_t>> FromValue(const v1::Value& value);
 
-}  // namespace lanista::nn
+}  // namespace lanista
 
-#endif  // LANISTA_SRC_NN_VALUE_H_
+#endif  // LANISTA_SRC_BASE_VALUE_H_
