@@ -64,12 +64,13 @@ void ExperimentStateMachine::Start() {
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_space() = options_.space;
   AddState(batch, v1::RUNNING, "");
-  Record(std::move(batch), [this] {
+  const auto recorded = [this] {
     v1::ExperimentEvent event;
     *event.mutable_space() = options_.space;
     Watch(std::move(event));
     if (final_state_ == v1::EXPERIMENT_STATE_UNSPECIFIED) WatchState(v1::RUNNING, "");
-  });
+  };
+  Record(std::move(batch), recorded, [] {});
   if (options_.config.has_max_duration()) {
     self_->delayed_send(self_, Delay(options_.config.max_duration()), deadline_atom_v);
   }
@@ -131,7 +132,8 @@ void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
   v1::JournalBatch batch = std::exchange(calls_, {});
   v1::RunModels run = MakeModels(std::move(reply), batch);
   // The engine has its trials recorded before it queues them, behind this.
-  Record(std::move(batch), [] {});
+  Record(
+      std::move(batch), [] {}, [] {});
   if (waits && !exhausted_ && in_flight_.empty()) {
     return Stop(v1::EXPERIMENT_FAILED, "the strategy proposes nothing although nothing is running");
   }
@@ -194,11 +196,12 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
 void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_event() = event;
-  Record(std::move(batch), [this, event = std::move(event)]() mutable {
+  const auto recorded = [this, event = std::move(event)] {
     v1::ExperimentEvent experiment_event;
-    *experiment_event.mutable_model() = std::move(event);
+    *experiment_event.mutable_model() = event;
     Watch(std::move(experiment_event));
-  });
+  };
+  Record(std::move(batch), recorded, [] {});
 }
 
 void ExperimentStateMachine::OnOutcome(v1::ModelOutcome outcome) {
@@ -213,9 +216,11 @@ void ExperimentStateMachine::OnOutcome(v1::ModelOutcome outcome) {
 
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_outcome() = outcome;
-  Record(std::move(batch), [this, outcome = std::move(outcome), tell = std::move(tell)]() mutable {
-    OnOutcomeRecorded(std::move(outcome), std::move(tell));
-  });
+  const int model = outcome.model();
+  Record(
+      std::move(batch),
+      [this, outcome = std::move(outcome), tell = std::move(tell)] { OnOutcomeRecorded(outcome, tell); },
+      [this, model] { OnOutcomeLost(model); });
 }
 
 void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, v1::TellRequest tell) {
@@ -230,6 +235,11 @@ void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, v1::Tel
   Watch(std::move(event));
   if (data_unreadable || lost_in_a_row_ >= kMaxLostInARow) return Stop(v1::EXPERIMENT_FAILED, failure);
   Proceed();
+}
+
+void ExperimentStateMachine::OnOutcomeLost(int model) {
+  in_flight_.End(model);
+  MaybeFinish();
 }
 
 void ExperimentStateMachine::CountOutcome(const v1::ModelOutcome& outcome) {
@@ -254,7 +264,8 @@ void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string r
   self_->send(engine_, std::move(cancel));
   v1::JournalBatch batch = std::exchange(calls_, {});
   AddState(batch, v1::STOPPING, final_reason_);
-  Record(std::move(batch), [this] { WatchState(v1::STOPPING, final_reason_); });
+  Record(
+      std::move(batch), [this] { WatchState(v1::STOPPING, final_reason_); }, [] {});
   MaybeFinish();
 }
 
@@ -274,25 +285,25 @@ void ExperimentStateMachine::Finish(v1::ExperimentState state, const std::string
   finished_ = true;
   v1::JournalBatch batch = std::exchange(calls_, {});
   AddState(batch, state, reason);
-  Record(std::move(batch), [this, state, reason] {
-    // A state that is not in the journal is none that the experiment has.
-    if (journal_.ok() || state == v1::EXPERIMENT_FAILED) {
-      WatchState(state, reason);
-    } else {
-      WatchState(v1::EXPERIMENT_FAILED, std::string(journal_.message()));
-    }
-    self_->quit(caf::exit_reason::user_shutdown);
-  });
+  Record(
+      std::move(batch), [this, state, reason] { End(state, reason); },
+      // A state that is not in the journal is none that the experiment has. The journal's actor keeps this one.
+      [this] { End(v1::EXPERIMENT_FAILED, std::string(journal_.message())); });
 }
 
-void ExperimentStateMachine::Record(v1::JournalBatch batch, std::function<void()> then) {
-  // What a broken journal cannot hold still happens, so that the experiment comes to its end.
-  if (!journal_.ok()) return then();
+void ExperimentStateMachine::End(v1::ExperimentState state, const std::string& reason) {
+  WatchState(state, reason);
+  self_->quit(caf::exit_reason::user_shutdown);
+}
+
+void ExperimentStateMachine::Record(v1::JournalBatch batch, std::function<void()> recorded,
+                                    std::function<void()> lost) {
+  if (!journal_.ok()) return lost();
   self_->request(options_.journal, kAnswerTimeout, std::move(batch))
-      .then([then](const v1::Ack&) { then(); },
-            [this, then](const caf::error& error) {
+      .then([recorded = std::move(recorded)](const v1::Ack&) { recorded(); },
+            [this, lost = std::move(lost)](const caf::error& error) {
               OnJournalBroken(error);
-              then();
+              lost();
             });
 }
 

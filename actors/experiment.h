@@ -15,7 +15,7 @@
 //
 // The journal comes first: a sample is recorded before its model is planned, a trial before it is queued, an outcome
 // before the strategy or a watcher hears of it. Requests to the journal are answered in order, so that the last
-// record's answer comes after all others'.
+// record's answer comes after all others'. Once the journal is broken, nobody hears of anything but of the end.
 //
 // The strategy's call log is in the order in which the strategy executes the calls, because each call is numbered
 // before the next one is made: while an Ask is in flight nothing is told, and outcomes wait for its answer; then all of
@@ -91,6 +91,8 @@ class ExperimentStateMachine {
   void OnOutcome(v1::ModelOutcome outcome);
   // It is in the journal.
   void OnOutcomeRecorded(v1::ModelOutcome outcome, v1::TellRequest tell);
+  // It is not, and never will be: nobody hears of it.
+  void OnOutcomeLost(int model);
   void CountOutcome(const v1::ModelOutcome& outcome);
   void RemoveWeights(const v1::ModelOutcome& outcome);
 
@@ -99,11 +101,14 @@ class ExperimentStateMachine {
   // (2) or (3), if it is time.
   void MaybeFinish();
   void Finish(v1::ExperimentState state, const std::string& reason);
+  // Tells the watcher the end, and ends.
+  void End(v1::ExperimentState state, const std::string& reason);
 
   // The strategy's next call: in the log as soon as `calls_` is written.
   v1::StrategyCall& AddCall();
-  // Writes records, then does `then`. An error stops the experiment.
-  void Record(v1::JournalBatch batch, std::function<void()> then);
+  // Writes records; then does `recorded`, which may tell others of them. Where the journal is broken, the experiment
+  // stops and `lost` is done instead: what keeps it from its end although nobody may hear of the records.
+  void Record(v1::JournalBatch batch, std::function<void()> recorded, std::function<void()> lost);
   void OnJournalBroken(const caf::error& error);
   void Watch(v1::ExperimentEvent event);
   void WatchState(v1::ExperimentState state, const std::string& reason);

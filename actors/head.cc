@@ -61,6 +61,19 @@ absl::StatusOr<std::shared_ptr<OpenJournal>> StartJournal(const std::string& fol
   return std::make_shared<OpenJournal>(OpenJournal{std::move(lock), std::move(writer)});
 }
 
+JournalSink MakeSink(const std::shared_ptr<OpenJournal>& open) {
+  JournalSink sink;
+  sink.write = [open](const v1::JournalBatch& batch) {
+    LANISTA_RETURN_IF_ERROR(open->writer->Write(batch));
+    return open->lock.Check();
+  };
+  sink.abandon = [open](const absl::Status& status) {
+    const absl::Status kept = open->writer->Abandon(std::string(status.message()));
+    if (!kept.ok()) spdlog::error("nor can the reason be kept: {}", std::string(kept.message()));
+  };
+  return sink;
+}
+
 }  // namespace
 
 HeadActor::behavior_type Head(HeadActor::stateful_pointer<HeadState> self, HeadOptions options) {
@@ -204,9 +217,7 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
   experiment.space = discovered.space();
   experiment.max_in_flight = engine.max_trials * planner->max_models_per_trial();
   experiment.watcher = watcher;
-  experiment.journal = self_->spawn<caf::detached>(
-      Journal,
-      WriteJournal([open = *std::move(journal)](const v1::JournalBatch& batch) { return open->writer->Write(batch); }));
+  experiment.journal = self_->spawn<caf::detached>(Journal, MakeSink(*std::move(journal)));
   if (config.keep_weights().best() > 0) {
     experiment.remove_weights = [&system = self_->system()](const std::string& file) {
       // Files are large and disks may be slow: elsewhere.

@@ -5,13 +5,25 @@
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "spdlog/spdlog.h"
+#include "src/base/status.h"
 
 namespace lanista {
 
-void JournalState::Commit(const WriteJournal& write) {
+bool JournalState::Commit(const JournalSink& sink) {
   if (status.ok()) {
-    status = write(pending);
-    if (!status.ok()) spdlog::error("the journal cannot be written: {}", std::string(status.message()));
+    const absl::Status written = sink.write(pending);
+    if (absl::IsUnavailable(written) && retries < kMaxRetries) {
+      if (retries++ == 0) {
+        spdlog::warn("the journal cannot be written now, trying again: {}", std::string(written.message()));
+      }
+      return false;
+    }
+    retries = 0;
+    if (!written.ok()) {
+      status = Annotate(written, "the journal cannot be written");
+      spdlog::error("{}", std::string(status.message()));
+      sink.abandon(status);
+    }
   }
   for (auto& promise : waiting) {
     if (status.ok()) {
@@ -22,9 +34,10 @@ void JournalState::Commit(const WriteJournal& write) {
   }
   pending.Clear();
   waiting.clear();
+  return true;
 }
 
-JournalSelf::behavior_type Journal(JournalSelf::stateful_pointer<JournalState> self, WriteJournal write) {
+JournalSelf::behavior_type Journal(JournalSelf::stateful_pointer<JournalState> self, JournalSink sink) {
   return {
       [self](v1::JournalBatch& batch) -> caf::result<v1::Ack> {
         JournalState& state = self->state;
@@ -34,7 +47,9 @@ JournalSelf::behavior_type Journal(JournalSelf::stateful_pointer<JournalState> s
         state.waiting.push_back(self->make_response_promise<v1::Ack>());
         return state.waiting.back();
       },
-      [self, write = std::move(write)](commit_atom) { self->state.Commit(write); },
+      [self, sink = std::move(sink)](commit_atom) {
+        if (!self->state.Commit(sink)) self->delayed_send(self, JournalState::kRetryDelay, commit_atom_v);
+      },
   };
 }
 

@@ -2,6 +2,7 @@
 #ifndef LANISTA_ACTORS_JOURNAL_H_
 #define LANISTA_ACTORS_JOURNAL_H_
 
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -11,30 +12,40 @@
 
 namespace lanista {
 
-// Where the batches go: storage's JournalWriter, or a test's fake. All records of a call are written, or none.
-using WriteJournal = std::function<absl::Status(const v1::JournalBatch&)>;
+// Where the batches go: storage's JournalWriter, or a test's fake.
+struct JournalSink {
+  // All records of a call are written, or none. After UNAVAILABLE it is called again with the same records.
+  std::function<absl::Status(const v1::JournalBatch&)> write;
+  // Called once, after the last `write`, if that failed: keeps the reason for those who look at the experiment later.
+  std::function<void(const absl::Status&)> abandon;
+};
 
-// Group commit: what arrived while the last transaction was written goes into the next one. After an error nothing more
-// is written: a journal with gaps would be worse than one that ends.
+// Group commit: what arrived while the last transaction was written goes into the next one. An error that may pass
+// (UNAVAILABLE: another program holds SQLite's lock, say) is tried again every kRetryDelay, kMaxRetries times in a row.
+// After any other error nothing more is written: a journal with gaps would be worse than one that ends.
 struct JournalState {
   static inline const char* name = "journal";
+  static constexpr int kMaxRetries = 10;
+  static constexpr std::chrono::seconds kRetryDelay{1};
 
   // Waits for the next transaction.
   v1::JournalBatch pending;
   std::vector<caf::typed_response_promise<v1::Ack>> waiting;
-  // The first error.
+  // Attempts to write `pending` that failed.
+  int retries = 0;
+  // The first error that did not pass.
   absl::Status status;
 
-  // Writes what is pending and answers those who wait.
-  void Commit(const WriteJournal& write);
+  // Writes what is pending and answers those who wait. False: it has to be called again in kRetryDelay.
+  bool Commit(const JournalSink& sink);
 };
 
 // With its message to itself.
 using JournalSelf = JournalActor::extend<caf::reacts_to<commit_atom>>;
 
-// Spawn it detached: `write` blocks. What `write` captures (the writer, the experiment's lock) lives as long as the
+// Spawn it detached: the sink blocks. What the sink captures (the writer, the experiment's lock) lives as long as the
 // actor.
-JournalSelf::behavior_type Journal(JournalSelf::stateful_pointer<JournalState> self, WriteJournal write);
+JournalSelf::behavior_type Journal(JournalSelf::stateful_pointer<JournalState> self, JournalSink sink);
 
 }  // namespace lanista
 

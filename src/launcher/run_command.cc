@@ -147,6 +147,7 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
     error = "no model succeeded";
   }
   if (!error.empty()) std::fprintf(stderr, "lanista: error: %s\n", error.c_str());
+  if (line.json && !with_result.ok()) std::puts(ToText({{"error", error}}).c_str());
   return error.empty() && !interrupt.stopped() ? kExitDone : kExitFailed;
 }
 

@@ -1,7 +1,6 @@
 #include "src/storage/experiment_lock.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,27 +37,22 @@ pid_t ReadPid(int file) {
   return static_cast<pid_t>(std::strtol(text, nullptr, 10));
 }
 
-// Whether `path` still names the open file: a delete may have come in between.
-bool IsStillNamed(int file, const std::string& path) {
-  struct stat opened, named;
-  return fstat(file, &opened) == 0 && stat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
-         opened.st_ino == named.st_ino;
-}
-
 }  // namespace
 
 absl::StatusOr<ExperimentLock> ExperimentLock::Acquire(const std::string& folder) {
   const std::string path = LockFile(folder);
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  UniqueFd owner(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  const int file = owner.get();
   if (file < 0) return ErrnoToStatus(errno, absl::StrCat("cannot lock the experiment: ", path));
-  ExperimentLock lock(file);
   struct flock request = WholeFile();
   if (fcntl(file, F_OFD_SETLK, &request) != 0) {
     if (errno != EAGAIN && errno != EACCES) return ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
     return absl::FailedPreconditionError(
         absl::StrCat("the experiment in ", folder, " is in use by process ", ReadPid(file), "; stop that one first"));
   }
-  if (!IsStillNamed(file, path)) {
+  LANISTA_ASSIGN_OR_RETURN(NamedFile named, NamedFile::Of(file, path));
+  // A delete may have come in between.
+  if (!named.Check().ok()) {
     return absl::NotFoundError(absl::StrCat("the experiment in ", folder, " was just deleted"));
   }
   const std::string signature = Signature();
@@ -66,7 +60,7 @@ absl::StatusOr<ExperimentLock> ExperimentLock::Acquire(const std::string& folder
       pwrite(file, signature.data(), signature.size(), 0) != static_cast<ssize_t>(signature.size())) {
     return ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
   }
-  return lock;
+  return ExperimentLock(std::move(owner), std::move(named));
 }
 
 std::optional<pid_t> ExperimentLock::Holder(const std::string& folder) {
@@ -79,15 +73,6 @@ std::optional<pid_t> ExperimentLock::Holder(const std::string& folder) {
   return holder;
 }
 
-ExperimentLock::ExperimentLock(ExperimentLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-
-ExperimentLock& ExperimentLock::operator=(ExperimentLock&& other) noexcept {
-  std::swap(file_, other.file_);
-  return *this;
-}
-
-ExperimentLock::~ExperimentLock() {
-  if (file_ >= 0) close(file_);
-}
+absl::Status ExperimentLock::Check() const { return named_.Check(); }
 
 }  // namespace lanista

@@ -6,8 +6,11 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "src/base/unique_fd.h"
+#include "src/storage/named_file.h"
 
 namespace lanista {
 
@@ -25,14 +28,15 @@ class ExperimentLock {
   // does.
   static std::optional<pid_t> Holder(const std::string& folder);
 
-  ExperimentLock(ExperimentLock&& other) noexcept;
-  ExperimentLock& operator=(ExperimentLock&& other) noexcept;
-  ~ExperimentLock();
+  // OK while the lock keeps others away. DATA_LOSS if its file was deleted, moved or replaced: another process may hold
+  // the experiment now.
+  absl::Status Check() const;
 
  private:
-  explicit ExperimentLock(int file) : file_(file) {}
+  ExperimentLock(UniqueFd file, NamedFile named) : file_(std::move(file)), named_(std::move(named)) {}
 
-  int file_;  // -1: moved from.
+  UniqueFd file_;
+  NamedFile named_;
 };
 
 }  // namespace lanista

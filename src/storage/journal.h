@@ -17,6 +17,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
+#include "src/storage/last_words.h"
+#include "src/storage/named_file.h"
 #include "src/storage/sqlite.h"
 
 namespace lanista {
@@ -53,19 +55,28 @@ class JournalWriter {
   //
   // ALREADY_EXISTS: a second outcome of a model, a model, trial, attempt or strategy call that is there.
   // FAILED_PRECONDITION: an event of an attempt, or an outcome of a model, that the journal has never heard of.
-  // RESOURCE_EXHAUSTED: the disk is full. UNAVAILABLE: it cannot be written. After these two the journal is as it was
-  // and Write may be called again.
+  // RESOURCE_EXHAUSTED: the disk is full. UNAVAILABLE: it cannot be written now. After these two the journal is as it
+  // was and Write may be called again.
+  // DATA_LOSS: the journal was deleted, moved or replaced, or is damaged: nobody will read what is written to it.
   absl::Status Write(const v1::JournalBatch& batch);
+
+  // For a journal that cannot be written any more: records that the experiment has failed, and why, in the journal or
+  // (where that fails, too) in a file beside it; JournalReader::State knows both. Nothing can be written afterwards.
+  absl::Status Abandon(const std::string& reason);
 
  private:
   class Statements;
 
   JournalWriter();
-  static absl::StatusOr<std::unique_ptr<JournalWriter>> Start(SqliteDatabase database, const JournalOptions& options,
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Start(SqliteDatabase database, const std::string& folder,
+                                                              const JournalOptions& options,
                                                               const v1::ExperimentCreated* created);
 
   SqliteDatabase database_;
   std::unique_ptr<Statements> statements_;
+  // The database's.
+  std::vector<NamedFile> files_;
+  std::optional<LastWords> last_words_;
 };
 
 // ---- What readers get ----
@@ -135,7 +146,7 @@ class JournalReader {
   // The configured name, or the space's, or the id.
   const std::string& name() const { return name_; }
 
-  // The state now: the last change, or CREATED.
+  // The state now: the last change, or CREATED. EXPERIMENT_FAILED where the journal had to be abandoned after that.
   absl::StatusOr<StateRecord> State() const;
   // When the last fact was written.
   absl::StatusOr<absl::Time> LastTime() const;
@@ -162,6 +173,7 @@ class JournalReader {
   v1::ExperimentCreated experiment_;
   absl::Time created_;
   std::string name_;
+  std::optional<LastWords::Words> last_words_;
   SqliteDatabase database_;
 };
 

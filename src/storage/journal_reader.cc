@@ -87,6 +87,7 @@ absl::StatusOr<JournalReader> JournalReader::Open(const std::string& folder) {
   if (!std::filesystem::exists(file, error)) {
     return absl::NotFoundError(absl::StrCat("there is no journal in ", folder));
   }
+  reader.last_words_ = LastWords::Read(folder);
   absl::Status status = reader.Begin(file, SQLITE_OPEN_READONLY);
   // Where SQLite may not make its -shm file (a read-only folder) and there is no log of a writer's to read, the file
   // holds everything.
@@ -118,9 +119,13 @@ absl::StatusOr<StateRecord> JournalReader::State() const {
       SqliteStatement row,
       database_.Prepare("SELECT time, state, reason FROM state_change ORDER BY number DESC LIMIT 1"));
   LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-  if (found) return StateRecord{TimeAt(row, 0), StateAt(row, 1, 2)};
   StateRecord record{created_, {}};
   record.change.set_state(v1::CREATED);
+  if (found) record = {TimeAt(row, 0), StateAt(row, 1, 2)};
+  if (!last_words_.has_value() || last_words_->time < record.time) return record;
+  record.time = last_words_->time;
+  record.change.set_state(v1::EXPERIMENT_FAILED);
+  record.change.set_reason(last_words_->reason);
   return record;
 }
 

@@ -277,7 +277,7 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::
   if (std::filesystem::exists(file, error)) return absl::AlreadyExistsError(absl::StrCat(file, ": already there"));
   LANISTA_ASSIGN_OR_RETURN(SqliteDatabase database,
                            SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  return Start(std::move(database), options, &created);
+  return Start(std::move(database), folder, options, &created);
 }
 
 absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Open(const std::string& folder,
@@ -289,10 +289,10 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Open(const std::st
   }
   LANISTA_ASSIGN_OR_RETURN(SqliteDatabase database, SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE));
   LANISTA_RETURN_IF_ERROR(CheckSchema(database, file));
-  return Start(std::move(database), options, nullptr);
+  return Start(std::move(database), folder, options, nullptr);
 }
 
-absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Start(SqliteDatabase database,
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Start(SqliteDatabase database, const std::string& folder,
                                                                     const JournalOptions& options,
                                                                     const v1::ExperimentCreated* created) {
   std::unique_ptr<JournalWriter> writer(new JournalWriter);
@@ -311,6 +311,12 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Start(SqliteDataba
     LANISTA_RETURN_IF_ERROR(writer->statements_->WriteCreated(absl::ToUnixMicros(absl::Now()), *created));
     LANISTA_RETURN_IF_ERROR(writer->statements_->Commit());
   }
+  const std::string file = JournalFile(folder);
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    LANISTA_ASSIGN_OR_RETURN(NamedFile named, NamedFile::At(file + suffix));
+    writer->files_.push_back(std::move(named));
+  }
+  LANISTA_ASSIGN_OR_RETURN(writer->last_words_, LastWords::Reserve(folder));
   return writer;
 }
 
@@ -327,7 +333,20 @@ absl::Status JournalWriter::Write(const v1::JournalBatch& batch) {
   if (status.ok()) status = statements_->Commit();
   // SQLite has rolled back by itself after some errors.
   if (!status.ok() && database_.in_transaction()) (void)statements_->Rollback();
+  // Last, so that nothing is acknowledged that was written to a file without a name.
+  for (size_t i = 0; status.ok() && i < files_.size(); ++i) status = files_[i].Check();
   return status;
+}
+
+absl::Status JournalWriter::Abandon(const std::string& reason) {
+  v1::JournalBatch batch;
+  v1::StateChanged& state = *batch.add_records()->mutable_state();
+  state.set_state(v1::EXPERIMENT_FAILED);
+  state.set_reason(reason);
+  const absl::Status written = Write(batch);
+  statements_.reset();
+  database_ = SqliteDatabase();
+  return written.ok() ? written : last_words_->Write(absl::Now(), reason);
 }
 
 }  // namespace lanista

@@ -2,6 +2,7 @@
 //
 //   STATE/experiments/ID/journal.db   the journal (journal.h), with SQLite's -wal and -shm beside it while it is open
 //                        lock         held by the process that runs the experiment (experiment_lock.h)
+//                        last_words   why it ended, where the journal could not be written (last_words.h)
 //                        logs/        what trials printed: one file a trial
 //                        trials/      what evaluators left behind: one folder a trial
 //

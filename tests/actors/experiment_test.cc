@@ -66,6 +66,7 @@ class ExperimentTest : public ActorTest {
       return {[this](const v1::ExperimentEvent& event) {
         if (event.has_state()) states_.push_back(event.state());
         if (event.has_outcome()) absl::StrAppend(&log_, "watch", event.outcome().model(), " ");
+        if (event.has_model()) absl::StrAppend(&log_, "event", event.model().model(), " ");
       }};
     });
     options.make_engine = [this](const ModelOwnerActor& owner) -> ModelRunnerActor {
@@ -303,6 +304,42 @@ TEST_F(ExperimentTest, ABrokenJournalFailsItWithoutHanging) {
   StartExperiment(10, 2, 0);
   journal_broken_ = true;
   EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(states_.back().reason(), "the disk is full");
+}
+
+TEST_F(ExperimentTest, NobodyHearsOfWhatABrokenJournalLost) {
+  StartExperiment(10, 2, 0);
+  log_.clear();
+  states_.clear();
+  journal_broken_ = true;
+  hold_writes_ = true;
+  SendEnd(v1::SUCCEEDED);
+  SendEnd(v1::SUCCEEDED);
+  v1::ModelEvent event;
+  event.set_model(1);
+  event.mutable_intermediate();
+  caf::anon_send(experiment_, event);
+  Run();
+  while (!writes_.empty()) {
+    AnswerWrite();
+    Run();
+  }
+  EXPECT_EQ(log_, "") << "neither the strategy nor the watcher";
+  ASSERT_EQ(states_.size(), 1u);
+  EXPECT_EQ(states_[0].state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(states_[0].reason(), "the disk is full");
+}
+
+TEST_F(ExperimentTest, AStoppedExperimentWhoseJournalBreaksHasFailed) {
+  StartExperiment(10, 2, 0);
+  keep_open_ = true;
+  caf::anon_send(experiment_, v1::StopExperiment());
+  Run();
+  EXPECT_EQ(state(), v1::STOPPING);
+  journal_broken_ = true;
+  EndOne(v1::CANCELED);
+  EndOne(v1::CANCELED);
   EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
   EXPECT_EQ(states_.back().reason(), "the disk is full");
 }

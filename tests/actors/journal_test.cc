@@ -8,10 +8,13 @@ namespace {
 class JournalTest : public ActorTest {
  protected:
   JournalTest() {
-    journal_ = Spawn(Journal, WriteJournal([this](const v1::JournalBatch& batch) {
-                       writes_.push_back(batch.records_size());
-                       return error_;
-                     }));
+    JournalSink sink;
+    sink.write = [this](const v1::JournalBatch& batch) {
+      writes_.push_back(batch.records_size());
+      return error_;
+    };
+    sink.abandon = [this](const absl::Status& status) { abandoned_.push_back(std::string(status.message())); };
+    journal_ = Spawn(Journal, sink);
   }
 
   // Asks for a batch of `records`; its answer is collected by Answers.
@@ -34,6 +37,7 @@ class JournalTest : public ActorTest {
   }
 
   std::vector<int> writes_;
+  std::vector<std::string> abandoned_;
   absl::Status error_;
   JournalActor journal_;
   caf::scoped_actor self_{system_};
@@ -59,13 +63,43 @@ TEST_F(JournalTest, LaterRequestsGetATransactionOfTheirOwn) {
 
 TEST_F(JournalTest, AfterAnErrorNothingIsWritten) {
   error_ = absl::ResourceExhaustedError("the disk is full");
+  const std::string answer = "the journal cannot be written: the disk is full";
   Ask(1);
   Ask(1);
-  EXPECT_EQ(Answers(), (std::vector<std::string>{"the disk is full", "the disk is full"}));
+  EXPECT_EQ(Answers(), (std::vector<std::string>{answer, answer}));
   error_ = absl::OkStatus();
   Ask(1);
-  EXPECT_EQ(Answers(), std::vector<std::string>{"the disk is full"});
+  EXPECT_EQ(Answers(), std::vector<std::string>{answer});
   EXPECT_EQ(writes_.size(), 1u);
+  EXPECT_EQ(abandoned_, std::vector<std::string>{answer}) << "the reason is kept, once";
+}
+
+TEST_F(JournalTest, AnErrorThatPassesCostsNothing) {
+  error_ = absl::UnavailableError("database is locked");
+  Ask(2);
+  Run();
+  // Comes while the first waits.
+  Ask(1);
+  Run();
+  EXPECT_EQ(writes_, std::vector<int>{2}) << "nobody asks in vain before the delay is over";
+  error_ = absl::OkStatus();
+  scheduler().advance_time(JournalState::kRetryDelay);
+  EXPECT_EQ(Answers(), (std::vector<std::string>{"ok", "ok"}));
+  EXPECT_EQ(writes_, (std::vector<int>{2, 3}));
+  EXPECT_TRUE(abandoned_.empty());
+}
+
+TEST_F(JournalTest, AnErrorThatDoesNotPassEndsAfterSomeRetries) {
+  error_ = absl::UnavailableError("database is locked");
+  Ask(1);
+  for (int i = 0; i < JournalState::kMaxRetries; ++i) {
+    Run();
+    EXPECT_TRUE(abandoned_.empty());
+    scheduler().advance_time(JournalState::kRetryDelay);
+  }
+  EXPECT_EQ(Answers(), std::vector<std::string>{"the journal cannot be written: database is locked"});
+  EXPECT_EQ(static_cast<int>(writes_.size()), 1 + JournalState::kMaxRetries);
+  EXPECT_EQ(abandoned_.size(), 1u);
 }
 
 }  // namespace

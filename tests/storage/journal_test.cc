@@ -518,6 +518,66 @@ TEST_F(JournalTest, AFileThatMayNotGrowIsAnErrorAndNothingIsLost) {
   EXPECT_TRUE(child.WaitForByte());
 }
 
+TEST_F(JournalTest, AJournalThatWasDeletedOrReplacedTakesNothingMore) {
+  const auto replace = [](const std::string& path) {
+    std::filesystem::rename(path, path + ".old");
+    std::filesystem::copy_file(path + ".old", path);
+  };
+  for (const std::string suffix : {"", "-wal", "-shm"}) {
+    for (const bool replaced : {false, true}) {
+      std::filesystem::remove_all(folder());
+      const auto writer = Create();
+      ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+      if (replaced) {
+        replace(file() + suffix);
+      } else {
+        std::filesystem::remove(file() + suffix);
+      }
+      const absl::Status status = writer->Write(NewModel(2));
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr(file() + suffix + (replaced ? " was replaced by" : " was deleted")));
+    }
+  }
+  std::filesystem::remove_all(folder());
+  const auto writer = Create();
+  std::filesystem::remove_all(folder());
+  EXPECT_TRUE(absl::IsDataLoss(writer->Write(NewModel(1))));
+}
+
+TEST_F(JournalTest, AnAbandonedJournalSaysWhy) {
+  auto writer = Create();
+  ASSERT_TRUE(writer->Write(Batch("records { state { state: RUNNING } }")).ok());
+  ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+  ASSERT_TRUE(writer->Abandon("model 2 has no name").ok());
+  EXPECT_EQ(Read().State()->change.state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(Read().State()->change.reason(), "model 2 has no name");
+  EXPECT_EQ(Read().CountModels()->total, 1);
+}
+
+TEST_F(JournalTest, AnAbandonedJournalThatCannotBeWrittenSaysWhyBesideIt) {
+  const ChildProcess child([&](int pipe) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const auto writer = Create();
+    EXPECT_TRUE(writer->Write(Batch("records { state { state: RUNNING } }")).ok());
+    // The log of the database may not grow; the words' room has been taken.
+    const rlimit small = {4096, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &small);
+    EXPECT_FALSE(writer->Write(NewModel(1)).ok());
+    const absl::Status abandoned = writer->Abandon("the disk\nis full: caf\xe9");
+    EXPECT_TRUE(abandoned.ok()) << abandoned;
+    if (!HasFailure() && write(pipe, "+", 1) != 1) _exit(1);
+  });
+  ASSERT_TRUE(child.WaitForByte());
+  EXPECT_EQ(Read().State()->change.state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(Read().State()->change.reason(), "the disk is full: caf\xef\xbf\xbd");
+  // Who goes on with the journal leaves the words behind.
+  const auto writer = JournalWriter::Open(folder());
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Write(Batch("records { state { state: RUNNING } }")).ok());
+  EXPECT_EQ(Read().State()->change.state(), v1::RUNNING);
+}
+
 TEST_F(JournalTest, ADurableJournalWaitsForTheDisk) {
   const auto writer = Create({/*durable=*/true});
   EXPECT_TRUE(writer->Write(NewModel(1)).ok());

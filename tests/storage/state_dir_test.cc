@@ -139,6 +139,18 @@ TEST(ExperimentLockTest, IsHeldOnceAndFreeAgainAfterwards) {
   EXPECT_TRUE(ExperimentLock::Acquire(temp.path()).ok());
 }
 
+TEST(ExperimentLockTest, KnowsThatItsFileWasRemoved) {
+  const TempFolder temp;
+  const auto lock = ExperimentLock::Acquire(temp.path());
+  ASSERT_TRUE(lock.ok());
+  EXPECT_TRUE(lock->Check().ok());
+  ASSERT_TRUE(std::filesystem::remove(temp.path() + "/lock"));
+  EXPECT_TRUE(absl::IsDataLoss(lock->Check()));
+  // Which lets another one in.
+  EXPECT_TRUE(ExperimentLock::Acquire(temp.path()).ok());
+  EXPECT_TRUE(absl::IsDataLoss(lock->Check()));
+}
+
 TEST(ExperimentLockTest, NeedsAFolder) {
   EXPECT_TRUE(absl::IsNotFound(ExperimentLock::Acquire("/no/such/folder").status()));
   EXPECT_EQ(ExperimentLock::Holder("/no/such/folder"), std::nullopt);

@@ -1,0 +1,37 @@
+// Notices that a file which is open was deleted or replaced by somebody else.
+#ifndef LANISTA_SRC_STORAGE_NAMED_FILE_H_
+#define LANISTA_SRC_STORAGE_NAMED_FILE_H_
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace lanista {
+
+// A file and the name that it had when it was opened. What is written to a file that lost its name is gone with the
+// process that writes it. Any thread may use it.
+class NamedFile {
+ public:
+  // Remembers which file `path` names now. An error if it names none.
+  static absl::StatusOr<NamedFile> At(std::string path);
+  // The file that is open as `descriptor`, which was opened by `path`.
+  static absl::StatusOr<NamedFile> Of(int descriptor, std::string path);
+
+  // OK while `path` names that file. DATA_LOSS says what became of it. Opens nothing.
+  absl::Status Check() const;
+
+ private:
+  NamedFile(std::string path, const struct stat& found);
+
+  std::string path_;
+  dev_t device_;
+  ino_t inode_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_STORAGE_NAMED_FILE_H_
