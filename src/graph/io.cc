@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -15,6 +16,7 @@
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "src/base/status.h"
+#include "src/base/utf8.h"
 
 namespace lanista::graph {
 namespace {
@@ -53,6 +55,10 @@ absl::StatusOr<v1::ModelGraph> ReadText(const std::string& content) {
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(200);
   if (!parser.ParseFromString(content, &model)) return absl::InvalidArgumentError(error.text());
+  // What the other formats refuse by themselves.
+  if (const std::optional<NonUtf8Field> found = FindNonUtf8(model)) {
+    return absl::InvalidArgumentError(absl::StrCat(found->path, ": '", found->text, "' is not UTF-8"));
+  }
   return model;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "src/base/status.h"
+#include "src/base/utf8.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/journal.h"
 #include "src/storage/schema.h"
@@ -26,9 +27,12 @@ double ValueAt(const SqliteStatement& row, int column) {
   return row.IsNull(column) ? std::numeric_limits<double>::quiet_NaN() : row.Double(column);
 }
 
+// What is in a journal can always be shown: bytes that are not UTF-8, which older versions let through, are replaced.
+std::string TextAt(const SqliteStatement& row, int column) { return ToUtf8(row.Bytes(column)); }
+
 template <typename Message>
 absl::Status ParseAt(const SqliteStatement& row, int column, Message* message) {
-  if (message->ParseFromString(row.Bytes(column))) return absl::OkStatus();
+  if (ParseMakingUtf8(row.Bytes(column), message)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the journal holds a damaged ", message->GetDescriptor()->name()));
 }
 
@@ -44,7 +48,7 @@ v1::StateChanged StateAt(const SqliteStatement& row, int state_column, int reaso
   v1::ExperimentState state = v1::EXPERIMENT_STATE_UNSPECIFIED;
   v1::ExperimentState_Parse(row.Bytes(state_column), &state);
   change.set_state(state);
-  change.set_reason(row.Bytes(reason_column));
+  change.set_reason(TextAt(row, reason_column));
   return change;
 }
 
@@ -56,13 +60,13 @@ void FailureAt(const SqliteStatement& row, int column, Message* message) {
   v1::FailureReason_Parse(row.Bytes(column), &reason);
   v1::Failure* failure = message->mutable_failure();
   failure->set_reason(reason);
-  failure->set_message(row.Bytes(column + 1));
+  failure->set_message(TextAt(row, column + 1));
   failure->set_signal(row.Int(column + 2));
   failure->set_exit_status(row.Int(column + 3));
 }
 
 absl::Status MetricsAt(const SqliteStatement& row, int column, v1::Metrics* metrics) {
-  const nlohmann::json document = nlohmann::json::parse(row.Bytes(column), nullptr, false);
+  const nlohmann::json document = nlohmann::json::parse(TextAt(row, column), nullptr, false);
   if (!document.is_object()) return absl::DataLossError("the journal holds damaged metrics");
   for (const auto& [name, value] : document.items()) {
     (*metrics->mutable_values())[name] =
@@ -107,8 +111,8 @@ absl::Status JournalReader::Begin(const std::string& file, int flags) {
                            database_.Prepare("SELECT id, name, time, seed, config FROM experiment"));
   LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
   if (!found) return absl::DataLossError(absl::StrCat(JournalFile(folder_), ": holds no experiment"));
-  experiment_.set_experiment(row.Bytes(0));
-  name_ = row.Bytes(1);
+  experiment_.set_experiment(TextAt(row, 0));
+  name_ = TextAt(row, 1);
   created_ = TimeAt(row, 2);
   experiment_.set_seed(row.Int64(3));
   return ParseAt(row, 4, experiment_.mutable_config());
@@ -171,7 +175,7 @@ absl::StatusOr<std::vector<ModelRecord>> JournalReader::QueryModels(const std::s
     ModelRecord& model = models.emplace_back();
     model.model = row.Int(0);
     model.created = TimeAt(row, 1);
-    model.sample_json = row.Bytes(2);
+    model.sample_json = TextAt(row, 2);
     LANISTA_RETURN_IF_ERROR(ParseAt(row, 3, &model.sample));
     if (row.IsNull(4)) continue;
     v1::ModelOutcome& outcome = model.outcome.emplace();
@@ -236,11 +240,11 @@ absl::StatusOr<std::vector<AttemptRecord>> JournalReader::Attempts() const {
       attempt.end.set_outcome(OutcomeAt(row, 7));
       FailureAt(row, 8, &attempt.end);
       if (!row.IsNull(12)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 12, attempt.end.mutable_actual_sample()));
-      attempt.alone_because = row.Bytes(13);
+      attempt.alone_because = TextAt(row, 13);
       attempt.end.set_models_memory(row.Int64(14));
     }
     if (!row.IsNull(15)) {
-      (*attempts.back().end.mutable_metrics()->mutable_values())[row.Bytes(15)] = ValueAt(row, 16);
+      (*attempts.back().end.mutable_metrics()->mutable_values())[TextAt(row, 15)] = ValueAt(row, 16);
     }
   }
 }
@@ -259,7 +263,7 @@ absl::StatusOr<std::vector<IntermediateRecord>> JournalReader::Intermediates() c
       records.push_back({model, attempt, sequence, TimeAt(row, 3), {}});
       records.back().intermediate.set_step(row.Int(4));
     }
-    (*records.back().intermediate.mutable_metrics()->mutable_values())[row.Bytes(5)] = ValueAt(row, 6);
+    (*records.back().intermediate.mutable_metrics()->mutable_values())[TextAt(row, 5)] = ValueAt(row, 6);
   }
 }
 

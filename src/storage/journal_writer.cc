@@ -313,8 +313,11 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Start(SqliteDataba
   }
   const std::string file = JournalFile(folder);
   for (const char* suffix : {"", "-wal", "-shm"}) {
-    LANISTA_ASSIGN_OR_RETURN(NamedFile named, NamedFile::At(file + suffix));
-    writer->files_.push_back(std::move(named));
+    absl::StatusOr<NamedFile> named = NamedFile::At(file + suffix);
+    // File systems without shared memory have no WAL: SQLite then writes into the database at once.
+    if (absl::IsNotFound(named.status()) && *suffix != '\0') continue;
+    if (!named.ok()) return named.status();
+    writer->files_.push_back(*std::move(named));
   }
   LANISTA_ASSIGN_OR_RETURN(writer->last_words_, LastWords::Reserve(folder));
   return writer;

@@ -578,6 +578,33 @@ TEST_F(JournalTest, AnAbandonedJournalThatCannotBeWrittenSaysWhyBesideIt) {
   EXPECT_EQ(Read().State()->change.state(), v1::RUNNING);
 }
 
+TEST_F(JournalTest, TextThatIsNotUtf8IsShownAllTheSame) {
+  // As older versions let it in.
+  created_.mutable_config()->set_name("caf\xe9");
+  {
+    const auto writer = Create();
+    v1::JournalBatch batch = NewModel(1);
+    v1::Sample& sample = *batch.mutable_records(0)->mutable_model()->mutable_sample();
+    sample.mutable_decisions(0)->set_label("\xe9t\xe9");
+    sample.mutable_decisions(0)->mutable_value(0)->set_s("\xff");
+    ASSERT_TRUE(writer->Write(batch).ok());
+    batch = EndedModel(1, 0.5);
+    (*batch.mutable_records(0)->mutable_event()->mutable_ended()->mutable_metrics()->mutable_values())["pr\xe9"] = 1;
+    ASSERT_TRUE(writer->Write(batch).ok());
+  }
+  const JournalReader reader = Read();
+  EXPECT_EQ(reader.name(), "caf\xef\xbf\xbd");
+  EXPECT_EQ(reader.experiment().config().name(), "caf\xef\xbf\xbd");
+  EXPECT_EQ(reader.experiment().config().space().registered(), "mnist_cnn");
+  const auto models = reader.Models();
+  ASSERT_TRUE(models.ok()) << models.status();
+  EXPECT_EQ(models->at(0).sample.decisions(0).label(), "\xef\xbf\xbdt\xef\xbf\xbd");
+  EXPECT_EQ(models->at(0).sample.decisions(0).value(0).s(), "\xef\xbf\xbd");
+  const auto attempts = reader.Attempts();
+  ASSERT_TRUE(attempts.ok()) << attempts.status();
+  EXPECT_EQ(attempts->at(0).end.metrics().values().count("pr\xef\xbf\xbd"), 1u);
+}
+
 TEST_F(JournalTest, ADurableJournalWaitsForTheDisk) {
   const auto writer = Create({/*durable=*/true});
   EXPECT_TRUE(writer->Write(NewModel(1)).ok());
