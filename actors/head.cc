@@ -42,7 +42,7 @@ absl::StatusOr<std::shared_ptr<Strategy>> MakeStrategy(const v1::ExperimentConfi
                                                        uint64_t seed) {
   auto holder = std::make_shared<StrategyOnSpace>();
   LANISTA_ASSIGN_OR_RETURN(holder->space, Space::FromProto(spec));
-  auto strategy = MakeStrategyGuarded(config.strategy(), *holder->space, MixSeed({seed, StableHash("strategy")}));
+  auto strategy = MakeStrategyGuarded(config.strategy(), *holder->space, StrategySeed(seed));
   if (!strategy.ok()) return Annotate(strategy.status(), "strategy");
   holder->strategy = *std::move(strategy);
   return std::shared_ptr<Strategy>(holder, holder->strategy.get());

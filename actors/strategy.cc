@@ -34,6 +34,13 @@ absl::StatusOr<Strategy::Proposal> AskGuarded(Strategy& strategy, int count) {
   return Guard([&] { return strategy.Ask(count); });
 }
 
+Observation ObservationOf(const v1::TellRequest& tell, v1::Objective objective) {
+  Observation observation;
+  observation.outcome = tell.outcome();
+  if (tell.has_value()) observation.value = objective == v1::MINIMIZE ? -tell.value() : tell.value();
+  return observation;
+}
+
 StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
                                               std::shared_ptr<Strategy> strategy, v1::Objective objective) {
   return {
@@ -52,11 +59,8 @@ StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<St
       [self, strategy, objective](const v1::TellRequest& tell) {
         absl::Status& broken = self->state.broken;
         if (!broken.ok()) return;
-        Observation observation;
-        observation.outcome = tell.outcome();
-        if (tell.has_value()) observation.value = objective == v1::MINIMIZE ? -tell.value() : tell.value();
         broken = Guard([&] {
-          strategy->Tell(tell.sample(), observation);
+          strategy->Tell(tell.sample(), ObservationOf(tell, objective));
           return absl::OkStatus();
         });
         if (!broken.ok()) spdlog::error("told of model {}, {}", tell.model(), std::string(broken.message()));

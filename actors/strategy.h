@@ -18,6 +18,9 @@ StrategyRegistry::Result MakeStrategyGuarded(const v1::StrategyConfig& config, c
 // What a strategy throws is an error.
 absl::StatusOr<Strategy::Proposal> AskGuarded(Strategy& strategy, int count);
 
+// What a strategy hears of a model's outcome: metrics turned by `objective` so that larger is better.
+Observation ObservationOf(const v1::TellRequest& tell, v1::Objective objective);
+
 struct StrategyState {
   static inline const char* name = "strategy";
 
@@ -25,8 +28,7 @@ struct StrategyState {
   absl::Status broken;
 };
 
-// Owns `strategy` (and with it the space that it was made for). `objective` turns metrics so that larger is better.
-// Spawn it detached where an Ask may take long.
+// Owns `strategy` (and with it the space that it was made for). Spawn it detached where an Ask may take long.
 StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
                                               std::shared_ptr<Strategy> strategy, v1::Objective objective);
 

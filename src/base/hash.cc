@@ -30,6 +30,8 @@ uint64_t MixSeed(std::initializer_list<uint64_t> parts) {
 
 uint64_t OrderSeed(uint64_t experiment_seed) { return MixSeed({experiment_seed, StableHash("order")}); }
 
+uint64_t StrategySeed(uint64_t experiment_seed) { return MixSeed({experiment_seed, StableHash("strategy")}); }
+
 uint64_t ModelSeed(uint64_t experiment_seed, int model) {
   return MixSeed({experiment_seed, StableHash("model"), static_cast<uint64_t>(model)});
 }

@@ -18,6 +18,9 @@ uint64_t MixSeed(std::initializer_list<uint64_t> parts);
 // H(experiment seed, "order"): the same for all models: split, shuffling, augmentation.
 uint64_t OrderSeed(uint64_t experiment_seed);
 
+// H(experiment seed, "strategy"): what the strategy draws from.
+uint64_t StrategySeed(uint64_t experiment_seed);
+
 // H(experiment seed, model ordinal): initial weights and the model's own random stream.
 uint64_t ModelSeed(uint64_t experiment_seed, int model);
 
