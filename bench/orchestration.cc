@@ -73,10 +73,9 @@ struct HeadResult {
 // Counts from the first model's end to the last's: processes have started by then.
 HeadResult MeasureHead(const std::string& state_dir, int trials) {
   const v1::ExperimentConfig config = ConstantSearch(trials);
-  LocalHead::Options options;
-  options.state_dir = state_dir;
-  options.trial_program.path = Program("lanista-trial");
-  auto head = LocalHead::Start(options, config);
+  absl::StatusOr<StateDir> folder = StateDir::Open(state_dir);
+  if (!folder.ok()) Die(std::string(folder.status().message()));
+  auto head = LocalHead::Start({*std::move(folder), {Program("lanista-trial"), nullptr}}, config);
   if (!head.ok()) Die(std::string(head.status().message()));
   int ended = 0;
   Clock::time_point first, last;

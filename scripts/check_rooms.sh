@@ -51,8 +51,8 @@ graph           base
 ops             base graph
 ops_torch       base graph ops nn torch
 nn              base space torch
-data            base torch
-evaluators      base space nn ops ops_torch data torch
+data            base config torch
+evaluators      base space config nn ops ops_torch data torch
 frontends       base graph ops torch
 exporters       base space storage views graph ops
 exporters_torch base space storage views graph ops ops_torch exporters torch

@@ -43,6 +43,9 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is larger than 16 MiB; is it a configuration?"));
   }
   text.resize(static_cast<size_t>(file.gcount()));
+  // Windows editors mark UTF-8 so.
+  constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (absl::StartsWith(text, kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
 }
 
@@ -53,8 +56,12 @@ std::string LocationOf(const std::string& path, const Descriptor* message, const
   if (!steps.ok()) return location;
   for (const FieldStep& step : *steps) {
     const FieldDescriptor* const field = message == nullptr ? nullptr : message->FindFieldByName(step.name);
-    if (field == nullptr || tree == nullptr) break;
-    const TextFormat::ParseLocation found = tree->GetLocation(field, step.index);
+    // Entries of maps have no number.
+    if (field == nullptr || tree == nullptr || (field->is_repeated() && step.index < 0)) break;
+    int index = step.index;
+    TextFormat::ParseLocation found = tree->GetLocation(field, index);
+    // A list [a, b] has one location.
+    while (found.line < 0 && index > 0) found = tree->GetLocation(field, --index);
     if (found.line < 0) break;
     location = absl::StrCat(":", found.line + 1, ":", found.column + 1);
     message = field->message_type();
@@ -77,18 +84,19 @@ void FillDefaults(v1::ExperimentConfig& config) {
 }  // namespace
 
 absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides) {
-  const std::string full_path = ResolvePath(path, UserDirectory());
+  LANISTA_ASSIGN_OR_RETURN(const std::string full_path, ResolvePath(path, UserDirectory()));
   LANISTA_ASSIGN_OR_RETURN(const std::string text, ReadFile(full_path));
 
   v1::ExperimentConfig config;
   TextFormat::ParseInfoTree locations;
-  const bool json = absl::EndsWith(path, ".json");
+  const bool json = absl::EndsWithIgnoreCase(path, ".json");
   if (json) {
     LANISTA_RETURN_IF_ERROR(Annotate(ParseJsonConfig(text, config), path));
   } else if (const absl::Status parsed = ParseTextConfig(text, config, locations); !parsed.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ":", parsed.message()));  // path:line:column: what.
   }
-  ResolvePaths(config, std::filesystem::path(full_path).parent_path().string());
+  LANISTA_RETURN_IF_ERROR(
+      Annotate(ResolvePaths(config, std::filesystem::path(full_path).parent_path().string()), path));
 
   std::vector<std::string> set;
   for (const std::string& override_text : overrides) {
@@ -100,7 +108,7 @@ absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const s
     LANISTA_RETURN_IF_ERROR(Annotate(SetField(config, set.back(), override_text.substr(equals + 1)),
                                      absl::StrCat("--set ", override_text)));
   }
-  ResolvePaths(config, UserDirectory());
+  LANISTA_RETURN_IF_ERROR(Annotate(ResolvePaths(config, UserDirectory()), "--set"));
   FillDefaults(config);
 
   const std::optional<Violation> violation = FindViolation(config);
@@ -110,12 +118,6 @@ absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const s
     if (IsBelow(violation->path, one)) place = absl::StrCat("--set ", one);
   }
   return absl::InvalidArgumentError(absl::StrCat(place, ": ", violation->path, ": ", violation->message));
-}
-
-absl::Status ValidateConfig(const v1::ExperimentConfig& config) {
-  const std::optional<Violation> violation = FindViolation(config);
-  if (!violation) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(violation->path, ": ", violation->message));
 }
 
 }  // namespace lanista

@@ -22,9 +22,6 @@ namespace lanista {
 // and validates. Relative paths in the file start at its folder, those in overrides where the user stands.
 absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides);
 
-// Checks what is required, and ranges. INVALID_ARGUMENT: "path.to.field: what is wrong".
-absl::Status ValidateConfig(const v1::ExperimentConfig& config);
-
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_CONFIG_CONFIG_H_

@@ -13,12 +13,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "google/protobuf/duration.pb.h"
-#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/time_util.h"
 #include "protos/graph.pb.h"
 #include "src/base/spelling.h"
 #include "src/base/status.h"
+#include "src/config/parse.h"
 
 namespace lanista {
 namespace {
@@ -54,19 +54,6 @@ std::string TypeName(const FieldDescriptor& field) {
   }
 }
 
-class IgnoreErrors : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
-};
-
-// Parses `text` into `message`; false if it is malformed.
-bool ParseText(const std::string& text, Message& message) {
-  IgnoreErrors ignore;
-  TextFormat::Parser parser;
-  parser.RecordErrorsTo(&ignore);
-  return parser.ParseFromString(text, &message);
-}
-
 // A plain value as text of a v1::Value.
 std::string ValueText(absl::string_view value) {
   int64_t integer;
@@ -99,14 +86,18 @@ std::string FieldText(const FieldDescriptor& field, absl::string_view value) {
 absl::StatusOr<std::unique_ptr<Message>> ParseField(const Message& parent, const FieldDescriptor& field,
                                                     const std::string& text, absl::string_view value) {
   std::unique_ptr<Message> parsed(parent.New());
-  std::vector<const FieldDescriptor*> set;
-  if (ParseText(absl::StrCat(field.name(), ": ", text), *parsed)) {
+  const std::string assignment = absl::StrCat(field.name(), ": ", text);
+  const std::string problem = ProblemInText(assignment, parent);
+  if (problem.empty() && TextFormat::ParseFromString(assignment, parsed.get())) {
+    std::vector<const FieldDescriptor*> set;
     parsed->GetReflection()->ListFields(*parsed, &set);
     if (std::all_of(set.begin(), set.end(), [&](const FieldDescriptor* one) { return one == &field; })) return parsed;
   }
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
     return absl::InvalidArgumentError(UnknownEnumValueMessage(field, value));
   }
+  // A block: what is wrong is in it.
+  if (!problem.empty() && absl::StartsWith(value, "{")) return absl::InvalidArgumentError(problem);
   return absl::InvalidArgumentError(WrongTypeMessage(field, value));
 }
 

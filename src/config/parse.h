@@ -14,6 +14,9 @@ namespace lanista {
 absl::Status ParseTextConfig(const std::string& text, google::protobuf::Message& message,
                              google::protobuf::TextFormat::ParseInfoTree& locations);
 
+// What is wrong with `text` as protobuf text of `message`'s type, without the place; empty if nothing is.
+std::string ProblemInText(const std::string& text, const google::protobuf::Message& message);
+
 // Parses JSON into `message`: protobuf's mapping, original or camelCase names; durations "90s" or {"seconds": 90}.
 // Errors: "path.to.field: what", or the line and column where it is not JSON at all.
 absl::Status ParseJsonConfig(const std::string& text, google::protobuf::Message& message);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <regex>
 #include <set>
 #include <string>
@@ -84,10 +85,11 @@ class FirstError : public google::protobuf::io::ErrorCollector {
     if (!error_.empty()) return;
     offset_ = OffsetOf(text_, line, column);
     error_ = Translate(message);
-    error_ = absl::StrCat(Position(text_, offset_), ": ", error_);
   }
 
   const std::string& error() const { return error_; }
+  // Where it is: "line:column".
+  std::string position() const { return Position(text_, offset_); }
 
  private:
   std::string Translate(const std::string& message) {
@@ -131,7 +133,7 @@ class FirstError : public google::protobuf::io::ErrorCollector {
     } else if (std::regex_match(message, match, *kRange)) {
       return absl::StrCat("'", FieldBefore(text_, offset_), "' is out of range: ", match[1].str());
     } else if (message == "Expected identifier, got: ") {
-      return "the file ends inside a block: a '}' is missing";
+      return "the text ends inside a block: a '}' is missing";
     }
     return message;
   }
@@ -158,7 +160,16 @@ absl::Status ParseTextConfig(const std::string& text, google::protobuf::Message&
   parser.WriteLocationsTo(&locations);
   parser.SetRecursionLimit(kMaxDepth);
   if (parser.ParseFromString(text, &message)) return absl::OkStatus();
-  return absl::InvalidArgumentError(error.error());
+  return absl::InvalidArgumentError(absl::StrCat(error.position(), ": ", error.error()));
+}
+
+std::string ProblemInText(const std::string& text, const google::protobuf::Message& message) {
+  FirstError error(*message.GetDescriptor(), text);
+  const std::unique_ptr<google::protobuf::Message> parsed(message.New());
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  parser.SetRecursionLimit(kMaxDepth);
+  return parser.ParseFromString(text, parsed.get()) ? "" : error.error();
 }
 
 }  // namespace lanista

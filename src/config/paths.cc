@@ -5,9 +5,12 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
+#include "src/base/status.h"
 
 namespace lanista {
 namespace {
@@ -36,30 +39,38 @@ std::string UserDirectory() {
   return std::filesystem::current_path(error).string();
 }
 
-std::string ResolvePath(const std::string& path, const std::string& folder) {
+absl::StatusOr<std::string> ResolvePath(const std::string& path, const std::string& folder) {
   if (path.empty()) return path;
   std::filesystem::path resolved = path;
   if (path == "~" || path.compare(0, 2, "~/") == 0) {
     const char* const home = std::getenv("HOME");
-    if (home != nullptr) resolved = home + path.substr(1);
+    if (home == nullptr || *home == '\0') {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": `~` is the home folder, but the variable HOME is not set; write the whole path"));
+    }
+    resolved = home + path.substr(1);
   }
   return (std::filesystem::path(folder) / resolved).lexically_normal().string();
 }
 
-void ResolvePaths(Message& config, const std::string& folder) {
+absl::Status ResolvePaths(Message& config, const std::string& folder) {
   const Reflection* const reflection = config.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection->ListFields(config, &fields);
   for (const FieldDescriptor* field : fields) {
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map()) {
-      if (!field->is_repeated()) ResolvePaths(*reflection->MutableMessage(&config, field), folder);
+      if (!field->is_repeated()) {
+        LANISTA_RETURN_IF_ERROR(ResolvePaths(*reflection->MutableMessage(&config, field), folder));
+      }
       for (int i = 0; field->is_repeated() && i < reflection->FieldSize(config, field); ++i) {
-        ResolvePaths(*reflection->MutableRepeatedMessage(&config, field, i), folder);
+        LANISTA_RETURN_IF_ERROR(ResolvePaths(*reflection->MutableRepeatedMessage(&config, field, i), folder));
       }
     } else if (IsPath(*field)) {
-      reflection->SetString(&config, field, ResolvePath(reflection->GetString(config, field), folder));
+      LANISTA_ASSIGN_OR_RETURN(std::string path, ResolvePath(reflection->GetString(config, field), folder));
+      reflection->SetString(&config, field, std::move(path));
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace lanista

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
 
 namespace lanista {
@@ -13,12 +15,12 @@ namespace lanista {
 std::string UserDirectory();
 
 // `path` as an absolute path: a leading `~` is the home folder ($HOME), anything else relative starts at `folder`.
-// Nothing is looked up on disk.
-std::string ResolvePath(const std::string& path, const std::string& folder);
+// Nothing is looked up on disk. INVALID_ARGUMENT where there is no $HOME.
+absl::StatusOr<std::string> ResolvePath(const std::string& path, const std::string& folder);
 
 // Resolves every field of `config` (and of the messages in it) that holds a path. The list of these fields is in
 // paths.cc: a new dataset adds its own there.
-void ResolvePaths(google::protobuf::Message& config, const std::string& folder);
+absl::Status ResolvePaths(google::protobuf::Message& config, const std::string& folder);
 
 }  // namespace lanista
 

@@ -1,5 +1,7 @@
 #include "src/config/validate.h"
 
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <set>
@@ -12,7 +14,10 @@
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/util/time_util.h"
+#include "protos/experiment.pb.h"
 #include "protos/graph.pb.h"
+#include "src/base/utf8.h"
+#include "src/config/fields.h"
 
 namespace lanista {
 namespace {
@@ -34,10 +39,14 @@ struct Range {
   bool low_open;
   bool high_open;
 
+  // "in [1, 1000000]".
+  static std::string Text(double x) {
+    return std::floor(x) == x && std::abs(x) < 1e15 ? absl::StrCat(static_cast<int64_t>(x)) : absl::StrCat(x);
+  }
   bool Holds(double x) const { return (low_open ? x > low : x >= low) && (high_open ? x < high : x <= high); }
   std::string ToString() const {
-    if (high == kInfinity) return low_open ? absl::StrCat("greater than ", low) : absl::StrCat("at least ", low);
-    return absl::StrCat("in ", low_open ? "(" : "[", low, ", ", high, high_open ? ")" : "]");
+    if (high == kInfinity) return absl::StrCat(low_open ? "greater than " : "at least ", Text(low));
+    return absl::StrCat("in ", low_open ? "(" : "[", Text(low), ", ", Text(high), high_open ? ")" : "]");
   }
 };
 
@@ -47,6 +56,10 @@ constexpr Range kFraction = {0, 1, true, false};      // (0, 1]
 constexpr Range kOpenFraction = {0, 1, true, true};   // (0, 1)
 constexpr Range kDecay = {0, 1, false, true};         // [0, 1)
 constexpr Range kProbability = {0, 1, false, false};  // [0, 1]
+// Pixels: more would be a slip of the pen, and fill the memory.
+constexpr Range kSide = {1, 8192, false, false};
+// 3 KB each.
+constexpr Range kDrawnSamples = {1, 1000000, false, false};
 
 // message.field (without the package) -> its range.
 const std::map<std::string, Range>& Ranges() {
@@ -60,7 +73,7 @@ const std::map<std::string, Range>& Ranges() {
         {"ClassificationConfig.top_k", AtLeast(1)},
         {"SgdConfig.momentum", AtLeast(0)},
         {"RmsPropConfig.momentum", AtLeast(0)},
-        {"RmsPropConfig.alpha", kProbability},
+        {"RmsPropConfig.alpha", kDecay},
         {"StepScheduleConfig.step_size", AtLeast(1)},
         {"StepScheduleConfig.gamma", kPositive},
         {"CosineScheduleConfig.min_learning_rate", AtLeast(0)},
@@ -68,19 +81,19 @@ const std::map<std::string, Range>& Ranges() {
         {"GradientClippingConfig.max_value", kPositive},
         {"SplitConfig.train", kOpenFraction},
         {"IdxConfig.classes", AtLeast(2)},
-        {"ImageFolderConfig.height", AtLeast(1)},
-        {"ImageFolderConfig.width", AtLeast(1)},
-        {"SyntheticDigitsConfig.train_samples", AtLeast(1)},
-        {"SyntheticDigitsConfig.validation_samples", AtLeast(1)},
-        {"SyntheticDigitsConfig.noise", AtLeast(0)},
+        {"ImageFolderConfig.height", kSide},
+        {"ImageFolderConfig.width", kSide},
+        {"SyntheticDigitsConfig.train_samples", kDrawnSamples},
+        {"SyntheticDigitsConfig.validation_samples", kDrawnSamples},
+        {"SyntheticDigitsConfig.noise", kProbability},
         {"NormalizeConfig.std", kPositive},
-        {"RandomCropConfig.height", AtLeast(1)},
-        {"RandomCropConfig.width", AtLeast(1)},
-        {"RandomCropConfig.padding", AtLeast(0)},
+        {"RandomCropConfig.height", kSide},
+        {"RandomCropConfig.width", kSide},
+        {"RandomCropConfig.padding", {0, kSide.high, false, false}},
         {"RandomFlipConfig.probability", kProbability},
-        {"RandomRotationConfig.degrees", {0, 360, false, false}},
-        {"ResizeConfig.height", AtLeast(1)},
-        {"ResizeConfig.width", AtLeast(1)},
+        {"RandomRotationConfig.degrees", {0, 180, false, false}},
+        {"ResizeConfig.height", kSide},
+        {"ResizeConfig.width", kSide},
         {"LocalConfig.cpu_slots", AtLeast(0)},
         {"LocalConfig.threads_per_slot", AtLeast(1)},
         {"LocalConfig.gpu_indices", AtLeast(0)},
@@ -93,7 +106,7 @@ const std::map<std::string, Range>& Ranges() {
       }
       ranges->emplace(absl::StrCat(evaluator, ".limit_train_batches"), kFraction);
       ranges->emplace(absl::StrCat(evaluator, ".limit_validation_batches"), kFraction);
-      ranges->emplace(absl::StrCat(evaluator, ".loader_threads"), AtLeast(0));
+      ranges->emplace(absl::StrCat(evaluator, ".loader_threads"), Range{0, 256, false, false});
     }
     for (const char* optimizer : {"SgdConfig", "AdamConfig", "AdamWConfig", "RmsPropConfig"}) {
       ranges->emplace(absl::StrCat(optimizer, ".learning_rate"), kPositive);
@@ -162,6 +175,19 @@ double Number(const Message& message, const FieldDescriptor& field, int index) {
   }
 }
 
+// "FIELD[i]: 5 is named twice", of the first value that is.
+template <typename Values>
+std::optional<Violation> FindTwice(const Values& values, const std::string& path, absl::string_view field,
+                                   absl::string_view what) {
+  std::set<typename Values::value_type> seen;
+  for (int i = 0; i < values.size(); ++i) {
+    if (seen.insert(values.Get(i)).second) continue;
+    return Violation{absl::StrCat(Join(path, field), "[", i, "]"),
+                     absl::StrCat(what, values.Get(i), " is named twice; keep one")};
+  }
+  return std::nullopt;
+}
+
 // Rules over several fields of one message.
 std::optional<Violation> CheckTogether(const v1::IdxConfig& idx, const std::string& path) {
   if (idx.has_root() && (idx.has_images() || idx.has_labels())) {
@@ -178,24 +204,40 @@ std::optional<Violation> CheckTogether(const v1::IdxConfig& idx, const std::stri
 }
 
 std::optional<Violation> CheckTogether(const v1::LocalConfig& local, const std::string& path) {
-  std::set<int> gpus;
-  for (int i = 0; i < local.gpu_indices_size(); ++i) {
-    if (gpus.insert(local.gpu_indices(i)).second) continue;
-    return Violation{absl::StrCat(Join(path, "gpu_indices"), "[", i, "]"),
-                     absl::StrCat("GPU ", local.gpu_indices(i), " is named twice")};
-  }
-  if (local.has_cpu_slots() && local.cpu_slots() == 0 && gpus.empty()) {
+  if (auto twice = FindTwice(local.gpu_indices(), path, "gpu_indices", "GPU ")) return twice;
+  if (local.has_cpu_slots() && local.cpu_slots() == 0 && local.gpu_indices().empty()) {
     return Violation{Join(path, "cpu_slots"), "0 slots and no gpu_indices: nothing could run; at least 1"};
   }
   return std::nullopt;
 }
 
 std::optional<Violation> CheckTogether(const v1::CsvConfig& csv, const std::string& path) {
-  if (csv.has_delimiter() && csv.delimiter().size() != 1) {
-    return Violation{Join(path, "delimiter"), "must be one character, for example \",\" or \"\\t\""};
+  const std::string& delimiter = csv.delimiter();
+  if (csv.has_delimiter() && (delimiter.size() != 1 || delimiter.find_first_of("\"\n\r") == 0)) {
+    return Violation{Join(path, "delimiter"),
+                     "must be one character and no quote or line break, for example \",\" or \"\\t\""};
   }
+  if (auto twice = FindTwice(csv.feature_columns(), path, "feature_columns", "column ")) return twice;
+  if (auto twice = FindTwice(csv.target_columns(), path, "target_columns", "column ")) return twice;
   if (csv.has_validation_path() && csv.has_split()) {
     return Violation{Join(path, "split"), "goes with one table: leave it out, or leave out 'validation_path'"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> CheckTogether(const v1::SgdConfig& sgd, const std::string& path) {
+  if (!sgd.nesterov() || (sgd.momentum() > 0 && sgd.dampening() == 0)) return std::nullopt;
+  return Violation{Join(path, "nesterov"), "needs a momentum greater than 0 and no dampening"};
+}
+
+std::optional<Violation> CheckTogether(const v1::TorchScriptConfig& torchscript, const std::string& path) {
+  for (int i = 0; i < torchscript.input_shape_size(); ++i) {
+    for (int j = 0; j < torchscript.input_shape(i).dims_size(); ++j) {
+      const int64_t dim = torchscript.input_shape(i).dims(j);
+      if (dim == -1 || dim >= 1) continue;
+      return Violation{absl::StrCat(Join(path, "input_shape"), "[", i, "].dims[", j, "]"),
+                       absl::StrCat("must be at least 1, or -1 (any size), got ", dim)};
+    }
   }
   return std::nullopt;
 }
@@ -226,6 +268,7 @@ std::optional<Violation> CheckTogether(const v1::ClassificationConfig& evaluator
   if (evaluator.has_label_smoothing() && evaluator.loss() == v1::NLL) {
     return Violation{Join(path, "label_smoothing"), "goes with loss: CROSS_ENTROPY only"};
   }
+  if (auto twice = FindTwice(evaluator.top_k(), path, "top_k", "")) return twice;
   return CheckBatches(evaluator, path);
 }
 
@@ -242,6 +285,19 @@ std::optional<Violation> CheckIf(const Message& message, const std::string& path
 
 std::optional<Violation> CheckMessage(const Message& message, const std::string& path);
 
+// Enums may come as numbers, which protobuf takes whether they stand for something or not.
+std::optional<Violation> CheckEnum(const Message& message, const FieldDescriptor& field, int index,
+                                   const std::string& path) {
+  const Reflection* const reflection = message.GetReflection();
+  const int number = field.is_repeated() ? reflection->GetRepeatedEnumValue(message, &field, index)
+                                         : reflection->GetEnumValue(message, &field);
+  const auto* const value = field.enum_type()->FindValueByNumber(number);
+  // 0 is ..._UNSPECIFIED.
+  if (value != nullptr && number != 0) return std::nullopt;
+  return Violation{
+      path, UnknownEnumValueMessage(field, value == nullptr ? absl::StrCat(number) : std::string(value->name()))};
+}
+
 // One value of a set field.
 std::optional<Violation> CheckValue(const Message& message, const FieldDescriptor& field, int index,
                                     const std::string& path) {
@@ -255,21 +311,29 @@ std::optional<Violation> CheckValue(const Message& message, const FieldDescripto
     const bool positive = duration.seconds() >= 0 && duration.nanos() >= 0 && duration.nanos() < 1000000000 &&
                           (duration.seconds() > 0 || duration.nanos() > 0);
     if (!positive) return Violation{path, "must be a positive duration"};
+    if (duration.seconds() == 0 && duration.nanos() < 1000000) return Violation{path, "must be at least 0.001s"};
     return std::nullopt;
   }
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) return CheckEnum(message, field, index, path);
   const auto range = Ranges().find(ShortName(field));
-  if (range == Ranges().end()) return std::nullopt;
+  const bool real = field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
+  if (range == Ranges().end() && !real) return std::nullopt;
   const double number = Number(message, field, index);
+  if (range == Ranges().end()) {
+    if (std::isfinite(number)) return std::nullopt;
+    return Violation{path, absl::StrCat("must be a finite number, got ", number)};
+  }
   if (range->second.Holds(number)) return std::nullopt;
-  return Violation{path, absl::StrCat("must be ", range->second.ToString(), ", got ", number)};
+  return Violation{path, absl::StrCat("must be ", range->second.ToString(), ", got ", Range::Text(number))};
 }
 
 std::optional<Violation> CheckMessage(const Message& message, const std::string& path) {
   const Descriptor& descriptor = *message.GetDescriptor();
+  // The user's own: whoever takes them checks them.
+  if (&descriptor == v1::Value::descriptor()) return std::nullopt;
   const Reflection* const reflection = message.GetReflection();
   const OneofDescriptor* const kind = descriptor.FindOneofByName("kind");
-  // A Value without a kind stands for "none".
-  if (kind != nullptr && !reflection->HasOneof(message, kind) && &descriptor != v1::Value::descriptor()) {
+  if (kind != nullptr && !reflection->HasOneof(message, kind)) {
     std::vector<std::string> names;
     for (int i = 0; i < kind->field_count(); ++i) names.emplace_back(kind->field(i)->name());
     return Violation{path, absl::StrCat("nothing is set; set one of: ", absl::StrJoin(names, ", "))};
@@ -297,6 +361,8 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
   if (auto violation = CheckIf<v1::ImageFolderConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::CsvConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::NormalizeConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::SgdConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::TorchScriptConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ClassificationConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::RegressionConfig>(message, path)) return violation;
   return CheckIf<v1::LocalConfig>(message, path);
@@ -304,6 +370,19 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
 
 }  // namespace
 
-std::optional<Violation> FindViolation(const v1::ExperimentConfig& config) { return CheckMessage(config, ""); }
+std::optional<Violation> FindViolation(const Message& config) {
+  if (const std::optional<NonUtf8Field> found = FindNonUtf8(config)) {
+    return Violation{found->path, absl::StrCat("'", found->text, "' is not UTF-8; texts and paths must be")};
+  }
+  return CheckMessage(config, "");
+}
+
+absl::Status CheckConfig(const Message& config, const std::string& path) {
+  const std::optional<Violation> violation = FindViolation(config);
+  if (!violation) return absl::OkStatus();
+  std::string place = path;
+  if (!violation->path.empty()) place = Join(path, violation->path);
+  return absl::InvalidArgumentError(absl::StrCat(place, place.empty() ? "" : ": ", violation->message));
+}
 
 }  // namespace lanista

@@ -54,7 +54,6 @@ absl::StatusOr<std::shared_ptr<const Dataset>> ReadBatches(const std::vector<std
 }
 
 absl::StatusOr<std::unique_ptr<DataSplits>> OpenCifar10(const v1::Cifar10Config& config, const DatasetRequest&) {
-  if (!config.has_root()) return absl::InvalidArgumentError("cifar10 wants `root`, the folder of its .bin files");
   std::vector<std::string> missing;
   std::vector<std::string> paths;
   for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",

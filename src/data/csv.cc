@@ -223,21 +223,8 @@ at::Tensor Inputs(const Table& table, const std::vector<Scale>& scales) {
   return input;
 }
 
-absl::StatusOr<char> Delimiter(const v1::CsvConfig& config) {
-  const std::string delimiter = config.has_delimiter() ? config.delimiter() : ",";
-  if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("csv.delimiter is one character, not a quote or a line break, and not '", delimiter, "'"));
-  }
-  return delimiter[0];
-}
-
 absl::StatusOr<std::unique_ptr<DataSplits>> OpenCsv(const v1::CsvConfig& config, const DatasetRequest& request) {
-  if (!config.has_path()) return absl::InvalidArgumentError("csv wants `path`");
-  if (config.has_validation_path() && config.has_split()) {
-    return absl::InvalidArgumentError("csv wants `validation_path` or `split`, not both");
-  }
-  LANISTA_ASSIGN_OR_RETURN(const char delimiter, Delimiter(config));
+  const char delimiter = config.has_delimiter() ? config.delimiter()[0] : ',';
   LANISTA_ASSIGN_OR_RETURN(const Table table, ReadTable(config.path(), config, delimiter));
   std::vector<const Table*> tables = {&table};
   Table validation;

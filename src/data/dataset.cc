@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
+#include "src/config/validate.h"
 #include "src/data/rows.h"
 
 namespace lanista::data {
@@ -92,6 +93,7 @@ std::shared_ptr<const Dataset> MakeInMemoryDataset(Example all) {
 }
 
 absl::StatusOr<DataSplits> OpenDataset(const v1::DatasetConfig& config, uint64_t order_seed, std::optional<Task> task) {
+  LANISTA_RETURN_IF_ERROR(CheckConfig(config, ""));
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<DataSplits> splits,
                            DatasetRegistry::Get().Create(config, DatasetRequest{order_seed, task}));
   if (splits->outputs < 1 || splits->input_shape.empty()) {

@@ -140,14 +140,8 @@ absl::StatusOr<std::pair<Example, Example>> ReadAndSplit(const v1::IdxConfig& co
 }
 
 absl::StatusOr<std::unique_ptr<DataSplits>> OpenIdx(const v1::IdxConfig& config, const DatasetRequest& request) {
-  const bool pair = config.has_images() && config.has_labels();
-  if (config.has_root() == pair || config.has_images() != config.has_labels()) {
-    return absl::InvalidArgumentError("idx wants either `root`, or both `images` and `labels`");
-  }
-  if (config.has_root() && config.has_split()) {
-    return absl::InvalidArgumentError("idx: `root` is divided already; `split` goes with `images` and `labels`");
-  }
-  LANISTA_ASSIGN_OR_RETURN(auto parts, pair ? ReadAndSplit(config, request.order_seed) : ReadRoot(config.root()));
+  LANISTA_ASSIGN_OR_RETURN(auto parts,
+                           config.has_root() ? ReadRoot(config.root()) : ReadAndSplit(config, request.order_seed));
   auto splits = std::make_unique<DataSplits>();
   splits->input_shape = parts.first.input.sizes().slice(1).vec();
   const int64_t largest = std::max(parts.first.target.max().item<int64_t>(), parts.second.target.max().item<int64_t>());

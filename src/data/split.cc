@@ -13,10 +13,6 @@ namespace lanista::data {
 absl::StatusOr<SplitIndices> Split(int64_t count, const v1::SplitConfig& config, uint64_t order_seed,
                                    const std::string& source) {
   const double fraction = config.has_train() ? config.train() : 0.8;
-  if (!(fraction > 0 && fraction < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("split.train is the fraction of samples for training, between 0 and 1, not ", fraction));
-  }
   const int64_t train = std::llround(fraction * static_cast<double>(count));
   if (train < 1 || train >= count) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": split.train ", fraction, " of ", count,

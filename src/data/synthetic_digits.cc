@@ -6,24 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "src/base/hash.h"
-#include "src/base/status.h"
 #include "src/data/dataset.h"
 #include "src/data/digit_drawing.h"
 
 namespace lanista::data {
 namespace {
-
-// 3 KB each: more would be a slip of the pen.
-constexpr int32_t kMaxSamples = 1000000;
-
-absl::Status CheckCount(const std::string& field, int32_t count) {
-  if (count >= 1 && count <= kMaxSamples) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("synthetic_digits.", field, " is from 1 to ", kMaxSamples, ", not ", count));
-}
 
 // The digits take turns; a sample depends on seed, split and its index alone.
 std::shared_ptr<const Dataset> Draw(int64_t count, uint64_t seed, const std::string& split, double noise) {
@@ -43,11 +31,6 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenSyntheticDigits(const v1::Synthe
   const int32_t train = config.has_train_samples() ? config.train_samples() : 4000;
   const int32_t validation = config.has_validation_samples() ? config.validation_samples() : 1000;
   const double noise = config.has_noise() ? config.noise() : 0.1;
-  LANISTA_RETURN_IF_ERROR(CheckCount("train_samples", train));
-  LANISTA_RETURN_IF_ERROR(CheckCount("validation_samples", validation));
-  if (!(noise >= 0 && noise <= 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("synthetic_digits.noise is from 0 to 1, not ", noise));
-  }
   const uint64_t seed = config.has_seed() ? static_cast<uint64_t>(config.seed()) : request.order_seed;
   auto splits = std::make_unique<DataSplits>();
   splits->train = Draw(train, seed, "train", noise);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
+#include "src/config/validate.h"
 #include "src/evaluators/supervised.h"
 
 namespace lanista {
@@ -80,21 +81,20 @@ class ClassificationCriterion : public Criterion {
 };
 
 absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::ClassificationConfig& config, int64_t classes) {
-  FieldCheck check(kPath);
-  check.Require(v1::ClassificationLoss_IsValid(config.loss()), "loss", "CROSS_ENTROPY or NLL", config.loss());
-  check.Require(config.label_smoothing() >= 0 && config.label_smoothing() < 1, "label_smoothing", "in [0, 1)",
-                config.label_smoothing());
-  if (config.loss() == v1::NLL && config.label_smoothing() != 0) {
-    check.Refuse(absl::StrCat(kPath, ".label_smoothing works with loss CROSS_ENTROPY only"));
+  if (classes < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kPath, ".dataset: has a single class: there is nothing to tell apart"));
   }
   for (const int32_t k : config.top_k()) {
-    check.Require(k >= 1 && k <= classes, "top_k", absl::StrCat("from 1 to the ", classes, " classes"), k);
+    if (k <= classes) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(kPath, ".top_k: must be at most the number of classes, ", classes, ", got ", k));
   }
-  LANISTA_RETURN_IF_ERROR(check.status());
   return std::make_unique<ClassificationCriterion>(config, classes);
 }
 
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeClassification(const v1::ClassificationConfig& config) {
+  LANISTA_RETURN_IF_ERROR(CheckConfig(config, kPath));
   return std::make_unique<SupervisedEvaluator>(kPath, data::Task::kClassification, MakeTrainingOptions(config),
                                                [config](int64_t classes) { return MakeCriterion(config, classes); });
 }

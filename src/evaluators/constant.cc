@@ -1,8 +1,8 @@
 // evaluator { constant { value: 0.5 } }: reports at once, without a model.
-#include <cmath>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
+#include "src/base/status.h"
+#include "src/config/validate.h"
 #include "src/evaluators/evaluator.h"
 
 namespace lanista {
@@ -12,10 +12,7 @@ class ConstantEvaluator : public Evaluator {
  public:
   explicit ConstantEvaluator(double value) : value_(value) {}
 
-  absl::Status Prepare(uint64_t) override {
-    if (std::isfinite(value_)) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("evaluator.constant.value must be a finite number, is ", value_));
-  }
+  absl::Status Prepare(uint64_t) override { return absl::OkStatus(); }
 
   absl::Status Evaluate(TrialContext& context) override {
     context.ReportFinal(value_);
@@ -27,6 +24,7 @@ class ConstantEvaluator : public Evaluator {
 };
 
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeConstant(const v1::ConstantConfig& config) {
+  LANISTA_RETURN_IF_ERROR(CheckConfig(config, "evaluator.constant"));
   return std::make_unique<ConstantEvaluator>(config.value());
 }
 

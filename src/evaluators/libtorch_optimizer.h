@@ -16,7 +16,7 @@ class Optimizer;
 namespace lanista {
 
 // The torch::optim class that `config` names, over `parameters`; fields that are absent have LibTorch's defaults.
-// REQUIRES: `config` is one that CheckTrainingOptions accepts.
+// REQUIRES: `config` is one that CheckConfig accepts.
 std::unique_ptr<torch::optim::Optimizer> MakeLibTorchOptimizer(const v1::OptimizerConfig& config,
                                                                std::vector<at::Tensor> parameters);
 

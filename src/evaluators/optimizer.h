@@ -24,7 +24,7 @@ namespace lanista {
 // keeps and zeroes one tensor. Used by one thread.
 class Optimizer {
  public:
-  // Fields of `config` that are absent have LibTorch's defaults. REQUIRES: `config` is one that CheckTrainingOptions
+  // Fields of `config` that are absent have LibTorch's defaults. REQUIRES: `config` is one that CheckConfig
   // accepts.
   Optimizer(const v1::OptimizerConfig& config, std::vector<at::Tensor> parameters);
   ~Optimizer();

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
+#include "src/config/validate.h"
 #include "src/evaluators/supervised.h"
 
 namespace lanista {
@@ -88,15 +89,11 @@ class RegressionCriterion : public Criterion {
 };
 
 absl::StatusOr<std::unique_ptr<Criterion>> MakeCriterion(const v1::RegressionConfig& config) {
-  FieldCheck check(kPath);
-  check.Require(v1::RegressionLoss_IsValid(config.loss()), "loss", "MSE, L1 or HUBER", config.loss());
-  check.Require(v1::RegressionMetric_IsValid(config.default_metric()), "default_metric",
-                "R2, MEAN_SQUARED_ERROR or MEAN_ABSOLUTE_ERROR", config.default_metric());
-  LANISTA_RETURN_IF_ERROR(check.status());
   return std::make_unique<RegressionCriterion>(config);
 }
 
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeRegression(const v1::RegressionConfig& config) {
+  LANISTA_RETURN_IF_ERROR(CheckConfig(config, kPath));
   return std::make_unique<SupervisedEvaluator>(kPath, data::Task::kRegression, MakeTrainingOptions(config),
                                                [config](int64_t) { return MakeCriterion(config); });
 }

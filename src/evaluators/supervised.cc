@@ -23,7 +23,6 @@ SupervisedEvaluator::SupervisedEvaluator(std::string path, data::Task task, Trai
     : path_(std::move(path)), task_(task), options_(std::move(options)), make_criterion_(std::move(make_criterion)) {}
 
 absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
-  LANISTA_RETURN_IF_ERROR(CheckTrainingOptions(options_, path_));
   absl::StatusOr<data::DataSplits> splits = data::OpenDataset(options_.dataset, order_seed, task_);
   if (!splits.ok()) return Annotate(splits.status(), path_ + ".dataset");
   LANISTA_ASSIGN_OR_RETURN(criterion_, make_criterion_(splits->outputs));

@@ -4,11 +4,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "google/protobuf/repeated_field.h"
 #include "protos/experiment.pb.h"
 
@@ -57,10 +53,6 @@ TrainingOptions MakeTrainingOptions(const Config& config) {
   return options;
 }
 
-// INVALID_ARGUMENT names the first field, below `path` ("evaluator.classification"), that is out of its range, and what
-// is allowed there.
-absl::Status CheckTrainingOptions(const TrainingOptions& options, const std::string& path);
-
 // How many of an epoch's `batches` are used: with a fraction, that part rounded down, but at least one; with a maximum,
 // at most so many.
 int64_t LimitBatches(int64_t batches, std::optional<double> fraction, std::optional<int64_t> maximum = std::nullopt);
@@ -68,31 +60,6 @@ int64_t LimitBatches(int64_t batches, std::optional<double> fraction, std::optio
 // The learning rate of `epoch` (from 0) of `max_epochs`, where the optimizer's own is `base`. Cosine: Loshchilov &
 // Hutter, "SGDR", 2017, equation 5, without restarts; like PyTorch's it reaches the minimum after the last epoch.
 double LearningRateAt(const v1::ScheduleConfig& schedule, double base, int64_t epoch, int64_t max_epochs);
-
-// Checks the fields of one message and keeps the first complaint.
-class FieldCheck {
- public:
-  // `path` leads to the message: "evaluator.classification".
-  explicit FieldCheck(std::string path) : path_(std::move(path)) {}
-
-  // Complains unless `holds`: "PATH.FIELD must be RULE, is VALUE".
-  template <typename Value>
-  void Require(bool holds, absl::string_view field, absl::string_view rule, Value value) {
-    if (!holds) Refuse(absl::StrCat(path_, ".", field, " must be ", rule, ", is ", value));
-  }
-
-  // Complains with a message of one's own.
-  void Refuse(absl::string_view message) {
-    if (status_.ok()) status_ = absl::InvalidArgumentError(message);
-  }
-
-  const std::string& path() const { return path_; }
-  const absl::Status& status() const { return status_; }
-
- private:
-  std::string path_;
-  absl::Status status_;
-};
 
 }  // namespace lanista
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -99,7 +100,9 @@ std::string PythonString(const std::string& text) {
 
 std::string PythonFloat(double value) {
   std::string text = absl::StrFormat("%.17g", value);
-  if (const std::string shorter = absl::StrFormat("%.6g", value); std::stod(shorter) == value) text = shorter;
+  // Not std::stod, which throws for numbers below 2.2e-308.
+  const std::string shorter = absl::StrFormat("%.6g", value);
+  if (double read = 0; absl::SimpleAtod(shorter, &read) && read == value) text = shorter;
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 

@@ -15,7 +15,8 @@ namespace lanista {
 struct CommandContext {
   const CommandLine& line;
   TrialProgram trial_program;
-  std::string state_dir;
+  // An error where --state-dir names no folder: for commands that need one.
+  absl::StatusOr<std::string> state_dir;
 };
 
 absl::StatusOr<int> RunExperiment(const CommandContext& context);

@@ -25,12 +25,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 absl::StatusOr<JournalReader> OpenExperiment(const CommandContext& context) {
-  const StateDir state_dir = StateDir::OpenReadOnly(context.state_dir);
+  LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
+  const StateDir state_dir = StateDir::OpenReadOnly(root);
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(context.line.experiment));
   absl::StatusOr<JournalReader> reader = JournalReader::Open(folder);
   if (!absl::IsNotFound(reader.status())) return reader;
-  return absl::NotFoundError(absl::StrCat("there is no experiment '", context.line.experiment, "' in ",
-                                          context.state_dir, "; `lanista list` shows those that are there"));
+  return absl::NotFoundError(absl::StrCat("there is no experiment '", context.line.experiment, "' in ", root,
+                                          "; `lanista list` shows those that are there"));
 }
 
 // Prints a document, or what people see of it.
@@ -48,7 +49,8 @@ int Print(const CommandContext& context, const Json& document, std::string (*tex
 absl::StatusOr<int> ListExperiments(const CommandContext& context) {
   ViewOptions options;
   options.now = absl::Now();
-  LANISTA_ASSIGN_OR_RETURN(const Json document, ListDocument(StateDir::OpenReadOnly(context.state_dir), options));
+  LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
+  LANISTA_ASSIGN_OR_RETURN(const Json document, ListDocument(StateDir::OpenReadOnly(root), options));
   return Print(context, document, ListText);
 }
 
@@ -68,7 +70,7 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
 
 absl::StatusOr<int> ExportModels(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
-  const std::string out = ResolvePath(context.line.out, UserDirectory());
+  LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
   std::unique_ptr<TrialSession> session;
   const GraphConverter convert = [&](const v1::Convert& request) -> absl::StatusOr<std::vector<std::string>> {
     if (session == nullptr) {
@@ -86,7 +88,8 @@ absl::StatusOr<int> ExportModels(const CommandContext& context) {
 }
 
 absl::StatusOr<int> DeleteExperiment(const CommandContext& context) {
-  LANISTA_RETURN_IF_ERROR(RemoveExperiment(StateDir::OpenReadOnly(context.state_dir), context.line.experiment));
+  LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
+  LANISTA_RETURN_IF_ERROR(RemoveExperiment(StateDir::OpenReadOnly(root), context.line.experiment));
   return Print(context, {{"deleted", context.line.experiment}}, [](const Json& document) {
     return absl::StrCat("deleted ", document["deleted"].get<std::string>(), "\n");
   });

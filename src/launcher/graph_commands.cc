@@ -38,7 +38,7 @@ absl::StatusOr<v1::Shape> ParseShape(const std::string& text) {
   v1::Shape shape;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
     int64_t dim = 0;
-    if (!absl::SimpleAtoi(part, &dim) || dim < -1) {
+    if (!absl::SimpleAtoi(part, &dim) || (dim < 1 && dim != -1)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--input-shape ", text, ": write sizes with commas between them, as 1,3,224,224; -1 is any size"));
     }
@@ -83,7 +83,7 @@ absl::Status SetInputShapes(const std::vector<v1::Shape>& shapes, v1::ModelGraph
 
 // The graph of a graph file or of a TorchScript file, checked, with the types that can be known.
 absl::StatusOr<v1::ModelGraph> LoadGraph(const CommandContext& context) {
-  const std::string path = ResolvePath(context.line.file, UserDirectory());
+  LANISTA_ASSIGN_OR_RETURN(const std::string path, ResolvePath(context.line.file, UserDirectory()));
   if (absl::EndsWith(path, ".pt") || absl::EndsWith(path, ".pth")) return ImportFile(context, path);
   LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph model, graph::ReadFile(path));
   LANISTA_RETURN_IF_ERROR(graph::Validate(model, ops::FindOp));
@@ -131,9 +131,9 @@ absl::Status WriteSvg(const std::string& dot, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<int> ImportGraph(const CommandContext& context) {
-  LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model,
-                           ImportFile(context, ResolvePath(context.line.file, UserDirectory())));
-  const std::string out = ResolvePath(context.line.out, UserDirectory());
+  LANISTA_ASSIGN_OR_RETURN(const std::string path, ResolvePath(context.line.file, UserDirectory()));
+  LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model, ImportFile(context, path));
+  LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
   LANISTA_RETURN_IF_ERROR(graph::WriteFile(out, model));
   PrintWarnings(model);
   return PrintFiles(context, {out});
@@ -141,7 +141,7 @@ absl::StatusOr<int> ImportGraph(const CommandContext& context) {
 
 absl::StatusOr<int> ConvertGraph(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph model, LoadGraph(context));
-  const std::string out = ResolvePath(context.line.out, UserDirectory());
+  LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
   const std::string& format = context.line.format;
   const std::vector<std::pair<std::string, std::string>> own_forms = {
       {"text", ".textproto"}, {"json", ".json"}, {"binary", ".graph"}};
@@ -166,7 +166,8 @@ absl::StatusOr<int> ShowGraph(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model, LoadGraph(context));
   LANISTA_ASSIGN_OR_RETURN(const Json document, GraphDocument(model, ops::FindOp));
   if (!context.line.svg.empty()) {
-    LANISTA_RETURN_IF_ERROR(WriteSvg(GraphDot(document), ResolvePath(context.line.svg, UserDirectory())));
+    LANISTA_ASSIGN_OR_RETURN(const std::string path, ResolvePath(context.line.svg, UserDirectory()));
+    LANISTA_RETURN_IF_ERROR(WriteSvg(GraphDot(document), path));
   }
   if (context.line.json) {
     std::puts(ToText(document).c_str());

@@ -5,11 +5,15 @@
 #include <map>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <variant>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "src/base/logging.h"
+#include "src/base/status.h"
+#include "src/base/utf8.h"
 #include "src/config/paths.h"
 #include "src/launcher/command_line.h"
 #include "src/launcher/commands.h"
@@ -38,6 +42,15 @@ std::string TrialProgramBesideThis() {
   return (self.parent_path() / "lanista-trial").string();
 }
 
+// The folder that --state-dir names, whether it is there or not.
+absl::StatusOr<std::string> StateFolder(const std::string& option) {
+  if (option.empty()) return absl::InvalidArgumentError("--state-dir is empty; name a folder");
+  absl::StatusOr<std::string> folder = ResolvePath(option, UserDirectory());
+  if (!folder.ok()) return Annotate(folder.status(), "--state-dir");
+  if (IsUtf8(*folder)) return folder;
+  return absl::InvalidArgumentError(absl::StrCat("--state-dir ", ToUtf8(*folder), ": the name is not UTF-8"));
+}
+
 int ReportError(const absl::Status& status, const CommandLine& line) {
   const std::string message(status.message());
   std::fprintf(stderr, "lanista: error: %s\n", message.c_str());
@@ -63,9 +76,11 @@ int LauncherMain(int argc, char** argv, const LauncherOptions& options) {
   }
   const auto& line = std::get<CommandLine>(parsed);
 
-  CommandContext context{line, options.trial_program, ResolvePath(line.state_dir, UserDirectory())};
+  CommandContext context{line, options.trial_program, StateFolder(line.state_dir)};
   if (!line.trial_program.empty()) {
-    context.trial_program = {ResolvePath(line.trial_program, UserDirectory()), nullptr};
+    absl::StatusOr<std::string> path = ResolvePath(line.trial_program, UserDirectory());
+    if (!path.ok()) return ReportError(Annotate(path.status(), "--trial-program"), line);
+    context.trial_program = {*std::move(path), nullptr};
   } else if (context.trial_program.path.empty()) {
     context.trial_program.path = TrialProgramBesideThis();
   }

@@ -140,9 +140,8 @@ absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, con
           "your own program");
     }
   }
-  LANISTA_ASSIGN_OR_RETURN(StateDir state_dir, StateDir::Open(options.state_dir));
   return std::unique_ptr<LocalHead>(
-      new LocalHead(std::make_unique<Impl>(std::move(state_dir), options.trial_program, std::move(devices))));
+      new LocalHead(std::make_unique<Impl>(std::move(options.state_dir), options.trial_program, std::move(devices))));
 }
 
 absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& config, int plan_models) {

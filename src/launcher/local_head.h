@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "protos/messages.pb.h"
 #include "src/launcher/trial_program.h"
+#include "src/storage/state_dir.h"
 
 namespace lanista {
 
@@ -17,8 +18,8 @@ namespace lanista {
 class LocalHead {
  public:
   struct Options {
-    // Existing folder for journals and logs.
-    std::string state_dir;
+    // For journals and logs; opened read-only where nothing is submitted.
+    StateDir state_dir;
     // How trial processes are started.
     TrialProgram trial_program;
   };

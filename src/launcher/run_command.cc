@@ -110,7 +110,8 @@ absl::StatusOr<int> PrintSummary(const CommandContext& context, const std::strin
 absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   const CommandLine& line = context.line;
   LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(line.config, line.overrides));
-  LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(context.state_dir));
+  LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
+  LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
   LoggingOptions logging;
   if (!line.log_level.empty()) logging.console_level = line.log_level;
   logging.file = absl::StrCat(state_dir.root(), "/lanista.log");
@@ -119,7 +120,7 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);  // A search outlives whoever reads its progress.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head,
-                           LocalHead::Start({state_dir.root(), context.trial_program}, config));
+                           LocalHead::Start({state_dir, context.trial_program}, config));
   Interrupt interrupt(*head);
   const SignalThread signals([&](int count) { interrupt.OnSignal(count); });
 

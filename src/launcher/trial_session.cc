@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/base/trial_process.h"
+#include "src/base/utf8.h"
 #include "src/devices/local.h"
 
 namespace lanista {
@@ -80,6 +81,10 @@ absl::StatusOr<std::vector<std::string>> TrialSession::Convert(const v1::Convert
 }
 
 absl::StatusOr<v1::TrialEvent> TrialSession::Request(const v1::TrialRequest& request) {
+  // The trial process could not read it.
+  if (const std::optional<NonUtf8Field> found = FindNonUtf8(request)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", found->text, "' is not UTF-8; rename it"));
+  }
   const absl::Status sent = channel_->Send(request);
   if (sent.ok()) return Next();
   return absl::ResourceExhaustedError(absl::StrCat("the graph is too large for a trial process: ", sent.message(),

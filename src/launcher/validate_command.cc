@@ -42,9 +42,10 @@ Json ChoiceToJson(const v1::Choice& choice) {
 
 absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(context.line.config, context.line.overrides));
-  LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(context.state_dir));
+  // Nothing is written there.
+  const StateDir state_dir = StateDir::OpenReadOnly(".");
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalHead> head,
-                           LocalHead::Start({state_dir.root(), context.trial_program}, config));
+                           LocalHead::Start({state_dir, context.trial_program}, config));
   LANISTA_ASSIGN_OR_RETURN(v1::Validated validated,
                            head->Validate(config, context.line.explain_cgo ? context.line.samples : 0));
   LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(std::move(*validated.mutable_space())));

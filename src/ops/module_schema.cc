@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -182,7 +183,8 @@ std::string CppInts(const Dims& values) {
 
 std::string CppFloat(double value) {
   std::string text = absl::StrFormat("%.6g", value);
-  if (std::stod(text) != value) text = absl::StrFormat("%.17g", value);
+  // Not std::stod, which throws for numbers below 2.2e-308.
+  if (double read = 0; !absl::SimpleAtod(text, &read) || read != value) text = absl::StrFormat("%.17g", value);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 

@@ -517,7 +517,7 @@ absl::StatusOr<v1::Sample> Space::FromJson(const std::string& json) const {
   Json members;
   try {
     members = Json::parse(json);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {  // Also out_of_range: 1e999.
     return absl::InvalidArgumentError(absl::StrCat("not JSON: ", error.what()));
   }
   if (!members.is_object()) {

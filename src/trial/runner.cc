@@ -122,7 +122,10 @@ void TrialRunner::Discover(const v1::Discover& request) {
   v1::Discovered& discovered = *event.mutable_discovered();
   const absl::Status status = GuardStatus([&]() -> absl::Status {
     const auto evaluator = PreparedEvaluator(request.evaluator(), request.order_seed());
-    if (!evaluator.ok()) return Annotate(evaluator.status(), "evaluator");
+    if (!evaluator.ok()) {
+      // Those that are built in name their fields by the whole path.
+      return request.evaluator().has_custom() ? Annotate(evaluator.status(), "evaluator") : evaluator.status();
+    }
     discovered.set_multi_model_evaluator(dynamic_cast<MultiModelEvaluator*>(*evaluator) != nullptr);
     auto builder = ModelBuilderRegistry::Get().Create(request.engine());
     if (!builder.ok()) return Annotate(builder.status(), "engine");

@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "src/config/paths.h"
+#include "src/config/validate.h"
 
 namespace lanista {
 namespace {
@@ -136,7 +139,7 @@ TEST_F(ConfigTest, TwoMembersOfAOneofExcludeEachOther) {
 }
 
 TEST_F(ConfigTest, BrokenFilesAreToldWhereTheyBreak) {
-  EXPECT_EQ(TextError("strategy { random {}\n"), "c.textproto:2:1: the file ends inside a block: a '}' is missing");
+  EXPECT_EQ(TextError("strategy { random {}\n"), "c.textproto:2:1: the text ends inside a block: a '}' is missing");
   EXPECT_THAT(TextError("name: \"abc"), HasSubstr("c.textproto:1:11: Unexpected end of string"));
   EXPECT_THAT(JsonError("{\n  \"seed\": }"), HasSubstr("c.json: not JSON: parse error at line 2, column 11"));
   EXPECT_EQ(JsonError("[]"), "c.json: must be an object { ... }");
@@ -175,10 +178,91 @@ TEST_F(ConfigTest, RangesAreChecked) {
   EXPECT_EQ(error("trial_concurrency: -1"), "c.textproto:4:1: trial_concurrency: must be at least 1, got -1");
   EXPECT_EQ(error("max_duration { }"), "c.textproto:4:1: max_duration: must be a positive duration");
   EXPECT_EQ(error("trial_timeout { seconds: -1 }"), "c.textproto:4:1: trial_timeout: must be a positive duration");
+  EXPECT_EQ(error("trial_timeout { nanos: 1 }"), "c.textproto:4:1: trial_timeout: must be at least 0.001s");
   EXPECT_EQ(error("training_service { local { } }\ntraining_service {\n  local {\n    threads_per_slot: 0 } }"),
             "c.textproto:7:5: training_service[1].local.threads_per_slot: must be at least 1, got 0");
   EXPECT_THAT(error("training_service { local { cpu_slots: 0 } }"), HasSubstr("nothing could run"));
   EXPECT_THAT(error("training_service { local { gpu_indices: [1, 1] } }"), HasSubstr("GPU 1 is named twice"));
+}
+
+TEST_F(ConfigTest, TextThatIsNotUtf8IsRefused) {
+  const std::string fine = "strategy { random {} } evaluator { constant {} } ";
+  // As bytes of the file, and as an escape; in a field, in a list, as the key and the value of a parameter.
+  for (const std::string bad : {"caf\xe9", "caf\\351", "\xf8\x90\x80\x80"}) {
+    EXPECT_THAT(TextError(kText + std::string("name: \"") + bad + "\""),
+                ::testing::MatchesRegex("c.textproto:4:1: name: '.*' is not UTF-8; texts and paths must be"));
+    EXPECT_THAT(TextError(fine + "space { torchscript { path: \"x\"\n basic_unit: [\"a\", \"" + bad + "\"] } }"),
+                HasSubstr("c.textproto:2:2: space.torchscript.basic_unit[1]: "));
+    EXPECT_THAT(TextError(fine + "space { registered: \"net\"\n params { key: \"w\" value { s: \"" + bad + "\" } } }"),
+                HasSubstr("c.textproto:1:50: space.params.w.s: "));
+    EXPECT_THAT(TextError(fine + "space { registered: \"net\"\n params { key: \"" + bad + "\" value { i: 1 } } }"),
+                HasSubstr("is not UTF-8"));
+  }
+  EXPECT_THAT(TextError(kText, {"name=caf\xe9"}), HasSubstr("--set name: name: 'caf\xef\xbf\xbd' is not UTF-8"));
+  EXPECT_THAT(JsonError("{\"name\": \"caf\xe9\"}"), HasSubstr("ill-formed UTF-8 byte"));
+  EXPECT_TRUE(Load(std::string(kText) + "name: \"caf\xc3\xa9\" # caf\xe9 in a comment").ok());
+}
+
+TEST_F(ConfigTest, AFolderWhoseNameIsNotUtf8GivesNoPath) {
+  std::error_code error;
+  std::filesystem::create_directory(folder_ / "caf\xe9", error);
+  if (error) GTEST_SKIP() << "this file system takes no such name";
+  Write("caf\xe9/c.textproto",
+        "space { registered: \"net\" } strategy { random {} }\n"
+        "evaluator { classification { dataset { csv { path: \"a.csv\" } } } }");
+  EXPECT_THAT(std::string(LoadConfig("caf\xe9/c.textproto", {}).status().message()),
+              HasSubstr(":2:46: evaluator.classification.dataset.csv.path: '" + folder_.string() +
+                        "/caf\xef\xbf\xbd/a.csv' is not UTF-8"));
+}
+
+TEST_F(ConfigTest, AByteOrderMarkAndJsonInCapitalsAreFine) {
+  EXPECT_TRUE(Load(std::string("\xef\xbb\xbf") + kText).ok());
+  EXPECT_TRUE(Load(std::string("\xef\xbb\xbf{") + kJson + "}", {}, "c.JSON").ok());
+}
+
+TEST_F(ConfigTest, NumbersBeyondDoubleAreErrorsOfTheirField) {
+  EXPECT_EQ(JsonError(R"({"evaluator": {"constant": {"value": 1e999}}})"),
+            "c.json: evaluator.constant.value: 1e999 is out of range: the largest number is about 1.8e308");
+  EXPECT_THAT(JsonError(R"({"training_service": [{}, {"local": {"gpu_indices": [0, -1e400]}}]})"),
+              HasSubstr("c.json: training_service[1].local.gpu_indices[1]: -1e400 is out of range"));
+  EXPECT_THAT(JsonError("1e999"), HasSubstr("c.json: 1e999 is out of range"));
+  EXPECT_THAT(JsonError("{\"seed\": 18446744073709551615}"), HasSubstr("c.json: seed: 'seed' is out of range"));
+  EXPECT_THAT(
+      TextError("space { registered: \"net\" } strategy { random {} }\nevaluator { constant { value: 1e999 } }"),
+      HasSubstr("c.textproto:2:24: evaluator.constant.value: must be a finite number, got inf"));
+  // Smaller than what doubles hold at full precision.
+  EXPECT_TRUE(Load(R"({"space": {"registered": "net"}, "strategy": {"random": {}},
+                       "evaluator": {"constant": {"value": 1e-320}}})",
+                   {}, "c.json")
+                  .ok());
+}
+
+TEST_F(ConfigTest, EqualKeysInJsonAreRefusedAsInText) {
+  EXPECT_EQ(JsonError(R"({"max_trial_number": 1, "max_trial_number": 3})"),
+            "c.json: 'max_trial_number' is set twice; keep one");
+  EXPECT_EQ(JsonError(R"({"max_trial_number": 1, "maxTrialNumber": 3})"),
+            "c.json: 'max_trial_number' is set twice; keep one");
+  EXPECT_EQ(JsonError(R"({"training_service": [{}, {"local": {"cpu_slots": 1, "cpu_slots": 1}}]})"),
+            "c.json: training_service[1].local: 'cpu_slots' is set twice; keep one");
+}
+
+TEST_F(ConfigTest, NumbersThatStandForNoEnumValueAreRefused) {
+  EXPECT_EQ(TextError(std::string(kText) + "objective: 77"),
+            "c.textproto:4:1: objective: '77' is not a value of 'objective'; allowed here: MAXIMIZE, MINIMIZE");
+  EXPECT_THAT(JsonError(R"({"objective": 77})"), HasSubstr("c.json: objective: '77' is not a value of 'objective'"));
+  EXPECT_THAT(JsonError(R"({"objective": 99999999999})"), HasSubstr("c.json: objective: '99999999999' is not a value"));
+  EXPECT_EQ(Load(std::string(kText) + "objective: 2")->objective(), v1::MINIMIZE);
+}
+
+TEST_F(ConfigTest, ListsThatNameSomethingTwiceAreRefused) {
+  const auto error = [this](const std::string& fields) {
+    return TextError("space { registered: \"net\" } strategy { random {} }\nevaluator { classification {\n" + fields +
+                     " } }");
+  };
+  EXPECT_THAT(error("dataset { synthetic_digits {} } top_k: [5, 5]"),
+              HasSubstr("c.textproto:3:33: evaluator.classification.top_k[1]: 5 is named twice"));
+  EXPECT_THAT(error("dataset { csv { path: \"x\" feature_columns: [\"a\", \"b\", \"a\"] } }"),
+              HasSubstr("csv.feature_columns[2]: column a is named twice"));
 }
 
 TEST_F(ConfigTest, EvaluatorsAreCheckedWithoutLibTorch) {
@@ -197,6 +281,27 @@ TEST_F(ConfigTest, EvaluatorsAreCheckedWithoutLibTorch) {
   EXPECT_THAT(error("dataset { idx { images: \"x\" } }"), HasSubstr("set 'root'"));
   EXPECT_THAT(error("dataset { idx { root: \"x\" labels: \"y\" } }"), HasSubstr("set either 'root'"));
   EXPECT_THAT(error("dataset { csv { } }"), HasSubstr("csv.path: is required"));
+  EXPECT_THAT(error("dataset { csv { path: \"x\" delimiter: \"\\\"\" } }"), HasSubstr("no quote or line break"));
+  EXPECT_THAT(error(digits + "loader_threads: 257"), HasSubstr("loader_threads: must be in [0, 256], got 257"));
+  EXPECT_THAT(error("dataset { synthetic_digits { train_samples: 2000000 } }"),
+              HasSubstr("must be in [1, 1000000], got 2000000"));
+  EXPECT_THAT(error(digits + "transform { random_rotation { degrees: 270 } }"), HasSubstr("in [0, 180], got 270"));
+  EXPECT_THAT(error(digits + "optimizer { rmsprop { alpha: 1 } }"), HasSubstr("in [0, 1), got 1"));
+  EXPECT_THAT(error(digits + "optimizer { sgd { dampening: inf } }"), HasSubstr("must be a finite number, got inf"));
+  EXPECT_THAT(error(digits + "optimizer { sgd { nesterov: true } }"),
+              HasSubstr("optimizer.sgd.nesterov: needs a momentum greater than 0"));
+}
+
+TEST_F(ConfigTest, SizesOfInputsAreSizesOrUnknown) {
+  const auto error = [this](const std::string& dims) {
+    return TextError(
+        "strategy { random {} } evaluator { constant {} }\nspace { torchscript { path: \"x\"\ninput_shape { dims: [" +
+        dims + "] } } }");
+  };
+  EXPECT_EQ(error("-1, 3, 32, 32"), "");
+  EXPECT_THAT(error("-1, -5"),
+              HasSubstr("c.textproto:3:15: space.torchscript.input_shape[0].dims[1]: must be at least 1"));
+  EXPECT_THAT(error("0"), HasSubstr("or -1 (any size), got 0"));
 }
 
 TEST_F(ConfigTest, ErrorsInOverridesNameTheOverride) {
@@ -204,6 +309,11 @@ TEST_F(ConfigTest, ErrorsInOverridesNameTheOverride) {
             "--set max_trial_number: max_trial_number: must be at least 1, got 0");
   EXPECT_EQ(TextError(kText, {"sed=1"}).substr(0, 60), "--set sed=1: unknown field 'sed'; did you mean 'seed'? allow");
   EXPECT_EQ(TextError(kText, {"seed"}), "--set seed: write path.to.field=value");
+  EXPECT_EQ(TextError(kText, {"strategy={ randm {} }"}),
+            "--set strategy={ randm {} }: unknown field 'randm'; did you mean 'random'? allowed here: random, "
+            "grid_search, custom");
+  EXPECT_THAT(TextError(kText, {"strategy={ random { dedup: maybe } }"}), HasSubstr("'dedup' wants true or false"));
+  EXPECT_THAT(TextError(kText, {"strategy={ random {}"}), HasSubstr("a '}' is missing"));
 }
 
 TEST_F(ConfigTest, RelativePathsStartAtTheFileAndThoseOfOverridesAtTheUser) {
@@ -224,12 +334,64 @@ TEST_F(ConfigTest, RelativePathsStartAtTheFileAndThoseOfOverridesAtTheUser) {
   EXPECT_EQ(csv({"evaluator.classification.dataset.csv.path=/x.csv"}).path(), "/x.csv");
 }
 
+TEST(CheckConfigTest, EveryBadFieldOfAnEvaluatorIsNamedWithWhatIsAllowed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"batch_size: 0", "e.batch_size: must be at least 1, got 0"},
+      {"validation_batch_size: -2", "e.validation_batch_size: must be at least 1, got -2"},
+      {"max_epochs: 0", "e.max_epochs: must be at least 1, got 0"},
+      {"limit_train_batches: 0", "e.limit_train_batches: must be in (0, 1], got 0"},
+      {"limit_train_batches: nan", "e.limit_train_batches: must be in (0, 1], got nan"},
+      {"limit_validation_batches: 1.5", "e.limit_validation_batches: must be in (0, 1], got 1.5"},
+      {"max_train_batches: 0", "e.max_train_batches: must be at least 1, got 0"},
+      {"limit_train_batches: 0.5 max_train_batches: 3",
+       "e.max_train_batches: not together with limit_train_batches: one is a fraction of the batches, the other their "
+       "number"},
+      {"loader_threads: -1", "e.loader_threads: must be in [0, 256], got -1"},
+      {"optimizer {}", "e.optimizer: nothing is set; set one of: sgd, adam, adamw, rmsprop"},
+      {"optimizer { sgd { learning_rate: 0 } }", "e.optimizer.sgd.learning_rate: must be greater than 0, got 0"},
+      {"optimizer { sgd { momentum: -1 } }", "e.optimizer.sgd.momentum: must be at least 0, got -1"},
+      {"optimizer { sgd { dampening: inf } }", "e.optimizer.sgd.dampening: must be a finite number, got inf"},
+      {"optimizer { sgd { weight_decay: -1 } }", "e.optimizer.sgd.weight_decay: must be at least 0, got -1"},
+      {"optimizer { sgd { nesterov: true } }",
+       "e.optimizer.sgd.nesterov: needs a momentum greater than 0 and no dampening"},
+      {"optimizer { adam { learning_rate: nan } }", "e.optimizer.adam.learning_rate: must be greater than 0, got nan"},
+      {"optimizer { adam { beta1: 1 } }", "e.optimizer.adam.beta1: must be in [0, 1), got 1"},
+      {"optimizer { adamw { beta2: -0.5 } }", "e.optimizer.adamw.beta2: must be in [0, 1), got -0.5"},
+      {"optimizer { adamw { eps: -1 } }", "e.optimizer.adamw.eps: must be at least 0, got -1"},
+      {"optimizer { adam { weight_decay: -1 } }", "e.optimizer.adam.weight_decay: must be at least 0, got -1"},
+      {"optimizer { rmsprop { alpha: 2 } }", "e.optimizer.rmsprop.alpha: must be in [0, 1), got 2"},
+      {"optimizer { rmsprop { eps: -1 } }", "e.optimizer.rmsprop.eps: must be at least 0, got -1"},
+      {"optimizer { rmsprop { momentum: -1 } }", "e.optimizer.rmsprop.momentum: must be at least 0, got -1"},
+      {"schedule { step {} }", "e.schedule.step.step_size: is required: epochs between two steps"},
+      {"schedule { step { step_size: 1 gamma: 0 } }", "e.schedule.step.gamma: must be greater than 0, got 0"},
+      {"schedule { cosine { min_learning_rate: -1 } }",
+       "e.schedule.cosine.min_learning_rate: must be at least 0, got -1"},
+      {"gradient_clipping { max_norm: 0 }", "e.gradient_clipping.max_norm: must be greater than 0, got 0"},
+      {"gradient_clipping { max_value: nan }", "e.gradient_clipping.max_value: must be greater than 0, got nan"},
+  };
+  for (const auto& [text, message] : cases) {
+    v1::RegressionConfig config;
+    ASSERT_TRUE(
+        google::protobuf::TextFormat::ParseFromString(absl::StrCat("dataset { csv { path: 'x' } } ", text), &config));
+    EXPECT_EQ(CheckConfig(config, "e"), absl::InvalidArgumentError(message)) << text;
+  }
+}
+
+TEST_F(ConfigTest, WithoutHomeATildeIsAnError) {
+  unsetenv("HOME");
+  const std::string csv = "evaluator { classification { dataset { csv { path: \"~/a.csv\" } } } }";
+  EXPECT_EQ(TextError("space { registered: \"net\" } strategy { random {} } " + csv),
+            "c.textproto: ~/a.csv: `~` is the home folder, but the variable HOME is not set; write the whole path");
+  EXPECT_THAT(std::string(LoadConfig("~/c.textproto", {}).status().message()), HasSubstr("HOME is not set"));
+  setenv("HOME", "/home/somebody", 1);
+}
+
 TEST(ResolvePathTest, LeavesAbsolutePathsAndOtherPeoplesHomesAlone) {
   setenv("HOME", "/home/somebody", 1);
-  EXPECT_EQ(ResolvePath("/a/../b", "/c"), "/b");
-  EXPECT_EQ(ResolvePath("~", "/c"), "/home/somebody");
-  EXPECT_EQ(ResolvePath("~other/x", "/c"), "/c/~other/x");
-  EXPECT_EQ(ResolvePath("", "/c"), "");
+  EXPECT_EQ(*ResolvePath("/a/../b", "/c"), "/b");
+  EXPECT_EQ(*ResolvePath("~", "/c"), "/home/somebody");
+  EXPECT_EQ(*ResolvePath("~other/x", "/c"), "/c/~other/x");
+  EXPECT_EQ(*ResolvePath("", "/c"), "");
 }
 
 }  // namespace

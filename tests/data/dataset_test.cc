@@ -142,10 +142,10 @@ TEST_F(Idx, NamesWhatIsMissingWhereItWasSoughtAndTheSyntheticVariant) {
 }
 
 TEST_F(Idx, RefusesConfigsThatContradictThemselves) {
-  EXPECT_THAT(Open("idx {}"), IsInvalid("either `root`, or both"));
-  EXPECT_THAT(Open("idx { images: 'a' }"), IsInvalid("either `root`, or both"));
-  EXPECT_THAT(Open("idx { root: 'a' images: 'a' labels: 'b' }"), IsInvalid("either `root`, or both"));
-  EXPECT_THAT(Open("idx { root: 'a' split {} }"), IsInvalid("divided already"));
+  EXPECT_THAT(Open("idx {}"), IsInvalid("idx: set 'root' (a folder"));
+  EXPECT_THAT(Open("idx { images: 'a' }"), IsInvalid("or both 'images' and 'labels'"));
+  EXPECT_THAT(Open("idx { root: 'a' images: 'a' labels: 'b' }"), IsInvalid("idx.root: set either"));
+  EXPECT_THAT(Open("idx { root: 'a' split {} }"), IsInvalid("idx.split: a folder has its own validation files"));
 }
 
 TEST_F(Idx, RefusesCorruptFiles) {
@@ -179,8 +179,10 @@ TEST_F(Idx, RefusesSplitsThatLeaveNothing) {
   const std::string pair =
       absl::StrCat("images: '", folder_.Path("images"), "' labels: '", folder_.Path("labels"), "'");
   EXPECT_THAT(Open(absl::StrCat("idx { ", pair, " split { train: 0.1 } }")), IsInvalid("leaves none for training"));
-  EXPECT_THAT(Open(absl::StrCat("idx { ", pair, " split { train: 1 } }")), IsInvalid("between 0 and 1, not 1"));
-  EXPECT_THAT(Open(absl::StrCat("idx { ", pair, " split { train: nan } }")), IsInvalid("between 0 and 1, not nan"));
+  EXPECT_THAT(Open(absl::StrCat("idx { ", pair, " split { train: 1 } }")),
+              IsInvalid("idx.split.train: must be in (0, 1), got 1"));
+  EXPECT_THAT(Open(absl::StrCat("idx { ", pair, " split { train: nan } }")),
+              IsInvalid("idx.split.train: must be in (0, 1), got nan"));
 }
 
 TEST(RealMnist, IsReadWhereThereIsData) {
@@ -230,7 +232,7 @@ TEST_F(Cifar10, ServesItsSixFiles) {
 
 TEST_F(Cifar10, RefusesMissingAndCorruptFiles) {
   EXPECT_THAT(OpenRoot(), IsMissing("data_batch_1.bin, data_batch_2.bin"));
-  EXPECT_THAT(Open("cifar10 {}"), IsInvalid("wants `root`"));
+  EXPECT_THAT(Open("cifar10 {}"), IsInvalid("cifar10.root: is required"));
   WriteAll();
   std::filesystem::remove(folder_.Path("data_batch_3.bin"));
   EXPECT_THAT(OpenRoot(), IsMissing("(binary version) data_batch_3.bin not found"));
@@ -305,7 +307,7 @@ TEST_F(ImageFolderTest, RefusesImagesOfDifferentSizesAndCorruptOnesWhenTheyAreRe
 }
 
 TEST_F(ImageFolderTest, RefusesFoldersThatDoNotFit) {
-  EXPECT_THAT(Open("image_folder {}"), IsInvalid("wants `root`"));
+  EXPECT_THAT(Open("image_folder {}"), IsInvalid("image_folder.root: is required"));
   EXPECT_THAT(Open("image_folder { root: '/nowhere' }"), IsMissing("/nowhere"));
   EXPECT_THAT(OpenRoot(), IsInvalid("no images; one folder a class"));
   folder_.Write("train/a/1.png", red_);
@@ -315,9 +317,9 @@ TEST_F(ImageFolderTest, RefusesFoldersThatDoNotFit) {
   EXPECT_THAT(OpenRoot(), IsInvalid("val/b: the training images have no such class; they have a"));
   std::filesystem::rename(folder_.Path("val/b"), folder_.Path("val/a"));
   EXPECT_TRUE(OpenRoot().ok());
-  EXPECT_THAT(OpenRoot("height: 3"), IsInvalid("both `height` and `width`"));
-  EXPECT_THAT(OpenRoot("height: 3 width: -1"), IsInvalid("from 1 to"));
-  EXPECT_THAT(OpenRoot("channels: 2"), IsInvalid("channels is 1 (grey) or 3 (RGB), not 2"));
+  EXPECT_THAT(OpenRoot("height: 3"), IsInvalid("'height' and 'width' go together"));
+  EXPECT_THAT(OpenRoot("height: 3 width: -1"), IsInvalid("image_folder.width: must be in [1, 8192], got -1"));
+  EXPECT_THAT(OpenRoot("channels: 2"), IsInvalid("channels: must be 1 (grey) or 3 (RGB), got 2"));
   folder_.Write("train/a/1.png", "junk");
   EXPECT_THAT(OpenRoot(), IsInvalid("1.png: neither a JPEG nor a PNG"));
 }
@@ -393,7 +395,7 @@ TEST_F(Csv, RefusesRowsWithLineAndColumn) {
 }
 
 TEST_F(Csv, RefusesTablesAndColumnsThatDoNotFit) {
-  EXPECT_THAT(Open("csv {}"), IsInvalid("wants `path`"));
+  EXPECT_THAT(Open("csv {}"), IsInvalid("csv.path: is required"));
   EXPECT_THAT(Open("csv { path: '/nowhere/t.csv' }"), IsMissing("/nowhere/t.csv"));
   EXPECT_THAT(OpenTable(""), IsInvalid("no rows"));
   EXPECT_THAT(OpenTable("a,y\n"), IsInvalid("no rows"));
@@ -401,8 +403,8 @@ TEST_F(Csv, RefusesTablesAndColumnsThatDoNotFit) {
   EXPECT_THAT(OpenTable("a,y\n1,2\n", "target_columns: 'z'"), IsInvalid("no column 'z'; there are a, y"));
   EXPECT_THAT(OpenTable("a,y\n1,2\n", "feature_columns: 'y'"), IsInvalid("'y' is a feature and a target"));
   EXPECT_THAT(OpenTable("a,a\n1,2\n"), IsInvalid("two columns are named 'a'"));
-  EXPECT_THAT(OpenTable("a,y\n1,2\n", "delimiter: ''"), IsInvalid("delimiter is one character"));
-  EXPECT_THAT(OpenTable("a,y\n1,2\n", "validation_path: 'v' split {}"), IsInvalid("not both"));
+  EXPECT_THAT(OpenTable("a,y\n1,2\n", "delimiter: ''"), IsInvalid("delimiter: must be one character"));
+  EXPECT_THAT(OpenTable("a,y\n1,2\n", "validation_path: 'v' split {}"), IsInvalid("csv.split: goes with one table"));
   EXPECT_THAT(OpenTable("a,b,y\n1,u,2\n", "target_columns: ['b', 'y']", Task::kClassification),
               IsInvalid("classification wants one target column, not 2"));
   const std::string other = folder_.Write("other.csv", "a,z\n1,2\n");
@@ -433,9 +435,10 @@ TEST(SyntheticDigits, AreManyAndTheSameForTheSameSeed) {
 }
 
 TEST(SyntheticDigits, RefuseValuesOutOfRange) {
-  EXPECT_THAT(Open("synthetic_digits { train_samples: 0 }"), IsInvalid("train_samples is from 1 to 1000000, not 0"));
+  EXPECT_THAT(Open("synthetic_digits { train_samples: 0 }"),
+              IsInvalid("train_samples: must be in [1, 1000000], got 0"));
   EXPECT_THAT(Open("synthetic_digits { validation_samples: 2000000 }"), IsInvalid("validation_samples"));
-  EXPECT_THAT(Open("synthetic_digits { noise: nan }"), IsInvalid("noise is from 0 to 1, not nan"));
+  EXPECT_THAT(Open("synthetic_digits { noise: nan }"), IsInvalid("noise: must be in [0, 1], got nan"));
   EXPECT_THAT(Open("synthetic_digits {}", 1, Task::kRegression), IsInvalid("use it with the classification evaluator"));
 }
 

@@ -166,14 +166,14 @@ TEST(Transforms, ErrorsNameThePosition) {
   const DataSplits images = SplitsOf(CountingImages(2, 1, 4, 4));
   const auto error = [&](const std::string& text) { return MakeChain({"random_flip {}", text}, images); };
   EXPECT_THAT(error(""), IsInvalid("transform 2: nothing is set"));
-  EXPECT_THAT(error("normalize { mean: 1 }"), IsInvalid("transform 2: normalize wants as many `mean` as `std`"));
-  EXPECT_THAT(error("normalize { mean: 1 std: 0 }"), IsInvalid("each `std` above 0"));
+  EXPECT_THAT(error("normalize { mean: 1 }"), IsInvalid("transform 2: normalize.std: needs as many values as 'mean'"));
+  EXPECT_THAT(error("normalize { mean: 1 std: 0 }"), IsInvalid("normalize.std[0]: must be greater than 0, got 0"));
   EXPECT_THAT(error("normalize { mean: [1, 2] std: [1, 1] }"), IsInvalid("for 2 channel(s), but images have 1"));
   EXPECT_THAT(error("random_crop { height: 5 }"), IsInvalid("transform 2: random_crop cuts 5 x 4 pixels"));
-  EXPECT_THAT(error("random_crop { padding: -1 }"), IsInvalid("padding is from 1 to"));
-  EXPECT_THAT(error("random_flip { probability: 2 }"), IsInvalid("probability is from 0 to 1, not 2"));
-  EXPECT_THAT(error("random_rotation {}"), IsInvalid("wants `degrees`"));
-  EXPECT_THAT(error("resize { height: 3 }"), IsInvalid("resize.width is from 1 to 8192 pixels, not 0"));
+  EXPECT_THAT(error("random_crop { padding: -1 }"), IsInvalid("random_crop.padding: must be in [0, 8192], got -1"));
+  EXPECT_THAT(error("random_flip { probability: 2 }"), IsInvalid("random_flip.probability: must be in [0, 1], got 2"));
+  EXPECT_THAT(error("random_rotation {}"), IsInvalid("random_rotation.degrees: is required"));
+  EXPECT_THAT(error("resize { height: 3 }"), IsInvalid("resize.width: is required"));
   // Shapes are followed through the chain, and tables are no images.
   EXPECT_THAT(MakeChain({"resize { height: 2 width: 2 }", "random_crop { height: 3 }"}, images),
               IsInvalid("transform 2: random_crop cuts 3 x 2"));

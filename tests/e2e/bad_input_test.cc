@@ -1,4 +1,6 @@
 // What users get wrong: nothing starts, and the error says what to do.
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +44,12 @@ INSTANTIATE_TEST_SUITE_P(
                  AllOf(HasSubstr("bad.textproto:2"), HasSubstr("max_trials"), HasSubstr("max_trial_number"))},
         BadInput{"WrongType", Config("faulty", "constant {}", "max_trial_number: \"five\""),
                  HasSubstr("bad.textproto:2")},
+        BadInput{"NotUtf8", Config("faulty", "constant {}", "name: \"caf\xe9\""),
+                 HasSubstr("bad.textproto:2:1: name: 'caf\xef\xbf\xbd' is not UTF-8")},
+        BadInput{
+            "OneClass",
+            Config("faulty", "classification { dataset { image_folder { root: \"nowhere\" height: -1 width: 1 } } }"),
+            HasSubstr("bad.textproto:1:94: evaluator.classification.dataset.image_folder.height: must be in")},
         BadInput{"ZeroTrials", Config("faulty", "constant {}", "max_trial_number: 0"), HasSubstr("max_trial_number")},
         BadInput{"UnknownSpace", Config("nowhere", "constant {}"), AllOf(HasSubstr("nowhere"), HasSubstr("faulty"))},
         BadInput{"NoCandidates", Config("no_candidates", "constant {}"), HasSubstr("empty")},
@@ -93,6 +101,33 @@ TEST(BadFilesTest, AnUnwritableStateFolderIsNamed) {
   const CommandResult run = RunCommand(kLanista, {"run", config, "--state-dir", file + "/state"});
   EXPECT_NE(run.exit_code, 0);
   EXPECT_THAT(run.err, HasSubstr(file));
+}
+
+TEST(BadFilesTest, AStateFolderWithoutANameIsRefused) {
+  const std::string config = WriteFile("good.textproto", Config("mnist_cnn", "constant {}"));
+  for (const std::string command : {"run", "validate"}) {
+    const CommandResult empty = RunCommand(kLanista, {command, config, "--state-dir", ""});
+    EXPECT_EQ(empty.exit_code, command == "run" ? 2 : 0) << empty.err;
+  }
+  const CommandResult latin = RunCommand(kLanista, {"run", config, "--state-dir", FreshFolder() + "/caf\xe9"});
+  EXPECT_EQ(latin.exit_code, 2);
+  EXPECT_THAT(latin.err, HasSubstr("is not UTF-8"));
+
+  const char* const variable = std::getenv("HOME");
+  const std::string home = variable == nullptr ? "" : variable;
+  unsetenv("HOME");
+  const CommandResult homeless = RunCommand(kLanista, {"list"});
+  EXPECT_EQ(homeless.exit_code, 2);
+  EXPECT_THAT(homeless.err, HasSubstr("HOME is not set"));
+  EXPECT_EQ(RunCommand(kLanista, {"devices"}).exit_code, 0) << "who needs no state folder needs no home";
+  if (variable != nullptr) setenv("HOME", home.c_str(), 1);
+}
+
+TEST(BadFilesTest, ValidateWritesNothing) {
+  const std::string config = WriteFile("good.textproto", Config("mnist_cnn", "constant {}"));
+  const std::string state = FreshFolder() + "/state";
+  EXPECT_EQ(RunCommand(kLanista, {"validate", config, "--state-dir", state}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(state));
 }
 
 TEST(BadFilesTest, ATrialProgramThatIsNotThereIsNamed) {

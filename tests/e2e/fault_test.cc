@@ -3,6 +3,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+#include <filesystem>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -224,8 +225,39 @@ TEST(FaultTest, AFullDiskEndsTheRunWithThatReason) {
   const std::string config = WriteFile("endless.textproto", kEndlessSearch);
   const CommandResult run = RunCommand(kLanista, {"run", config, "--state-dir", state});
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.out + run.err, HasSubstr("full"));
+  EXPECT_THAT(run.err, HasSubstr("full"));
+  EXPECT_THAT(run.out, HasSubstr("FAILED")) << "the summary of that very process";
+  int told = 0;
+  for (size_t at = run.out.find(" succeeded"); at != std::string::npos; at = run.out.find(" succeeded", at + 1)) ++told;
+  const nlohmann::json experiment = OnlyExperiment(state);
+  EXPECT_EQ(experiment["status"], "FAILED");
+  EXPECT_LE(told, experiment["models"]["succeeded"].get<int>() + 1) << "one line of the summary says so, too";
+  const nlohmann::json show = RunCommand(kLanista, {"show", experiment["id"], "--json", "--state-dir", state}).Json();
+  EXPECT_THAT(show["reason"].get<std::string>(), HasSubstr("full"));
   umount(state.c_str());
+}
+
+TEST(FaultTest, AJournalThatIsDeletedEndsTheRun) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("endless.textproto", kEndlessSearch);
+  BackgroundCommand run(kLanista, {"run", config, "--state-dir", state});
+  ASSERT_TRUE(run.WaitForLine("model 2 succeeded"));
+  const std::string id = OnlyExperiment(state)["id"];
+  std::filesystem::remove_all(state + "/experiments/" + id);
+  EXPECT_EQ(run.Wait(), 1);
+}
+
+TEST(FaultTest, ALockThatIsRemovedEndsTheRunAndLeavesTheReason) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("endless.textproto", kEndlessSearch);
+  BackgroundCommand run(kLanista, {"run", config, "--state-dir", state});
+  ASSERT_TRUE(run.WaitForLine("model 2 succeeded"));
+  const std::string id = OnlyExperiment(state)["id"];
+  std::filesystem::remove(state + "/experiments/" + id + "/lock");
+  EXPECT_EQ(run.Wait(), 1);
+  const nlohmann::json show = RunCommand(kLanista, {"show", id, "--json", "--state-dir", state}).Json();
+  EXPECT_EQ(show["status"], "FAILED");
+  EXPECT_THAT(show["reason"].get<std::string>(), HasSubstr("lock was deleted"));
 }
 
 }  // namespace

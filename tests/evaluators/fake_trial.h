@@ -80,6 +80,14 @@ inline std::unique_ptr<Evaluator> MakeEvaluator(const std::string& text) {
   return *std::move(evaluator);
 }
 
+// What is wrong with it when it is made, or when it prepares.
+inline absl::Status CheckEvaluator(const std::string& text) {
+  v1::EvaluatorConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  absl::StatusOr<std::unique_ptr<Evaluator>> evaluator = EvaluatorRegistry::Get().Create(config);
+  return evaluator.ok() ? (*evaluator)->Prepare(7) : evaluator.status();
+}
+
 // Prepares and runs it.
 inline absl::Status RunTrial(const std::string& text, TrialContext& trial) {
   const std::unique_ptr<Evaluator> evaluator = MakeEvaluator(text);
