@@ -13,6 +13,7 @@
 #include "src/nn/construction.h"
 #include "src/nn/decide.h"
 #include "src/nn/model_space.h"
+#include "src/nn/registration_check.h"
 #include "src/space/space.h"
 
 namespace lanista {
@@ -58,7 +59,9 @@ class DirectModelBuilder : public ModelBuilder {
         FollowSample(sample, [model_seed](const v1::Choice& choice) { return nn::DrawnDecision(choice, model_seed); }));
     try {
       BuiltModel built;
+      const nn::RegistrationCheck check;
       built.model = make(Params(config.params(), "the space"));
+      check.RequireRegistered(*built.model);
       built.actual_sample = construction.sample();
       return built;
     } catch (const nn::SpaceError& error) {
@@ -87,7 +90,8 @@ class DirectModelBuilder : public ModelBuilder {
     nn::Construction construction(FollowSample(assignment, FirstOption));
     ConstructionTrace trace;
     try {
-      make(params);
+      const nn::RegistrationCheck check;
+      check.RequireRegistered(*make(params));
     } catch (const nn::SpaceError& error) {
       return absl::InvalidArgumentError(error.what());
     } catch (const ParamError& error) {

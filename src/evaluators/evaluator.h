@@ -83,6 +83,11 @@ class Evaluator {
   // Checks what can be checked without a model: fields in range, files there. Called when a config is validated.
   virtual absl::Status Prepare(uint64_t order_seed) = 0;
 
+  // Tries `model`, which is on `device`, on a sample, without training it: an error tells what every trial of it
+  // would fail with. FAILED_PRECONDITION: the space is wrong, whatever other models do. UNIMPLEMENTED: the evaluator
+  // has no samples of its own. Prepare was called.
+  virtual absl::Status Try(nn::Model& /*model*/, c10::Device /*device*/) { return absl::UnimplementedError(""); }
+
   // Trains and scores `context.model()`, reports through the context. Prepare was called. An error, or anything thrown,
   // fails the attempt; so does a return without ReportFinal. DATA_LOSS says that the data cannot be read, which no other
   // model could either: the experiment ends.

@@ -8,12 +8,26 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/evaluators/layer_diagnosis.h"
+#include "src/evaluators/trains_model.h"
 
 namespace lanista {
 namespace {
 
 // Losses of so many batches are kept before the device is waited for.
 constexpr size_t kPendingLosses = 64;
+
+// The model's scores.
+absl::StatusOr<at::Tensor> Forward(nn::Model& model, const Criterion& criterion, const data::Example& batch) {
+  at::Tensor output;
+  try {
+    output = model.forward(batch.input);
+  } catch (const c10::Error& error) {
+    if (IsOutOfMemory(error)) throw;
+    return absl::InvalidArgumentError(DescribeForwardError(model, batch.input, error));
+  }
+  if (!output.defined()) return absl::InvalidArgumentError("the model returns an undefined tensor");
+  return criterion.Scores(output, batch.target);
+}
 
 }  // namespace
 
@@ -74,6 +88,17 @@ ModelTrainer::ModelTrainer(std::shared_ptr<nn::Model> model, const Criterion& cr
 
 ModelTrainer::~ModelTrainer() = default;
 
+absl::Status ModelTrainer::Try(nn::Model& model, const Criterion& criterion, const data::Example& batch) {
+  model.train();
+  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(model, criterion, batch));
+  LANISTA_RETURN_IF_ERROR(CheckTrainsModel(criterion.Loss(scores, batch.target), model));
+  const at::NoGradGuard no_grad;
+  model.eval();
+  LANISTA_RETURN_IF_ERROR(Forward(model, criterion, batch).status());
+  model.train();
+  return absl::OkStatus();
+}
+
 void ModelTrainer::StartEpoch(int64_t epoch) {
   epoch_ = epoch;
   train_loss_ = std::make_unique<LossMeter>("loss", epoch, device_);
@@ -82,12 +107,10 @@ void ModelTrainer::StartEpoch(int64_t epoch) {
 }
 
 absl::Status ModelTrainer::Train(const data::Example& batch) {
-  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(batch));
+  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(*model_, criterion_, batch));
   const at::Tensor loss = criterion_.Loss(scores, batch.target);
-  if (!loss.requires_grad()) {
-    return absl::InvalidArgumentError(
-        "the model's output depends on none of its parameters: there is nothing to train");
-  }
+  if (!stepped_ || !loss.requires_grad()) LANISTA_RETURN_IF_ERROR(CheckTrainsModel(loss, *model_));
+  stepped_ = true;
   train_loss_->Add(loss, batch.target.size(0));
   optimizer_.ZeroGrad();
   loss.backward();
@@ -104,7 +127,7 @@ void ModelTrainer::StartValidation() {
 
 absl::Status ModelTrainer::Validate(const data::Example& batch) {
   const at::NoGradGuard no_grad;
-  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(batch));
+  LANISTA_ASSIGN_OR_RETURN(const at::Tensor scores, Forward(*model_, criterion_, batch));
   validation_loss_->Add(criterion_.Loss(scores, batch.target), batch.target.size(0));
   measure_->Add(scores, batch.target);
   return absl::OkStatus();
@@ -114,18 +137,6 @@ MetricMap ModelTrainer::FinishEpoch() {
   MetricMap metrics{{"train_loss", train_loss_->Mean()}, {"loss", validation_loss_->Mean()}};
   metrics.merge(measure_->Finish());
   return metrics;
-}
-
-absl::StatusOr<at::Tensor> ModelTrainer::Forward(const data::Example& batch) {
-  at::Tensor output;
-  try {
-    output = model_->forward(batch.input);
-  } catch (const c10::Error& error) {
-    if (IsOutOfMemory(error)) throw;
-    return absl::InvalidArgumentError(DescribeForwardError(*model_, batch.input, error));
-  }
-  if (!output.defined()) return absl::InvalidArgumentError("the model returns an undefined tensor");
-  return criterion_.Scores(output, batch.target);
 }
 
 }  // namespace lanista

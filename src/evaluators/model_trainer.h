@@ -34,10 +34,14 @@ class ModelTrainer {
   ModelTrainer(const ModelTrainer&) = delete;
   ModelTrainer& operator=(const ModelTrainer&) = delete;
 
+  // Runs `model` on `batch` in training and in evaluation mode, and trains nothing; leaves it in training mode. Errors
+  // are those of Train and Validate; a loss may be NaN.
+  static absl::Status Try(nn::Model& model, const Criterion& criterion, const data::Example& batch);
+
   // Begins epoch `epoch`, from 0: training mode, and the schedule's learning rate.
   void StartEpoch(int64_t epoch);
 
-  // One step of the optimizer. Batches are on the model's device.
+  // One step of the optimizer. Batches are on the model's device. FAILED_PRECONDITION: see CheckTrainsModel.
   absl::Status Train(const data::Example& batch);
 
   // Evaluation mode.
@@ -55,9 +59,6 @@ class ModelTrainer {
   // for the device; on CPU at once.
   class LossMeter;
 
-  // The model's scores.
-  absl::StatusOr<at::Tensor> Forward(const data::Example& batch);
-
   const std::shared_ptr<nn::Model> model_;
   const Criterion& criterion_;
   const TrainingOptions& options_;
@@ -70,6 +71,7 @@ class ModelTrainer {
   std::unique_ptr<LossMeter> validation_loss_;
   std::unique_ptr<Measure> measure_;
   int64_t epoch_ = 0;
+  bool stepped_ = false;
 };
 
 }  // namespace lanista

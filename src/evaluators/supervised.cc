@@ -1,5 +1,8 @@
 #include "src/evaluators/supervised.h"
 
+#include <ATen/core/grad_mode.h>
+
+#include <exception>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -8,12 +11,26 @@
 #include "src/base/status.h"
 #include "src/data/transform.h"
 #include "src/evaluators/model_trainer.h"
+#include "src/nn/construction.h"
 
 namespace lanista {
 namespace {
 
 at::Tensor MoveTo(const at::Tensor& tensor, c10::Device device) {
   return tensor.to(tensor.options().device(device), /*non_blocking=*/device.is_cuda());
+}
+
+// The first sample of `dataset`, as a batch of one.
+absl::StatusOr<data::Example> FirstSample(const data::Dataset& dataset, const data::TransformChain& transforms) {
+  const at::NoGradGuard no_grad;
+  LANISTA_ASSIGN_OR_RETURN(data::Example sample, dataset.Get(0));
+  return data::Example{transforms.Apply(std::move(sample.input), /*seed=*/0).unsqueeze(0), sample.target.unsqueeze(0)};
+}
+
+// A batch of one, `count` times.
+data::Example Repeat(const data::Example& sample, int64_t count, c10::Device device) {
+  const auto repeat = [&](const at::Tensor& one) { return MoveTo(one.repeat_interleave(count, /*dim=*/0), device); };
+  return {repeat(sample.input), repeat(sample.target)};
 }
 
 }  // namespace
@@ -32,6 +49,9 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
                                data::LoaderOptions options) -> absl::StatusOr<std::unique_ptr<data::Loader>> {
     LANISTA_ASSIGN_OR_RETURN(auto transforms, data::TransformChain::Create(configs, *splits));
     LANISTA_RETURN_IF_ERROR(transforms->OutputShape(splits->input_shape).status());
+    if (options.order == data::SampleOrder::kShuffled) {
+      LANISTA_ASSIGN_OR_RETURN(first_sample_, FirstSample(*dataset, *transforms));
+    }
     options.order_seed = order_seed;
     options.threads = static_cast<int>(options_.loader_threads);
     return std::make_unique<data::Loader>(std::move(dataset), std::move(transforms), options);
@@ -59,6 +79,20 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
   if (!validation_loader.ok()) return Annotate(validation_loader.status(), path_ + ".transform");
   validation_loader_ = *std::move(validation_loader);
   return absl::OkStatus();
+}
+
+absl::Status SupervisedEvaluator::Try(nn::Model& model, c10::Device device) {
+  try {
+    // Batch normalisation wants two.
+    const absl::Status tried = ModelTrainer::Try(model, *criterion_, Repeat(first_sample_, 2, device));
+    if (tried.ok() || absl::IsFailedPrecondition(tried)) return tried;
+  } catch (const nn::SpaceError&) {
+    throw;
+  } catch (const std::exception&) {
+    // What it says is said again below, by the batch that training has.
+  }
+  // A model may be made for the size of its batches.
+  return ModelTrainer::Try(model, *criterion_, Repeat(first_sample_, options_.batch_size, device));
 }
 
 // A group's models, each with a trainer of its own.

@@ -32,6 +32,8 @@ class SupervisedEvaluator : public MultiModelEvaluator {
   SupervisedEvaluator(std::string path, data::Task task, TrainingOptions options, CriterionFactory make_criterion);
 
   absl::Status Prepare(uint64_t order_seed) override;
+  // On copies of a training sample: two or, where that fails, a batch.
+  absl::Status Try(nn::Model& model, c10::Device device) override;
   absl::Status EvaluateTogether(ModelGroup& group) override;
 
  private:
@@ -44,6 +46,8 @@ class SupervisedEvaluator : public MultiModelEvaluator {
 
   // Made by Prepare.
   std::unique_ptr<Criterion> criterion_;
+  // A batch of one, as training sees it.
+  data::Example first_sample_;
   std::unique_ptr<data::Loader> train_loader_;
   std::unique_ptr<data::Loader> validation_loader_;
 };

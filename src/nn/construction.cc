@@ -1,15 +1,20 @@
 #include "src/nn/construction.h"
 
+#include <atomic>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "src/space/space.h"
 
 namespace lanista::nn {
 namespace {
 
 thread_local Construction* current_construction = nullptr;
+
+// How many SearchGuards live.
+std::atomic<int> searches{0};
 
 const char* KindName(v1::ChoiceKind kind) {
   switch (kind) {
@@ -35,8 +40,7 @@ void CheckChoice(const v1::Choice& choice) {
   std::set<std::string> seen;
   for (const v1::Value& candidate : choice.candidates()) {
     if (!seen.insert(candidate.SerializeAsString()).second) {
-      throw SpaceError(
-          absl::StrCat(Describe(choice), " has the candidate { ", candidate.ShortDebugString(), " } twice"));
+      throw SpaceError(absl::StrCat(Describe(choice), " has the candidate ", ValueToText(candidate), " twice"));
     }
   }
   if (choice.n_chosen() < 1 || choice.n_chosen() > choice.candidates_size()) {
@@ -56,10 +60,10 @@ bool SameChoice(v1::Choice a, v1::Choice b) {
 }
 
 std::string DescribeCandidates(const v1::Choice& choice) {
-  std::string result = absl::StrCat(KindName(choice.kind()), " choice of ", choice.n_chosen(), " from");
-  for (const v1::Value& candidate : choice.candidates())
-    absl::StrAppend(&result, " { ", candidate.ShortDebugString(), " }");
-  return result;
+  std::vector<std::string> candidates;
+  for (const v1::Value& candidate : choice.candidates()) candidates.push_back(ValueToText(candidate));
+  return absl::StrCat(KindName(choice.kind()), " choice of ", choice.n_chosen(), " from [",
+                      absl::StrJoin(candidates, ", "), "]");
 }
 
 }  // namespace
@@ -76,11 +80,20 @@ v1::Sample Construction::sample() const {
   return sample;
 }
 
+SearchGuard::SearchGuard() { ++searches; }
+
+SearchGuard::~SearchGuard() { --searches; }
+
 v1::Decision Ask(v1::Choice choice, Location where) {
   choice.set_declared_in(absl::StrCat(where.file, ":", where.line));
   CheckChoice(choice);
-  choice.set_label(LabelOr(choice.label(), KindName(choice.kind())));
   Construction* const construction = current_construction;
+  if (construction == nullptr && searches > 0) {
+    throw SpaceError(absl::StrCat(Describe(choice),
+                                  " is asked outside of a model's constructor (in its forward, perhaps), where the "
+                                  "search cannot answer: ask in the constructor, and keep the answer in a member"));
+  }
+  choice.set_label(LabelOr(choice.label(), KindName(choice.kind())));
   if (construction == nullptr) return MakeDecision(choice, 0);
 
   const auto found = construction->position_of_label_.find(choice.label());

@@ -2,7 +2,7 @@
 //
 // The primitives (ValueChoice, LayerChoice, InputChoice, Repeat, Cell) ask the *construction* that is under way on
 // their thread. Discovery, the direct engine and BuildFixed each install one that answers in their way. Where there is
-// none, in a plain program, every choice takes its first option.
+// none, in a plain program, every choice takes its first option; while a search runs, it is an error (SearchGuard).
 //
 // A choice is known by its label. The same label is the same choice: it is asked once and answered alike everywhere. A
 // choice without one gets the path of the scope it is asked in (a layer's candidate, a repeated block, a cell), its
@@ -82,11 +82,21 @@ class Construction {
   std::vector<Scope> scopes_;
 };
 
+// While one of these lives, in any thread, a choice that no Construction answers is an error: the model of a search
+// would silently take its first option where it asks in `forward`, for example. The trial process holds one.
+class SearchGuard {
+ public:
+  SearchGuard();
+  ~SearchGuard();
+  SearchGuard(const SearchGuard&) = delete;
+  SearchGuard& operator=(const SearchGuard&) = delete;
+};
+
 // ---- For authors of primitives ----
 
-// Asks the construction under way, or takes the first option if there is none. An empty `choice.label` becomes an
+// Asks the construction under way; takes the first option if there is none. An empty `choice.label` becomes an
 // automatic one. Throws SpaceError: no candidates, equal candidates, n_chosen out of range, too many combinations,
-// another choice under this label.
+// another choice under this label, no construction in a search.
 v1::Decision Ask(v1::Choice choice, Location where);
 
 // `label`, or the next automatic label for `kind` ("cell") in the current scope if it is empty.

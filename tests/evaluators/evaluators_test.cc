@@ -238,9 +238,9 @@ TEST(ClassificationTest, TrialsOfOneEvaluatorSeeTheSameBatches) {
 
 TEST(ClassificationTest, CancelEndsItBetweenBatches) {
   int batches = 0;
-  const auto model = std::make_shared<FunctionModel>([&](torch::Tensor input) {
+  const auto model = std::make_shared<OffsetModel>([&](torch::Tensor input) {
     ++batches;
-    return torch::zeros({input.size(0), 4}, torch::requires_grad());
+    return torch::zeros({input.size(0), 4});
   });
   FakeTrial trial([&] { return model; });
   trial.cancel_after = 3;
@@ -257,9 +257,9 @@ TEST(ClassificationTest, LimitsCountBatches) {
     int training = 0;
     int validation = 0;
     FakeTrial trial([&] {
-      return std::make_shared<FunctionModel>([&](torch::Tensor input) {
+      return std::make_shared<OffsetModel>([&](torch::Tensor input) {
         ++(torch::GradMode::is_enabled() ? training : validation);
-        return torch::zeros({input.size(0), 4}, torch::requires_grad());
+        return torch::zeros({input.size(0), 4});
       });
     });
     EXPECT_EQ(RunTrial(absl::StrCat("classification { dataset { custom { name: 'cloud' } } batch_size: 5 "
@@ -277,9 +277,9 @@ TEST(ClassificationTest, LimitsCountBatches) {
 TEST(ClassificationTest, ALimitedValidationSeesTheSameFewSamplesOfAllClasses) {
   std::vector<torch::Tensor> seen;
   FakeTrial trial([&] {
-    return std::make_shared<FunctionModel>([&](torch::Tensor input) {
+    return std::make_shared<OffsetModel>([&](torch::Tensor input) {
       if (!torch::GradMode::is_enabled()) seen.push_back(input);
-      return input + torch::zeros({1}, torch::requires_grad());
+      return input;
     });
   });
   ASSERT_EQ(RunTrial("classification { dataset { custom { name: 'sorted' } } validation_batch_size: 20 max_epochs: 2 "
@@ -299,11 +299,13 @@ TEST(ClassificationTest, ALastBatchOfOneSampleDoesNotBreakBatchNormalisation) {
     FakeTrial trial([&] {
       const auto norm = std::make_shared<torch::nn::BatchNorm1dImpl>(3);
       const auto last = std::make_shared<torch::nn::LinearImpl>(3, 4);
-      return std::make_shared<FunctionModel>([&sizes, norm, last](torch::Tensor input) {
-        norm->train(torch::GradMode::is_enabled());
+      const auto model = std::make_shared<FunctionModel>([&sizes, norm, last](torch::Tensor input) {
         if (norm->is_training()) sizes.push_back(input.size(0));
         return last->forward(norm->forward(input));
       });
+      model->register_module("norm", norm);
+      model->register_module("last", last);
+      return model;
     });
     EXPECT_EQ(RunTrial(absl::StrCat("classification { dataset { custom { name: 'cloud' } } ", fields, "}"), trial),
               absl::OkStatus());
@@ -350,9 +352,9 @@ TEST(ClassificationTest, LossesDoWhatTheirNamesSay) {
 TEST(ClassificationTest, NanLossNamesEpochAndBatch) {
   int batches = 0;
   FakeTrial trial([&] {
-    return std::make_shared<FunctionModel>([&](torch::Tensor input) {
+    return std::make_shared<OffsetModel>([&](torch::Tensor input) {
       const double value = ++batches == 3 ? std::nan("") : 0;
-      return torch::full({input.size(0), 4}, value, torch::requires_grad());
+      return torch::full({input.size(0), 4}, value);
     });
   });
   const std::string config = "classification { dataset { custom { name: 'cloud' } } batch_size: 10 }";
@@ -367,9 +369,9 @@ TEST(ClassificationTest, NanLossNamesEpochAndBatch) {
 
 TEST(ClassificationTest, NanValidationLossIsNamedToo) {
   FakeTrial trial([] {
-    return std::make_shared<FunctionModel>([](torch::Tensor input) {
+    return std::make_shared<OffsetModel>([](torch::Tensor input) {
       const double value = torch::GradMode::is_enabled() ? 0 : std::nan("");
-      return torch::full({input.size(0), 4}, value, torch::requires_grad());
+      return torch::full({input.size(0), 4}, value);
     });
   });
   try {
@@ -396,6 +398,57 @@ TEST(ClassificationTest, ModelsThatDoNotFitTheDataAreToldHow) {
               HasSubstr("nothing to train"));
   EXPECT_THAT(error([] { return std::make_shared<FunctionModel>([](torch::Tensor) { return torch::Tensor(); }); }),
               HasSubstr("undefined"));
+}
+
+// Makes its layer anew in each forward.
+class Renewing : public nn::Model {
+ public:
+  torch::Tensor forward(torch::Tensor input) override { return torch::nn::Linear(3, 4)(stem_(input)); }
+
+ private:
+  torch::nn::Linear stem_ = register_module("stem", torch::nn::Linear(3, 3));
+};
+
+TEST(ClassificationTest, ALayerThatNothingTrainsIsAnErrorInTheFirstStep) {
+  const std::string config = "classification { dataset { custom { name: 'cloud' } } batch_size: 10 }";
+  FakeTrial trial([] { return std::make_shared<Renewing>(); });
+  const absl::Status status = RunTrial(config, trial);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              testing::AllOf(HasSubstr("the loss of Renewing"), HasSubstr("[4, 3]"), HasSubstr("[4]"),
+                             HasSubstr("AddmmBackward0"), testing::Not(HasSubstr("[3, 3]"))));
+
+  FakeTrial empty([] {
+    return std::make_shared<FunctionModel>([](torch::Tensor x) { return torch::cat({x, x.narrow(1, 0, 1)}, 1); });
+  });
+  EXPECT_THAT(std::string(RunTrial(config, empty).message()), HasSubstr("FunctionModel has no parameters"));
+}
+
+TEST(ClassificationTest, TryTellsWhatEveryTrialWouldFailWith) {
+  const auto evaluator = MakeEvaluator("classification { dataset { custom { name: 'cloud' } } batch_size: 10 }");
+  ASSERT_EQ(evaluator->Prepare(7), absl::OkStatus());
+  const auto error = [&](const std::shared_ptr<nn::Model>& model) {
+    return std::string(evaluator->Try(*model, at::kCPU).message());
+  };
+  const std::shared_ptr<nn::Model> mlp = MakeMlp(3, 4);
+  const at::Tensor weight = mlp->parameters()[0].clone();
+  EXPECT_EQ(error(mlp), "");
+  EXPECT_TRUE(mlp->parameters()[0].equal(weight)) << "nothing is trained";
+  EXPECT_TRUE(mlp->is_training());
+  EXPECT_EQ(error(MakeMlp(3, 12)), "the model returns [10, 12], the dataset has 4 classes: it should return [10, 4]");
+  EXPECT_THAT(error(MakeMlp(5, 4)),
+              StartsWith("layer 'layers.1' (Linear): input [10, 3] does not fit weight [32, 5]: "));
+  EXPECT_THAT(error(std::make_shared<Renewing>()), HasSubstr("the loss of Renewing"));
+  EXPECT_EQ(error(std::make_shared<SequentialModel>(
+                torch::nn::Sequential(torch::nn::Linear(3, 4), torch::nn::BatchNorm1d(4)))),
+            "");
+  const auto of_ten = [](torch::Tensor x) { return torch::cat({x.view({10, 3}), torch::ones({10, 1})}, 1); };
+  EXPECT_EQ(error(std::make_shared<OffsetModel>(of_ten)), "") << "made for batches of this size";
+  const auto fails_in_evaluation = [](torch::Tensor x) {
+    TORCH_CHECK(torch::GradMode::is_enabled(), "not in evaluation");
+    return torch::cat({x, x.narrow(1, 0, 1)}, 1);
+  };
+  EXPECT_THAT(error(std::make_shared<OffsetModel>(fails_in_evaluation)), HasSubstr("not in evaluation"));
 }
 
 TEST(ClassificationTest, OtherExceptionsOfTheModelAreLeftAsTheyAre) {

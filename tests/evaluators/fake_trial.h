@@ -62,6 +62,17 @@ class FunctionModel : public nn::Model {
   const std::function<torch::Tensor(torch::Tensor)> function_;
 };
 
+// The same with a parameter, which is zero and added to what the function returns.
+class OffsetModel : public nn::Model {
+ public:
+  explicit OffsetModel(std::function<torch::Tensor(torch::Tensor)> function) : function_(std::move(function)) {}
+  torch::Tensor forward(torch::Tensor input) override { return function_(std::move(input)) + offset_; }
+
+ private:
+  const std::function<torch::Tensor(torch::Tensor)> function_;
+  torch::Tensor offset_ = register_parameter("offset", torch::zeros({1}));
+};
+
 class SequentialModel : public nn::Model {
  public:
   explicit SequentialModel(torch::nn::Sequential layers) : layers_(register_module("layers", std::move(layers))) {}

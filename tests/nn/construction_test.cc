@@ -53,6 +53,25 @@ TEST(ValueChoiceTest, TakesTheFirstOptionInAPlainProgram) {
   EXPECT_FALSE(ValueChoice({false, true}));
 }
 
+TEST(ValueChoiceTest, IsAnErrorWhereASearchCannotAnswer) {
+  const auto ask = [] { ValueChoice({64, 128}, "width"); };
+  {
+    const SearchGuard search;
+    EXPECT_THAT(ErrorOf(ask), AllOf(HasSubstr("choice 'width' at "), HasSubstr("construction_test.cc:"),
+                                    HasSubstr("outside of a model's constructor")));
+    const Construction construction(LastOption);
+    EXPECT_EQ(ErrorOf(ask), "nothing was thrown");
+  }
+  EXPECT_EQ(ErrorOf(ask), "nothing was thrown") << "a plain program";
+}
+
+TEST(ValueChoiceTest, CandidatesOfALabelThatClashesReadAsEverywhereElse) {
+  Construction construction(LastOption);
+  ValueChoice({8, 16}, "width");
+  EXPECT_THAT(ErrorOf([] { ValueChoice({"a"}, "width"); }),
+              AllOf(HasSubstr("value choice of 1 from [8, 16]"), HasSubstr("from [\"a\"]")));
+}
+
 TEST(ValueChoiceTest, ReturnsPlainValuesForArithmetic) {
   Construction construction(LastOption);
   const int64_t width = 2 * ValueChoice({64, 128}) + 1;
@@ -67,7 +86,7 @@ TEST(ValueChoiceTest, ReturnsPlainValuesForArithmetic) {
 TEST(ValueChoiceTest, RefusesCandidatesThatCannotBeChosenFrom) {
   EXPECT_THAT(ErrorOf([] { ValueChoice(std::vector<int64_t>(), "width"); }),
               AllOf(HasSubstr("'width'"), HasSubstr("construction_test.cc:"), HasSubstr("no candidates")));
-  EXPECT_THAT(ErrorOf([] { ValueChoice({1, 2, 1}); }), AllOf(HasSubstr("i: 1"), HasSubstr("twice")));
+  EXPECT_THAT(ErrorOf([] { ValueChoice({1, 2, 1}); }), AllOf(HasSubstr("candidate 1"), HasSubstr("twice")));
   EXPECT_THAT(ErrorOf([] { ValueChoice({1.0, std::numeric_limits<double>::quiet_NaN()}); }), HasSubstr("finite"));
 }
 

@@ -172,6 +172,44 @@ class TwoMeanings : public TestSpace {
 };
 LANISTA_REGISTER_MODEL_SPACE("two_meanings", TwoMeanings);
 
+// One candidate of two forgets to register its layer.
+class Forgetful : public TestSpace {
+ public:
+  Forgetful() {
+    layer_ = torch::nn::Linear(2, 3);
+    const auto how = nn::ValueChoice({"registered", "forgotten", "frozen"}, "how");
+    if (how == "registered") register_module("layer", layer_);
+    if (how == "frozen") {
+      for (torch::Tensor& parameter : layer_->parameters()) parameter.requires_grad_(false);
+    }
+    // What is gone again is no layer of the model.
+    torch::nn::Linear(5, 5)->forward(torch::ones({1, 5}));
+  }
+
+ private:
+  torch::nn::Linear layer_{nullptr};
+};
+LANISTA_REGISTER_MODEL_SPACE("forgetful", Forgetful);
+
+TEST(DirectDiscoveryTest, ALayerThatIsNotRegisteredIsAnError) {
+  EXPECT_THAT(DiscoveryError(R"(registered: "forgetful")"),
+              AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("the constructor of Forgetful"),
+                    HasSubstr("([3, 2], [3])"), HasSubstr("register_module")));
+}
+
+TEST(DirectBuildTest, ALayerThatIsNotRegisteredIsAnError) {
+  const auto build = [](const std::string& how) {
+    v1::Sample sample;
+    v1::Decision& decision = *sample.add_decisions();
+    decision.set_label("how");
+    *decision.add_value() = nn::ToValue(how);
+    return Builder()->Build(Config(R"(registered: "forgetful")"), sample, 1).status();
+  };
+  EXPECT_EQ(build("registered"), absl::OkStatus());
+  EXPECT_EQ(build("frozen"), absl::OkStatus());
+  EXPECT_THAT(std::string(build("forgotten").message()), HasSubstr("([3, 2], [3])"));
+}
+
 TEST(DirectDiscoveryTest, LearnsConditionsFromOrdinaryIfs) {
   const Space space = Discovered(R"(registered: "conditional")");
   EXPECT_TRUE(space.complete());
