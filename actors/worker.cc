@@ -17,6 +17,7 @@
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
+#include "src/space/space.h"
 
 namespace lanista {
 namespace {
@@ -135,6 +136,7 @@ void WorkerState::BeginTrial(const Trial& trial) {
 
 void WorkerState::BeginDiscovery(Discovery& discovery) {
   discovery.assignment.reset();
+  discovery.trying = false;
   v1::TrialRequest request;
   *request.mutable_discover() = discovery.request;
   const absl::Status sent = process_.channel->Send(request);
@@ -188,6 +190,7 @@ void WorkerState::OnEvent(v1::TrialEvent event) {
   if (auto* const discovery = std::get_if<Discovery>(&work_)) {
     if (event.has_discovering() && !process_.killed) {
       discovery->assignment = std::move(*event.mutable_discovering()->mutable_assignment());
+      discovery->trying = event.discovering().trying();
       return BeginStep(kConstructorLimit);
     }
     if (!event.has_discovered()) return;
@@ -240,6 +243,12 @@ void WorkerState::OnExitInTrial(const Trial& trial, const v1::ProcessExited& exi
 }
 
 void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited) {
+  if (discovery.trying) {
+    discovery.request.set_trying_failed(
+        absl::StrCat("the model ", Space::ToJson(*discovery.assignment),
+                     ", tried on a sample, ended its process: ", Explain(exited).message()));
+    return;
+  }
   // An assignment of no choices is the whole space: nothing would be left.
   const bool can_skip = discovery.assignment.has_value() && discovery.assignment->decisions_size() > 0;
   if (can_skip && discovery.request.skip_size() < kMaxSkipped) {

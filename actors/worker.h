@@ -87,6 +87,8 @@ class WorkerState {
     caf::typed_response_promise<v1::Discovered> promise;
     // What this process is trying.
     std::optional<v1::Sample> assignment;
+    // The space is known, and `assignment` is a model that runs on a sample.
+    bool trying = false;
   };
 
   // Ends the process, if there is one, and starts another.

@@ -64,7 +64,8 @@ absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
   std::puts(absl::StrCat("size: ", space.size() ? space.size()->get_str() + " models" : "unknown").c_str());
   for (const std::string& warning : space.spec().warnings()) std::puts(absl::StrCat("warning: ", warning).c_str());
   if (context.line.explain_cgo) std::puts(absl::StrCat("\n", PlanText(PlanDocument(validated.plan()))).c_str());
-  std::puts(absl::StrCat(context.line.config, " is fine.").c_str());
+  const bool warned = !space.spec().warnings().empty();
+  std::puts(absl::StrCat(context.line.config, warned ? " can run; see the warnings above." : " is fine.").c_str());
   return kExitDone;
 }
 

@@ -24,6 +24,7 @@
 #include "src/trial/model_context.h"
 #include "src/trial/program_id.h"
 #include "src/trial/torch_guard.h"
+#include "src/trial/try_models.h"
 
 namespace lanista {
 namespace {
@@ -130,6 +131,11 @@ void TrialRunner::Discover(const v1::Discover& request) {
     auto builder = ModelBuilderRegistry::Get().Create(request.engine());
     if (!builder.ok()) return Annotate(builder.status(), "engine");
     LANISTA_ASSIGN_OR_RETURN(*discovered.mutable_space(), (*builder)->Discover(request.space(), options));
+    if (request.trying_failed().empty()) {
+      LANISTA_RETURN_IF_ERROR(TryModels(request, **builder, **evaluator, discovered.mutable_space()));
+    } else {
+      discovered.mutable_space()->add_warnings(request.trying_failed());
+    }
     LANISTA_ASSIGN_OR_RETURN(auto graph_space, (*builder)->GraphSpace(request.space()));
     // Optional: with large constants it would not fit beside the space.
     if (graph_space.has_value() && graph_space->ByteSizeLong() <= kMaxGraphSpaceBytes) {
@@ -140,6 +146,19 @@ void TrialRunner::Discover(const v1::Discover& request) {
   if (!status.ok()) *discovered.mutable_error() = StatusToProto(status);
   discovered.set_program(ProgramId());
   emit_(event);
+}
+
+absl::Status TrialRunner::TryModels(const v1::Discover& request, ModelBuilder& builder, Evaluator& evaluator,
+                                    v1::SpaceSpec* space) {
+  ResetTorch(v1::TrialSpec(), device_);
+  const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
+  const auto before_try = [this](const v1::Sample& sample) {
+    v1::TrialEvent event;
+    *event.mutable_discovering()->mutable_assignment() = sample;
+    event.mutable_discovering()->set_trying(true);
+    emit_(event);
+  };
+  return lanista::TryModels(builder, request.space(), evaluator, TorchDevice(device_), before_try, space);
 }
 
 void TrialRunner::Run(const v1::TrialSpec& spec) {

@@ -11,9 +11,11 @@
 
 #include "protos/trial.pb.h"
 #include "src/evaluators/evaluator.h"
+#include "src/nn/construction.h"
 
 namespace lanista {
 
+class ModelBuilder;
 class ModelContext;
 
 // Whatever runs trials: the trial process's main thread, or a thread of the head (isolation: IN_PROCESS). Handle is
@@ -36,6 +38,8 @@ class TrialRunner {
  private:
   void SetUp(const v1::Setup& setup);
   void Discover(const v1::Discover& request);
+  absl::Status TryModels(const v1::Discover& request, ModelBuilder& builder, Evaluator& evaluator,
+                         v1::SpaceSpec* space);
   void Run(const v1::TrialSpec& spec);
   void RunModels(const v1::TrialSpec& spec);
   void RunAlone(const v1::TrialSpec& spec, ModelContext& context);
@@ -47,6 +51,7 @@ class TrialRunner {
 
   const Emit emit_;
   const bool redirect_output_;
+  const nn::SearchGuard search_;
   v1::Device device_;
   // Whether the current trial is canceled: asked every batch.
   std::atomic<bool> canceled_{false};

@@ -129,9 +129,10 @@ class WorkerTest : public ActorTest {
     });
     Run();
   }
-  void SayDiscovering(const v1::Sample& assignment) {
+  void SayDiscovering(const v1::Sample& assignment, bool trying = false) {
     v1::TrialEvent event;
     *event.mutable_discovering()->mutable_assignment() = assignment;
+    event.mutable_discovering()->set_trying(trying);
     Say(event);
   }
   void SayDiscovered() {
@@ -414,6 +415,20 @@ TEST_F(WorkerTest, DiscoveryGoesOnWithoutWhatKilledTheProcess) {
   SayDiscovered();
   EXPECT_TRUE(discovered_.has_value());
   EXPECT_EQ(ready_, 2);
+}
+
+TEST_F(WorkerTest, DiscoveryGoesOnWithoutTryingModelsWhereOneKilledTheProcess) {
+  StartWorker();
+  SayReady();
+  Discover();
+  SayDiscovering(MakeSample(7), /*trying=*/true);
+  Exit(SIGSEGV);
+  SayReady();
+  ASSERT_EQ(process().requests.size(), 1u);
+  EXPECT_EQ(process().requests[0].discover().skip_size(), 0);
+  EXPECT_THAT(process().requests[0].discover().trying_failed(), HasSubstr("signal 11"));
+  SayDiscovered();
+  EXPECT_TRUE(discovered_.has_value());
 }
 
 TEST_F(WorkerTest, ADiscoveryThatComesWhileTheProcessIsReplacedIsSentOnce) {
