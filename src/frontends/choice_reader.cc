@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "src/frontends/marked_choices.h"
 #include "src/frontends/model_reader.h"
 #include "src/graph/graph.h"
 
@@ -32,29 +32,26 @@ v1::Reduction ReductionOf(const std::string& name) {
   return v1::SUM;
 }
 
-Unsupported Unreadable(const std::string& path) {
-  return Unsupported(absl::StrCat("has choices that cannot be read, at '", path, "'"));
-}
-
-// What the Python module wrote into `lanista_choices`: an object that has `value_choices`. Throws Unsupported.
-nlohmann::json ChoicesOf(const jit::Module& module, const std::string& path) {
-  nlohmann::json json = nlohmann::json::parse(Attribute(module, "lanista_choices").toStringRef(), nullptr, false);
-  if (!json.is_object() || !json.contains("value_choices") || !json["value_choices"].is_array()) throw Unreadable(path);
-  return json;
-}
-
 template <typename Message>
 Message ParseJson(const nlohmann::json& json, const std::string& path) {
   Message message;
-  if (!google::protobuf::util::JsonStringToMessage(json.dump(), &message).ok()) throw Unreadable(path);
+  if (!google::protobuf::util::JsonStringToMessage(json.dump(), &message).ok()) {
+    throw LostChoice(absl::StrCat("module '", path, "' has choices that cannot be read"));
+  }
   return message;
+}
+
+// Where the choice was made, as far as the file tells: "net.py:12, at 'layer1'".
+std::string PlaceOf(const nlohmann::json& choices, const std::string& label, const std::string& path) {
+  const auto places = choices.find("places");
+  const bool known = places != choices.end() && places->contains(label) && (*places)[label].is_string();
+  return absl::StrCat(known ? (*places)[label].get<std::string>() + ", at '" : "'", path, "'");
 }
 
 }  // namespace
 
 bool ModelReader::CallChoice(const Call& call, AbstractValue* result) {
-  const std::string class_path = ClassPath(call.module);
-  if (!absl::StrContains(absl::StrCat(".", class_path), ".lanista.nn.")) return false;
+  if (!IsPrimitive(call.module)) return false;
   const std::string kind = ClassName(call.module);
   v1::Node node;
   node.set_name(call.name);
@@ -66,21 +63,20 @@ bool ModelReader::CallChoice(const Call& call, AbstractValue* result) {
     return graph::JoinPath(call.path, absl::StrCat(list, ".", child));
   };
   const auto add_candidates = [&](const c10::TypePtr& input_type, auto* candidates) {
-    const c10::IValue held = Attribute(call.module, "lanista_names");
-    const auto names = held.toListRef();
+    const std::vector<std::string> names = StringsAttribute(call.module, call.path, "lanista_names");
     for (const auto& child : children("candidates")) {
       const auto index = static_cast<size_t>(candidates->size());
       *candidates->Add() = Candidate(child.value, child_path("candidates", child.name),
-                                     index < names.size() ? names[index].toStringRef() : child.name, input_type);
+                                     index < names.size() ? names[index] : child.name, input_type);
     }
   };
   if (kind == "LayerChoice") {
     v1::LayerChoiceNode* const choice = node.mutable_layer_choice();
-    choice->set_label(Attribute(call.module, "lanista_label").toStringRef());
+    choice->set_label(StringAttribute(call.module, call.path, "lanista_label"));
     add_candidates(call.arguments[0].type, choice->mutable_candidates());
   } else if (kind == "Repeat") {
     v1::RepeatNode* const repeat = node.mutable_repeat();
-    repeat->set_label(Attribute(call.module, "lanista_label").toStringRef());
+    repeat->set_label(StringAttribute(call.module, call.path, "lanista_label"));
     for (const int64_t depth : Attribute(call.module, "lanista_depths").toIntVector()) {
       repeat->add_depths(static_cast<int>(depth));
     }
@@ -90,14 +86,14 @@ bool ModelReader::CallChoice(const Call& call, AbstractValue* result) {
     }
   } else if (kind == "InputChoice") {
     v1::InputChoiceNode* const choice = node.mutable_input_choice();
-    choice->set_label(Attribute(call.module, "lanista_label").toStringRef());
+    choice->set_label(StringAttribute(call.module, call.path, "lanista_label"));
     choice->set_n_chosen(static_cast<int>(Attribute(call.module, "n_chosen").toInt()));
     choice->set_reduction(ReductionOf(Attribute(call.module, "reduction").toStringRef()));
     inputs = Elements(call.arguments[0]);
   } else if (kind == "Cell") {
     v1::NasCellNode* const cell = node.mutable_nas_cell();
     const auto count = [&](const std::string& name) { return static_cast<int>(Attribute(call.module, name).toInt()); };
-    cell->set_label(Attribute(call.module, "lanista_label").toStringRef());
+    cell->set_label(StringAttribute(call.module, call.path, "lanista_label"));
     cell->set_num_nodes(count("num_nodes"));
     cell->set_num_ops_per_node(count("num_ops_per_node"));
     cell->set_num_predecessors(count("num_predecessors"));
@@ -108,7 +104,7 @@ bool ModelReader::CallChoice(const Call& call, AbstractValue* result) {
     const nlohmann::json choices = ChoicesOf(call.module, call.path);
     for (const nlohmann::json& document : choices["value_choices"]) {
       const v1::ValueChoice choice = ParseJson<v1::ValueChoice>(document, call.path);
-      AddValueChoice(choice);
+      AddValueChoice(choice, PlaceOf(choices, choice.label(), call.path));
       node.mutable_layer_choice()->add_decided_by(choice.label());
     }
     for (const auto& child : children("candidates")) {
@@ -143,7 +139,9 @@ v1::Node ModelReader::Candidate(const jit::Module& module, const std::string& pa
 void ModelReader::AddValueChoices(const jit::Module& module, const std::string& path, v1::Operator* op) {
   if (!module.hasattr("lanista_choices")) return;
   const nlohmann::json json = ChoicesOf(module, path);
-  if (!json.contains("attributes") || !json["attributes"].is_object()) throw Unreadable(path);
+  if (!json.contains("attributes") || !json["attributes"].is_object()) {
+    throw LostChoice(absl::StrCat("module '", path, "' has choices, and does not say of what"));
+  }
   for (const auto& [name, document] : json["attributes"].items()) {
     v1::Value value;
     *value.mutable_expression() = ParseJson<v1::Expression>(document, path);
@@ -157,17 +155,21 @@ void ModelReader::AddValueChoices(const jit::Module& module, const std::string& 
   std::sort(op->mutable_attr()->begin(), op->mutable_attr()->end(),
             [](const v1::Attribute& a, const v1::Attribute& b) { return a.key() < b.key(); });
   for (const nlohmann::json& document : json["value_choices"]) {
-    AddValueChoice(ParseJson<v1::ValueChoice>(document, path));
+    const auto choice = ParseJson<v1::ValueChoice>(document, path);
+    AddValueChoice(choice, PlaceOf(json, choice.label(), path));
   }
 }
 
-void ModelReader::AddValueChoice(const v1::ValueChoice& choice) {
-  const auto& known = model_->value_choices();
-  // A choice that differs under the same label is left for graph::Validate to refuse.
-  if (std::none_of(known.begin(), known.end(),
-                   [&](const v1::ValueChoice& one) { return one.SerializeAsString() == choice.SerializeAsString(); })) {
-    *model_->add_value_choices() = choice;
+void ModelReader::AddValueChoice(const v1::ValueChoice& choice, const std::string& place) {
+  for (const v1::ValueChoice& known : model_->value_choices()) {
+    if (known.label() != choice.label()) continue;
+    if (known.SerializeAsString() == choice.SerializeAsString()) return;
+    throw LostChoice(absl::StrCat("the label '", choice.label(), "' stands for two choices: of ",
+                                  DescribeCandidates(known), " (", value_places_[choice.label()], "), and of ",
+                                  DescribeCandidates(choice), " (", place, "); give one of them another label"));
   }
+  value_places_[choice.label()] = place;
+  *model_->add_value_choices() = choice;
 }
 
 }  // namespace lanista::frontends

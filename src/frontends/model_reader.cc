@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "src/frontends/marked_choices.h"
 #include "src/frontends/module_scan.h"
 #include "src/graph/graph.h"
 #include "src/ops/registry.h"
@@ -93,28 +94,56 @@ void CollectEdges(const AbstractValue& value, Values* edges) {
   });
 }
 
-// Edges and constants, in order.
-void CollectLeaves(const AbstractValue& value, Values* leaves) {
-  if (!value.is_compound()) {
-    leaves->push_back(value);
-    return;
+// The elements of a tuple that is one edge, each an edge of its own.
+Values UnpackTuple(const AbstractValue& value, const c10::TupleType& type, GraphWriter* writer) {
+  v1::Node unpack;
+  unpack.set_name("unpack");
+  unpack.mutable_op()->set_type("prim::TupleUnpack");
+  *unpack.add_inputs() = writer->Read(value, "0");
+  for (const c10::TypePtr& element : type.elements()) *unpack.add_outputs() = KindOf(element);
+  const std::string unpacked = writer->AddNode(std::move(unpack), GraphWriter::Effect::kNone);
+  Values elements;
+  for (size_t i = 0; i < type.elements().size(); ++i) {
+    elements.push_back(writer->Output(unpacked, static_cast<int>(i), type.elements()[i]));
   }
-  for (const AbstractValue& element : *value.elements) CollectLeaves(element, leaves);
+  return elements;
 }
 
-// Adds a node for a constant that a finished graph returns. Returns its name.
-std::string AddConstant(const AbstractValue& value, v1::Graph* graph) {
-  GraphWriter writer({});
-  const AbstractValue edge = writer.ToEdge(value);
-  v1::Node node = writer.graph().nodes(0);
+// Adds a node to a finished graph. Returns its name: that of the node, with a number where it is taken.
+std::string AddLate(v1::Node node, v1::Graph* graph) {
+  const std::string wish = node.name();
   const auto is_taken = [&](const std::string& name) {
     const auto has_name = [&](const auto& one) { return one.name() == name; };
     return std::any_of(graph->nodes().begin(), graph->nodes().end(), has_name) ||
            std::any_of(graph->inputs().begin(), graph->inputs().end(), has_name);
   };
-  for (int number = 2; is_taken(node.name()); ++number) node.set_name(absl::StrCat("constant_", number));
+  for (int number = 2; is_taken(node.name()); ++number) node.set_name(absl::StrCat(wish, "_", number));
   *graph->add_nodes() = node;
   return node.name();
+}
+
+// The edge for a value that a finished graph returns, whose edges are `edges`. Constants, and what is nested, become
+// nodes.
+v1::Edge OutputEdge(const AbstractValue& value, const std::vector<v1::Edge>& edges, v1::Graph* graph) {
+  v1::Edge edge;
+  if (value.is_edge()) return edges.at(static_cast<size_t>(value.slot));
+  if (!value.is_compound()) {
+    GraphWriter writer({});
+    writer.ToEdge(value);
+    edge.set_node(AddLate(writer.graph().nodes(0), graph));
+    return edge;
+  }
+  const bool list = value.kind == AbstractValue::Kind::kList;
+  v1::Node node;
+  node.set_name(list ? "list" : "tuple");
+  node.mutable_op()->set_type(list ? "prim::ListConstruct" : "prim::TupleConstruct");
+  for (size_t i = 0; i < value.elements->size(); ++i) {
+    *node.add_inputs() = OutputEdge((*value.elements)[i], edges, graph);
+    node.mutable_inputs(static_cast<int>(i))->set_arg(absl::StrCat(i));
+  }
+  *node.add_outputs() = KindOf(value.type);
+  edge.set_node(AddLate(std::move(node), graph));
+  return edge;
 }
 
 // Names that only modules, parameters and buffers may have.
@@ -141,16 +170,25 @@ ModelReader::ModelReader(std::set<std::string> basic_units, v1::ModelGraph* mode
 
 void ModelReader::ReadRoot(const jit::Module& module, int num_inputs) {
   sharing_ = FindSharedMemory(module);
-  std::set<std::string> more;
+  std::map<std::string, std::string> more;
+  bool is_known = true;
   do {
     sharing_.insert(more.begin(), more.end());
     model_->clear_graphs();
     model_->clear_value_choices();
     model_->clear_warnings();
     graph_numbers_.clear();
+    value_places_.clear();
     ReadRootOnce(module, num_inputs);
-    more = FindDoubleUse(*model_, owners_);
-  } while (!std::includes(sharing_.begin(), sharing_.end(), more.begin(), more.end()));
+    more.clear();
+    is_known = true;
+    for (const std::string& path : FindDoubleUse(*model_, owners_)) {
+      more[path] = "uses a parameter in two places";
+      is_known = is_known && sharing_.count(path) > 0;
+    }
+  } while (!is_known);
+  RequireAllChoices(module, *model_);
+  NumberAutomaticLabels(model_);
 }
 
 void ModelReader::ReadRootOnce(const jit::Module& module, int num_inputs) {
@@ -166,21 +204,18 @@ void ModelReader::ReadRootOnce(const jit::Module& module, int num_inputs) {
   }
   const std::string name = ClassName(module);
   const AbstractValue result = CallModule(AbstractValue::Module(module, ""), name, "forward", arguments, &writer);
-  Values outputs;
-  CollectLeaves(result, &outputs);
+  // Tuples, lists and dictionaries are taken apart; what is nested in them stays together.
+  const Values outputs = result.is_compound() ? *result.elements : Values{result};
+  if (result.kind == AbstractValue::Kind::kDict) {
+    Warn("the model returns a dictionary: here, and in exports, its values are a tuple");
+  }
   if (writer.graph().nodes_size() == 1 && writer.graph().nodes(0).has_cell()) {
     // Nothing but a call of the module: its graph is the model, whose nodes have names without a prefix. The edges of
     // the result are its outputs, in order; constants among them become nodes.
     v1::Graph* const graph = graph::FindGraph(model_, writer.graph().nodes(0).cell().graph());
     const std::vector<v1::Edge> edges(graph->outputs().begin(), graph->outputs().end());
     graph->clear_outputs();
-    for (const AbstractValue& output : outputs) {
-      if (output.is_edge()) {
-        *graph->add_outputs() = edges.at(output.slot);
-      } else {
-        graph->add_outputs()->set_node(AddConstant(output, graph));
-      }
-    }
+    for (const AbstractValue& output : outputs) *graph->add_outputs() = OutputEdge(output, edges, graph);
     model_->set_root(graph->name());
     return;
   }
@@ -201,8 +236,12 @@ AbstractValue ModelReader::CallModule(const AbstractValue& module, const std::st
     call.arguments.push_back(AbstractValue::Constant(*argument.default_value()));
   }
   NoteOwner(call.path, name);
-  if (basic_units_.count(ClassName(call.module)) > 0) return CallOpaque(call);
-  if (sharing_.count(call.path) > 0) {
+  if (basic_units_.count(ClassName(call.module)) > 0) {
+    RequireNoChoices(call.module, call.path, "is a basic unit");
+    return CallOpaque(call);
+  }
+  if (const auto shared = sharing_.find(call.path); shared != sharing_.end()) {
+    RequireNoChoices(call.module, call.path, shared->second);
     WarnKept(call, "uses a parameter in two places");
     return CallOpaque(call);
   }
@@ -244,7 +283,12 @@ bool ModelReader::OperatorInputs(const Call& call, ModuleOperator* op, std::vect
     }
     if (value.is_constant() && !value.constant.isTensor()) return false;
     if (value.kind == AbstractValue::Kind::kList || value.kind == AbstractValue::Kind::kDict) return false;
-    if (value.kind != AbstractValue::Kind::kTuple) {
+    const auto tuple = value.is_edge() && value.type != nullptr ? value.type->cast<c10::TupleType>() : nullptr;
+    if (tuple != nullptr) {
+      // The states of an LSTM, as the model was given them.
+      for (AbstractValue& element : UnpackTuple(value, *tuple, call.writer))
+        inputs->push_back({std::move(element), ""});
+    } else if (value.kind != AbstractValue::Kind::kTuple) {
       inputs->push_back({value, by_name ? argument.name() : ""});
     } else {
       // A recurrent network's states.
@@ -291,6 +335,8 @@ AbstractValue ModelReader::CallUserModule(const Call& call) {
   std::string reason;
   try {
     return CallCell(call);
+  } catch (const LostChoice&) {
+    throw;
   } catch (const Unsupported& error) {
     reason = error.what();
   } catch (const c10::Error& error) {
@@ -304,6 +350,7 @@ AbstractValue ModelReader::CallUserModule(const Call& call) {
   graph_numbers_ = numbers;
   depth_ = depth;
   if (call.method != "forward") throw Unsupported(reason);
+  RequireNoChoices(call.module, call.path, reason);
   AbstractValue result = CallOpaque(call);
   WarnKept(call, reason);
   return result;
@@ -370,18 +417,7 @@ AbstractValue ModelReader::CallOpaque(const Call& call) {
   AbstractValue result = call.writer->Output(name, 0, type);
   const auto tuple = type->cast<c10::TupleType>();
   if (tuple == nullptr) return result;
-  // Its elements, each an edge of its own.
-  v1::Node unpack;
-  unpack.set_name("unpack");
-  unpack.mutable_op()->set_type("prim::TupleUnpack");
-  *unpack.add_inputs() = call.writer->Read(result, "0");
-  for (const c10::TypePtr& element : tuple->elements()) *unpack.add_outputs() = KindOf(element);
-  const std::string unpacked = call.writer->AddNode(std::move(unpack), GraphWriter::Effect::kNone);
-  Values elements;
-  for (size_t i = 0; i < tuple->elements().size(); ++i) {
-    elements.push_back(call.writer->Output(unpacked, static_cast<int>(i), tuple->elements()[i]));
-  }
-  return AbstractValue::Sequence(AbstractValue::Kind::kTuple, std::move(elements), type, nullptr);
+  return AbstractValue::Sequence(AbstractValue::Kind::kTuple, UnpackTuple(result, *tuple, call.writer), type, nullptr);
 }
 
 std::string ModelReader::AddGraph(v1::Graph graph, const std::string& wish) {

@@ -22,7 +22,7 @@ class ModelReader : public ModuleCalls {
   ModelReader(std::set<std::string> basic_units, v1::ModelGraph* model);
 
   // Reads the whole module, called with `num_inputs` arguments (0: as many as have no default). Throws Unsupported
-  // where not even one opaque node can stand for it.
+  // where not even one opaque node can stand for it, LostChoice where the model would lack a choice of the file.
   void ReadRoot(const torch::jit::Module& module, int num_inputs);
 
   AbstractValue CallModule(const AbstractValue& module, const std::string& name, const std::string& method,
@@ -65,8 +65,8 @@ class ModelReader : public ModuleCalls {
                      const c10::TypePtr& input_type);
   // The choices that `lanista_choices` puts into the attributes of an operator.
   void AddValueChoices(const torch::jit::Module& module, const std::string& path, v1::Operator* op);
-  // Adds it to the model's, once.
-  void AddValueChoice(const v1::ValueChoice& choice);
+  // Adds it to the model's, once. Throws LostChoice where another one has its label. `place`: for that message.
+  void AddValueChoice(const v1::ValueChoice& choice, const std::string& place);
 
   // Whether `op` takes these arguments; then `inputs` are its edges, and what forward is told of its attributes is in
   // `op`. Drops defaults.
@@ -78,8 +78,10 @@ class ModelReader : public ModuleCalls {
 
   const std::set<std::string> basic_units_;
   v1::ModelGraph* const model_;
-  // Paths of modules within which parameters share memory, or are used in two ways.
-  std::set<std::string> sharing_;
+  // Paths of modules within which parameters share memory, or are used in two ways: why.
+  std::map<std::string, std::string> sharing_;
+  // By label: where the value choice was first found.
+  std::map<std::string, std::string> value_places_;
   // By paths of modules and parameters: the outermost module that has a node for them.
   std::map<std::string, std::string> owners_;
   // How often each class name was used for a graph.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace lanista::frontends {
 namespace {
@@ -68,12 +69,12 @@ bool HasForward(const jit::Module& root, const std::string& path) {
 
 }  // namespace
 
-std::set<std::string> FindSharedMemory(const jit::Module& module) {
+std::map<std::string, std::string> FindSharedMemory(const jit::Module& module) {
   struct Range {
     uintptr_t begin, end;
     std::string path;
   };
-  std::set<std::string> sharing;
+  std::map<std::string, std::string> sharing;
   std::vector<Range> ranges;
   const auto add = [&](const std::string& path, const at::Tensor& tensor) {
     if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.numel() == 0) return;
@@ -89,7 +90,8 @@ std::set<std::string> FindSharedMemory(const jit::Module& module) {
       std::string path = CommonModule(ranges[i - 1].path, ranges[i].path);
       // A list of modules is no module that is called.
       while (!path.empty() && !HasForward(module, path)) path = ParentOf(path);
-      sharing.insert(path);
+      sharing.emplace(path,
+                      absl::StrCat("uses one parameter as '", ranges[i - 1].path, "' and '", ranges[i].path, "'"));
     }
     if (ranges[i].end < ranges[i - 1].end) ranges[i] = {ranges[i].begin, ranges[i - 1].end, ranges[i - 1].path};
   }

@@ -13,8 +13,8 @@
 namespace lanista::frontends {
 
 // Paths of the modules that hold parameters or buffers which share memory with each other's: nodes would tear them
-// apart. Empty: the whole model.
-std::set<std::string> FindSharedMemory(const torch::jit::Module& module);
+// apart. Empty: the whole model. With what they share, for messages: "uses one parameter as 'a.weight' and 'b.weight'".
+std::map<std::string, std::string> FindSharedMemory(const torch::jit::Module& module);
 
 // Paths of the modules in which weights belong to two nodes (`linear`, and `linear.weight` by itself): two nodes cannot
 // share them. `owners`: by the path of a module or parameter, the outermost module that has a node for it.

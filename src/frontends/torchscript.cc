@@ -12,6 +12,7 @@
 #include "src/base/status.h"
 #include "src/frontends/allow_list.h"
 #include "src/frontends/archive_check.h"
+#include "src/frontends/marked_choices.h"
 #include "src/frontends/model_reader.h"
 #include "src/frontends/module_reader.h"
 #include "src/graph/graph.h"
@@ -102,6 +103,8 @@ absl::StatusOr<v1::ModelGraph> ImportTorchScript(const v1::TorchScriptConfig& co
   ModelReader reader(std::set<std::string>(config.basic_unit().begin(), config.basic_unit().end()), &model);
   try {
     reader.ReadRoot(module, config.input_shape_size());
+  } catch (const LostChoice& error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.what()));
   } catch (const Unsupported& error) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": the model ", error.what()));
   } catch (const c10::Error& error) {

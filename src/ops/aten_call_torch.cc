@@ -139,6 +139,9 @@ absl::StatusOr<IValue> ToListOf(const v1::Value& value, const c10::TypePtr& elem
       return ToList<double>(value, element_type, [](const IValue& v) { return v.toDouble(); });
     case c10::TypeKind::BoolType:
       return ToList<bool>(value, element_type, [](const IValue& v) { return v.toBool(); });
+    case c10::TypeKind::VarType:
+      // Any (`torch.tensor(t[] data)`): what the elements are.
+      return ToIValue(value);
     case c10::TypeKind::TensorType:
       return ToList<at::Tensor>(value, element_type, [](const IValue& v) { return v.toTensor(); });
     default: {

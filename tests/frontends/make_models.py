@@ -381,6 +381,27 @@ class NoForward(nn.Module):
         return x
 
 
+class NestedOut(nn.Module):
+    """A state that comes in and goes out as a tuple, as in language models."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 3, batch_first=True)
+
+    def forward(self, x, state: Tuple[Tensor, Tensor]) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
+        out, (h, c) = self.lstm(x, state)
+        return out * 2, (h, c)
+
+
+class Literals(nn.Module):
+    """Tensors made of lists."""
+
+    def forward(self, x):
+        x = x * torch.tensor([1.0, 2.0, 3.0, 4.0]) + torch.tensor([[1, 2, 3, 4]])
+        x = torch.where(torch.tensor([True, False, True, False]), x, -x)
+        return x @ torch.tensor([[0.5, 1.0], [1.5, 2.0], [2.5, 3.0], [3.5, 4.0]]) + torch.tensor([x.size(1), 2]) + torch.tensor(2.0)
+
+
 def attribute_zoo():
     """Modules with other than default attributes, in a chain."""
     return nn.Sequential(
@@ -501,6 +522,78 @@ def write_choices(python_path):
             return self.cell([x, x])
 
     save(Linked(), "linked")
+    write_labels(choices)
+    write_lost_choices(choices)
+
+
+def write_labels(choices):
+    class Automatic(nn.Module):
+        def __init__(self):
+            super().__init__()
+            width = choices.ValueChoice([4, 8])
+            self.fc = choices.Linear(4, width * 2)
+            self.lstm = choices.LSTM(width * 2, choices.ValueChoice([3, 5]), batch_first=True)
+            named = choices.LayerChoice([nn.ReLU(), nn.Tanh()], label="layer_1")
+            self.layers = nn.Sequential(named, choices.LayerChoice([nn.ReLU(), nn.Tanh()]))
+
+        def forward(self, x):
+            return self.layers(self.lstm(self.fc(x))[0])
+
+    save(Automatic(), "automatic")
+    save(Automatic(), "automatic_again")
+
+
+def write_lost_choices(choices):
+    def layer(label="l"):
+        return choices.LayerChoice([nn.Linear(4, 4), nn.Linear(4, 4, bias=False)], label=label)
+
+    class Unused(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+            self.unused = layer()
+
+        def forward(self, x):
+            return self.fc(x)
+
+    class Loop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.drop = choices.Dropout(choices.ValueChoice([0.1, 0.2], label="p"))
+
+        def forward(self, x):
+            while bool(x.sum() > 1):
+                x = self.drop(x) / 2
+            return x
+
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = layer("a")
+            self.b = nn.Sequential(self.a.candidates[0])
+
+        def forward(self, x):
+            return self.b(self.a(x))
+
+    class Clash(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = choices.Dropout(choices.ValueChoice([0.1, 0.2], label="p"))
+            self.b = choices.Dropout(choices.ValueChoice([0.1, 0.3], label="p"))
+
+        def forward(self, x):
+            return self.b(self.a(x))
+
+    save(Unused(), "lost_unused")
+    save(nn.Sequential(Loop(), nn.Linear(4, 4)), "lost_loop")
+    save(Shared(), "lost_shared")
+    save(Clash(), "lost_clash")
+    numbers = layer()
+    numbers.lanista_names = [1, 2]
+    save(nn.Sequential(numbers), "lost_names")
+    label = layer()
+    label.lanista_label = 3
+    save(nn.Sequential(label), "lost_label")
 
 
 def write_torchvision():
@@ -536,6 +629,8 @@ def main():
     save(Refuses(), "refuses")
     save(ChangesList(), "changes_list")
     save(Lists(), "lists")
+    save(Literals(), "literals")
+    save(NestedOut(), "nested_out")
     save(DictOut(), "dict_out")
     save(Parameters(), "parameters")
     save(Methods(), "methods")

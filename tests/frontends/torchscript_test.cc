@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/graph/graph.h"
 #include "src/graph/mutator.h"
@@ -13,6 +14,8 @@
 namespace lanista {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
 using Shapes = std::vector<std::vector<int64_t>>;
 
 class TorchScriptTest : public testing::Test {
@@ -196,9 +199,23 @@ TEST_F(TorchScriptTest, ListsTuplesAndDictionariesAreFollowed) {
             "prim::ListConstruct=1 prim::ListUnpack=1");
 }
 
+TEST_F(TorchScriptTest, TensorsMadeOfListsComputeTheSame) { Imported("literals", {{2, 4}}); }
+
+TEST_F(TorchScriptTest, StatesComeInAndGoOutAsTuples) {
+  const auto model = Import("nested_out");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(Print(*model),
+            "unpack = prim::TupleUnpack(state as 0)\n"
+            "lstm = LSTM(x, unpack, unpack.1) batch_first=true hidden_size=3 input_size=4\n"
+            "mul = aten::mul.Scalar(lstm) other=2\n"
+            "tuple = prim::TupleConstruct(lstm.1 as 0, lstm.2 as 1)\n"
+            "-> mul, tuple\n");
+}
+
 TEST_F(TorchScriptTest, ADictionaryThatTheModelReturnsBecomesItsOutputs) {
   const v1::ModelGraph model = Imported("dict_out", {{2, 4}});
   EXPECT_EQ(Print(model), "mul = aten::mul.Scalar(x) other=2\nadd = aten::add.Scalar(x) other=1\n-> mul, add\n");
+  EXPECT_THAT(Warnings(model), HasSubstr("returns a dictionary"));
 }
 
 TEST_F(TorchScriptTest, ParametersAndBuffersAreNodes) {
@@ -286,6 +303,43 @@ TEST_F(TorchScriptTest, PrimitivesOfThePythonModuleAreChoices) {
   EXPECT_EQ(root.nodes(3).input_choice().n_chosen(), 1);
   ASSERT_EQ(root.nodes(4).repeat().depths_size(), 3);
   EXPECT_EQ(root.nodes(4).repeat().blocks(2).weights().path(), "repeat.blocks.2");
+}
+
+TEST_F(TorchScriptTest, AutomaticLabelsDoNotDependOnWhatElseTheProcessMade) {
+  for (const char* name : {"automatic", "automatic_again"}) {
+    const auto model = Import(name);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const v1::Graph& root = graph::RootGraph(*model);
+    EXPECT_EQ(model->value_choices(0).label() + " " + model->value_choices(1).label(), "value_1 value_2");
+    const v1::Expression& out_features = root.nodes(0).op().attr(1).value().expression();
+    EXPECT_EQ(out_features.operation().operands(0).choice(), "value_1");
+    EXPECT_EQ(root.nodes(1).op().type(), "LSTM");
+    const v1::Graph& layers = *graph::FindGraph(*model, "Sequential");
+    EXPECT_EQ(layers.nodes(0).layer_choice().label(), "layer_1") << "the user's own";
+    EXPECT_EQ(layers.nodes(1).layer_choice().label(), "layer_2");
+  }
+}
+
+TEST_F(TorchScriptTest, AChoiceThatWouldBeLostIsAnError) {
+  const auto error = [](const std::string& name, const std::vector<std::string>& basic_units = {}) {
+    return std::string(Import(name, {}, basic_units).status().message());
+  };
+  EXPECT_THAT(error("lost_unused"), HasSubstr("choice 'l' at 'unused' would be lost: forward never calls"));
+  EXPECT_THAT(error("lost_loop"),
+              HasSubstr("module '0' (Loop) has a loop that data decides: it can only be kept whole, "
+                        "and choice 'p' at '0.drop' would be lost"));
+  EXPECT_THAT(error("lost_shared"),
+              AllOf(HasSubstr("one parameter as 'a.candidates.0."), HasSubstr("choice 'a' at 'a'")));
+  EXPECT_THAT(error("lost_clash"),
+              AllOf(HasSubstr("'p' stands for two choices: of [0.1, 0.2] (make_models.py:"), HasSubstr(", at 'a')"),
+                    HasSubstr("of [0.1, 0.3] (make_models.py:"), HasSubstr(", at 'b')")));
+  EXPECT_THAT(error("lost_names"), HasSubstr("module '0' (LayerChoice): its choice cannot be read: 'lanista_names'"));
+  EXPECT_THAT(error("lost_label"), HasSubstr("'lanista_label' is no string"));
+  EXPECT_THAT(error("linked", {"Linked"}), HasSubstr("the model (Linked) is a basic unit"));
+}
+
+TEST_F(TorchScriptTest, ThePythonModuleRefusesWhatItCannotMark) {
+  EXPECT_EQ(std::system("/usr/bin/python3 tests/frontends/python_door.py clients/python"), 0);
 }
 
 TEST_F(TorchScriptTest, BasicUnitsAreLinkedToTheirChoicesAndCellsAreCells) {

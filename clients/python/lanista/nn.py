@@ -17,7 +17,9 @@ The model itself is that of the first candidates: it runs, trains and scripts as
 file: `lanista import net.pt` and `space { torchscript { path: "net.pt" } }` find them.
 
 Every class of torch.nn is here under its own name; where an argument is a ValueChoice, or arithmetic on some, the attribute
-becomes a choice.
+becomes a choice. isinstance, issubclass and subclasses work as with the classes of torch.nn.
+
+A choice without a label gets one: "value_1", "layer_1", ... in the order in which a model made its choices.
 """
 
 import copy
@@ -25,17 +27,74 @@ import inspect
 import itertools
 import json
 import math
+import os
+import sys
+import weakref
 
 import torch
 from torch import Tensor
 from typing import List
 
-_next_label = {}
+_made = {}
 
 
-def _automatic_label(kind):
-    _next_label[kind] = _next_label.get(kind, 0) + 1
-    return f"{kind}_{_next_label[kind]}"
+def _label(label, kind):
+    """`label`, or an automatic one. Those are different in each process, whatever models it makes; the importer numbers
+    them anew for each model, in the same order."""
+    if label is None:
+        _made[kind] = _made.get(kind, 0) + 1
+        return f"auto:{kind}_{_made[kind]}"
+    if not isinstance(label, str) or not label:
+        raise TypeError(f"a label is a string that is not empty, not {label!r}")
+    return label
+
+
+def _place():
+    """Where the caller of this file stands: "net.py:12"."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _named(candidates, what):
+    """The candidates of a primitive by their names: a dict's keys, or numbers."""
+    if isinstance(candidates, torch.nn.ModuleDict):
+        candidates = dict(candidates.items())
+    named = candidates if isinstance(candidates, dict) else {str(i): m for i, m in enumerate(candidates)}
+    if not named:
+        raise ValueError(f"a {what} needs at least one candidate")
+    for name, module in named.items():
+        if not isinstance(name, str) or not name or "." in name:
+            raise TypeError(f"{what}: a candidate's name is a string without dots, not {name!r}")
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"{what}: candidate {name!r} is no module, but {module!r}")
+    return named
+
+
+# What holds a module that has parameters as a candidate or a block: (the primitive, what it is and where it stands).
+_holders = weakref.WeakKeyDictionary()
+
+
+def _hold(holder, what, modules):
+    """Refuses a module with parameters that two candidates would share: a mutation could not tell them apart."""
+    place = f"{what} at {_place()}"
+    for module in modules:
+        inside = set(module.modules())
+        for part in inside:
+            if not part._parameters:
+                continue
+            known = _holders.get(part)
+            # A choice within this candidate holds what is its own.
+            other = known[0]() if known is not None else None
+            if other is not None and other not in inside:
+                raise ValueError(
+                    f"a {type(part).__name__} with parameters is in two places: the {known[1]}, and the {place}; "
+                    "make a module for each"
+                )
+        for part in inside:
+            if part._parameters and (part not in _holders or _holders[part][0]() is None):
+                _holders[part] = (weakref.ref(holder), place)
 
 
 def _literal(value):
@@ -62,6 +121,7 @@ class Expression:
         self.evaluate = evaluate  # Its value, from a dict of what each choice came to.
         self.document = document  # The JSON of lanista.v1.Expression.
         self.choices = choices  # label -> candidates.
+        self.places = {}  # label -> where the choice was made.
 
     @property
     def first(self):
@@ -72,11 +132,13 @@ class Expression:
     def _operation(kind, function, *operands):
         expressions = [_expression(operand) for operand in operands]
         document = {"operation": {"kind": kind, "operands": [expression.document for expression in expressions]}}
-        return Expression(
+        result = Expression(
             lambda chosen: function(*(expression.evaluate(chosen) for expression in expressions)),
             document,
             _choices_of(expressions),
         )
+        result.places = _places_of(expressions)
+        return result
 
     def __add__(self, other):
         return self._operation("ADD", lambda a, b: a + b, self, other)
@@ -123,23 +185,47 @@ class Expression:
     def __bool__(self):
         raise TypeError("a choice has no value yet: it cannot decide an `if`; use LayerChoice or Repeat")
 
-    def __int__(self):
-        raise TypeError("a choice has no value yet: hand it to a class of lanista.nn, which knows what to do")
+    def _compare(self, other):
+        raise TypeError(
+            "a choice has no value yet: it cannot be compared; use LayerChoice, Repeat, maximum or minimum, or make the "
+            "module that compares it a basic_unit. Classes of torch.nn compare their arguments: take those of lanista.nn"
+        )
 
-    __index__ = __float__ = __int__
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
+    __hash__ = object.__hash__
+
+    def __int__(self):
+        raise TypeError(
+            "a choice has no value yet: hand it to a class of lanista.nn, which knows what to do, or make your own class "
+            "a basic_unit"
+        )
+
+    __index__ = __float__ = __iter__ = __len__ = __int__
+
+    def __repr__(self):
+        return f"<an expression of the choices {', '.join(self.choices)}>"
 
 
 class ValueChoice(Expression):
     """One of several values. The same label is the same choice, wherever it stands."""
 
     def __init__(self, candidates, label=None):
+        if isinstance(candidates, (str, bytes)):
+            raise TypeError(f"the candidates of a ValueChoice are a list, not {candidates!r}")
         candidates = list(candidates)
         if not candidates:
             raise ValueError("a ValueChoice needs at least one candidate")
-        for candidate in candidates:
-            _literal(candidate)
-        self.label = label or _automatic_label("value")
+        literals = [_literal(candidate) for candidate in candidates]
+        for i, literal in enumerate(literals):
+            if literal in literals[:i]:
+                raise ValueError(f"a ValueChoice has the candidate {candidates[i]!r} twice")
+        self.label = _label(label, "value")
+        self.place = _place()
         super().__init__(lambda chosen: chosen[self.label], {"choice": self.label}, {self.label: candidates})
+        self.places = {self.label: self.place}
+
+    def __repr__(self):
+        return f"ValueChoice({self.choices[self.label]!r}, label={self.label!r})"
 
 
 def maximum(*operands):
@@ -155,19 +241,37 @@ def minimum(*operands):
 def _choices_of(expressions):
     """label -> candidates, of all the expressions."""
     choices = {}
+    places = {}
     for expression in expressions:
         for label, candidates in expression.choices.items():
+            place = expression.places.get(label)
             if choices.setdefault(label, candidates) != candidates:
-                raise ValueError(f"two choices have the label {label!r} and different candidates")
+                raise ValueError(
+                    f"the label {label!r} stands for two choices: {choices[label]} at {places[label]}, and {candidates} "
+                    f"at {place}"
+                )
+            places.setdefault(label, place)
     return choices
 
 
-def _value_choices(choices):
-    """label -> candidates as the JSON of lanista.v1.ValueChoice."""
-    return [
-        {"label": label, "candidates": [_literal(candidate) for candidate in candidates]}
-        for label, candidates in choices.items()
-    ]
+def _places_of(expressions):
+    """label -> where the choice was made, of all the expressions."""
+    places = {}
+    for expression in expressions:
+        for label, place in expression.places.items():
+            places.setdefault(label, place)
+    return places
+
+
+def _value_choices(choices, places):
+    """label -> candidates as the JSON of lanista.v1.ValueChoice, and where each was made."""
+    return {
+        "value_choices": [
+            {"label": label, "candidates": [_literal(candidate) for candidate in candidates]}
+            for label, candidates in choices.items()
+        ],
+        "places": places,
+    }
 
 
 def _has_choice(value):
@@ -187,28 +291,79 @@ def _expression(value):
 
 def _expressions_in(arguments):
     """The choices among a call's arguments (inspect.BoundArguments), by name."""
-    return {name: _expression(value) for name, value in arguments.arguments.items() if _has_choice(value)}
+    named = {**arguments.arguments, **arguments.arguments.get("kwargs", {})}
+    return {name: _expression(value) for name, value in named.items() if name != "kwargs" and _has_choice(value)}
 
 
-def _with_choices(cls):
-    """A function that makes `cls`: its first candidate, with the choices as the string attribute `lanista_choices`."""
-    signature = inspect.signature(cls.__init__)
+def _signature_of(cls):
+    if cls not in (torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM):
+        return inspect.signature(cls.__init__)
 
-    def make(*args, **kwargs):
-        bound = signature.bind(None, *args, **kwargs)
+    # Those are (*args, **kwargs), and what follows num_layers has another order in each version of torch.
+    def init(self, input_size, hidden_size, num_layers=1, **kwargs):
+        pass
+
+    return inspect.signature(init)
+
+
+class _Layer:
+    """A class of torch.nn whose constructor takes choices. What it makes are instances of the class of torch.nn: the first
+    candidate, with the choices as the string attribute `lanista_choices`. A subclass is one of the class of torch.nn."""
+
+    def __init__(self, cls):
+        self._cls = cls
+        self._signature = _signature_of(cls)
+        self.__name__ = self.__qualname__ = cls.__name__
+        self.__doc__ = cls.__doc__
+
+    def __call__(self, *args, **kwargs):
+        if not _has_choice(args) and not _has_choice(list(kwargs.values())):
+            return self._cls(*args, **kwargs)
+        bound = self._signature.bind(None, *args, **kwargs)
         expressions = _expressions_in(bound)
         choices = _choices_of(expressions.values())
-        for name, expression in expressions.items():
-            bound.arguments[name] = expression.first
-        module = cls(*bound.args[1:], **bound.kwargs)
-        if expressions:
-            attributes = {name: expression.document for name, expression in expressions.items()}
-            module.lanista_choices = json.dumps({"attributes": attributes, "value_choices": _value_choices(choices)})
+        arguments = dict(list(bound.arguments.items())[1:])
+        arguments.update(arguments.pop("kwargs", {}))
+        arguments.update({name: expression.first for name, expression in expressions.items()})
+        module = self._cls(**arguments)
+        attributes = {name: expression.document for name, expression in expressions.items()}
+        places = _places_of(expressions.values())
+        module.lanista_choices = json.dumps({"attributes": attributes, **_value_choices(choices, places)})
         return module
 
-    make.__name__ = make.__qualname__ = cls.__name__
-    make.__doc__ = cls.__doc__
-    return make
+    def __mro_entries__(self, bases):
+        return (self._cls,)
+
+    def __instancecheck__(self, instance):
+        return isinstance(instance, self._cls)
+
+    def __subclasscheck__(self, subclass):
+        return issubclass(subclass, self._cls)
+
+    def __getattr__(self, name):
+        if name.startswith("_") and name != "__bases__":
+            raise AttributeError(name)
+        return getattr(self._cls, name)
+
+    def __repr__(self):
+        return f"<{self._cls.__name__} of lanista.nn>"
+
+
+def _refuse_choices_in_torch():
+    """Lets the classes of torch.nn say what is wrong where they are given a choice: their own error names none."""
+    plain = torch.nn.Module.__setattr__
+
+    def set_attribute(self, name, value):
+        if isinstance(value, Expression) and type(self).__module__.startswith("torch.nn."):
+            raise TypeError(
+                f"torch.nn.{type(self).__name__} takes no choice ({name}={value!r}): use lanista.nn.{type(self).__name__}"
+            )
+        plain(self, name, value)
+
+    torch.nn.Module.__setattr__ = set_attribute
+
+
+_refuse_choices_in_torch()
 
 
 class LayerChoice(torch.nn.Module):
@@ -216,10 +371,9 @@ class LayerChoice(torch.nn.Module):
 
     def __init__(self, candidates, label=None):
         super().__init__()
-        named = candidates if isinstance(candidates, dict) else {str(i): m for i, m in enumerate(candidates)}
-        if not named:
-            raise ValueError("a LayerChoice needs at least one candidate")
-        self.lanista_label: str = label or _automatic_label("layer")
+        named = _named(candidates, "LayerChoice")
+        self.lanista_label: str = _label(label, "layer")
+        _hold(self, f"LayerChoice {self.lanista_label!r}", named.values())
         self.lanista_names: List[str] = list(named)
         self.candidates = torch.nn.ModuleList(named.values())
 
@@ -236,7 +390,7 @@ class InputChoice(torch.nn.Module):
             raise ValueError("reduction is 'sum', 'mean' or 'concat'")
         if not 1 <= n_chosen <= n_candidates:
             raise ValueError(f"n_chosen is from 1 to n_candidates ({n_candidates}), not {n_chosen}")
-        self.lanista_label: str = label or _automatic_label("input")
+        self.lanista_label: str = _label(label, "input")
         self.n_candidates = n_candidates
         self.n_chosen = n_chosen
         self.reduction = reduction
@@ -261,9 +415,10 @@ class Repeat(torch.nn.Module):
             depths = sorted(depth) if isinstance(depth, list) else [depth]
         if not depths or depths[0] < 0:
             raise ValueError("depth is a number, a list or a pair (least, most), from 0 on")
-        self.lanista_label: str = label or _automatic_label("repeat")
+        self.lanista_label: str = _label(label, "repeat")
         self.lanista_depths: List[int] = depths
         self.blocks = torch.nn.ModuleList(block(i) for i in range(depths[-1]))
+        _hold(self, f"Repeat {self.lanista_label!r}", self.blocks)
 
     def forward(self, x: Tensor) -> Tensor:
         for i, block in enumerate(self.blocks):
@@ -282,14 +437,13 @@ class Cell(torch.nn.Module):
         self, op_candidates, num_nodes, num_ops_per_node=1, num_predecessors=1, merge_op="all", label=None
     ):
         super().__init__()
-        named = op_candidates if isinstance(op_candidates, dict) else {str(i): m for i, m in enumerate(op_candidates)}
-        if not named:
-            raise ValueError("a Cell needs at least one candidate")
+        named = _named(op_candidates, "Cell")
         if merge_op not in ("all", "loose_end"):
             raise ValueError("merge_op is 'all' or 'loose_end'")
         if min(num_nodes, num_ops_per_node, num_predecessors) < 1:
             raise ValueError("num_nodes, num_ops_per_node and num_predecessors are at least 1")
-        self.lanista_label: str = label or _automatic_label("cell")
+        self.lanista_label: str = _label(label, "cell")
+        _hold(self, f"Cell {self.lanista_label!r}", named.values())
         self.lanista_names: List[str] = list(named)
         self.num_nodes = num_nodes
         self.num_ops_per_node = num_ops_per_node
@@ -314,9 +468,9 @@ class Cell(torch.nn.Module):
 class LinkedChoice(torch.nn.Module):
     """The instances of a basic unit, one for each combination of its choices."""
 
-    def __init__(self, instances, choices):
+    def __init__(self, instances, choices, places):
         super().__init__()
-        self.lanista_choices: str = json.dumps({"value_choices": _value_choices(choices)})
+        self.lanista_choices: str = json.dumps(_value_choices(choices, places))
         self.candidates = torch.nn.ModuleList(instances)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -344,7 +498,7 @@ def basic_unit(cls):
             for name, expression in expressions.items():
                 bound.arguments[name] = expression.evaluate(chosen)
             instances.append(cls(*bound.args[1:], **bound.kwargs))
-        return LinkedChoice(instances, choices)
+        return LinkedChoice(instances, choices, _places_of(expressions.values()))
 
     make.__name__ = make.__qualname__ = cls.__name__
     make.__doc__ = cls.__doc__
@@ -358,5 +512,9 @@ def __getattr__(name):
     member = getattr(torch.nn, name)
     if inspect.isclass(member) and issubclass(member, torch.nn.Module) and not name.startswith("_"):
         containers = (torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict)
-        return member if issubclass(member, containers) else _with_choices(member)
+        if issubclass(member, containers) or member is torch.nn.Module:
+            return member
+        # Kept: nn.Conv2d is nn.Conv2d.
+        globals()[name] = _Layer(member)
+        return globals()[name]
     return member
