@@ -67,6 +67,8 @@ using ExperimentActor = ModelOwnerActor::extend<
 using WorkerOwnerActor = caf::typed_actor<
     // The worker is idle.
     caf::reacts_to<v1::WorkerReady>,
+    // Its trial process is up.
+    caf::reacts_to<v1::ProcessUp>,
     // An attempt started, reported or ended.
     caf::reacts_to<v1::ModelEvent>,
     // The worker's trial is over: all its models have ended.

@@ -18,13 +18,14 @@
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 #include "src/space/space.h"
+#include "src/storage/journal.h"
 
 namespace lanista {
 namespace {
 
 // A trial program that takes longer to say that it is ready never will.
 constexpr std::chrono::seconds kReadyLimit(120);
-// Before a space's constructor first runs, its evaluator reads its data: a lot of it, maybe.
+// Before a space's constructor first runs, or a trial starts, the evaluator reads its data: a lot of it, maybe.
 constexpr std::chrono::minutes kPrepareLimit(30);
 // One run of a space's constructor.
 constexpr std::chrono::seconds kConstructorLimit(120);
@@ -33,6 +34,26 @@ constexpr std::chrono::seconds kCancelGrace(5);
 // So many assignments may end the process before discovery gives up.
 constexpr int kMaxSkipped = 100;
 constexpr int kMaxFailedStarts = 3;
+// After so many processes that were killed from outside, what they tried may be to blame after all.
+constexpr int kMaxLostDiscoveries = 3;
+
+// Whether a model that failed so may have damaged its trial process for those that come after it. An exception does
+// not: it unwinds what the model had, and each trial sets LibTorch's state anew. On a GPU it may be an error of CUDA,
+// after which every call fails.
+bool SpoilsProcess(v1::FailureReason reason, const v1::Device& device) {
+  switch (reason) {
+    case v1::EXCEPTION:
+      return device.kind() == v1::GPU;
+    case v1::NAN_LOSS:
+    case v1::NO_METRIC:
+    case v1::SPACE_MISMATCH:
+    case v1::MERGED_TRIAL_FAILED:
+    case v1::DATA_UNREADABLE:
+      return false;
+    default:
+      return true;
+  }
+}
 
 // The last lines of a log: what a process wrote before it died ("terminate called after ...").
 std::string LastOutput(const std::string& log_file) {
@@ -57,19 +78,19 @@ WorkerSelf::behavior_type WorkerState::MakeBehavior(WorkerConfig config, WorkerO
   owner_ = std::move(owner);
   self_->set_down_handler([self = self_](const caf::down_msg&) { self->quit(caf::exit_reason::user_shutdown); });
   self_->monitor(owner_);
-  StartProcess();
+  BecomeIdle();
   return {
       [this](v1::TrialSpec& spec) {
         Trial& trial = work_.emplace<Trial>();
         trial.spec = std::move(spec);
         for (const v1::TrialModel& model : trial.spec.models()) trial.open_models[model.model()] = 0;
-        if (process_.ready) BeginWork();
+        TakeWork();
       },
       [this](v1::CancelTrial& cancel) { OnCancel(std::move(cancel)); },
       [this](v1::Discover& request) -> caf::result<v1::Discovered> {
         const auto promise = self_->make_response_promise<v1::Discovered>();
-        work_ = Discovery{std::move(request), promise, std::nullopt};
-        if (process_.ready) BeginWork();
+        work_ = Discovery{std::move(request), promise, std::nullopt, false, 0};
+        TakeWork();
         return promise;
       },
       [this](int32_t generation, v1::TrialEvent& event) {
@@ -79,16 +100,26 @@ WorkerSelf::behavior_type WorkerState::MakeBehavior(WorkerConfig config, WorkerO
         if (generation == generation_) OnExit(exited);
       },
       [this](deadline_atom, int32_t step) {
-        if (step != step_) return;
+        if (step != step_ || process_.channel == nullptr) return;
         process_.killed = true;
         process_.channel->Kill();
       },
   };
 }
 
-void WorkerState::StartProcess() {
+void WorkerState::TakeWork() {
+  if (process_.channel == nullptr) return StartProcess();
+  if (process_.ready) BeginWork();
+}
+
+void WorkerState::StopProcess() {
   process_ = Process();
   ++generation_;
+  BeginStep();
+}
+
+void WorkerState::StartProcess() {
+  StopProcess();
   BeginStep(kReadyLimit);
   process_.channel = config_.make_channel();
   const auto weak = caf::actor_cast<caf::weak_actor_ptr>(WorkerSelf(self_));
@@ -98,10 +129,7 @@ void WorkerState::StartProcess() {
     }
   };
   const absl::Status status = process_.channel->Start(config_.device, {send, send});
-  if (!status.ok()) {
-    spdlog::error("worker {}: {}", config_.number, std::string(status.message()));
-    self_->quit(ToCafError(status));
-  }
+  if (!status.ok()) self_->quit(ToCafError(status));
 }
 
 void WorkerState::BeginStep(std::chrono::milliseconds limit, absl::string_view limit_name) {
@@ -115,10 +143,13 @@ void WorkerState::BeginWork() {
   BeginStep();
   if (auto* const trial = std::get_if<Trial>(&work_)) return BeginTrial(*trial);
   if (auto* const discovery = std::get_if<Discovery>(&work_)) return BeginDiscovery(*discovery);
-  if (std::holds_alternative<Idle>(work_)) return;
+}
+
+void WorkerState::BecomeIdle() {
   work_ = Idle();
   v1::WorkerReady ready;
   ready.set_worker(config_.number);
+  ready.set_warm(process_.ready);
   self_->send(owner_, std::move(ready));
 }
 
@@ -126,12 +157,12 @@ void WorkerState::BeginTrial(const Trial& trial) {
   v1::TrialRequest request;
   *request.mutable_run() = trial.spec;
   const absl::Status sent = process_.channel->Send(request);
-  if (sent.ok()) return;
+  if (sent.ok()) return BeginStep(kPrepareLimit, " of preparing the trial (reading its data)");
   v1::Failure failure;
   failure.set_reason(v1::EXCEPTION);
   failure.set_message(absl::StrCat("the trial cannot be described to its process: ", sent.message()));
   ReportEnd(trial, v1::FAILED, failure);
-  EndWork(/*replace_process=*/false);
+  EndWork(/*end_process=*/false);
 }
 
 void WorkerState::BeginDiscovery(Discovery& discovery) {
@@ -144,13 +175,13 @@ void WorkerState::BeginDiscovery(Discovery& discovery) {
   v1::Discovered discovered;
   *discovered.mutable_error() = StatusToProto(Annotate(sent, "the space cannot be described to a trial process"));
   discovery.promise.deliver(std::move(discovered));
-  EndWork(/*replace_process=*/false);
+  EndWork(/*end_process=*/false);
 }
 
-void WorkerState::EndWork(bool replace_process) {
-  work_ = NoWork();
-  if (replace_process || process_.killed) return StartProcess();
-  BeginWork();
+void WorkerState::EndWork(bool end_process) {
+  BeginStep();
+  if (end_process || process_.killed) StopProcess();
+  BecomeIdle();
 }
 
 void WorkerState::OnCancel(v1::CancelTrial cancel) {
@@ -160,9 +191,9 @@ void WorkerState::OnCancel(v1::CancelTrial cancel) {
     return;
   }
   if (!process_.ready) {
+    // The process that is being started stays: the next work may come soon.
     ReportEnd(*trial, v1::CANCELED);
-    work_ = NoWork();
-    return;
+    return BecomeIdle();
   }
   trial->canceled = true;
   v1::TrialRequest request;
@@ -177,15 +208,17 @@ void WorkerState::OnEvent(v1::TrialEvent event) {
     if (process_.ready || process_.killed) return;
     process_.ready = true;
     failed_starts_ = 0;
+    v1::ProcessUp up;
+    up.set_worker(config_.number);
+    self_->send(owner_, std::move(up));
     return BeginWork();
   }
   // Nobody has asked it for anything yet.
   if (!process_.ready) return;
   if (auto* const trial = std::get_if<Trial>(&work_)) {
     if (event.has_model()) return OnModelEvent(*trial, std::move(*event.mutable_model()));
-    if (!event.has_ended()) return;
-    self_->send(owner_, event.ended());
-    return EndWork(event.ended().recycle() || trial->model_failed);
+    if (event.has_ended()) OnTrialEnded(*trial, event.ended());
+    return;
   }
   if (auto* const discovery = std::get_if<Discovery>(&work_)) {
     if (event.has_discovering() && !process_.killed) {
@@ -195,22 +228,39 @@ void WorkerState::OnEvent(v1::TrialEvent event) {
     }
     if (!event.has_discovered()) return;
     discovery->promise.deliver(std::move(*event.mutable_discovered()));
-    return EndWork(/*replace_process=*/false);
+    return EndWork(/*end_process=*/false);
   }
 }
 
+void WorkerState::OnTrialEnded(const Trial& trial, const v1::TrialEnded& ended) {
+  if (ended.experiment() != trial.spec.experiment() || ended.trial() != trial.spec.trial()) return;
+  if (ended.recycle()) {
+    spdlog::info("{}: its trial process is replaced: {}", DeviceName(config_.device), ended.recycle_because());
+  }
+  // The trial process runs the user's code: its promise that all models ended may be broken.
+  const bool complete = trial.open_models.empty();
+  v1::Failure failure;
+  failure.set_reason(v1::EXIT);
+  failure.set_message("the trial ended without a word about this model");
+  ReportEnd(trial, v1::FAILED, failure);
+  EndWork(/*end_process=*/ended.recycle() || trial.spoiled_process || !complete);
+}
+
 void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
+  if (event.experiment() != trial.spec.experiment() || event.trial() != trial.spec.trial()) return;
   const auto open = trial.open_models.find(event.model());
   if (open == trial.open_models.end()) return;
   open->second = event.sequence();
   trial.begun = true;
-  if (event.has_started() && trial.spec.has_timeout() && !trial.canceled) {
+  if (event.has_started() && !trial.canceled && !trial.spec.has_timeout()) BeginStep();
+  if (event.has_started() && !trial.canceled && trial.spec.has_timeout()) {
     const std::chrono::milliseconds limit = Delay(trial.spec.timeout());
     const int models = trial.spec.models_size();
     BeginStep(limit * models, models > 1 ? " (trial_timeout, for each model)" : " (trial_timeout)");
   }
   if (event.has_ended()) {
-    trial.model_failed |= event.ended().outcome() == v1::FAILED || event.ended().outcome() == v1::UNMERGED;
+    trial.spoiled_process |=
+        event.ended().has_failure() && SpoilsProcess(event.ended().failure().reason(), config_.device);
     trial.open_models.erase(open);
   }
   self_->send(owner_, std::move(event));
@@ -218,9 +268,10 @@ void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
 
 void WorkerState::OnExit(const v1::ProcessExited& exited) {
   if (!process_.ready) {
+    // Its work was canceled: nobody waits for a process.
+    if (std::holds_alternative<Idle>(work_)) return StopProcess();
     if (++failed_starts_ < kMaxFailedStarts) return StartProcess();
     const std::string why = absl::StrCat("no trial process comes up: ", Explain(exited).message());
-    spdlog::error("worker {}: {}", config_.number, why);
     return self_->quit(ToCafError(absl::UnavailableError(why)));
   }
   if (auto* const trial = std::get_if<Trial>(&work_)) {
@@ -228,39 +279,43 @@ void WorkerState::OnExit(const v1::ProcessExited& exited) {
   } else if (auto* const discovery = std::get_if<Discovery>(&work_)) {
     OnExitInDiscovery(*discovery, exited);
   } else {
-    spdlog::warn("worker {}: its idle trial process ended; starting another", config_.number);
+    spdlog::warn("{}: its idle trial process ended", DeviceName(config_.device));
+    StopProcess();
   }
-  StartProcess();
 }
 
 void WorkerState::OnExitInTrial(const Trial& trial, const v1::ProcessExited& exited) {
+  const v1::Failure failure = Explain(exited, trial.spec.log_file());
   if (trial.canceled) {
     ReportEnd(trial, v1::CANCELED);
+  } else if (failure.reason() == v1::WORKER_LOST || (!trial.begun && !process_.killed)) {
+    ReportEnd(trial, v1::LOST, failure);
   } else {
-    ReportEnd(trial, trial.begun ? v1::FAILED : v1::LOST, Explain(exited, trial.spec.log_file()));
+    ReportEnd(trial, v1::FAILED, failure);
   }
-  work_ = NoWork();
+  EndWork(/*end_process=*/true);
 }
 
 void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited) {
+  const v1::Failure failure = Explain(exited);
+  if (failure.reason() == v1::WORKER_LOST && ++discovery.lost < kMaxLostDiscoveries) return StartProcess();
   if (discovery.trying) {
-    discovery.request.set_trying_failed(
-        absl::StrCat("the model ", Space::ToJson(*discovery.assignment),
-                     ", tried on a sample, ended its process: ", Explain(exited).message()));
-    return;
+    discovery.request.set_trying_failed(absl::StrCat("the model ", Space::ToJson(*discovery.assignment),
+                                                     ", tried on a sample, ended its process: ", failure.message()));
+    return StartProcess();
   }
   // An assignment of no choices is the whole space: nothing would be left.
   const bool can_skip = discovery.assignment.has_value() && discovery.assignment->decisions_size() > 0;
   if (can_skip && discovery.request.skip_size() < kMaxSkipped) {
     *discovery.request.add_skip() = *discovery.assignment;
-    return;
+    return StartProcess();
   }
   v1::Discovered discovered;
   *discovered.mutable_error() = StatusToProto(absl::FailedPreconditionError(
       absl::StrCat("the space cannot be learned: ", discovery.assignment.has_value() ? "while" : "before",
-                   " its constructor ran, ", Explain(exited).message())));
+                   " its constructor ran, ", failure.message())));
   discovery.promise.deliver(std::move(discovered));
-  work_ = NoWork();
+  EndWork(/*end_process=*/true);
 }
 
 void WorkerState::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure) {
@@ -287,6 +342,10 @@ v1::Failure WorkerState::Explain(const v1::ProcessExited& exited, const std::str
   if (exited.out_of_memory()) {
     failure.set_reason(v1::OUT_OF_MEMORY);
     failure.set_message("the kernel ended the trial process because the machine's memory ran out");
+  } else if (exited.signal() == SIGKILL) {
+    // Not by us, and not by the kernel.
+    failure.set_reason(v1::WORKER_LOST);
+    failure.set_message("somebody else killed the trial process (signal 9)");
   } else if (exited.signal() != 0) {
     failure.set_reason(v1::SIGNAL);
     failure.set_message(

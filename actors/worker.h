@@ -2,25 +2,27 @@
 //
 // Two things go on beside each other. The process:
 //
-//   STARTING --(1)--> READY --(2)--> ENDED --(3)--> STARTING, the next one
+//   NONE --(1)--> STARTING --(2)--> READY --(3)--> NONE
 //
-//   1. It said so. It gets the work, if there is any.
-//   2. By itself; or killed past a deadline. What it had sent before that counts, but it gets no more work.
-//   3. At once. A process that had a failed model, or outgrew its memory, is replaced, too.
+//   1. There is work.
+//   2. The process said so. It gets the work; the owner is told that it is up.
+//   3. It ended by itself; or it was killed past a deadline: what it had sent before that counts, but it gets no more
+//      work. Or the worker ends it after a trial: one of its models failed in a way that may have damaged the process
+//      (see SpoilsProcess), or the process outgrew its memory.
 //
 // and the work, which outlives processes:
 //
-//   NO WORK --(4)--> IDLE --(5)--> TRIAL or DISCOVERY --(6)--> NO WORK
+//   IDLE --(4)--> TRIAL or DISCOVERY --(5)--> IDLE
 //
-//   4. The process is READY: the owner is told, once, whatever becomes of the process meanwhile.
-//   5. The owner gives work. Where no process is READY it waits for one.
-//   6. The answer came; or the process ended. Then a trial's models that had not ended have FAILED with the reason
-//      (CANCELED where that was asked for; LOST where the trial had not begun: it is not to blame), while a discovery
-//      goes to the next process, which skips what ended this one.
+//   4. The owner gives work. Where no process is READY the work waits for one.
+//   5. The answer came; or the process ended. Then a trial's models that had not ended have FAILED with the reason
+//      (CANCELED where that was asked for; LOST where the trial had not begun, or where somebody else killed the
+//      process: the model is not to blame), while a discovery goes to the next process, which skips what ended this
+//      one. The owner is told that the worker is idle.
 //
-// These steps of a process have a deadline: to become ready, to prepare a discovery, to run a constructor once, a trial
-// with a time limit, and a trial that was canceled. Where no process comes up three times in a row the worker gives up;
-// its owner, who monitors it, has the work back.
+// These steps of a process have a deadline: to become ready, to prepare a discovery or a trial (evaluators read their
+// data), to run a constructor once, a trial with a time limit, and a trial that was canceled. Where no process comes up
+// three times in a row the worker gives up; its owner, who monitors it, has the work back.
 #ifndef LANISTA_ACTORS_WORKER_H_
 #define LANISTA_ACTORS_WORKER_H_
 
@@ -65,20 +67,20 @@ class WorkerState {
 
  private:
   struct Process {
+    // Null: there is none.
     std::unique_ptr<TrialChannel> channel;
     bool ready = false;
     // By us, past its step's deadline, for this reason.
     bool killed = false;
     std::string too_late;
   };
-  struct NoWork {};
   struct Idle {};
   struct Trial {
     v1::TrialSpec spec;
     // The models that have not ended, with their last sequence numbers.
     std::map<int, int> open_models;
     bool begun = false;
-    bool model_failed = false;
+    bool spoiled_process = false;
     bool canceled = false;
   };
   struct Discovery {
@@ -89,20 +91,29 @@ class WorkerState {
     std::optional<v1::Sample> assignment;
     // The space is known, and `assignment` is a model that runs on a sample.
     bool trying = false;
+    // Processes that somebody else killed.
+    int lost = 0;
   };
 
+  // Gives the work to the process, once one is up.
+  void TakeWork();
   // Ends the process, if there is one, and starts another.
   void StartProcess();
-  // Gives the process the work; without any, tells the owner. REQUIRES: the process is ready and was not killed.
+  // Ends the process, if there is one.
+  void StopProcess();
+  // REQUIRES: the process is ready and was not killed, and there is work for it.
   void BeginWork();
   void BeginTrial(const Trial& trial);
   void BeginDiscovery(Discovery& discovery);
-  // The work is over. A process that cannot go on, or is not to, is replaced.
-  void EndWork(bool replace_process);
+  // The work is over. A process that cannot go on, or is not to, is ended.
+  void EndWork(bool end_process);
+  // Tells the owner.
+  void BecomeIdle();
 
   void OnCancel(v1::CancelTrial cancel);
   void OnEvent(v1::TrialEvent event);
   void OnModelEvent(Trial& trial, v1::ModelEvent event);
+  void OnTrialEnded(const Trial& trial, const v1::TrialEnded& ended);
   void OnExit(const v1::ProcessExited& exited);
   void OnExitInTrial(const Trial& trial, const v1::ProcessExited& exited);
   void OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited);
@@ -130,7 +141,7 @@ class WorkerState {
   // Counts steps, of all processes: deadlines of earlier ones are void.
   int32_t step_ = 0;
   int failed_starts_ = 0;
-  std::variant<NoWork, Idle, Trial, Discovery> work_;
+  std::variant<Idle, Trial, Discovery> work_;
 };
 
 // Spawn it detached: starting and ending processes blocks. Ends with its owner.

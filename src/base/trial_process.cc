@@ -11,18 +11,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/cgroup.h"
 #include "src/base/framing.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
@@ -32,30 +35,55 @@ extern char** environ;
 namespace lanista {
 namespace {
 
-// How often the kernel has killed a process because memory ran out, since it started.
+// How often the kernel has killed a process of this one's group because memory ran out.
 int64_t OomKills() {
-  std::ifstream vmstat("/proc/vmstat");
-  std::string name;
-  int64_t value = 0;
-  while (vmstat >> name >> value) {
-    if (name == "oom_kill") return value;
-  }
-  return 0;
+  static const auto* const cgroup = new Cgroup;
+  return cgroup->OomKills().value_or(0);
 }
 
-// The environment with the variables that size thread pools set to `threads`: OpenBLAS and OpenMP read them when they
-// are loaded.
-std::vector<std::string> ChildEnvironment(int threads) {
-  const std::vector<std::string> pools = {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "MKL_NUM_THREADS="};
+// The kills that explain the end of a child. Each explains one: children of several channels may be killed at a time,
+// one by the kernel and others by somebody else. Thread-safe.
+class ExplainedKills {
+ public:
+  // Whether there was a kill since there were `before` that explains no other child's end yet; then it is taken.
+  bool Take(int64_t before) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    explained_ = std::max(explained_, before);
+    if (OomKills() <= explained_) return false;
+    ++explained_;
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  int64_t explained_ = 0;
+};
+
+ExplainedKills& Explained() {
+  static auto* const kills = new ExplainedKills;
+  return *kills;
+}
+
+// The environment for a child on `device`.
+std::vector<std::string> ChildEnvironment(const v1::Device& device) {
+  std::map<std::string, std::string> values;
+  // OpenBLAS and OpenMP read these when they are loaded.
+  for (const char* pool : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
+    values[pool] = absl::StrCat(device.threads());
+  }
+  // GPUs are numbered as the driver numbers them.
+  values["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  if (device.kind() == v1::GPU && !device.uuid().empty()) values["CUDA_VISIBLE_DEVICES"] = device.uuid();
+  // With `deterministic`, LibTorch refuses all matrix products of a process that was started without it.
+  if (device.kind() == v1::GPU && std::getenv("CUBLAS_WORKSPACE_CONFIG") == nullptr) {
+    values["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8";
+  }
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    bool sized = false;
-    for (const std::string& pool : pools) sized |= absl::StartsWith(*variable, pool);
-    if (!sized) environment.emplace_back(*variable);
+    const std::string name(*variable, strcspn(*variable, "="));
+    if (values.count(name) == 0) environment.emplace_back(*variable);
   }
-  for (const std::string& pool : pools) environment.push_back(absl::StrCat(pool, threads));
-  // GPUs are numbered as the driver numbers them.
-  environment.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
+  for (const auto& [name, value] : values) environment.push_back(absl::StrCat(name, "=", value));
   return environment;
 }
 
@@ -67,7 +95,7 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 }
 
 // Starts `program` with `socket` as its kTrialProcessSocket, in a process group of its own.
-absl::StatusOr<pid_t> Spawn(const std::string& program, int socket, int threads) {
+absl::StatusOr<pid_t> Spawn(const std::string& program, int socket, const v1::Device& device) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -86,7 +114,7 @@ absl::StatusOr<pid_t> Spawn(const std::string& program, int socket, int threads)
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
   std::vector<std::string> arguments = {program, kTrialProcessFlag};
-  std::vector<std::string> environment = ChildEnvironment(threads);
+  std::vector<std::string> environment = ChildEnvironment(device);
   pid_t pid = 0;
   const int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, Pointers(arguments).data(),
                                 Pointers(environment).data());
@@ -119,7 +147,7 @@ class TrialProcess final : public TrialChannel {
     fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
 
     oom_kills_before_ = OomKills();
-    LANISTA_ASSIGN_OR_RETURN(pid_, Spawn(program_, child_socket.get(), device.threads()));
+    LANISTA_ASSIGN_OR_RETURN(pid_, Spawn(program_, child_socket.get(), device));
     // By number: glibc 2.36 declares pidfd_open without C linkage.
     pid_fd_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
     Limit(device.memory_limit());
@@ -132,9 +160,11 @@ class TrialProcess final : public TrialChannel {
 
   absl::Status Send(const v1::TrialRequest& request) override {
     const std::lock_guard<std::mutex> lock(mutex_);
+    // What happened before concerned other trials.
+    if (request.has_run() || request.has_discover()) oom_kills_before_ = OomKills();
     LANISTA_RETURN_IF_ERROR(AppendFrame(request, &outgoing_));
     Flush();
-    if (!outgoing_.empty()) Wake();
+    if (pending()) Wake();
     return absl::OkStatus();
   }
 
@@ -166,17 +196,24 @@ class TrialProcess final : public TrialChannel {
 
   // Writes what the socket takes. REQUIRES: mutex_ is held.
   void Flush() {
-    while (!outgoing_.empty()) {
-      const ssize_t sent = send(socket_.get(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL);
+    while (pending()) {
+      const ssize_t sent = send(socket_.get(), outgoing_.data() + sent_, outgoing_.size() - sent_, MSG_NOSIGNAL);
       if (sent > 0) {
-        outgoing_.erase(0, static_cast<size_t>(sent));
+        sent_ += static_cast<size_t>(sent);
       } else if (errno == EAGAIN) {
-        return;
+        break;
       } else if (errno != EINTR) {
-        outgoing_.clear();
+        sent_ = outgoing_.size();
       }
     }
+    // Not after each write: what moves to the front is at most what was written, so that large requests stay linear.
+    if (sent_ * 2 < outgoing_.size()) return;
+    outgoing_.erase(0, sent_);
+    sent_ = 0;
   }
+
+  // Whether there is something to write. REQUIRES: mutex_ is held.
+  bool pending() const { return sent_ < outgoing_.size(); }
 
   // The channel's thread: moves bytes until the child is gone, then reports how it ended.
   void Serve() {
@@ -184,13 +221,13 @@ class TrialProcess final : public TrialChannel {
     bool child_ended = false;
     bool open = true;
     while (open) {
-      bool pending;
+      bool writes;
       {
         const std::lock_guard<std::mutex> lock(mutex_);
         Flush();
-        pending = !outgoing_.empty();
+        writes = pending();
       }
-      pollfd fds[] = {{socket_.get(), static_cast<int16_t>(pending ? POLLIN | POLLOUT : POLLIN), 0},
+      pollfd fds[] = {{socket_.get(), static_cast<int16_t>(writes ? POLLIN | POLLOUT : POLLIN), 0},
                       {wake_.get(), POLLIN, 0},
                       {pid_fd_.get(), POLLIN, 0}};
       // Once the child ended, what it wrote is read; descendants may hold the socket open for ever.
@@ -254,7 +291,7 @@ class TrialProcess final : public TrialChannel {
     pid_ = 0;
     if (WIFSIGNALED(status)) exited.set_signal(WTERMSIG(status));
     if (WIFEXITED(status)) exited.set_exit_status(WEXITSTATUS(status));
-    exited.set_out_of_memory(exited.signal() == SIGKILL && !killed_ && OomKills() > oom_kills_before_);
+    exited.set_out_of_memory(exited.signal() == SIGKILL && !killed_ && Explained().Take(oom_kills_before_));
     return exited;
   }
 
@@ -264,7 +301,6 @@ class TrialProcess final : public TrialChannel {
   UniqueFd socket_;
   UniqueFd wake_;
   UniqueFd pid_fd_;
-  int64_t oom_kills_before_ = 0;
   std::thread thread_;
   // The thread's own.
   FrameDecoder decoder_;
@@ -273,7 +309,11 @@ class TrialProcess final : public TrialChannel {
   // Protected by mutex_. 0 before the start and once the child was waited for.
   pid_t pid_ = 0;
   bool killed_ = false;
+  // OomKills() when its work began.
+  int64_t oom_kills_before_ = 0;
   std::string outgoing_;
+  // So many bytes of it were written.
+  size_t sent_ = 0;
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -160,11 +159,6 @@ class Observer {
 thread_local Observer* Observer::current = nullptr;
 
 }  // namespace
-
-bool IsOutOfMemory(const c10::Error& error) {
-  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         absl::StrContains(error.what_without_backtrace(), "DefaultCPUAllocator");
-}
 
 std::string DescribeForwardError(nn::Model& model, const at::Tensor& input, const c10::Error& error) {
   const LayerTensors layers(model);

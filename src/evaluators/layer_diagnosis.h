@@ -11,11 +11,8 @@
 
 namespace lanista {
 
-// Whether `error` says that memory ran out. Such errors tell nothing about the model's layers and should be passed on
-// untouched.
-bool IsOutOfMemory(const c10::Error& error);
-
-// What to tell the user about `error`, which `model.forward(input)` threw:
+// What to tell the user about `error`, which `model.forward(input)` threw. Errors that say that memory ran out tell
+// nothing about the model's layers and should be passed on untouched instead.
 //
 //   layer 'fc1' (Linear): input [100, 9216] does not fit weight [128, 1024]: mat1 and mat2 shapes cannot be multiplied
 //   ...

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/out_of_memory.h"
 #include "src/base/status.h"
 #include "src/evaluators/layer_diagnosis.h"
 #include "src/evaluators/trains_model.h"
@@ -22,7 +23,7 @@ absl::StatusOr<at::Tensor> Forward(nn::Model& model, const Criterion& criterion,
   try {
     output = model.forward(batch.input);
   } catch (const c10::Error& error) {
-    if (IsOutOfMemory(error)) throw;
+    if (SaysOutOfMemory(error.what_without_backtrace())) throw;
     return absl::InvalidArgumentError(DescribeForwardError(model, batch.input, error));
   }
   if (!output.defined()) return absl::InvalidArgumentError("the model returns an undefined tensor");

@@ -16,6 +16,7 @@
 #include "src/base/status.h"
 #include "src/base/trial_process.h"
 #include "src/devices/device_source.h"
+#include "src/devices/local.h"
 
 namespace lanista {
 namespace {
@@ -81,7 +82,9 @@ class LocalHead::Impl {
       };
       return system_.spawn<caf::detached>(Worker, std::move(config), owner);
     };
-    service_ = system_.spawn(TrainingService, devices_, spawn_worker);
+    // Loading LibTorch is work for one processor.
+    service_ = system_.spawn(TrainingService,
+                             TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors())});
     HeadOptions options{std::move(state_dir), service_, devices_};
     head_ = system_.spawn<caf::detached>(Head, std::move(options));
   }

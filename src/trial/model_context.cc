@@ -36,8 +36,15 @@ void RequireFinite(const MetricMap& metrics) {
 }  // namespace
 
 c10::Device TorchDevice(const v1::Device& device) {
-  return device.kind() == v1::GPU ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device.index()))
-                                  : c10::Device(c10::kCPU);
+  if (device.kind() != v1::GPU) return c10::Device(c10::kCPU);
+  // A trial process sees its own GPU alone.
+  const bool alone = device.isolation() != v1::IN_PROCESS && !device.uuid().empty();
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(alone ? 0 : device.index()));
+}
+
+void NameMemoryLimit(const v1::Device& device, std::string* message) {
+  if (device.memory_limit() <= 0) return;
+  absl::StrAppend(message, " (memory_limit: ", device.memory_limit(), " bytes)");
 }
 
 std::shared_ptr<nn::Model> ModelContext::model() {
@@ -119,6 +126,9 @@ void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) 
   if (result.outcome == v1::SUCCEEDED) *ended.mutable_metrics() = ToProto(*final_);
   if (result.outcome == v1::FAILED || result.outcome == v1::UNMERGED) {
     *ended.mutable_failure() = std::move(result.failure);
+    if (ended.failure().reason() == v1::OUT_OF_MEMORY) {
+      NameMemoryLimit(trial_.device, ended.mutable_failure()->mutable_message());
+    }
   }
   if (actual_space != nullptr) *ended.mutable_actual_space() = *actual_space;
   if (built_.model != nullptr && built_.actual_sample.SerializeAsString() != model_.sample().SerializeAsString()) {

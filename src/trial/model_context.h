@@ -20,6 +20,9 @@ namespace lanista {
 // As LibTorch names it.
 c10::Device TorchDevice(const v1::Device& device);
 
+// Adds the memory limit of `device`, if it has one, to a message that says that memory ran out.
+void NameMemoryLimit(const v1::Device& device, std::string* message);
+
 // What the contexts of a trial share. Refers to what outlives them.
 struct TrialEnvironment {
   const v1::TrialSpec& spec;

@@ -5,6 +5,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
+#include <malloc.h>
 #include <torch/utils.h>
 #include <torch/version.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "engines/cgo/shared_prefix_torch.h"
 #include "engines/model_builder.h"
+#include "src/base/out_of_memory.h"
 #include "src/base/status.h"
 #include "src/trial/attempt_log.h"
 #include "src/trial/graph_requests.h"
@@ -36,9 +38,12 @@ int64_t ResidentBytes() {
   return resident_pages * sysconf(_SC_PAGESIZE);
 }
 
-// Past this share of its memory limit a process that does nothing is replaced: what it leaks would be the next trial's
-// loss.
-constexpr double kRecycleAtShareOfLimit = 0.5;
+// A process that does nothing is replaced once it has grown by this share of the memory that its evaluator's data left:
+// what it leaks would be the next trials' loss.
+constexpr double kRecycleAtShare = 0.5;
+// Of the limit: less room than this between the data and the limit is no reason to replace the process, which would
+// have to read its data again.
+constexpr double kLeastRoom = 0.1;
 
 // A larger one stays here: the head then plans without graphs.
 constexpr size_t kMaxGraphSpaceBytes = 16 << 20;
@@ -52,6 +57,7 @@ void ResetTorch(const v1::TrialSpec& spec, const v1::Device& device) {
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
   at::globalContext().setDeterministicCuDNN(deterministic);
   at::globalContext().setBenchmarkCuDNN(false);
+  at::globalContext().setFlushDenormal(false);
 }
 
 // What is done with each model of a trial of so many once it is built.
@@ -105,6 +111,7 @@ void TrialRunner::SetUp(const v1::Setup& setup) {
   device_ = setup.device();
   device_.set_threads(std::max(1, device_.threads()));
   at::set_num_threads(device_.threads());
+  prepared_bytes_ = ResidentBytes();
   v1::TrialEvent event;
   event.mutable_ready()->set_pid(getpid());
   event.mutable_ready()->set_libtorch_version(TORCH_VERSION);
@@ -144,6 +151,8 @@ void TrialRunner::Discover(const v1::Discover& request) {
     return absl::OkStatus();
   });
   if (!status.ok()) *discovered.mutable_error() = StatusToProto(status);
+  if (SaysOutOfMemory(discovered.error().message()))
+    NameMemoryLimit(device_, discovered.mutable_error()->mutable_message());
   discovered.set_program(ProgramId());
   emit_(event);
 }
@@ -176,10 +185,24 @@ void TrialRunner::Run(const v1::TrialSpec& spec) {
   v1::TrialEvent event;
   event.mutable_ended()->set_experiment(spec.experiment());
   event.mutable_ended()->set_trial(spec.trial());
-  const auto limit = static_cast<double>(device_.memory_limit());
-  event.mutable_ended()->set_recycle(limit > 0 &&
-                                     static_cast<double>(ResidentBytes()) > kRecycleAtShareOfLimit * limit);
+  event.mutable_ended()->set_recycle_because(OutgrownBecause());
+  event.mutable_ended()->set_recycle(!event.ended().recycle_because().empty());
   emit_(event);
+}
+
+std::string TrialRunner::OutgrownBecause() const {
+  const auto limit = static_cast<double>(device_.memory_limit());
+  // In the head's process others' memory would count.
+  if (limit <= 0 || device_.isolation() == v1::IN_PROCESS) return "";
+  const auto prepared = static_cast<double>(prepared_bytes_);
+  const double most = prepared + kRecycleAtShare * std::max(limit - prepared, kLeastRoom * limit);
+  if (static_cast<double>(ResidentBytes()) <= most) return "";
+  // Perhaps the allocator keeps what the models gave back.
+  malloc_trim(0);
+  const int64_t resident = ResidentBytes();
+  if (static_cast<double>(resident) <= most) return "";
+  return absl::StrCat("its memory grew from ", prepared_bytes_ >> 20, " MiB, with its data, to ", resident >> 20,
+                      " MiB (memory_limit: ", device_.memory_limit() >> 20, " MiB)");
 }
 
 void TrialRunner::RunModels(const v1::TrialSpec& spec) {
@@ -191,9 +214,21 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
   };
   const TrialEnvironment environment{spec, device_, canceled_, emit, ShareWhatIsAlike(spec.models_size()), memory};
   std::vector<std::unique_ptr<ModelContext>> contexts;
-  for (const v1::TrialModel& model : spec.models()) {
+  for (const v1::TrialModel& model : spec.models())
     contexts.push_back(std::make_unique<ModelContext>(environment, model));
-    contexts.back()->Started();
+  // Reading the data is not the models' time: they start after it.
+  Evaluator* evaluator = nullptr;
+  const GuardResult prepared = contexts.front()->Run([&]() -> absl::Status {
+    if (canceled_) return absl::OkStatus();
+    ResetTorch(spec, device_);
+    const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
+    LANISTA_ASSIGN_OR_RETURN(evaluator, PreparedEvaluator(spec.evaluator(), spec.order_seed()));
+    return absl::OkStatus();
+  });
+  for (const auto& context : contexts) context->Started();
+  if (prepared.outcome != v1::SUCCEEDED) {
+    for (const auto& context : contexts) context->Ended(prepared);
+    return;
   }
   v1::SpaceSpec here;
   if (const absl::Status status = CheckSpace(spec, &here); !status.ok()) {
@@ -204,29 +239,28 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
     for (const auto& context : contexts) context->Ended(mismatch, &here);
     return;
   }
-  if (contexts.size() == 1) return RunAlone(spec, *contexts[0]);
-  RunMerged(spec, std::move(contexts));
+  if (contexts.size() == 1) return RunAlone(spec, evaluator, *contexts[0]);
+  RunMerged(spec, evaluator, std::move(contexts));
 }
 
-void TrialRunner::RunAlone(const v1::TrialSpec& spec, ModelContext& context) {
+void TrialRunner::RunAlone(const v1::TrialSpec& spec, Evaluator* evaluator, ModelContext& context) {
   context.Ended(context.Run([&]() -> absl::Status {
     if (canceled_) return absl::CancelledError();
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
-    LANISTA_ASSIGN_OR_RETURN(Evaluator * evaluator, PreparedEvaluator(spec.evaluator(), spec.order_seed()));
     torch::manual_seed(context.seed());
     LANISTA_RETURN_IF_ERROR(evaluator->Evaluate(context));
     return spec.keep_weights() ? context.KeepWeights() : absl::OkStatus();
   }));
 }
 
-void TrialRunner::RunMerged(const v1::TrialSpec& spec, std::vector<std::unique_ptr<ModelContext>> contexts) {
+void TrialRunner::RunMerged(const v1::TrialSpec& spec, Evaluator* evaluator,
+                            std::vector<std::unique_ptr<ModelContext>> contexts) {
   MergedTrial trial(std::move(contexts), spec.engine().cgo().on_bad_model() == v1::DROP);
   trial.Ended(Guard([&]() -> absl::Status {
     if (canceled_) return absl::CancelledError();
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
-    LANISTA_ASSIGN_OR_RETURN(Evaluator * evaluator, PreparedEvaluator(spec.evaluator(), spec.order_seed()));
     auto* const multi_model = dynamic_cast<MultiModelEvaluator*>(evaluator);
     if (multi_model == nullptr) return absl::InternalError("the evaluator trains one model at a time");
     LANISTA_RETURN_IF_ERROR(multi_model->EvaluateTogether(trial));
@@ -259,6 +293,7 @@ absl::StatusOr<Evaluator*> TrialRunner::PreparedEvaluator(const v1::EvaluatorCon
     LANISTA_RETURN_IF_ERROR(evaluator->Prepare(order_seed));
     evaluator_ = std::move(evaluator);
     evaluator_key_ = key;
+    prepared_bytes_ = ResidentBytes();
   }
   return evaluator_.get();
 }

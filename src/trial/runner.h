@@ -42,8 +42,11 @@ class TrialRunner {
                          v1::SpaceSpec* space);
   void Run(const v1::TrialSpec& spec);
   void RunModels(const v1::TrialSpec& spec);
-  void RunAlone(const v1::TrialSpec& spec, ModelContext& context);
-  void RunMerged(const v1::TrialSpec& spec, std::vector<std::unique_ptr<ModelContext>> contexts);
+  // REQUIRES, here and below: `evaluator` is prepared, or the trial is canceled.
+  void RunAlone(const v1::TrialSpec& spec, Evaluator* evaluator, ModelContext& context);
+  void RunMerged(const v1::TrialSpec& spec, Evaluator* evaluator, std::vector<std::unique_ptr<ModelContext>> contexts);
+  // Why this process should be replaced: its memory grew too much. Empty: it should not.
+  std::string OutgrownBecause() const;
   // OK if this program's space is the experiment's; else `here` is what it is instead, as far as it is known.
   absl::Status CheckSpace(const v1::TrialSpec& spec, v1::SpaceSpec* here);
   // The evaluator that `config` names, prepared; kept for the next trial.
@@ -64,6 +67,8 @@ class TrialRunner {
   // What the last trial left for the next.
   std::unique_ptr<Evaluator> evaluator_;
   std::string evaluator_key_;
+  // Of the process in memory once its evaluator was prepared: what stays from trial to trial.
+  int64_t prepared_bytes_ = 0;
   std::string checked_space_;
 };
 

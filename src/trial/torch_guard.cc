@@ -6,8 +6,8 @@
 #include <new>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/out_of_memory.h"
 #include "src/evaluators/evaluator.h"
 
 namespace lanista {
@@ -21,10 +21,10 @@ GuardResult Failed(v1::FailureReason reason, std::string message) {
   return result;
 }
 
-// LibTorch's CPU allocator has no exception type of its own; on GPUs the type is c10::OutOfMemoryError.
-bool IsOutOfMemory(const c10::Error& error, const std::string& message) {
-  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         absl::StrContains(message, "can't allocate memory") || absl::StrContains(message, "not enough memory");
+// An error or exception with this text.
+GuardResult Failed(std::string message) {
+  const v1::FailureReason reason = SaysOutOfMemory(message) ? v1::OUT_OF_MEMORY : v1::EXCEPTION;
+  return Failed(reason, std::move(message));
 }
 
 }  // namespace
@@ -39,16 +39,15 @@ GuardResult Guard(const std::function<absl::Status()>& code) {
       return canceled;
     }
     if (absl::IsDataLoss(status)) return Failed(v1::DATA_UNREADABLE, std::string(status.message()));
-    return Failed(absl::IsResourceExhausted(status) ? v1::OUT_OF_MEMORY : v1::EXCEPTION, std::string(status.message()));
+    return Failed(std::string(status.message()));
   } catch (const NanMetricError& error) {
     return Failed(v1::NAN_LOSS, error.what());
   } catch (const c10::Error& error) {
-    const std::string message = error.what_without_backtrace();
-    return Failed(IsOutOfMemory(error, message) ? v1::OUT_OF_MEMORY : v1::EXCEPTION, message);
+    return Failed(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
     return Failed(v1::OUT_OF_MEMORY, "an allocation failed (std::bad_alloc)");
   } catch (const std::exception& error) {
-    return Failed(v1::EXCEPTION, error.what());
+    return Failed(error.what());
   } catch (...) {
     return Failed(v1::EXCEPTION, "something was thrown that is no std::exception");
   }

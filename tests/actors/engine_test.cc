@@ -49,6 +49,7 @@ class EngineTest : public ActorTest {
     });
     service_ = Spawn([this](TrainingServiceActor::pointer) -> TrainingServiceActor::behavior_type {
       return {[](const v1::WorkerReady&) {},
+              [](const v1::ProcessUp&) {},
               [](const v1::ModelEvent&) {},
               [](const v1::TrialEnded&) {},
               [this](const v1::TrialSpec& trial, const TrialOwnerActor&) { queued_.push_back(trial); },

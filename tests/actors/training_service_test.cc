@@ -14,32 +14,42 @@ namespace {
 class TrainingServiceTest : public ActorTest {
  protected:
   void StartService(int devices) {
-    service_ =
-        Spawn(TrainingService, std::vector<v1::Device>(static_cast<size_t>(devices)),
-              SpawnWorker([this](int number, const v1::Device&, const WorkerOwnerActor&) -> WorkerActor {
-                workers_[number] = Spawn([this, number](WorkerActor::pointer self) -> WorkerActor::behavior_type {
-                  return {[this, number](const v1::TrialSpec& trial) { assigned_[number].push_back(trial.trial()); },
-                          [this](const v1::CancelTrial& cancel) { canceled_.push_back(cancel.trial()); },
-                          [this, number, self](const v1::Discover&) {
-                            discoveries_.push_back(number);
-                            auto promise = self->make_response_promise<v1::Discovered>();
-                            if (answers_) promise.deliver(v1::Discovered());
-                            return promise;
-                          }};
-                });
-                ++spawned_;
-                return workers_[number];
-              }));
+    service_ = Spawn(
+        TrainingService,
+        TrainingServiceOptions{
+            std::vector<v1::Device>(static_cast<size_t>(devices)),
+            SpawnWorker([this](int number, const v1::Device&, const WorkerOwnerActor&) -> WorkerActor {
+              workers_[number] = Spawn([this, number](WorkerActor::pointer self) -> WorkerActor::behavior_type {
+                return {[this, number](const v1::TrialSpec& trial) { assigned_[number].push_back(trial.trial()); },
+                        [this](const v1::CancelTrial& cancel) { canceled_.push_back(cancel.trial()); },
+                        [this, number, self](const v1::Discover&) {
+                          discoveries_.push_back(number);
+                          auto promise = self->make_response_promise<v1::Discovered>();
+                          if (answers_) promise.deliver(v1::Discovered());
+                          return promise;
+                        }};
+              });
+              ++spawned_;
+              return workers_[number];
+            }),
+            /*max_starting=*/2});
     owner_ = Spawn([this](TrialOwnerActor::pointer) -> TrialOwnerActor::behavior_type {
       return {[this](const v1::ModelEvent& event) { events_.push_back(event); }};
     });
     Run();
   }
 
-  void Ready(int worker) {
+  void Ready(int worker, bool warm = true) {
     v1::WorkerReady ready;
     ready.set_worker(worker);
+    ready.set_warm(warm);
     caf::anon_send(service_, ready);
+    Run();
+  }
+  void ProcessUp(int worker) {
+    v1::ProcessUp up;
+    up.set_worker(worker);
+    caf::anon_send(service_, up);
     Run();
   }
   void Submit(const std::string& experiment, int trial) {
@@ -139,10 +149,62 @@ TEST_F(TrainingServiceTest, AWorkerThatGoesDownLosesItsTrialAndIsReplaced) {
   EXPECT_EQ(assigned_[0].back(), 2);
 }
 
-TEST_F(TrainingServiceTest, WhereNoWorkerIsLeftEverythingIsLostAtOnce) {
+TEST_F(TrainingServiceTest, WorkersWhoseProcessIsUpGoFirstAndOnlySoManyOthersStartOne) {
+  StartService(5);
+  for (int worker = 0; worker < 5; ++worker) Ready(worker, /*warm=*/worker == 4);
+  for (int trial = 1; trial <= 4; ++trial) Submit("a", trial);
+  EXPECT_EQ(assigned_[4], std::vector<int>{1});
+  EXPECT_EQ(assigned_[0], std::vector<int>{2});
+  EXPECT_EQ(assigned_[1], std::vector<int>{3});
+  EXPECT_TRUE(assigned_[2].empty()) << "two are starting";
+  ProcessUp(0);
+  EXPECT_EQ(assigned_[2], std::vector<int>{4});
+  EXPECT_TRUE(assigned_[3].empty()) << "there is no work for it";
+}
+
+TEST_F(TrainingServiceTest, TheTrialsOfAnOwnerThatGoesDownAreCanceled) {
+  StartService(1);
+  Ready(0);
+  Submit("a", 1);
+  Submit("a", 2);
+  caf::anon_send_exit(owner_, caf::exit_reason::kill);
+  Run();
+  EXPECT_EQ(canceled_, std::vector<int>{1});
+  Ended("a", 1);
+  Ready(0);
+  EXPECT_EQ(assigned_[0], std::vector<int>{1}) << "the other one is not in the queue any more";
+}
+
+TEST_F(TrainingServiceTest, ADeviceThatWorkedIsTriedAgainAfterADelayForEver) {
+  StartService(1);
+  Ready(0);
+  Submit("a", 1);
+  Ended("a", 1);
+  Ready(0);
+  for (int down = 1; down <= 20; ++down) {
+    Kill(0);
+    if (down > 1) {
+      EXPECT_EQ(spawned_, down) << "not at once";
+    }
+    RunDelayed();
+    EXPECT_EQ(spawned_, down + 1);
+  }
+  Ready(0);
+  Submit("a", 2);
+  EXPECT_EQ(assigned_[0].back(), 2);
+  Ended("a", 2);
+  Kill(0);
+  EXPECT_EQ(spawned_, 22) << "it works again: the next worker comes at once";
+}
+
+TEST_F(TrainingServiceTest, WhereNoDeviceIsLeftEverythingIsLostAtOnce) {
   StartService(1);
   Submit("a", 1);
-  for (int restart = 0; restart < 4; ++restart) Kill(0);
+  for (int restart = 0; restart < 4; ++restart) {
+    EXPECT_TRUE(events_.empty());
+    Kill(0);
+    RunDelayed();
+  }
   EXPECT_EQ(spawned_, 4);
   ASSERT_EQ(events_.size(), 1u);
   EXPECT_EQ(events_[0].ended().outcome(), v1::LOST);
@@ -184,15 +246,16 @@ TEST_F(TrainingServiceTest, ADiscoveryWhoseWorkerGoesDownIsAnIdleWorkersAtOnce) 
   EXPECT_EQ(discoveries_, (std::vector<int>{0, 1}));
 }
 
-TEST_F(TrainingServiceTest, ADiscoveryEndsWithTheLastWorker) {
+TEST_F(TrainingServiceTest, ADiscoveryEndsWithItsThirdWorker) {
   StartService(1);
   answers_ = false;
   Discover();
-  for (int restart = 0; restart < 4; ++restart) {
+  for (int worker = 0; worker < 3; ++worker) {
     Ready(0);
     Kill(0);
+    RunDelayed();
   }
-  EXPECT_EQ(discoveries_.size(), 4u);
+  EXPECT_EQ(discoveries_.size(), 3u);
   ASSERT_TRUE(discovered_.has_value());
   EXPECT_EQ(discovered_->code(), absl::StatusCode::kUnavailable);
 }

@@ -51,17 +51,34 @@ class WorkerTest : public ActorTest {
  protected:
   void StartWorker() {
     owner_ = Spawn([this](WorkerOwnerActor::pointer) -> WorkerOwnerActor::behavior_type {
-      return {[this](const v1::WorkerReady&) { ++ready_; },
+      return {[this](const v1::WorkerReady& ready) {
+                ++ready_;
+                warm_ = ready.warm();
+              },
+              [this](const v1::ProcessUp&) { ++up_; },
               [this](const v1::ModelEvent& event) { events_.push_back(event); },
               [this](const v1::TrialEnded&) { ++ended_; }};
     });
     WorkerConfig config;
+    config.device = device_;
     config.make_channel = [this] {
       processes_.push_back(std::make_shared<FakeProcess>());
       return std::make_unique<FakeChannel>(processes_.back(), can_start_);
     };
     worker_ = Spawn(Worker, config, owner_);
     Run();
+  }
+
+  // A worker whose process is up and idle: the owner was told once.
+  void StartWarmWorker() {
+    StartWorker();
+    Discover();
+    SayReady();
+    SayDiscovered();
+    discovered_.reset();
+    process().requests.clear();
+    EXPECT_EQ(ready_, 2);
+    ready_ = 1;
   }
 
   FakeProcess& process() { return *processes_.back(); }
@@ -78,7 +95,7 @@ class WorkerTest : public ActorTest {
   }
   v1::TrialEvent ModelEventOf(int model, int sequence) {
     v1::TrialEvent event;
-    event.mutable_model()->set_experiment("e");
+    event.mutable_model()->set_experiment(experiment_);
     event.mutable_model()->set_trial(1);
     event.mutable_model()->set_model(model);
     event.mutable_model()->set_attempt(1);
@@ -90,14 +107,15 @@ class WorkerTest : public ActorTest {
     event.mutable_model()->mutable_started();
     Say(event);
   }
-  void SayModelEnded(int model, v1::Outcome outcome) {
+  void SayModelEnded(int model, v1::Outcome outcome, v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED) {
     v1::TrialEvent event = ModelEventOf(model, 2);
     event.mutable_model()->mutable_ended()->set_outcome(outcome);
+    if (outcome == v1::FAILED) event.mutable_model()->mutable_ended()->mutable_failure()->set_reason(reason);
     Say(event);
   }
   void SayTrialEnded(bool recycle = false) {
     v1::TrialEvent event;
-    event.mutable_ended()->set_experiment("e");
+    event.mutable_ended()->set_experiment(experiment_);
     event.mutable_ended()->set_trial(1);
     event.mutable_ended()->set_recycle(recycle);
     Say(event);
@@ -141,26 +159,37 @@ class WorkerTest : public ActorTest {
     Say(event);
   }
 
+  // Whose trial the process talks of.
+  std::string experiment_ = "e";
+  v1::Device device_;
   bool can_start_ = true;
   WorkerOwnerActor owner_;
   WorkerActor worker_;
   std::vector<std::shared_ptr<FakeProcess>> processes_;
   int ready_ = 0;
+  bool warm_ = false;
+  int up_ = 0;
   int ended_ = 0;
   std::vector<v1::ModelEvent> events_;
   std::optional<v1::Discovered> discovered_;
 };
 
-TEST_F(WorkerTest, IsReadyWhenItsProcessIs) {
+TEST_F(WorkerTest, StartsAProcessWhenThereIsWorkForIt) {
   StartWorker();
-  EXPECT_EQ(ready_, 0);
-  SayReady();
   EXPECT_EQ(ready_, 1);
+  EXPECT_FALSE(warm_);
+  EXPECT_TRUE(processes_.empty());
+  Assign(MakeTrial("e", 1));
+  ASSERT_EQ(processes_.size(), 1u);
+  EXPECT_EQ(up_, 0);
+  EXPECT_TRUE(process().requests.empty());
+  SayReady();
+  EXPECT_EQ(up_, 1);
+  EXPECT_EQ(process().requests.size(), 1u);
 }
 
 TEST_F(WorkerTest, KeepsAHealthyProcessWarm) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Assign(MakeTrial("e", 1));
   ASSERT_EQ(process().requests.size(), 1u);
   EXPECT_EQ(process().requests[0].run().trial(), 1);
@@ -169,29 +198,88 @@ TEST_F(WorkerTest, KeepsAHealthyProcessWarm) {
   SayTrialEnded();
   EXPECT_EQ(ended_, 1);
   EXPECT_EQ(ready_, 2);
+  EXPECT_TRUE(warm_);
   EXPECT_EQ(processes_.size(), 1u);
 }
 
-TEST_F(WorkerTest, ReplacesItsProcessAfterAFailureAndPastItsMemory) {
-  StartWorker();
-  SayReady();
-  Assign(MakeTrial("e", 1));
-  SayModelEnded(1, v1::FAILED);
-  SayTrialEnded();
-  EXPECT_EQ(processes_.size(), 2u);
-  EXPECT_TRUE(processes_[0]->gone);
-  EXPECT_EQ(ready_, 1) << "not before the new process is up";
-  SayReady();
-  EXPECT_EQ(ready_, 2);
+TEST_F(WorkerTest, EndsAProcessThatOutgrewItsMemory) {
+  StartWarmWorker();
   Assign(MakeTrial("e", 1));
   SayModelEnded(1, v1::SUCCEEDED);
   SayTrialEnded(/*recycle=*/true);
-  EXPECT_EQ(processes_.size(), 3u);
+  EXPECT_TRUE(process().gone);
+  EXPECT_EQ(ready_, 2);
+  EXPECT_FALSE(warm_);
+  Assign(MakeTrial("e", 1));
+  EXPECT_EQ(processes_.size(), 2u) << "the next one, for the next work";
+}
+
+TEST_F(WorkerTest, KeepsTheProcessOfAModelThatOnlyThrew) {
+  StartWarmWorker();
+  for (const v1::FailureReason reason : {v1::EXCEPTION, v1::NAN_LOSS, v1::NO_METRIC, v1::SPACE_MISMATCH}) {
+    Assign(MakeTrial("e", 1));
+    SayModelEnded(1, v1::FAILED, reason);
+    SayTrialEnded();
+    EXPECT_TRUE(warm_) << reason;
+    EXPECT_FALSE(process().gone) << reason;
+  }
+  Assign(MakeTrial("e", 1));
+  SayModelEnded(1, v1::FAILED, v1::OUT_OF_MEMORY);
+  SayTrialEnded();
+  EXPECT_FALSE(warm_);
+  EXPECT_TRUE(process().gone);
+}
+
+TEST_F(WorkerTest, AnExceptionMayHaveBrokenTheGpuOfItsProcess) {
+  device_.set_kind(v1::GPU);
+  StartWarmWorker();
+  Assign(MakeTrial("e", 1));
+  SayModelEnded(1, v1::FAILED, v1::EXCEPTION);
+  SayTrialEnded();
+  EXPECT_TRUE(process().gone);
+}
+
+TEST_F(WorkerTest, ATrialThatEndsWithoutItsModelsFailsThemAndItsProcessIsReplaced) {
+  StartWarmWorker();
+  v1::TrialSpec trial = MakeTrial("e", 1);
+  *trial.add_models() = MakeModel(2);
+  Assign(trial);
+  SayModelEnded(1, v1::SUCCEEDED);
+  SayTrialEnded();
+  ASSERT_EQ(events_.size(), 2u);
+  EXPECT_EQ(events_[1].model(), 2);
+  EXPECT_EQ(events_[1].ended().outcome(), v1::FAILED);
+  EXPECT_THAT(events_[1].ended().failure().message(), HasSubstr("without a word"));
+  EXPECT_EQ(ended_, 1);
+  EXPECT_TRUE(process().gone);
+}
+
+TEST_F(WorkerTest, WhatIsSaidOfAnotherTrialIsIgnored) {
+  StartWarmWorker();
+  Assign(MakeTrial("e", 1));
+  experiment_ = "forged";
+  SayModelEnded(1, v1::SUCCEEDED);
+  SayTrialEnded();
+  EXPECT_TRUE(events_.empty());
+  EXPECT_EQ(ended_, 0);
+  experiment_ = "e";
+  SayModelEnded(1, v1::SUCCEEDED);
+  SayTrialEnded();
+  EXPECT_EQ(events_.size(), 1u);
+  EXPECT_EQ(ended_, 1);
+}
+
+TEST_F(WorkerTest, AProcessThatSomebodyElseKilledIsNotItsModelsFault) {
+  StartWarmWorker();
+  Assign(MakeTrial("e", 1));
+  SayStarted(1);
+  Exit(SIGKILL);
+  EXPECT_EQ(events_.back().ended().outcome(), v1::LOST);
+  EXPECT_EQ(events_.back().ended().failure().reason(), v1::WORKER_LOST);
 }
 
 TEST_F(WorkerTest, ADeadProcessFailsTheModelsThatHadNotEndedWithTheSignal) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   v1::TrialSpec trial = MakeTrial("e", 1);
   *trial.add_models() = MakeModel(2);
   Assign(trial);
@@ -204,12 +292,12 @@ TEST_F(WorkerTest, ADeadProcessFailsTheModelsThatHadNotEndedWithTheSignal) {
   EXPECT_EQ(event.ended().failure().reason(), v1::SIGNAL);
   EXPECT_EQ(event.ended().failure().signal(), SIGSEGV);
   EXPECT_EQ(ended_, 1);
-  EXPECT_EQ(processes_.size(), 2u);
+  EXPECT_TRUE(process().gone);
+  EXPECT_EQ(ready_, 2);
 }
 
 TEST_F(WorkerTest, SaysThatTheKernelTookTheProcess) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Assign(MakeTrial("e", 1));
   SayStarted(1);
   Exit(SIGKILL, /*out_of_memory=*/true);
@@ -218,8 +306,7 @@ TEST_F(WorkerTest, SaysThatTheKernelTookTheProcess) {
 }
 
 TEST_F(WorkerTest, QuotesTheLastOutputOfADeadProcessAsText) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   v1::TrialSpec trial = MakeTrial("e", 1);
   trial.set_log_file(::testing::TempDir() + "/worker_test.log");
   std::ofstream log(trial.log_file());
@@ -234,13 +321,10 @@ TEST_F(WorkerTest, QuotesTheLastOutputOfADeadProcessAsText) {
 }
 
 TEST_F(WorkerTest, KillsATrialPastItsDeadline) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   v1::TrialSpec trial = MakeTrial("e", 1);
   *trial.mutable_timeout() = TimeUtil::SecondsToDuration(5);
   Assign(trial);
-  RunDelayed();
-  EXPECT_FALSE(process().killed) << "time runs from the start of the trial, not from its assignment";
   SayStarted(1);
   RunDelayed();
   EXPECT_TRUE(process().killed);
@@ -249,23 +333,35 @@ TEST_F(WorkerTest, KillsATrialPastItsDeadline) {
   EXPECT_NE(events_.back().ended().failure().message().find("5s"), std::string::npos);
 }
 
+TEST_F(WorkerTest, TimeToReadTheDataHasALimitOfItsOwn) {
+  StartWarmWorker();
+  v1::TrialSpec trial = MakeTrial("e", 1);
+  *trial.mutable_timeout() = TimeUtil::SecondsToDuration(5);
+  Assign(trial);
+  RunDelayed();
+  EXPECT_TRUE(process().killed);
+  Exit(SIGKILL);
+  EXPECT_EQ(events_.back().ended().outcome(), v1::FAILED);
+  EXPECT_EQ(events_.back().ended().failure().reason(), v1::TIME_OUT);
+  EXPECT_THAT(events_.back().ended().failure().message(), HasSubstr("30m of preparing"));
+}
+
 TEST_F(WorkerTest, ADeadlineDoesNotHitTheNextTrial) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   v1::TrialSpec trial = MakeTrial("e", 1);
   *trial.mutable_timeout() = TimeUtil::SecondsToDuration(5);
   Assign(trial);
   SayStarted(1);
   SayModelEnded(1, v1::SUCCEEDED);
   SayTrialEnded();
-  Assign(trial);
+  Assign(MakeTrial("e", 1));
+  SayStarted(1);
   RunDelayed();
   EXPECT_FALSE(process().killed);
 }
 
 TEST_F(WorkerTest, ACanceledTrialGetsAGraceThenIsKilledAndIsNoFailure) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Assign(MakeTrial("e", 1));
   SayStarted(1);
   Cancel(MakeTrial("e", 1));
@@ -278,8 +374,7 @@ TEST_F(WorkerTest, ACanceledTrialGetsAGraceThenIsKilledAndIsNoFailure) {
 }
 
 TEST_F(WorkerTest, EventsOfADeadProcessAreIgnored) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Assign(MakeTrial("e", 1));
   Exit(SIGSEGV);
   const size_t events = events_.size();
@@ -288,18 +383,15 @@ TEST_F(WorkerTest, EventsOfADeadProcessAreIgnored) {
   EXPECT_EQ(events_.size(), events);
 }
 
-TEST_F(WorkerTest, AnIdleProcessThatEndsIsReplacedAndNobodyIsTold) {
-  StartWorker();
-  SayReady();
+TEST_F(WorkerTest, NobodyIsToldOfAnIdleProcessThatEnds) {
+  StartWarmWorker();
   Exit(SIGKILL);
-  SayReady();
-  EXPECT_EQ(processes_.size(), 2u);
+  EXPECT_EQ(processes_.size(), 1u);
   EXPECT_EQ(ready_, 1) << "said twice, it would get two trials at a time";
 }
 
 TEST_F(WorkerTest, ATrialThatComesWhileTheProcessIsReplacedWaitsForTheNextOne) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Exit(SIGKILL);
   Assign(MakeTrial("e", 1));
   EXPECT_TRUE(process().requests.empty());
@@ -315,22 +407,21 @@ TEST_F(WorkerTest, ATrialThatComesWhileTheProcessIsReplacedWaitsForTheNextOne) {
 }
 
 TEST_F(WorkerTest, ATrialThatWaitsForAProcessIsCanceledAtOnce) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Exit(SIGKILL);
   Assign(MakeTrial("e", 1));
   Cancel(MakeTrial("e", 1));
   ASSERT_EQ(events_.size(), 1u);
   EXPECT_EQ(events_[0].ended().outcome(), v1::CANCELED);
   EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(ready_, 2);
   SayReady();
   EXPECT_TRUE(process().requests.empty());
-  EXPECT_EQ(ready_, 2);
+  EXPECT_EQ(up_, 2) << "the next work goes there first";
 }
 
 TEST_F(WorkerTest, AProcessThatEndsBeforeTheTrialBeganWasNoAttempt) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Assign(MakeTrial("e", 1));
   Exit(SIGKILL);
   ASSERT_EQ(events_.size(), 1u);
@@ -339,8 +430,7 @@ TEST_F(WorkerTest, AProcessThatEndsBeforeTheTrialBeganWasNoAttempt) {
 }
 
 TEST_F(WorkerTest, AProcessThatIsBeingKilledGetsNoOtherTrial) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   v1::TrialSpec trial = MakeTrial("e", 1);
   *trial.mutable_timeout() = TimeUtil::SecondsToDuration(5);
   Assign(trial);
@@ -351,27 +441,25 @@ TEST_F(WorkerTest, AProcessThatIsBeingKilledGetsNoOtherTrial) {
   SayTrialEnded();
   EXPECT_EQ(events_.back().ended().outcome(), v1::SUCCEEDED) << "it had ended in time";
   EXPECT_EQ(ended_, 1);
-  EXPECT_EQ(processes_.size(), 2u);
-  EXPECT_EQ(ready_, 1) << "not before the new process is up";
-  SayReady();
+  EXPECT_TRUE(process().gone);
   EXPECT_EQ(ready_, 2);
 }
 
 TEST_F(WorkerTest, TheGraceOfACanceledTrialDoesNotHitAnotherExperimentsTrialOfThatNumber) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Assign(MakeTrial("e", 1));
   Cancel(MakeTrial("e", 1));
   SayModelEnded(1, v1::CANCELED);
   SayTrialEnded();
   Assign(MakeTrial("other", 1));
+  experiment_ = "other";
+  SayStarted(1);
   RunDelayed();
   EXPECT_FALSE(process().killed);
 }
 
 TEST_F(WorkerTest, TheGraceOfACanceledTrialIsNotProlonged) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   v1::TrialSpec trial = MakeTrial("e", 1);
   *trial.mutable_timeout() = TimeUtil::SecondsToDuration(1000);
   Assign(trial);
@@ -379,15 +467,13 @@ TEST_F(WorkerTest, TheGraceOfACanceledTrialIsNotProlonged) {
   SayStarted(1);
   Cancel(trial);
   ASSERT_EQ(process().requests.size(), 2u) << "run and one cancel";
-  scheduler().trigger_timeout();  // The process's start,
-  scheduler().trigger_timeout();  // and the grace.
+  scheduler().trigger_timeout();  // The grace: the shortest.
   Run();
   EXPECT_TRUE(process().killed);
 }
 
 TEST_F(WorkerTest, ARequestThatIsTooLargeFailsItsModels) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   process().takes_requests = false;
   Assign(MakeTrial("e", 1));
   ASSERT_EQ(events_.size(), 1u);
@@ -402,8 +488,7 @@ TEST_F(WorkerTest, ARequestThatIsTooLargeFailsItsModels) {
 }
 
 TEST_F(WorkerTest, DiscoveryGoesOnWithoutWhatKilledTheProcess) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Discover();
   SayDiscovering(MakeSample(7));
   Exit(SIGSEGV);
@@ -418,8 +503,7 @@ TEST_F(WorkerTest, DiscoveryGoesOnWithoutWhatKilledTheProcess) {
 }
 
 TEST_F(WorkerTest, DiscoveryGoesOnWithoutTryingModelsWhereOneKilledTheProcess) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Discover();
   SayDiscovering(MakeSample(7), /*trying=*/true);
   Exit(SIGSEGV);
@@ -431,9 +515,23 @@ TEST_F(WorkerTest, DiscoveryGoesOnWithoutTryingModelsWhereOneKilledTheProcess) {
   EXPECT_TRUE(discovered_.has_value());
 }
 
-TEST_F(WorkerTest, ADiscoveryThatComesWhileTheProcessIsReplacedIsSentOnce) {
-  StartWorker();
+TEST_F(WorkerTest, WhatADiscoveryTriesIsNotBlamedForAProcessThatSomebodyElseKilled) {
+  StartWarmWorker();
+  Discover();
+  for (int kill = 0; kill < 2; ++kill) {
+    SayDiscovering(MakeSample(7));
+    Exit(SIGKILL);
+    SayReady();
+    EXPECT_EQ(process().requests.at(0).discover().skip_size(), 0);
+  }
+  SayDiscovering(MakeSample(7));
+  Exit(SIGKILL);
   SayReady();
+  EXPECT_EQ(process().requests.at(0).discover().skip_size(), 1) << "it is always the same one";
+}
+
+TEST_F(WorkerTest, ADiscoveryThatComesWhileTheProcessIsReplacedIsSentOnce) {
+  StartWarmWorker();
   Exit(SIGKILL);
   Discover();
   EXPECT_TRUE(process().requests.empty());
@@ -442,8 +540,7 @@ TEST_F(WorkerTest, ADiscoveryThatComesWhileTheProcessIsReplacedIsSentOnce) {
 }
 
 TEST_F(WorkerTest, DiscoverySaysSoWhereNotEvenTheFirstModelCanBeBuilt) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Discover();
   SayDiscovering(v1::Sample());
   Exit(SIGSEGV);
@@ -453,8 +550,7 @@ TEST_F(WorkerTest, DiscoverySaysSoWhereNotEvenTheFirstModelCanBeBuilt) {
 }
 
 TEST_F(WorkerTest, AConstructorIsNotBlamedForWhatEndsTheProcessBeforeItRuns) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Discover();
   SayDiscovering(MakeSample(7));
   SayDiscovered();
@@ -466,8 +562,7 @@ TEST_F(WorkerTest, AConstructorIsNotBlamedForWhatEndsTheProcessBeforeItRuns) {
 }
 
 TEST_F(WorkerTest, DiscoveryThatHangsIsEndedAndSaysSo) {
-  StartWorker();
-  SayReady();
+  StartWarmWorker();
   Discover();
   RunDelayed();
   EXPECT_TRUE(process().killed) << "nothing came after the request";
@@ -476,9 +571,9 @@ TEST_F(WorkerTest, DiscoveryThatHangsIsEndedAndSaysSo) {
   EXPECT_THAT(discovered_->error().message(), HasSubstr("no result after "));
   EXPECT_THAT(discovered_->error().message(), ::testing::Not(HasSubstr("trial_timeout")));
 
-  SayReady();
   discovered_.reset();
   Discover();
+  SayReady();
   SayDiscovering(v1::Sample());
   RunDelayed();
   EXPECT_TRUE(process().killed) << "a run of the constructor";
@@ -489,16 +584,18 @@ TEST_F(WorkerTest, DiscoveryThatHangsIsEndedAndSaysSo) {
 
 TEST_F(WorkerTest, AProcessThatNeverComesUpIsReplaced) {
   StartWorker();
+  Assign(MakeTrial("e", 1));
   RunDelayed();
   EXPECT_TRUE(process().killed);
   SayReady();
-  EXPECT_EQ(ready_, 0) << "too late";
+  EXPECT_EQ(up_, 0) << "too late";
   Exit(SIGKILL);
   EXPECT_EQ(processes_.size(), 2u);
 }
 
 TEST_F(WorkerTest, GivesUpWhereNoProcessComesUp) {
   StartWorker();
+  Assign(MakeTrial("e", 1));
   for (int start = 0; start < 3; ++start) Exit(SIGABRT);
   EXPECT_EQ(processes_.size(), 3u);
   EXPECT_TRUE(processes_.back()->gone) << "the actor is gone, and its channel with it";
@@ -507,6 +604,7 @@ TEST_F(WorkerTest, GivesUpWhereNoProcessComesUp) {
 TEST_F(WorkerTest, GivesUpWhereTheProgramCannotBeStarted) {
   can_start_ = false;
   StartWorker();
+  Assign(MakeTrial("e", 1));
   EXPECT_EQ(processes_.size(), 1u);
   EXPECT_TRUE(processes_.back()->gone);
 }

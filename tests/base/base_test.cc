@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "src/base/clock.h"
 #include "src/base/hash.h"
+#include "src/base/out_of_memory.h"
 #include "src/base/registry.h"
 #include "src/base/status.h"
 
@@ -40,6 +41,17 @@ TEST(StatusTest, ErrnoBecomesTheCodeThatAUserCanActOn) {
   // A full disk is not memory: RESOURCE_EXHAUSTED would be read as OUT_OF_MEMORY.
   EXPECT_EQ(ErrnoToStatus(ENOSPC, "x").code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(ErrnoToStatus(EACCES, "x").code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST(OutOfMemoryTest, IsTheSameForAllWhoSayIt) {
+  for (const char* message :
+       {"DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes",
+        "CUDA out of memory. Tried to allocate 2.00 GiB", "std::bad_alloc", "fork: Cannot allocate memory"}) {
+    EXPECT_TRUE(SaysOutOfMemory(message)) << message;
+  }
+  for (const char* message : {"No space left on device", "shapes cannot be multiplied", ""}) {
+    EXPECT_FALSE(SaysOutOfMemory(message)) << message;
+  }
 }
 
 TEST(StatusTest, CrossesTheWireUnchanged) {

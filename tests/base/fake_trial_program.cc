@@ -44,6 +44,12 @@ std::string Surroundings() {
 void Obey(const std::string& order) {
   if (order == "echo") return Say("echo");
   if (order == "surroundings") return Say(Surroundings());
+  if (order.rfind("getenv ", 0) == 0) {
+    const char* const value = std::getenv(order.substr(7).c_str());
+    return Say(value == nullptr ? "not set" : value);
+  }
+  if (order.rfind("length ", 0) == 0) return Say(absl::StrCat(order.size() - 7));
+  if (order == "kill") std::raise(SIGKILL);
   if (order == "exit") _exit(7);
   if (order == "segfault") {
     // Sanitizers handle it otherwise.

@@ -22,10 +22,14 @@ using ::testing::HasSubstr;
 class TrialProcessTest : public ::testing::Test {
  protected:
   void Start(int64_t memory_limit = 0) {
-    channel_ = MakeTrialProcess(std::getenv("FAKE_TRIAL_PROGRAM"));
     v1::Device device;
-    device.set_threads(3);
     device.set_memory_limit(memory_limit);
+    Start(device);
+  }
+
+  void Start(v1::Device device) {
+    channel_ = MakeTrialProcess(std::getenv("FAKE_TRIAL_PROGRAM"));
+    device.set_threads(3);
     const absl::Status status = channel_->Start(device, {[this](v1::TrialEvent event) {
                                                            const std::lock_guard<std::mutex> lock(mutex_);
                                                            said_.push_back(event.ended().experiment());
@@ -101,6 +105,43 @@ TEST_F(TrialProcessTest, TheChildHasItsGroupItsLimitItsThreadsAndNoDescriptorOfO
   Order("surroundings");
   EXPECT_THAT(Said(2), ::testing::ElementsAre("ready", absl::StrCat("own group; 0 1 2 3 ; ", limit, "; 3")));
   close(inherited);
+}
+
+TEST_F(TrialProcessTest, TheChildOfAGpuSeesThatOneAlone) {
+  setenv("CUDA_VISIBLE_DEVICES", "3,1", 1);
+  v1::Device device;
+  device.set_kind(v1::GPU);
+  device.set_index(1);
+  device.set_uuid("GPU-ab11");
+  Start(device);
+  Order("getenv CUDA_VISIBLE_DEVICES");
+  Order("getenv CUDA_DEVICE_ORDER");
+  Order("getenv CUBLAS_WORKSPACE_CONFIG");
+  EXPECT_EQ(Said(4), (std::vector<std::string>{"ready", "GPU-ab11", "PCI_BUS_ID", ":4096:8"}));
+  unsetenv("CUDA_VISIBLE_DEVICES");
+
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8", 1);
+  channel_ = nullptr;
+  said_.clear();
+  exits_.clear();
+  Start(device);
+  Order("getenv CUBLAS_WORKSPACE_CONFIG");
+  EXPECT_EQ(Said(2).back(), ":16:8") << "the user's own";
+  unsetenv("CUBLAS_WORKSPACE_CONFIG");
+}
+
+TEST_F(TrialProcessTest, ALargeRequestArrivesWhole) {
+  Start();
+  const std::string large(40 << 20, 'x');
+  for (int i = 0; i < 2; ++i) Order("length " + large);
+  EXPECT_EQ(Said(3), (std::vector<std::string>{"ready", absl::StrCat(large.size()), absl::StrCat(large.size())}));
+}
+
+TEST_F(TrialProcessTest, AKillFromOutsideIsNotTakenForMemory) {
+  Start();
+  Order("kill");
+  EXPECT_EQ(Exit().signal(), SIGKILL);
+  EXPECT_FALSE(Exit().out_of_memory());
 }
 
 TEST_F(TrialProcessTest, TellsAnExitStatus) {

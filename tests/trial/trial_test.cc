@@ -39,7 +39,13 @@ TEST(GuardTest, LibTorchsErrorsComeWithoutTheirBacktrace) {
 TEST(GuardTest, MemoryThatRanOutIsToldApart) {
   const auto reason = [](const std::function<absl::Status()>& code) { return Guard(code).failure.reason(); };
   EXPECT_EQ(reason([]() -> absl::Status { throw std::bad_alloc(); }), v1::OUT_OF_MEMORY);
-  EXPECT_EQ(reason([] { return absl::ResourceExhaustedError("no memory"); }), v1::OUT_OF_MEMORY);
+  // As TorchScript passes it on, and as a factory of models may.
+  EXPECT_EQ(reason([]() -> absl::Status { throw std::runtime_error("line 7: can't allocate memory: 4 bytes"); }),
+            v1::OUT_OF_MEMORY);
+  EXPECT_EQ(reason([] { return absl::InvalidArgumentError("the weight: can't allocate memory: 4 bytes"); }),
+            v1::OUT_OF_MEMORY);
+  EXPECT_EQ(reason([] { return absl::ResourceExhaustedError("cannot write x: No space left on device"); }),
+            v1::EXCEPTION);
   EXPECT_EQ(reason([]() -> absl::Status {
               torch::empty({int64_t{1} << 58}, torch::kByte);
               return absl::OkStatus();
