@@ -11,10 +11,12 @@ namespace lanista {
 
 absl::StatusOr<std::vector<v1::Device>> SelectDevices(
     const google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig>& blocks) {
-  if (blocks.empty()) return LocalDevices({});
+  const Machine machine = ThisMachine(/*with_gpus=*/false);
+  if (blocks.empty()) return LocalDevices({}, machine);
   std::vector<v1::Device> all;
   std::set<int> gpus;
   int cpu_slots = 0;
+  bool in_process = false;
   for (int block = 0; block < blocks.size(); ++block) {
     const std::string field = absl::StrCat("training_service[", block, "]");
     auto source = DeviceSourceRegistry::Get().Create(blocks.Get(block));
@@ -27,7 +29,16 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(
         return absl::InvalidArgumentError(
             absl::StrCat(field, ": GPU ", device.index(), " is in an earlier block already"));
       }
+      in_process |= device.isolation() == v1::IN_PROCESS;
       all.push_back(std::move(device));
+    }
+    if (cpu_slots > MostSlots(machine)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ": with it there are ", cpu_slots, " CPU slots, of at most ", MostSlots(machine)));
+    }
+    if (in_process && all.size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ": a device with isolation: IN_PROCESS must be the only one"));
     }
   }
   return all;

@@ -22,8 +22,8 @@ class DeviceSource {
 
 using DeviceSourceRegistry = Registry<DeviceSource>;
 
-// The devices of all blocks together; of one `local` block with its defaults where there is none. A CPU slot or GPU
-// that two blocks name is an error.
+// The devices of all blocks together; of one `local` block with its defaults where there is none. A GPU that two blocks
+// name is an error, and so are more CPU slots than the machine may have (see MostSlots), and IN_PROCESS beside others.
 absl::StatusOr<std::vector<v1::Device>> SelectDevices(
     const google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig>& blocks);
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <thread>
@@ -11,12 +12,18 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/cgroup.h"
 #include "src/base/status.h"
 #include "src/devices/device_source.h"
 #include "src/devices/gpus.h"
 
 namespace lanista {
 namespace {
+
+// How many CPU slots and threads are allowed (see MostSlots): some models wait more than they compute, and small
+// machines test large set-ups.
+constexpr int kSlotsPerProcessor = 4;
+constexpr int kLeastMostSlots = 16;
 
 // Below this LibTorch does not even start.
 constexpr int64_t kLeastMemory = 256LL << 20;
@@ -39,32 +46,39 @@ std::string CpuModel() {
   return "CPU";
 }
 
-v1::Device MakeDevice(v1::DeviceKind kind, int index, int threads, const v1::LocalConfig& config) {
+v1::Device MakeDevice(v1::DeviceKind kind, int index, int threads, const v1::LocalConfig& config,
+                      const Machine& machine) {
   v1::Device device;
   device.set_kind(kind);
   device.set_index(index);
   device.set_threads(threads);
-  device.set_node(HostName());
+  device.set_node(machine.name);
   device.set_isolation(config.isolation() == v1::ISOLATION_UNSPECIFIED ? v1::PROCESS : config.isolation());
   return device;
 }
 
-absl::Status AddGpus(const v1::LocalConfig& config, int threads, std::vector<v1::Device>& devices) {
-  const std::vector<Gpu> gpus = ListGpus();
+absl::Status AddGpus(const v1::LocalConfig& config, int threads, const Machine& machine,
+                     std::vector<v1::Device>& devices) {
+  const std::vector<Gpu>& gpus = machine.gpus;
   for (const int index : config.gpu_indices()) {
     const auto gpu = std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& known) { return known.index == index; });
     if (gpu == gpus.end()) {
       const std::string known =
           absl::StrJoin(gpus, ", ", [](std::string* out, const Gpu& known) { absl::StrAppend(out, known.index); });
-      return absl::InvalidArgumentError(absl::StrCat("local.gpu_indices: there is no GPU ", index, " here (",
-                                                     known.empty() ? "none was found" : "there is: " + known, ")"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "local.gpu_indices: there is no GPU ", index, " here (",
+          known.empty() ? "none was found" : "there is: " + known,
+          machine.visible_gpus.has_value() ? absl::StrCat("; CUDA_VISIBLE_DEVICES is '", *machine.visible_gpus, "'")
+                                           : "",
+          ")"));
     }
     if (gpu->active && !config.use_active_gpu()) {
       return absl::InvalidArgumentError(absl::StrCat("local.gpu_indices: other processes run on GPU ", index,
                                                      "; set use_active_gpu: true to share it"));
     }
-    v1::Device device = MakeDevice(v1::GPU, index, threads, config);
+    v1::Device device = MakeDevice(v1::GPU, index, threads, config, machine);
     device.set_model(gpu->model);
+    device.set_uuid(gpu->uuid);
     device.set_memory(gpu->memory);
     devices.push_back(std::move(device));
   }
@@ -74,7 +88,9 @@ absl::Status AddGpus(const v1::LocalConfig& config, int threads, std::vector<v1:
 class LocalSource final : public DeviceSource {
  public:
   explicit LocalSource(v1::LocalConfig config) : config_(std::move(config)) {}
-  absl::StatusOr<std::vector<v1::Device>> Devices() const override { return LocalDevices(config_); }
+  absl::StatusOr<std::vector<v1::Device>> Devices() const override {
+    return LocalDevices(config_, ThisMachine(/*with_gpus=*/!config_.gpu_indices().empty()));
+  }
 
  private:
   const v1::LocalConfig config_;
@@ -87,41 +103,67 @@ absl::StatusOr<std::unique_ptr<DeviceSource>> MakeLocal(const v1::LocalConfig& c
 }  // namespace
 
 int AvailableProcessors() {
-  cpu_set_t processors;
-  if (sched_getaffinity(0, sizeof(processors), &processors) == 0) return CPU_COUNT(&processors);
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  cpu_set_t affinity;
+  int processors = static_cast<int>(std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof(affinity), &affinity) == 0) processors = CPU_COUNT(&affinity);
+  // Rounded down: slots that share a processor would be throttled together.
+  if (const auto quota = Cgroup().ProcessorQuota()) processors = std::min(processors, static_cast<int>(*quota));
+  return std::max(1, processors);
 }
 
 int64_t AvailableMemory() {
-  int64_t memory = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    int64_t limit = 0;
-    if (std::ifstream(file) >> limit && limit > 0) memory = std::min(memory, limit);
-  }
-  return memory;
+  const int64_t memory = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  return std::min(memory, Cgroup().MemoryLimit().value_or(memory));
 }
 
-absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& config) {
+int MostSlots(const Machine& machine) { return std::max(kLeastMostSlots, kSlotsPerProcessor * machine.processors); }
+
+Machine ThisMachine(bool with_gpus) {
+  Machine machine;
+  machine.name = HostName();
+  machine.cpu_model = CpuModel();
+  machine.processors = AvailableProcessors();
+  machine.memory = AvailableMemory();
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) machine.visible_gpus = visible;
+  if (with_gpus) machine.gpus = ListGpus(machine.visible_gpus);
+  return machine;
+}
+
+absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& config, const Machine& machine) {
   const int threads = config.has_threads_per_slot() ? config.threads_per_slot() : 1;
-  if (threads < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("local.threads_per_slot must be at least 1, is ", threads));
+  const int most = MostSlots(machine);
+  const std::string why_most = absl::StrCat(most, " here (", kSlotsPerProcessor, " for each of ", machine.processors,
+                                            " processors, or ", kLeastMostSlots, ")");
+  if (threads < 1 || threads > most) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("local.threads_per_slot must be from 1 to ", why_most, ", is ", threads));
   }
-  const int fitting = config.gpu_indices().empty() ? std::max(1, AvailableProcessors() / threads) : 0;
+  const bool in_process = config.isolation() == v1::IN_PROCESS;
+  int fitting = config.gpu_indices().empty() ? std::max(1, machine.processors / threads) : 0;
+  if (in_process) fitting = std::min(fitting, 1);
   const int cpu_slots = config.has_cpu_slots() ? config.cpu_slots() : fitting;
-  if (cpu_slots < 0)
-    return absl::InvalidArgumentError(absl::StrCat("local.cpu_slots must not be negative, is ", cpu_slots));
+  if (cpu_slots < 0 || cpu_slots > most) {
+    return absl::InvalidArgumentError(absl::StrCat("local.cpu_slots must be from 0 to ", why_most, ", is ", cpu_slots));
+  }
 
   std::vector<v1::Device> devices;
-  const std::string cpu_model = CpuModel();
   for (int slot = 0; slot < cpu_slots; ++slot) {
-    devices.push_back(MakeDevice(v1::CPU, slot, threads, config));
-    devices.back().set_model(cpu_model);
+    devices.push_back(MakeDevice(v1::CPU, slot, threads, config, machine));
+    devices.back().set_model(machine.cpu_model);
   }
-  LANISTA_RETURN_IF_ERROR(AddGpus(config, threads, devices));
+  LANISTA_RETURN_IF_ERROR(AddGpus(config, threads, machine, devices));
   if (devices.empty())
     return absl::InvalidArgumentError("local: no device: set cpu_slots to at least 1, or gpu_indices");
 
-  const int64_t share = AvailableMemory() / static_cast<int64_t>(devices.size());
+  if (in_process && devices.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("local.isolation: IN_PROCESS allows one device, because all threads of a process share LibTorch's "
+                     "random stream "
+                     "and flags; here are ",
+                     devices.size()));
+  }
+
+  const int64_t share = machine.memory / static_cast<int64_t>(devices.size());
   const int64_t limit = config.has_memory_limit() ? config.memory_limit() : share;
   if (config.has_memory_limit() && limit < kLeastMemory) {
     return absl::InvalidArgumentError(

@@ -40,16 +40,16 @@ std::string ProcessorModel() {
 
 // The CPU slots of a `local` block with its defaults, and each GPU.
 absl::StatusOr<std::vector<v1::Device>> AllDevices() {
-  LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, LocalDevices({}));
-  for (int index = 0;; ++index) {
-    v1::LocalConfig gpu;
-    gpu.set_cpu_slots(0);
-    gpu.add_gpu_indices(index);
-    gpu.set_use_active_gpu(true);
-    const auto found = LocalDevices(gpu);
-    if (!found.ok()) return devices;  // There is no such GPU: that was the last.
-    devices.insert(devices.end(), found->begin(), found->end());
-  }
+  const Machine machine = ThisMachine(/*with_gpus=*/true);
+  LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, LocalDevices({}, machine));
+  if (machine.gpus.empty()) return devices;
+  v1::LocalConfig all_gpus;
+  all_gpus.set_cpu_slots(0);
+  all_gpus.set_use_active_gpu(true);
+  for (const Gpu& gpu : machine.gpus) all_gpus.add_gpu_indices(gpu.index);
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::Device> gpus, LocalDevices(all_gpus, machine));
+  devices.insert(devices.end(), gpus.begin(), gpus.end());
+  return devices;
 }
 
 }  // namespace
