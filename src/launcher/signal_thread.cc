@@ -31,6 +31,10 @@ void CatchStopSignals() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // Who started this with nohup wants it to outlive its terminal.
+  struct sigaction inherited = {};
+  sigaction(SIGHUP, nullptr, &inherited);
+  if (inherited.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 SignalThread::SignalThread(Handler handler)

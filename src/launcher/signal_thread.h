@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as calls on an ordinary thread, instead of handlers in which almost nothing is allowed.
+// SIGINT, SIGTERM and SIGHUP as calls on an ordinary thread, instead of handlers in which almost nothing is allowed.
 #ifndef LANISTA_SRC_LAUNCHER_SIGNAL_THREAD_H_
 #define LANISTA_SRC_LAUNCHER_SIGNAL_THREAD_H_
 
@@ -7,9 +7,9 @@
 
 namespace lanista {
 
-// From now on SIGINT and SIGTERM wait for a SignalThread instead of ending the process. Whichever thread the kernel
-// picks: libraries start threads before main (OpenBLAS does), so that blocking signals and waiting for them would not
-// do. Programs that this one starts have the default action again.
+// From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored) wait for a SignalThread instead of ending the process.
+// Whichever thread the kernel picks: libraries start threads before main (OpenBLAS does), so that blocking signals and
+// waiting for them would not do. Programs that this one starts have the default action again.
 void CatchStopSignals();
 
 // Takes the caught signals, one after the other. At most one at a time. REQUIRES: CatchStopSignals() was called.

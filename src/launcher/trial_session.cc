@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "src/base/status.h"
 #include "src/base/trial_process.h"
 #include "src/base/utf8.h"
@@ -28,7 +29,7 @@ absl::Status ExitStatus(const v1::ProcessExited& exited) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialProgram& program) {
+absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialProgram& program, const Limits& limits) {
   std::error_code error;
   if (!std::filesystem::exists(program.path, error)) {
     return absl::NotFoundError(absl::StrCat("no trial program at ", program.path, "; name it with --trial-program"));
@@ -50,9 +51,11 @@ absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialPro
   device.set_kind(v1::CPU);
   device.set_threads(AvailableProcessors());
   device.set_memory_limit(AvailableMemory());
+  session->request_limit_ = limits.request;
   session->channel_ = MakeTrialProcess(program.path);
   LANISTA_RETURN_IF_ERROR(session->channel_->Start(device, std::move(handlers)));
-  const absl::StatusOr<v1::TrialEvent> ready = session->Next();
+  const absl::StatusOr<v1::TrialEvent> ready = session->Next(limits.ready);
+  if (absl::IsDeadlineExceeded(ready.status())) return Annotate(ready.status(), program.path);
   if (!ready.ok() || !ready->has_ready()) {
     return absl::UnavailableError(absl::StrCat(program.path, " ended without a word; is it a trial program?"));
   }
@@ -86,14 +89,17 @@ absl::StatusOr<v1::TrialEvent> TrialSession::Request(const v1::TrialRequest& req
     return absl::InvalidArgumentError(absl::StrCat("'", found->text, "' is not UTF-8; rename it"));
   }
   const absl::Status sent = channel_->Send(request);
-  if (sent.ok()) return Next();
+  if (sent.ok()) return Next(request_limit_);
   return absl::ResourceExhaustedError(absl::StrCat("the graph is too large for a trial process: ", sent.message(),
                                                    "; large constants belong into the buffers of a TorchScript file"));
 }
 
-absl::StatusOr<v1::TrialEvent> TrialSession::Next() {
+absl::StatusOr<v1::TrialEvent> TrialSession::Next(std::chrono::milliseconds limit) {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return event_.has_value() || exited_.has_value(); });
+  if (!changed_.wait_for(lock, limit, [this] { return event_.has_value() || exited_.has_value(); })) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("there was no answer after ", absl::FormatDuration(absl::FromChrono(limit))));
+  }
   if (!event_.has_value()) return ExitStatus(*exited_);
   v1::TrialEvent event = *std::move(event_);
   event_.reset();

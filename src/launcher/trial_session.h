@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_LAUNCHER_TRIAL_SESSION_H_
 #define LANISTA_SRC_LAUNCHER_TRIAL_SESSION_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -20,8 +21,19 @@ namespace lanista {
 // lives to tell.
 class TrialSession {
  public:
-  // Starts the program and waits until it is ready. NOT_FOUND: there is none; UNAVAILABLE: it is no trial program.
-  static absl::StatusOr<std::unique_ptr<TrialSession>> Start(const TrialProgram& program);
+  // How long it may take until the program is ready, and until a request is answered. A program that takes longer
+  // hangs: the session can only be destroyed then.
+  struct Limits {
+    std::chrono::milliseconds ready = std::chrono::minutes(2);
+    std::chrono::milliseconds request = std::chrono::minutes(30);
+  };
+
+  // Starts the program and waits until it is ready. NOT_FOUND: there is none; UNAVAILABLE: it is no trial program;
+  // DEADLINE_EXCEEDED, here and below: it hangs.
+  static absl::StatusOr<std::unique_ptr<TrialSession>> Start(const TrialProgram& program, const Limits& limits);
+  static absl::StatusOr<std::unique_ptr<TrialSession>> Start(const TrialProgram& program) {
+    return Start(program, Limits());
+  }
 
   const std::string& libtorch_version() const { return libtorch_version_; }
 
@@ -37,7 +49,7 @@ class TrialSession {
   // Sends a request that is answered by one event, and waits for it. RESOURCE_EXHAUSTED: it is too large.
   absl::StatusOr<v1::TrialEvent> Request(const v1::TrialRequest& request);
   // The next event.
-  absl::StatusOr<v1::TrialEvent> Next();
+  absl::StatusOr<v1::TrialEvent> Next(std::chrono::milliseconds limit);
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -46,6 +58,7 @@ class TrialSession {
   std::optional<v1::ProcessExited> exited_;
 
   std::string libtorch_version_;
+  std::chrono::milliseconds request_limit_{0};
   // Last: its handlers use the rest.
   std::unique_ptr<TrialChannel> channel_;
 };

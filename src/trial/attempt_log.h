@@ -2,7 +2,11 @@
 #ifndef LANISTA_SRC_TRIAL_ATTEMPT_LOG_H_
 #define LANISTA_SRC_TRIAL_ATTEMPT_LOG_H_
 
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "src/base/unique_fd.h"
 
@@ -10,17 +14,38 @@ namespace lanista {
 
 // While it lives, stdout and stderr of the whole process go to `path`. Its end puts them back and removes the file if
 // nothing was written. Where the file cannot be made they stay as they are: a missing log is no reason to lose a trial.
+//
+// A log that grows beyond `most_bytes` loses its middle: its beginning stays (half as many bytes), then a line says how
+// much was cut, and what is written afterwards follows. So a model that prints every batch does not fill the disk, and
+// the last words of one that crashes are there. Between two looks at the file it may be larger.
 class AttemptLog {
  public:
-  explicit AttemptLog(std::string path);
+  static constexpr int64_t kMostBytes = 16 << 20;
+
+  explicit AttemptLog(std::string path, int64_t most_bytes = kMostBytes);
   ~AttemptLog();
   AttemptLog(const AttemptLog&) = delete;
   AttemptLog& operator=(const AttemptLog&) = delete;
 
  private:
+  // Until the end: looks at the file's size every now and then.
+  void Watch();
+  // Cuts the file, if it is too large.
+  void Cut();
+
   const std::string path_;
+  const int64_t most_bytes_;
+  UniqueFd file_;
   UniqueFd stdout_;
   UniqueFd stderr_;
+  // The watching thread's own until it was joined.
+  int64_t cut_bytes_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable ended_changed_;
+  // Protected by mutex_.
+  bool ended_ = false;
+  std::thread watcher_;
 };
 
 }  // namespace lanista

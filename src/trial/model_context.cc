@@ -27,8 +27,20 @@ v1::Metrics ToProto(const MetricMap& metrics) {
   return proto;
 }
 
-void RequireFinite(const MetricMap& metrics) {
+// What a report may hold: the head keeps all of it, for all models.
+constexpr size_t kMostMetrics = 1000;
+constexpr size_t kLongestName = 200;
+
+void CheckMetrics(const MetricMap& metrics) {
+  if (metrics.size() > kMostMetrics) {
+    throw std::invalid_argument(
+        absl::StrCat("a report has ", metrics.size(), " metrics; at most ", kMostMetrics, " are allowed"));
+  }
   for (const auto& [name, value] : metrics) {
+    if (name.size() > kLongestName) {
+      throw std::invalid_argument(absl::StrCat("the metric '", name.substr(0, 20), "...' has a name of ", name.size(),
+                                               " bytes; at most ", kLongestName, " are allowed"));
+    }
     if (!std::isfinite(value)) throw NanMetricError(absl::StrCat("the metric '", name, "' is ", value));
   }
 }
@@ -81,7 +93,7 @@ void ModelContext::ExportOnnx(const at::Tensor& example) {
 }
 
 void ModelContext::ReportIntermediate(const MetricMap& metrics) {
-  RequireFinite(metrics);
+  CheckMetrics(metrics);
   v1::ModelEvent event = NextEvent();
   event.mutable_intermediate()->set_step(next_step_++);
   *event.mutable_intermediate()->mutable_metrics() = ToProto(metrics);
@@ -89,7 +101,7 @@ void ModelContext::ReportIntermediate(const MetricMap& metrics) {
 }
 
 void ModelContext::ReportFinal(const MetricMap& metrics) {
-  RequireFinite(metrics);
+  CheckMetrics(metrics);
   if (final_.has_value()) throw std::logic_error("ReportFinal was called twice");
   if (metrics.count("default") == 0) throw std::invalid_argument("the final metrics lack 'default'");
   final_ = metrics;

@@ -88,6 +88,12 @@ void Obey(TrialContext& context, const Orders& orders) {
     context.ReportFinal(1);
     context.ReportFinal(1);
   }
+  if (order == "long name") context.ReportIntermediate({{std::string(1000, 'x'), 1}});
+  if (order == "many") {
+    MetricMap metrics;
+    for (int i = 0; i < 1001; ++i) metrics[std::to_string(i)] = i;
+    context.ReportIntermediate(metrics);
+  }
   if (order == "no default") context.ReportFinal({{"loss", 1}});
   if (order == "spoil") {
     torch::set_default_dtype(caffe2::TypeMeta::Make<double>());
@@ -196,6 +202,8 @@ TEST_F(RunnerTest, AnEvaluatorThatReportsWronglyFailsWithThatReason) {
   EXPECT_EQ(Run(Trial("nan")).failure().reason(), v1::NAN_LOSS);
   EXPECT_THAT(Run(Trial("twice")).failure().message(), HasSubstr("twice"));
   EXPECT_THAT(Run(Trial("no default")).failure().message(), HasSubstr("default"));
+  EXPECT_THAT(Run(Trial("long name")).failure().message(), HasSubstr("a name of 1000 bytes"));
+  EXPECT_THAT(Run(Trial("many")).failure().message(), HasSubstr("a report has 1001 metrics"));
 }
 
 TEST_F(RunnerTest, ATrialCanceledBeforeItsTurnDoesNotRun) {
