@@ -32,20 +32,11 @@ uint64_t ExperimentSeed(const v1::ExperimentConfig& config) {
   return config.has_seed() ? static_cast<uint64_t>(config.seed()) : std::random_device()() >> 1;
 }
 
-// A strategy together with the space that it refers to.
-struct StrategyOnSpace {
-  std::optional<Space> space;
-  std::unique_ptr<Strategy> strategy;
-};
-
-absl::StatusOr<std::shared_ptr<Strategy>> MakeStrategy(const v1::ExperimentConfig& config, const v1::SpaceSpec& spec,
-                                                       uint64_t seed) {
-  auto holder = std::make_shared<StrategyOnSpace>();
-  LANISTA_ASSIGN_OR_RETURN(holder->space, Space::FromProto(spec));
-  auto strategy = MakeStrategyGuarded(config.strategy(), *holder->space, StrategySeed(seed));
+absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
+                                                              const v1::SpaceSpec& spec, uint64_t seed) {
+  auto strategy = GuardedStrategy::Create(config.strategy(), spec, StrategySeed(seed));
   if (!strategy.ok()) return Annotate(strategy.status(), "strategy");
-  holder->strategy = *std::move(strategy);
-  return std::shared_ptr<Strategy>(holder, holder->strategy.get());
+  return strategy;
 }
 
 // The open journal of an experiment and the lock that goes with it.
@@ -160,14 +151,14 @@ int HeadState::MaxTrials(const v1::ExperimentConfig& config) const {
 absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& request, uint64_t seed,
                                                   const v1::Discovered& discovered) const {
   LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
-  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<Strategy> strategy,
+  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<GuardedStrategy> strategy,
                            MakeStrategy(request.config(), discovered.space(), seed));
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner, MakePlanner(request.config(), discovered));
   v1::Validated validated;
   *validated.mutable_space() = discovered.space();
   if (request.plan_models() == 0) return validated;
   const int devices = static_cast<int>(options_.devices.size());
-  LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, AskGuarded(*strategy, request.plan_models()));
+  LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, strategy->Ask(request.plan_models()));
   LANISTA_ASSIGN_OR_RETURN(*validated.mutable_plan(),
                            planner->Explain(proposal.samples, std::min(MaxTrials(request.config()), devices)));
   return validated;
@@ -176,7 +167,7 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
 absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config, uint64_t seed,
                                               const v1::Discovered& discovered, const WatcherActor& watcher) {
   LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
-  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Strategy> strategy, MakeStrategy(config, discovered.space(), seed));
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy, MakeStrategy(config, discovered.space(), seed));
   LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<Planner> planner, MakePlanner(config, discovered));
 
   LANISTA_ASSIGN_OR_RETURN(const std::string id, options_.state_dir.NewExperimentId(config.name()));
@@ -238,6 +229,8 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
     if (!window.has_value()) return runner;
     return system.spawn(CgoBatcher, *window, owner, runner);
   };
+  options_.live.Add(experiment.journal, absl::StrCat("the journal of ", id));
+  options_.live.Add(experiment.strategy, absl::StrCat("the strategy of ", id));
   const ExperimentActor actor = self_->spawn(Experiment, std::move(experiment));
   self_->monitor(actor);
   experiments_[actor.address()] = {id, watcher, actor};

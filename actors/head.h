@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "actors/interfaces.h"
+#include "actors/live_actors.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "engines/planner.h"
@@ -21,6 +22,8 @@ struct HeadOptions {
   TrainingServiceActor service;
   // Of the service: as many trials run at once where an experiment does not say.
   std::vector<v1::Device> devices;
+  // Where the actors of experiments that may be busy for long are entered.
+  LiveActors live;
 };
 
 class HeadState {
@@ -51,7 +54,7 @@ class HeadState {
   void OnExperimentDown(const caf::down_msg& down);
 
   HeadActor::pointer self_;
-  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}};
+  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}, {}};
   std::map<caf::actor_addr, Running> experiments_;
 };
 

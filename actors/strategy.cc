@@ -26,12 +26,38 @@ auto Guard(Function&& call) -> decltype(call()) {
 
 }  // namespace
 
-StrategyRegistry::Result MakeStrategyGuarded(const v1::StrategyConfig& config, const Space& space, uint64_t seed) {
-  return Guard([&] { return StrategyRegistry::Get().Create(config, space, seed); });
+absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v1::StrategyConfig& config,
+                                                                         v1::SpaceSpec spec, uint64_t seed) {
+  LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(std::move(spec)));
+  // First the space, where it stays.
+  auto guarded = std::make_shared<GuardedStrategy>(std::move(space), nullptr);
+  LANISTA_ASSIGN_OR_RETURN(guarded->strategy_, Guard([&]() -> StrategyRegistry::Result {
+                             return StrategyRegistry::Get().Create(config, guarded->space_, seed);
+                           }));
+  return guarded;
 }
 
-absl::StatusOr<Strategy::Proposal> AskGuarded(Strategy& strategy, int count) {
-  return Guard([&] { return strategy.Ask(count); });
+absl::StatusOr<Strategy::Proposal> GuardedStrategy::Ask(int count) {
+  absl::StatusOr<Strategy::Proposal> proposal = Guard([&] { return strategy_->Ask(count); });
+  if (!proposal.ok()) return proposal;
+  if (static_cast<int>(proposal->samples.size()) > count) {
+    return absl::InternalError(absl::StrCat("the strategy proposed ", proposal->samples.size(),
+                                            " samples where at most ", count, " were asked for"));
+  }
+  for (const v1::Sample& sample : proposal->samples) {
+    if (const absl::Status checked = space_.Check(sample); !checked.ok()) {
+      return absl::InternalError(
+          absl::StrCat("the strategy proposed what is no model of the space: ", checked.message()));
+    }
+  }
+  return proposal;
+}
+
+absl::Status GuardedStrategy::Tell(const v1::Sample& sample, const Observation& observation) {
+  return Guard([&] {
+    strategy_->Tell(sample, observation);
+    return absl::OkStatus();
+  });
 }
 
 Observation ObservationOf(const v1::TellRequest& tell, v1::Objective objective) {
@@ -42,12 +68,12 @@ Observation ObservationOf(const v1::TellRequest& tell, v1::Objective objective) 
 }
 
 StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
-                                              std::shared_ptr<Strategy> strategy, v1::Objective objective) {
+                                              std::shared_ptr<GuardedStrategy> strategy, v1::Objective objective) {
   return {
       [self, strategy](const v1::AskRequest& request) {
         v1::AskReply reply;
         const absl::Status& broken = self->state.broken;
-        absl::StatusOr<Strategy::Proposal> proposal = broken.ok() ? AskGuarded(*strategy, request.count()) : broken;
+        absl::StatusOr<Strategy::Proposal> proposal = broken.ok() ? strategy->Ask(request.count()) : broken;
         if (!proposal.ok()) {
           *reply.mutable_error() = StatusToProto(proposal.status());
           return reply;
@@ -59,10 +85,7 @@ StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<St
       [self, strategy, objective](const v1::TellRequest& tell) {
         absl::Status& broken = self->state.broken;
         if (!broken.ok()) return;
-        broken = Guard([&] {
-          strategy->Tell(tell.sample(), ObservationOf(tell, objective));
-          return absl::OkStatus();
-        });
+        broken = strategy->Tell(tell.sample(), ObservationOf(tell, objective));
         if (!broken.ok()) spdlog::error("told of model {}, {}", tell.model(), std::string(broken.message()));
       },
   };

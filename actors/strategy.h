@@ -4,6 +4,7 @@
 #define LANISTA_ACTORS_STRATEGY_H_
 
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,11 +13,27 @@
 
 namespace lanista {
 
-// What a strategy's factory throws is an error. `space` outlives the strategy.
-StrategyRegistry::Result MakeStrategyGuarded(const v1::StrategyConfig& config, const Space& space, uint64_t seed);
+// A strategy and the space that it proposes models of. Used by one thread at a time.
+class GuardedStrategy {
+ public:
+  // Takes over `spec`. What the factory throws is an error.
+  static absl::StatusOr<std::shared_ptr<GuardedStrategy>> Create(const v1::StrategyConfig& config, v1::SpaceSpec spec,
+                                                                 uint64_t seed);
+  // Of a strategy that was made for this space elsewhere.
+  GuardedStrategy(Space space, std::unique_ptr<Strategy> strategy)
+      : space_(std::move(space)), strategy_(std::move(strategy)) {}
 
-// What a strategy throws is an error.
-absl::StatusOr<Strategy::Proposal> AskGuarded(Strategy& strategy, int count);
+  // What the strategy throws is an error, and so are more samples than asked for and samples that are none of the
+  // space.
+  absl::StatusOr<Strategy::Proposal> Ask(int count);
+  // What the strategy throws is an error.
+  absl::Status Tell(const v1::Sample& sample, const Observation& observation);
+
+ private:
+  const Space space_;
+  // May refer to space_. Null while Create makes it.
+  std::unique_ptr<Strategy> strategy_;
+};
 
 // What a strategy hears of a model's outcome: metrics turned by `objective` so that larger is better.
 Observation ObservationOf(const v1::TellRequest& tell, v1::Objective objective);
@@ -28,9 +45,9 @@ struct StrategyState {
   absl::Status broken;
 };
 
-// Owns `strategy` (and with it the space that it was made for). Spawn it detached where an Ask may take long.
+// Spawn it detached where an Ask may take long.
 StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
-                                              std::shared_ptr<Strategy> strategy, v1::Objective objective);
+                                              std::shared_ptr<GuardedStrategy> strategy, v1::Objective objective);
 
 }  // namespace lanista
 

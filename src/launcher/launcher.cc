@@ -1,5 +1,7 @@
 #include "src/launcher/launcher.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -18,6 +20,7 @@
 #include "src/launcher/command_line.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/local_head.h"
 
 namespace lanista {
 namespace {
@@ -58,6 +61,8 @@ int ReportError(const absl::Status& status, const CommandLine& line) {
     const nlohmann::ordered_json document = {{"error", message}};
     std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   }
+  // The machine's fault: the command may do better another time.
+  if (absl::IsUnavailable(status)) return kExitFailed;
   // Nothing was started: whatever it was, the same command would fail again.
   if (line.command == "run" || line.command == "validate") return kExitUsage;
   const bool asked_wrong =
@@ -89,8 +94,13 @@ int LauncherMain(int argc, char** argv, const LauncherOptions& options) {
   const absl::Status logging_status = SetUpLogging(logging);
   if (!logging_status.ok()) return ReportError(logging_status, line);
 
-  const absl::StatusOr<int> exit_code = Commands().at(line.command)(context);
-  return exit_code.ok() ? *exit_code : ReportError(exit_code.status(), line);
+  const absl::StatusOr<int> result = Commands().at(line.command)(context);
+  const int exit_code = result.ok() ? *result : ReportError(result.status(), line);
+  if (LocalHead::LeftActorsBehind()) {
+    std::fflush(nullptr);
+    _exit(exit_code);
+  }
+  return exit_code;
 }
 
 }  // namespace lanista

@@ -1,22 +1,29 @@
 #include "src/launcher/local_head.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "actors/head.h"
+#include "actors/live_actors.h"
 #include "actors/training_service.h"
 #include "actors/worker.h"
 #include "caf/actor_system.hpp"
 #include "caf/actor_system_config.hpp"
 #include "caf/scoped_actor.hpp"
+#include "spdlog/spdlog.h"
 #include "src/base/status.h"
 #include "src/base/trial_process.h"
 #include "src/devices/device_source.h"
 #include "src/devices/local.h"
+#include "src/storage/journal.h"
 
 namespace lanista {
 namespace {
@@ -28,6 +35,8 @@ struct ActorSystemConfig : caf::actor_system_config {
     set("scheduler.max-threads", static_cast<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)));
   }
 };
+
+std::atomic<bool> left_actors_behind{false};
 
 bool IsFinal(v1::ExperimentState state) {
   return state == v1::DONE || state == v1::STOPPED || state == v1::EXPERIMENT_FAILED;
@@ -80,19 +89,25 @@ class LocalHead::Impl {
       config.make_channel = [trial_program, in_process = device.isolation() == v1::IN_PROCESS] {
         return in_process ? trial_program.in_process() : MakeTrialProcess(trial_program.path);
       };
-      return system_.spawn<caf::detached>(Worker, std::move(config), owner);
+      const WorkerActor worker = system_.spawn<caf::detached>(Worker, std::move(config), owner);
+      live_.Add(worker, absl::StrCat("the worker of ", DeviceName(device)));
+      return worker;
     };
     // Loading LibTorch is work for one processor.
     service_ = system_.spawn(TrainingService,
                              TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors())});
-    HeadOptions options{std::move(state_dir), service_, devices_};
+    HeadOptions options{std::move(state_dir), service_, devices_, live_};
     head_ = system_.spawn<caf::detached>(Head, std::move(options));
+    live_.Add(head_, "the head");
   }
 
-  ~Impl() {
+  // Ends all actors. Returns the names of those that do not end: then this object must live as long as the process.
+  std::vector<std::string> Shutdown() {
+    constexpr std::chrono::seconds kLimit(10);
     caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
+    return live_.WaitForNone(kLimit);
   }
 
   // The answer to a request to the head; as long as it takes: what may take for ever has a deadline where it happens.
@@ -109,6 +124,7 @@ class LocalHead::Impl {
   WatcherActor MakeWatcher(Watcher watcher) {
     // Detached: the launcher's function may write to a slow terminal.
     watchers_.push_back(system_.spawn<caf::detached>(Watch, std::move(watcher), &final_states_));
+    live_.Add(watchers_.back(), "the progress display");
     return watchers_.back();
   }
 
@@ -120,6 +136,7 @@ class LocalHead::Impl {
   const std::vector<v1::Device> devices_;
   // Before the system, whose destructor waits for the actors that use it.
   FinalStates final_states_;
+  LiveActors live_;
   ActorSystemConfig system_config_;
   caf::actor_system system_;
   TrainingServiceActor service_;
@@ -128,7 +145,17 @@ class LocalHead::Impl {
 };
 
 LocalHead::LocalHead(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-LocalHead::~LocalHead() = default;
+
+LocalHead::~LocalHead() {
+  const std::vector<std::string> left = impl_->Shutdown();
+  if (left.empty()) return;
+  spdlog::warn("not waiting any longer for {}", absl::StrJoin(left, ", "));
+  left_actors_behind = true;
+  // The actors use it.
+  static_cast<void>(impl_.release());
+}
+
+bool LocalHead::LeftActorsBehind() { return left_actors_behind; }
 
 absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, const v1::ExperimentConfig& config) {
   LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, SelectDevices(config.training_service()));

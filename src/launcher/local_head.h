@@ -14,9 +14,14 @@
 
 namespace lanista {
 
-// Owns an actor system. Its calls may come from any thread; the destructor stops what runs and waits for it.
+// Owns an actor system. Its calls may come from any thread. The destructor stops what runs and waits for it, but not
+// for ever: a user's strategy may compute for long, and a disk may hang.
 class LocalHead {
  public:
+  // Whether a destructor gave up on some actor, which it named in the log. Then the process is to end without
+  // destroying what that actor may use (_exit).
+  static bool LeftActorsBehind();
+
   struct Options {
     // For journals and logs; opened read-only where nothing is submitted.
     StateDir state_dir;

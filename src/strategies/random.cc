@@ -1,6 +1,7 @@
 // Random search (Bergstra and Bengio, "Random search for hyper-parameter optimization", 2012): every active choice is
 // drawn uniformly.
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -45,15 +46,19 @@ class RandomStrategy : public Strategy {
       sample = space_.Random(random_);
       if (IsNew(sample)) return sample;
     }
-    // Nearly all that is likely was seen. Walk on from the last draw, around the end, to the next new sample: each step
-    // passes a sample that was seen, so this is bounded by their number.
-    const std::string start = Space::Key(sample);
-    do {
-      std::optional<v1::Sample> next = space_.Next(sample);
-      sample = next.has_value() ? *std::move(next) : space_.First();
-      if (IsNew(sample)) return sample;
-    } while (Space::Key(sample) != start);
-    return std::nullopt;
+    // Nearly all that is likely was seen. Walk from the last draw, around the end, to the next new sample; the next
+    // time on from there: all that lies between was seen, so that all walks together pass each sample of the space
+    // once.
+    if (!walk_.has_value()) {
+      walk_ = std::move(sample);
+      walk_end_ = Space::Key(*walk_);
+    }
+    while (true) {
+      std::optional<v1::Sample> next = space_.Next(*walk_);
+      walk_ = next.has_value() ? *std::move(next) : space_.First();
+      if (Space::Key(*walk_) == walk_end_) return std::nullopt;
+      if (IsNew(*walk_)) return walk_;
+    }
   }
 
   bool IsNew(const v1::Sample& sample) { return seen_.insert(Space::Key(sample)).second; }
@@ -63,6 +68,9 @@ class RandomStrategy : public Strategy {
   std::mt19937_64 random_;
   // Keys of all proposed samples.
   absl::flat_hash_set<std::string> seen_;
+  // Where the walk through the space stands, and the key of the sample that it began at.
+  std::optional<v1::Sample> walk_;
+  std::string walk_end_;
   bool exhausted_ = false;
 };
 

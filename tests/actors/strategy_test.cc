@@ -2,41 +2,61 @@
 
 #include <stdexcept>
 
+#include "gmock/gmock.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
 namespace {
 
-// A user's strategy with a defect.
-class ThrowingStrategy final : public Strategy {
- public:
-  explicit ThrowingStrategy(bool in_tell) : in_tell_(in_tell) {}
+// A space of one choice, "x", as MakeSample decides it.
+v1::SpaceSpec OneChoice() {
+  v1::SpaceSpec spec;
+  v1::Choice& choice = *spec.add_choices();
+  choice.set_label("x");
+  choice.set_kind(v1::VALUE_CHOICE);
+  for (int option = 0; option < 10; ++option) choice.add_candidates()->set_i(option);
+  spec.set_complete(true);
+  return spec;
+}
 
-  absl::StatusOr<Proposal> Ask(int /*count*/) override {
-    if (!in_tell_) throw 42;
-    return Proposal{{MakeSample(1)}, false};
+// A user's strategy, perhaps with a defect.
+class UsersStrategy final : public Strategy {
+ public:
+  enum Defect { kNone, kThrowsInAsk, kThrowsInTell, kProposesTooMany, kProposesOthers };
+  explicit UsersStrategy(Defect defect) : defect_(defect) {}
+
+  absl::StatusOr<Proposal> Ask(int count) override {
+    if (defect_ == kThrowsInAsk) throw 42;
+    Proposal proposal;
+    proposal.samples.assign(static_cast<size_t>(count), MakeSample(defect_ == kProposesOthers ? 10 : 1));
+    if (defect_ == kProposesTooMany) proposal.samples.push_back(MakeSample(2));
+    return proposal;
   }
   void Tell(const v1::Sample&, const Observation&) override {
     ++tells_;
-    if (in_tell_) throw std::out_of_range("no such arm");
+    if (defect_ == kThrowsInTell) throw std::out_of_range("no such arm");
   }
   int tells() const { return tells_; }
 
  private:
-  const bool in_tell_;
+  const Defect defect_;
   int tells_ = 0;
 };
 
 class StrategyTest : public ActorTest {
  protected:
-  void StartStrategy(bool throws_in_tell) {
-    strategy_ = std::make_shared<ThrowingStrategy>(throws_in_tell);
-    actor_ = Spawn(StrategyBehavior, strategy_, v1::MAXIMIZE);
+  void StartStrategy(UsersStrategy::Defect defect) {
+    auto strategy = std::make_unique<UsersStrategy>(defect);
+    strategy_ = strategy.get();
+    absl::StatusOr<Space> space = Space::FromProto(OneChoice());
+    ASSERT_TRUE(space.ok()) << space.status();
+    actor_ = Spawn(StrategyBehavior, std::make_shared<GuardedStrategy>(*std::move(space), std::move(strategy)),
+                   v1::MAXIMIZE);
   }
 
-  v1::AskReply Ask() {
+  v1::AskReply Ask(int count = 1) {
     v1::AskRequest ask;
-    ask.set_count(1);
+    ask.set_count(count);
     auto request = self_->request(actor_, std::chrono::seconds(1), ask);
     Run();
     v1::AskReply answer;
@@ -50,18 +70,37 @@ class StrategyTest : public ActorTest {
     Run();
   }
 
-  std::shared_ptr<ThrowingStrategy> strategy_;
+  UsersStrategy* strategy_ = nullptr;
   StrategyActor actor_;
   caf::scoped_actor self_{system_};
 };
 
+TEST_F(StrategyTest, ProposesWhatWasAskedFor) {
+  StartStrategy(UsersStrategy::kNone);
+  EXPECT_EQ(Ask(3).samples_size(), 3);
+}
+
 TEST_F(StrategyTest, WhateverAskThrowsIsAnAnswer) {
-  StartStrategy(/*throws_in_tell=*/false);
+  StartStrategy(UsersStrategy::kThrowsInAsk);
   EXPECT_EQ(Ask().error().message(), "the strategy threw something that is no std::exception");
 }
 
+TEST_F(StrategyTest, MoreSamplesThanAskedForAreAnError) {
+  StartStrategy(UsersStrategy::kProposesTooMany);
+  const v1::AskReply reply = Ask(3);
+  EXPECT_EQ(reply.error().message(), "the strategy proposed 4 samples where at most 3 were asked for");
+  EXPECT_EQ(reply.samples_size(), 0);
+}
+
+TEST_F(StrategyTest, ASampleThatIsNoneOfTheSpaceIsAnError) {
+  StartStrategy(UsersStrategy::kProposesOthers);
+  const v1::AskReply reply = Ask();
+  EXPECT_THAT(reply.error().message(), ::testing::StartsWith("the strategy proposed what is no model of the space: "));
+  EXPECT_EQ(reply.samples_size(), 0);
+}
+
 TEST_F(StrategyTest, WhatTellThrowsIsTheAnswerToTheNextAsk) {
-  StartStrategy(/*throws_in_tell=*/true);
+  StartStrategy(UsersStrategy::kThrowsInTell);
   EXPECT_EQ(Ask().samples_size(), 1);
   Tell();
   Tell();
@@ -72,12 +111,10 @@ TEST_F(StrategyTest, WhatTellThrowsIsTheAnswerToTheNextAsk) {
 StrategyRegistry::Result MakeNone(const v1::Custom&, const Space&, uint64_t) { throw std::bad_alloc(); }
 LANISTA_REGISTER_STRATEGY("throws when made", MakeNone);
 
-TEST(MakeStrategyGuarded, WhatAFactoryThrowsIsAnError) {
-  const absl::StatusOr<Space> space = Space::FromProto(v1::SpaceSpec());
-  ASSERT_TRUE(space.ok()) << space.status();
+TEST(GuardedStrategyTest, WhatAFactoryThrowsIsAnError) {
   v1::StrategyConfig config;
   config.mutable_custom()->set_name("throws when made");
-  const auto strategy = MakeStrategyGuarded(config, *space, 1);
+  const auto strategy = GuardedStrategy::Create(config, OneChoice(), 1);
   EXPECT_TRUE(absl::IsInternal(strategy.status())) << strategy.status();
 }
 

@@ -44,22 +44,21 @@ TEST_P(ReplayTest, AFreshStrategyGivesTheRecordedAnswers) {
   const v1::ExperimentConfig& config = journal->experiment().config();
   const auto spec = journal->Space();
   ASSERT_TRUE(spec.ok() && spec->has_value());
-  const absl::StatusOr<Space> space = Space::FromProto(**spec);
-  ASSERT_TRUE(space.ok()) << space.status();
   const auto calls = journal->StrategyCalls();
   ASSERT_TRUE(calls.ok()) << calls.status();
 
   const uint64_t seed = StrategySeed(static_cast<uint64_t>(journal->experiment().seed()));
-  const StrategyRegistry::Result strategy = MakeStrategyGuarded(config.strategy(), *space, seed);
+  const auto strategy = GuardedStrategy::Create(config.strategy(), **spec, seed);
   ASSERT_TRUE(strategy.ok()) << strategy.status();
   int asks = 0, tells = 0;
   for (const v1::StrategyCall& call : *calls) {
     if (call.has_tell()) {
-      (*strategy)->Tell(call.tell().sample(), ObservationOf(call.tell(), config.objective()));
+      const absl::Status told = (*strategy)->Tell(call.tell().sample(), ObservationOf(call.tell(), config.objective()));
+      ASSERT_TRUE(told.ok()) << told;
       ++tells;
       continue;
     }
-    const absl::StatusOr<Strategy::Proposal> proposal = AskGuarded(**strategy, call.ask().count());
+    const absl::StatusOr<Strategy::Proposal> proposal = (*strategy)->Ask(call.ask().count());
     ASSERT_TRUE(proposal.ok()) << proposal.status();
     v1::AskReply reply;
     for (const v1::Sample& sample : proposal->samples) *reply.add_samples() = sample;
