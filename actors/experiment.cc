@@ -15,8 +15,12 @@
 namespace lanista {
 namespace {
 
-// Longer than any strategy or disk takes; shorter than for ever.
-constexpr std::chrono::minutes kAnswerTimeout(10);
+// How often the watchdog looks for requests without an answer.
+constexpr std::chrono::minutes kWatchdogPeriod(1);
+// A journal that takes longer to write will never answer: the experiment ends instead of hanging.
+constexpr std::chrono::minutes kJournalLimit(10);
+// How often a strategy that takes long is mentioned in the log. It may take as long as it likes.
+constexpr std::chrono::minutes kStrategyNotice(10);
 // So many models in a row whose workers were all lost mean that nothing can run here.
 constexpr int kMaxLostInARow = 3;
 
@@ -54,6 +58,7 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
       [this](v1::ModelOutcome& outcome) { OnOutcome(std::move(outcome)); },
       [this](const v1::StopExperiment& stop) { Stop(v1::STOPPED, stop.reason()); },
       [this](deadline_atom) { Stop(v1::DONE, "max_duration is over"); },
+      [this](caf::tick_atom) { OnWatchdog(); },
   };
 }
 
@@ -78,9 +83,9 @@ void ExperimentStateMachine::Start() {
 }
 
 void ExperimentStateMachine::Proceed() {
-  // Its answer leads here.
-  if (asking_) return;
   if (final_state_ == v1::EXPERIMENT_STATE_UNSPECIFIED) {
+    // Its answer leads here.
+    if (asking_) return;
     TellAll();
     Fill();
   }
@@ -99,9 +104,11 @@ void ExperimentStateMachine::Fill() {
   const int count = std::min(Room(), Left());
   if (exhausted_ || count <= 0) return;
   asking_ = true;
+  asked_at_ = noticed_at_ = self_->clock().now();
+  StartWatchdog();
   v1::AskRequest ask;
   ask.set_count(count);
-  self_->request(options_.strategy, kAnswerTimeout, std::move(ask))
+  self_->request(options_.strategy, caf::infinite, std::move(ask))
       .then([this, count](v1::AskReply& reply) { OnProposal(count, std::move(reply)); },
             [this](const caf::error& error) {
               asking_ = false;
@@ -184,12 +191,9 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
     }
   }
   auto promise = self_->make_response_promise<v1::Ack>();
-  self_->request(options_.journal, kAnswerTimeout, std::move(batch))
-      .then([promise](v1::Ack& ack) mutable { promise.deliver(std::move(ack)); },
-            [this, promise](caf::error& error) mutable {
-              OnJournalBroken(error);
-              promise.deliver(std::move(error));
-            });
+  RequestJournal(
+      std::move(batch), [promise]() mutable { promise.deliver(v1::Ack()); },
+      [promise](const caf::error& error) mutable { promise.deliver(error); });
   return promise;
 }
 
@@ -270,8 +274,9 @@ void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string r
 }
 
 void ExperimentStateMachine::MaybeFinish() {
-  if (!in_flight_.empty() || asking_ || finished_) return;
+  if (!in_flight_.empty() || finished_) return;
   if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return Finish(final_state_, final_reason_);
+  if (asking_) return;
   const bool limit = options_.config.has_max_trial_number() && models_ >= options_.config.max_trial_number();
   if (!limit && !exhausted_) return;
   if (succeeded_ == 0 && failed_ > 0) {
@@ -299,12 +304,45 @@ void ExperimentStateMachine::End(v1::ExperimentState state, const std::string& r
 void ExperimentStateMachine::Record(v1::JournalBatch batch, std::function<void()> recorded,
                                     std::function<void()> lost) {
   if (!journal_.ok()) return lost();
-  self_->request(options_.journal, kAnswerTimeout, std::move(batch))
-      .then([recorded = std::move(recorded)](const v1::Ack&) { recorded(); },
-            [this, lost = std::move(lost)](const caf::error& error) {
-              OnJournalBroken(error);
-              lost();
-            });
+  RequestJournal(std::move(batch), std::move(recorded), [lost = std::move(lost)](const caf::error&) { lost(); });
+}
+
+void ExperimentStateMachine::RequestJournal(v1::JournalBatch batch, std::function<void()> recorded,
+                                            std::function<void(const caf::error&)> lost) {
+  journal_writes_.push_back(self_->clock().now());
+  StartWatchdog();
+  self_->request(options_.journal, caf::infinite, std::move(batch))
+      .then(
+          [this, recorded = std::move(recorded)](const v1::Ack&) {
+            journal_writes_.pop_front();
+            recorded();
+          },
+          [this, lost = std::move(lost)](const caf::error& error) {
+            journal_writes_.pop_front();
+            OnJournalBroken(error);
+            lost(error);
+          });
+}
+
+void ExperimentStateMachine::StartWatchdog() {
+  if (std::exchange(watchdog_runs_, true)) return;
+  self_->delayed_send(self_, kWatchdogPeriod, caf::tick_atom_v);
+}
+
+void ExperimentStateMachine::OnWatchdog() {
+  watchdog_runs_ = false;
+  const auto now = self_->clock().now();
+  if (!journal_writes_.empty() && now - journal_writes_.front() >= kJournalLimit) {
+    finished_ = true;
+    return End(v1::EXPERIMENT_FAILED, absl::StrCat("the journal has not answered for ", kJournalLimit.count(),
+                                                   " minutes: its disk seems to hang"));
+  }
+  if (asking_ && now - noticed_at_ >= kStrategyNotice) {
+    noticed_at_ = now;
+    spdlog::info("[{}] the strategy has been computing its next models for {} minutes", options_.id,
+                 std::chrono::duration_cast<std::chrono::minutes>(now - asked_at_).count());
+  }
+  if (asking_ || !journal_writes_.empty()) StartWatchdog();
 }
 
 void ExperimentStateMachine::OnJournalBroken(const caf::error& error) {

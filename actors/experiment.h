@@ -9,7 +9,7 @@
 //   1. StopExperiment (then STOPPED), max_duration (then DONE), or something that makes going on pointless: the journal
 //      cannot be written, the strategy failed, workers keep being lost (then EXPERIMENT_FAILED). What waits or runs is
 //      canceled.
-//   2. Nothing is in flight any more.
+//   2. Nothing is in flight any more. The answer to an Ask is not waited for.
 //   3. Nothing is in flight and nothing can come: max_trial_number models, or the strategy is exhausted. DONE, or
 //      EXPERIMENT_FAILED where no model succeeded.
 //
@@ -29,6 +29,7 @@
 #ifndef LANISTA_ACTORS_EXPERIMENT_H_
 #define LANISTA_ACTORS_EXPERIMENT_H_
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@
 #include "actors/interfaces.h"
 #include "actors/kept_weights.h"
 #include "actors/models_in_flight.h"
+#include "caf/actor_clock.hpp"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 
@@ -60,8 +62,9 @@ struct ExperimentOptions {
   std::function<ModelRunnerActor(const ModelOwnerActor&)> make_engine;
 };
 
-// With its message to itself: max_duration is over.
-using ExperimentSelf = ExperimentActor::extend<caf::reacts_to<deadline_atom>>;
+// With its messages to itself: max_duration is over; the watchdog looks for requests without an answer. (Requests have
+// no time-outs of their own: CAF never cancels those.)
+using ExperimentSelf = ExperimentActor::extend<caf::reacts_to<deadline_atom>, caf::reacts_to<caf::tick_atom>>;
 
 class ExperimentStateMachine {
  public:
@@ -109,7 +112,12 @@ class ExperimentStateMachine {
   // Writes records; then does `recorded`, which may tell others of them. Where the journal is broken, the experiment
   // stops and `lost` is done instead: what keeps it from its end although nobody may hear of the records.
   void Record(v1::JournalBatch batch, std::function<void()> recorded, std::function<void()> lost);
+  void RequestJournal(v1::JournalBatch batch, std::function<void()> recorded,
+                      std::function<void(const caf::error&)> lost);
   void OnJournalBroken(const caf::error& error);
+  // From now on until nothing is without an answer.
+  void StartWatchdog();
+  void OnWatchdog();
   void Watch(v1::ExperimentEvent event);
   void WatchState(v1::ExperimentState state, const std::string& reason);
 
@@ -119,6 +127,9 @@ class ExperimentStateMachine {
 
   // An Ask is in flight.
   bool asking_ = false;
+  caf::actor_clock::time_point asked_at_;
+  // When the log last mentioned that Ask, or asked_at_.
+  caf::actor_clock::time_point noticed_at_;
   bool exhausted_ = false;
   int strategy_calls_ = 0;
   // Calls that were made and are not in the journal yet.
@@ -140,6 +151,9 @@ class ExperimentStateMachine {
   std::string final_reason_;
   // Its first error.
   absl::Status journal_;
+  // When the requests that it has not answered were made. It answers in order.
+  std::deque<caf::actor_clock::time_point> journal_writes_;
+  bool watchdog_runs_ = false;
   bool finished_ = false;
 };
 

@@ -440,6 +440,7 @@ TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThemWhateverComesWhen)
     // A stop drops the answer to the last call.
     if (state() == v1::STOPPED && executed_.size() == recorded_calls_.size() + 1) executed_.pop_back();
     ASSERT_EQ(Recorded(), Executed()) << "seed " << seed;
+    if (state() == v1::STOPPED) asks_.clear();
     ASSERT_TRUE(asks_.empty());
     ASSERT_TRUE(writes_.empty());
   }
@@ -484,7 +485,7 @@ TEST_F(ExperimentTest, AStrategyThatHasNothingYetIsAskedAgainOnceItHasHeardOfWha
   EXPECT_EQ(running_, std::vector<int>{4});
 }
 
-TEST_F(ExperimentTest, AStrategyThatFailsAfterAStopDoesNotKeepItFromItsEnd) {
+TEST_F(ExperimentTest, AStopDoesNotWaitForAStrategyThatThinks) {
   hold_asks_ = true;
   strategy_error_ = true;
   StartExperiment(10, 2, 0);
@@ -492,11 +493,59 @@ TEST_F(ExperimentTest, AStrategyThatFailsAfterAStopDoesNotKeepItFromItsEnd) {
   stop.set_reason("Ctrl-C");
   caf::anon_send(experiment_, stop);
   Run();
-  EXPECT_EQ(state(), v1::STOPPING);
-  AnswerAsk();
-  Run();
   EXPECT_EQ(state(), v1::STOPPED);
   EXPECT_EQ(states_.back().reason(), "Ctrl-C");
+  const size_t states = states_.size();
+  AnswerAsk();
+  Run();
+  EXPECT_EQ(states_.size(), states) << "nobody waits for it any more";
+}
+
+TEST_F(ExperimentTest, AModelThatEndsAfterAStopIsNotHeldUpByAStrategyThatThinks) {
+  keep_open_ = true;
+  StartExperiment(10, 2, 0);
+  hold_asks_ = true;
+  EndOne(v1::SUCCEEDED);
+  ASSERT_EQ(asks_.size(), 1u);
+  v1::StopExperiment stop;
+  caf::anon_send(experiment_, stop);
+  Run();
+  EXPECT_EQ(state(), v1::STOPPING);
+  while (!running_.empty()) EndOne(v1::CANCELED);
+  EXPECT_EQ(state(), v1::STOPPED);
+}
+
+TEST_F(ExperimentTest, AStrategyMayThinkForAsLongAsItLikes) {
+  hold_asks_ = true;
+  StartExperiment(1, 1, 0);
+  for (int minutes = 0; minutes < 60; ++minutes) {
+    ASSERT_TRUE(scheduler().trigger_timeout());
+    Run();
+  }
+  EXPECT_EQ(state(), v1::RUNNING);
+  hold_asks_ = false;
+  AnswerAsk();
+  Run();
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(state(), v1::DONE);
+}
+
+TEST_F(ExperimentTest, AJournalThatDoesNotAnswerFailsIt) {
+  StartExperiment(2, 1, 0);
+  hold_writes_ = true;
+  SendEnd(v1::SUCCEEDED);
+  Run();
+  RunDelayed();
+  EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(states_.back().reason(), "the journal has not answered for 10 minutes: its disk seems to hang");
+}
+
+TEST_F(ExperimentTest, AnsweredRequestsLeaveNothingBehind) {
+  StartExperiment(1000, 1, 0);
+  for (int model = 0; model < 100; ++model) EndOne(v1::SUCCEEDED);
+  EXPECT_TRUE(scheduler().trigger_timeout()) << "the watchdog";
+  Run();
+  EXPECT_FALSE(scheduler().trigger_timeout()) << "it has nothing to watch";
 }
 
 TEST_F(ExperimentTest, AJournalThatBreaksAtTheVeryLastFactFailsIt) {
