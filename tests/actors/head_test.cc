@@ -1,0 +1,254 @@
+// The head between a fake training service and a watcher, with real journals: actors on threads, as in a program.
+#include "actors/head.h"
+
+#include <stdlib.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/model_events.h"
+#include "caf/actor_system.hpp"
+#include "caf/actor_system_config.hpp"
+#include "caf/scoped_actor.hpp"
+#include "caf/typed_event_based_actor.hpp"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "src/base/status.h"
+#include "src/storage/journal.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What the test is told on threads of the actors, and waits for.
+class Events {
+ public:
+  void Add(const v1::ExperimentEvent& event) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    events_.push_back(event);
+    changed_.notify_all();
+  }
+  void AddTrial(const v1::TrialSpec& trial, const TrialOwnerActor& owner) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    trials_.push_back(trial);
+    owner_ = owner;
+    changed_.notify_all();
+  }
+
+  // The first state of that kind that an experiment was in.
+  v1::ExperimentEvent WaitForState(const std::string& experiment, v1::ExperimentState state) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    std::optional<v1::ExperimentEvent> found;
+    changed_.wait(lock, [&] {
+      for (const v1::ExperimentEvent& event : events_) {
+        if (event.experiment() == experiment && event.state().state() == state) found = event;
+      }
+      return found.has_value();
+    });
+    return *found;
+  }
+  // The owner of the trials, once there are so many.
+  TrialOwnerActor WaitForTrials(size_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return trials_.size() >= count; });
+    return owner_;
+  }
+  std::vector<v1::TrialSpec> trials() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return trials_;
+  }
+  int outcomes() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    int count = 0;
+    for (const v1::ExperimentEvent& event : events_) count += event.has_outcome();
+    return count;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<v1::ExperimentEvent> events_;
+  std::vector<v1::TrialSpec> trials_;
+  TrialOwnerActor owner_;
+};
+
+class HeadTest : public ::testing::Test {
+ protected:
+  struct Config : caf::actor_system_config {
+    Config() { add_message_types<caf::id_block::lanista>(); }
+  };
+
+  HeadTest() {
+    state_ = ::testing::TempDir() + "/head_test.XXXXXX";
+    EXPECT_NE(mkdtemp(state_.data()), nullptr);
+    // A space of three models.
+    v1::Choice& choice = *discovered_.mutable_space()->add_choices();
+    choice.set_label("x");
+    choice.set_kind(v1::VALUE_CHOICE);
+    for (int option = 0; option < 3; ++option) choice.add_candidates()->set_i(option);
+    discovered_.mutable_space()->set_complete(true);
+
+    service_ = system_.spawn([this](TrainingServiceActor::pointer self) -> TrainingServiceActor::behavior_type {
+      return {[](const v1::WorkerReady&) {},
+              [](const v1::ProcessUp&) {},
+              [](const v1::ModelEvent&) {},
+              [](const v1::TrialEnded&) {},
+              [this, self](const v1::TrialSpec& trial, const TrialOwnerActor& owner) {
+                events_.AddTrial(trial, owner);
+                if (hold_trials_) return;
+                v1::ModelEvent ended = EndedEvent(trial, trial.models(0), 0, v1::SUCCEEDED);
+                (*ended.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 0.5;
+                self->send(owner, ended);
+              },
+              [this, self](const v1::CancelExperiment& cancel) {
+                for (const v1::TrialSpec& trial : events_.trials()) {
+                  if (trial.experiment() != cancel.experiment()) continue;
+                  self->send(events_.WaitForTrials(1), EndedEvent(trial, trial.models(0), 0, v1::CANCELED));
+                }
+              },
+              [this](const v1::Discover&) { return discovered_; },
+              [](const v1::ListDevices&) { return v1::DeviceList(); }};
+    });
+    watcher_ = system_.spawn([this](WatcherActor::pointer) -> WatcherActor::behavior_type {
+      return {[this](const v1::ExperimentEvent& event) { events_.Add(event); }};
+    });
+    absl::StatusOr<StateDir> state_dir = StateDir::Open(state_);
+    EXPECT_TRUE(state_dir.ok()) << state_dir.status();
+    HeadOptions options{*state_dir, service_, {v1::Device()}, live_};
+    head_ = system_.spawn<caf::detached>(Head, options);
+  }
+  ~HeadTest() override {
+    caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(watcher_, caf::exit_reason::user_shutdown);
+    EXPECT_TRUE(live_.WaitForNone(std::chrono::minutes(5)).empty()) << "all actors of experiments end with the head";
+    std::filesystem::remove_all(state_);
+  }
+
+  v1::ExperimentConfig Search() const {
+    v1::ExperimentConfig config;
+    config.set_name("search");
+    config.mutable_strategy()->mutable_random();
+    config.mutable_engine()->mutable_direct();
+    config.mutable_evaluator()->mutable_constant();
+    config.set_seed(1);
+    return config;
+  }
+
+  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config) {
+    v1::SubmitExperiment submit;
+    *submit.mutable_config() = config;
+    absl::StatusOr<std::string> id;
+    caf::scoped_actor self(system_);
+    self->request(head_, caf::infinite, submit, watcher_)
+        .receive([&](const v1::Submitted& submitted) { id = submitted.experiment(); },
+                 [&](const caf::error& error) { id = FromCafError(error); });
+    return id;
+  }
+
+  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config) {
+    v1::ValidateExperiment validate;
+    *validate.mutable_config() = config;
+    absl::StatusOr<v1::Validated> answer;
+    caf::scoped_actor self(system_);
+    self->request(head_, caf::infinite, validate)
+        .receive([&](const v1::Validated& validated) { answer = validated; },
+                 [&](const caf::error& error) { answer = FromCafError(error); });
+    if (answer.ok() && answer->has_error()) return StatusFromProto(answer->error());
+    return answer;
+  }
+
+  bool NothingIsLeft() const {
+    const std::string experiments = state_ + "/experiments";
+    return !std::filesystem::exists(experiments) || std::filesystem::is_empty(experiments);
+  }
+
+  std::string state_;
+  v1::Discovered discovered_;
+  // Trials do not end by themselves.
+  bool hold_trials_ = false;
+  Events events_;
+  LiveActors live_;
+  Config config_;
+  caf::actor_system system_{config_};
+  TrainingServiceActor service_;
+  WatcherActor watcher_;
+  HeadActor head_;
+};
+
+TEST_F(HeadTest, ValidatesWithoutRunningAnything) {
+  const auto validated = Validate(Search());
+  ASSERT_TRUE(validated.ok()) << validated.status();
+  EXPECT_EQ(validated->space().choices(0).label(), "x");
+  EXPECT_TRUE(NothingIsLeft());
+  EXPECT_TRUE(events_.trials().empty());
+}
+
+TEST_F(HeadTest, WhatIsWrongIsAnAnswerAndNothingIsLeftBehind) {
+  v1::ExperimentConfig config = Search();
+  config.mutable_strategy()->mutable_custom()->set_name("nobody's");
+  EXPECT_THAT(std::string(Validate(config).status().message()), HasSubstr("strategy"));
+  EXPECT_THAT(std::string(Submit(config).status().message()), HasSubstr("nobody's"));
+
+  discovered_.Clear();
+  *discovered_.mutable_error() = StatusToProto(absl::InvalidArgumentError("no such data"));
+  EXPECT_EQ(Validate(Search()).status(), absl::InvalidArgumentError("no such data"));
+  EXPECT_EQ(Submit(Search()).status(), absl::InvalidArgumentError("no such data"));
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(HeadTest, RunsAnExperimentToItsEndAndItsJournalHasAll) {
+  const absl::StatusOr<std::string> id = Submit(Search());
+  ASSERT_TRUE(id.ok()) << id.status();
+  EXPECT_EQ(events_.WaitForState(*id, v1::DONE).state().reason(), "the space is exhausted");
+  EXPECT_EQ(events_.outcomes(), 3);
+  const v1::TrialSpec trial = events_.trials()[0];
+  EXPECT_EQ(trial.experiment(), *id);
+  EXPECT_THAT(trial.log_file(), HasSubstr(state_));
+
+  const auto reader = JournalReader::Open(state_ + "/experiments/" + *id);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ(reader->State()->change.state(), v1::DONE);
+  EXPECT_EQ(reader->CountModels()->succeeded, 3);
+}
+
+TEST_F(HeadTest, StopsTheExperimentThatIsNamedAndNoOther) {
+  hold_trials_ = true;
+  const absl::StatusOr<std::string> first = Submit(Search());
+  ASSERT_TRUE(first.ok()) << first.status();
+  events_.WaitForTrials(1);
+  v1::StopExperiment stop;
+  stop.set_experiment("another");
+  caf::anon_send(head_, stop);
+  stop.set_experiment(*first);
+  stop.set_reason("enough");
+  caf::anon_send(head_, stop);
+  EXPECT_EQ(events_.WaitForState(*first, v1::STOPPED).state().reason(), "enough");
+}
+
+TEST_F(HeadTest, SaysSoWhereAnExperimentDies) {
+  hold_trials_ = true;
+  const absl::StatusOr<std::string> id = Submit(Search());
+  ASSERT_TRUE(id.ok()) << id.status();
+  // Its engine, and so all of it.
+  caf::anon_send_exit(events_.WaitForTrials(1), caf::exit_reason::kill);
+  EXPECT_THAT(events_.WaitForState(*id, v1::EXPERIMENT_FAILED).state().reason(),
+              HasSubstr("an internal error ended it"));
+  EXPECT_TRUE(Validate(Search()).ok()) << "the head goes on";
+}
+
+TEST_F(HeadTest, ExperimentsEndWithTheHead) {
+  hold_trials_ = true;
+  ASSERT_TRUE(Submit(Search()).ok());
+  events_.WaitForTrials(1);
+  // The destructor waits for their actors.
+}
+
+}  // namespace
+}  // namespace lanista
