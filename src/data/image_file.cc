@@ -19,10 +19,21 @@
 namespace lanista::data {
 namespace {
 
-absl::Status CheckSize(int64_t height, int64_t width) {
+// Of the largest image, stored without compression in 16 bits and four channels.
+constexpr uint64_t kMaxFileBytes = uint64_t{kMaxImagePixels} * 8;
+
+// No image packs more pixels into a byte: deflate gives 1032 bytes of eight pixels each for one at best, JPEG less.
+constexpr int64_t kMaxPixelsPerByte = 10000;
+
+// Before memory is taken for what the header says; `bytes`: of the file.
+absl::Status CheckSize(int64_t height, int64_t width, size_t bytes) {
   if (height < 1 || width < 1 || height > kMaxImagePixels / width) {
     return absl::InvalidArgumentError(absl::StrCat("an image of ", height, " x ", width,
                                                    " pixels is not supported: 1 to ", kMaxImagePixels, " pixels are"));
+  }
+  if (height * width / kMaxPixelsPerByte > static_cast<int64_t>(bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat("corrupt: the header says ", height, " x ", width,
+                                                   " pixels, which its ", bytes, " bytes cannot hold"));
   }
   return absl::OkStatus();
 }
@@ -34,7 +45,7 @@ absl::StatusOr<RgbImage> DecodePng(const std::string& bytes) {
   if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0) {
     return absl::InvalidArgumentError(absl::StrCat("corrupt PNG: ", png.message));
   }
-  if (absl::Status size = CheckSize(png.height, png.width); !size.ok()) {
+  if (absl::Status size = CheckSize(png.height, png.width, bytes.size()); !size.ok()) {
     png_image_free(&png);
     return size;
   }
@@ -75,7 +86,7 @@ bool DecodeJpegInto(const std::string& bytes, JpegErrors& errors, jpeg_decompres
   jpeg_create_decompress(&jpeg);
   jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&jpeg, TRUE);
-  size = CheckSize(jpeg.image_height, jpeg.image_width);
+  size = CheckSize(jpeg.image_height, jpeg.image_width, bytes.size());
   if (!size.ok()) return false;
   jpeg.out_color_space = JCS_RGB;
   jpeg_start_decompress(&jpeg);
@@ -117,7 +128,8 @@ absl::StatusOr<RgbImage> Decode(const std::string& bytes) {
 
 absl::StatusOr<RgbImage> ReadImage(const std::string& path) {
   LANISTA_ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path));
-  LANISTA_ASSIGN_OR_RETURN(const std::string bytes, file.ReadAll());
+  if (file.compressed()) return file.Corrupt("neither a JPEG nor a PNG image, but gzip: unpack it");
+  LANISTA_ASSIGN_OR_RETURN(const std::string bytes, file.ReadAll(kMaxFileBytes));
   absl::StatusOr<RgbImage> image = Decode(bytes);
   if (!image.ok()) return Annotate(image.status(), path);
   return image;

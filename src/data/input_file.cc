@@ -11,6 +11,13 @@
 #include "src/base/status.h"
 
 namespace lanista::data {
+namespace {
+
+// No data set packs better (deflate's limit is 1032); small files may.
+constexpr uint64_t kMaxRatio = 300;
+constexpr uint64_t kSmall = uint64_t{1} << 26;
+
+}  // namespace
 
 absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
   std::error_code error;
@@ -22,7 +29,9 @@ absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
   errno = 0;
   Handle file(gzopen(path.c_str(), "rb"));
   if (file == nullptr) return ErrnoToStatus(errno, path);
-  return InputFile(path, std::move(file));
+  const uint64_t size = std::filesystem::file_size(path, error);
+  if (error) return ErrnoToStatus(error.value(), path);
+  return InputFile(path, std::move(file), size);
 }
 
 absl::StatusOr<std::string> InputFile::ReadUpTo(uint64_t count) {
@@ -37,6 +46,10 @@ absl::StatusOr<std::string> InputFile::ReadUpTo(uint64_t count) {
     const int read = gzread(file_.get(), data.data() + before, static_cast<unsigned>(wanted));
     data.resize(before + std::max(read, 0));
     position_ += data.size() - before;
+    if (position_ > kSmall && position_ / kMaxRatio > size_) {
+      return Corrupt(absl::StrCat("refused: its ", size_, " bytes of gzip unpack to more than ", kMaxRatio,
+                                  " times as many; unpack it yourself if that is right"));
+    }
     if (static_cast<int64_t>(read) < static_cast<int64_t>(wanted)) {
       int code = Z_OK;
       const std::string message = gzerror(file_.get(), &code);
@@ -60,7 +73,14 @@ absl::StatusOr<std::string> InputFile::Read(uint64_t count) {
   return data;
 }
 
-absl::StatusOr<std::string> InputFile::ReadAll() { return ReadUpTo(std::numeric_limits<int64_t>::max()); }
+absl::StatusOr<std::string> InputFile::ReadAll(uint64_t max_bytes) {
+  LANISTA_ASSIGN_OR_RETURN(std::string data, ReadUpTo(max_bytes));
+  if (data.size() == max_bytes) {
+    LANISTA_ASSIGN_OR_RETURN(const std::string more, ReadUpTo(1));
+    if (!more.empty()) return Corrupt(absl::StrCat("larger than the ", max_bytes, " bytes that such a file may have"));
+  }
+  return data;
+}
 
 absl::Status InputFile::ExpectEnd() {
   const uint64_t end = position_;

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -15,7 +16,8 @@
 namespace lanista::data {
 
 // One file, read from front to back; gzip is recognised by its content. Used by one thread. All errors name the file:
-// INVALID_ARGUMENT where its content is at fault (with the place), else what the system says.
+// INVALID_ARGUMENT where its content is at fault (with the place), else what the system says. A gzip file that unpacks
+// to far more than data does (a bomb) is at fault, too.
 class InputFile {
  public:
   static absl::StatusOr<InputFile> Open(const std::string& path);
@@ -23,8 +25,11 @@ class InputFile {
   // The next `count` bytes. Memory grows with what is really there, so that a lying `count` costs nothing.
   absl::StatusOr<std::string> Read(uint64_t count);
 
-  // All that remains.
-  absl::StatusOr<std::string> ReadAll();
+  // All that remains. INVALID_ARGUMENT where that is more than `max_bytes`.
+  absl::StatusOr<std::string> ReadAll(uint64_t max_bytes = std::numeric_limits<int64_t>::max());
+
+  // Whether it is gzip. Before the first Read.
+  bool compressed() const { return gzdirect(file_.get()) == 0; }
 
   // Error if anything follows, or if gzip's checksum does not match.
   absl::Status ExpectEnd();
@@ -38,13 +43,17 @@ class InputFile {
   };
   using Handle = std::unique_ptr<std::remove_pointer_t<gzFile>, Close>;
 
-  InputFile(std::string path, Handle file) : path_(std::move(path)), file_(std::move(file)) {}
+  InputFile(std::string path, Handle file, uint64_t size)
+      : path_(std::move(path)), file_(std::move(file)), size_(size) {}
 
   // Up to `count` bytes; fewer at the file's end only.
   absl::StatusOr<std::string> ReadUpTo(uint64_t count);
 
   std::string path_;
   Handle file_;
+  // On the disk.
+  uint64_t size_;
+  // In the unpacked bytes.
   uint64_t position_ = 0;
 };
 

@@ -53,6 +53,19 @@ TEST(InputFile, SaysThatGzipIsTruncatedOrCorrupt) {
   EXPECT_THAT(checksum->ReadAll(), IsInvalid("bad.gz: corrupt gzip stream"));
 }
 
+TEST(InputFile, RefusesAGzipBombAndWhatIsTooLarge) {
+  const TestFolder folder;
+  absl::StatusOr<InputFile> bomb = InputFile::Open(folder.Write("bomb.gz", Gzip(std::string(70 << 20, '0'))));
+  EXPECT_THAT(bomb->ReadAll(), IsInvalid("bomb.gz: refused: its "));
+  // A plain file of any size is what it is; small files may pack well.
+  absl::StatusOr<InputFile> dense = InputFile::Open(folder.Write("dense.gz", Gzip(std::string(1 << 20, '0'))));
+  EXPECT_EQ(dense->ReadAll().value().size(), size_t{1} << 20);
+  for (const std::string& bytes : {std::string("hello world"), Gzip("hello world")}) {
+    EXPECT_EQ(InputFile::Open(folder.Write("file", bytes))->ReadAll(11).value(), "hello world");
+    EXPECT_THAT(InputFile::Open(folder.Path("file"))->ReadAll(10), IsInvalid("larger than the 10 bytes"));
+  }
+}
+
 TEST(InputFile, RefusesWhatIsMissingOrNotAFile) {
   const TestFolder folder;
   EXPECT_THAT(InputFile::Open(folder.Path("none")), IsError(absl::StatusCode::kNotFound, ::testing::HasSubstr("none")));
@@ -160,6 +173,10 @@ TEST(ReadImage, RefusesHugeClaimsAndOtherFormats) {
   const size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\xea\x60\xea\x60");
   EXPECT_THAT(ReadImage(folder.Write("image.jpg", jpeg)), IsInvalid("60000 x 60000 pixels is not supported"));
+  jpeg.replace(frame + 5, 4, "\x1f\x40\x1f\x40");
+  EXPECT_THAT(ReadImage(folder.Write("image.jpg", jpeg)), IsInvalid("8000 x 8000 pixels, which its "));
+  EXPECT_THAT(ReadImage(folder.Write("image.png", Gzip(EncodePng(8, 8, Plain(8, 8, 0, 0, 0))))),
+              IsInvalid("image.png: neither a JPEG nor a PNG image, but gzip"));
 }
 
 // ---- digits
