@@ -190,6 +190,7 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
   *trial.mutable_engine() = config.engine();
   *trial.mutable_evaluator() = config.evaluator();
   trial.set_space_fingerprint(discovered.space().fingerprint());
+  *trial.mutable_space_files() = discovered.space().files();
   trial.set_program(discovered.program());
   trial.set_order_seed(OrderSeed(seed));
   if (config.has_deterministic()) trial.set_deterministic(config.deterministic());

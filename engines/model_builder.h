@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
@@ -34,6 +35,11 @@ class ModelBuilder {
   // The space as graphs, for whoever plans; nullopt where it is none of graphs. Called after Discover.
   virtual absl::StatusOr<std::optional<v1::PreparedGraphSpace>> GraphSpace(const v1::SpaceConfig& /*space*/) {
     return std::nullopt;
+  }
+
+  // The files that the space was read from, with the digests of what was read: Discover puts them into its answer.
+  virtual absl::StatusOr<std::vector<v1::FileDigest>> Files(const v1::SpaceConfig& /*space*/) {
+    return std::vector<v1::FileDigest>();
   }
 
   // The model of `sample`, on the CPU, in training mode, its weights drawn from LibTorch's default generator as it

@@ -53,7 +53,7 @@ ops_torch       base graph ops nn torch
 nn              base space torch
 data            base config torch
 evaluators      base space config nn ops ops_torch data torch
-frontends       base graph ops torch
+frontends       base graph ops ops_torch torch
 exporters       base space storage views graph ops
 exporters_torch base space storage views graph ops ops_torch exporters torch
 engines         base space config strategies storage views graph ops

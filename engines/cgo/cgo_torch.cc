@@ -1,6 +1,7 @@
 // The CGO engine in the trial process: its models are those of the engine that the space is made for.
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "engines/model_builder.h"
 #include "src/base/status.h"
@@ -20,6 +21,11 @@ class CgoModelBuilder final : public ModelBuilder {
   absl::StatusOr<std::optional<v1::PreparedGraphSpace>> GraphSpace(const v1::SpaceConfig& space) override {
     LANISTA_ASSIGN_OR_RETURN(const auto builder, BuilderFor(space));
     return builder->GraphSpace(space);
+  }
+
+  absl::StatusOr<std::vector<v1::FileDigest>> Files(const v1::SpaceConfig& space) override {
+    LANISTA_ASSIGN_OR_RETURN(const auto builder, BuilderFor(space));
+    return builder->Files(space);
   }
 
   absl::StatusOr<BuiltModel> Build(const v1::SpaceConfig& space, const v1::Sample& sample,

@@ -1,8 +1,11 @@
 #include "engines/graph/graph_space_torch.h"
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -13,54 +16,175 @@
 #include "src/graph/registered_graphs.h"
 #include "src/nn/construction.h"
 #include "src/nn/decide.h"
+#include "src/ops/archive_torch.h"
+#include "src/ops/aten_call_torch.h"
 #include "src/ops/registry.h"
 
 namespace lanista {
 namespace {
 
-absl::StatusOr<v1::ModelGraph> ReadBase(const v1::SpaceConfig& config) {
-  switch (config.kind_case()) {
-    case v1::SpaceConfig::kTorchscript:
-      return frontends::ImportTorchScript(config.torchscript());
-    case v1::SpaceConfig::kGraph:
-      return graph::ReadFile(config.graph().path());
-    case v1::SpaceConfig::kRegistered: {
-      auto base = graph::MakeRegisteredGraph(config.registered(), config.params());
-      if (!absl::IsNotFound(base.status())) return base;
-      return Annotate(base.status(),
-                      "the graph engine takes a space of graphs: torchscript { path }, graph { path } or "
-                      "the name of one (a C++ model space needs `engine { direct {} }`)");
+using Nodes = google::protobuf::RepeatedPtrField<v1::Node>;
+
+// Calls `visit` for all nodes, and for the candidates and blocks in them, until it returns an error.
+template <typename Visit>
+absl::Status ForEachNode(const Nodes& nodes, const Visit& visit) {
+  for (const v1::Node& node : nodes) {
+    LANISTA_RETURN_IF_ERROR(visit(node));
+    for (const Nodes* const inner :
+         {&node.layer_choice().candidates(), &node.repeat().blocks(), &node.nas_cell().op_candidates()}) {
+      LANISTA_RETURN_IF_ERROR(ForEachNode(*inner, visit));
     }
-    default:
-      return absl::InvalidArgumentError(
-          "the graph engine takes a space { torchscript { path } }, { graph { path } } or { registered: NAME }");
   }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const graph::GraphSpace>> MakeGraphSpace(const v1::SpaceConfig& config) {
-  LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph base, ReadBase(config));
-  const graph::ModuleReader read_module = [&config](const std::string& path) {
-    v1::TorchScriptConfig module;
-    module.set_path(path);
-    *module.mutable_basic_unit() = config.torchscript().basic_unit();
-    return frontends::ImportTorchScript(module);
-  };
-  LANISTA_ASSIGN_OR_RETURN(graph::GraphSpace space,
-                           graph::GraphSpace::Create(std::move(base), config, ops::FindOp, read_module));
-  return std::make_shared<const graph::GraphSpace>(std::move(space));
+// The indices of the archives from which models take weights or code. The others need not even be there.
+std::set<int> UsedArchives(const v1::SpaceConfig& config, const v1::ModelGraph& model) {
+  // What is below a frozen cell is frozen, too: then all count.
+  bool keeps_weights = config.weights() == v1::KEEP || !config.frozen().empty();
+  std::set<int> code, parameters, weights;
+  for (const v1::Graph& graph : model.graphs()) {
+    ForEachNode(graph.nodes(), [&](const v1::Node& node) {
+      keeps_weights = keeps_weights || node.frozen();
+      if (node.has_opaque()) code.insert(node.opaque().archive());
+      if (node.has_weights()) weights.insert(node.weights().archive());
+      // These keep theirs in any case.
+      if (node.has_weights() && node.op().type() == "Parameter") parameters.insert(node.weights().archive());
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
+  code.insert(parameters.begin(), parameters.end());
+  if (keeps_weights) code.insert(weights.begin(), weights.end());
+  return code;
+}
+
+// A space with what it was read from.
+class OpenedSpace {
+ public:
+  static absl::StatusOr<std::shared_ptr<const OpenedSpace>> Create(const v1::SpaceConfig& config) {
+    const std::shared_ptr<OpenedSpace> opened(new OpenedSpace);
+    // Files that were imported stay open until it is clear which of them are needed further.
+    Archives imported;
+    LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph base, opened->ReadBase(config, &imported));
+    LANISTA_RETURN_IF_ERROR(graph::Validate(base, ops::FindOp));
+    LANISTA_RETURN_IF_ERROR(opened->OpenArchives(config, &base));
+    const graph::ModuleReader read_module = [&](const std::string& path) {
+      v1::TorchScriptConfig module;
+      module.set_path(path);
+      *module.mutable_basic_unit() = config.torchscript().basic_unit();
+      return opened->Import(module, &imported);
+    };
+    LANISTA_ASSIGN_OR_RETURN(opened->space_,
+                             graph::GraphSpace::Create(std::move(base), config, ops::FindOp, read_module));
+    v1::ModelGraph prepared = opened->space_->base();
+    LANISTA_RETURN_IF_ERROR(CheckOperators(prepared));
+    LANISTA_RETURN_IF_ERROR(opened->OpenArchives(config, &prepared));
+    // What mutators put in later is known when they run.
+    if (opened->space_->Prepared().mutator_size() > 0) {
+      opened->archives_.insert(opened->archives_.end(), imported.begin(), imported.end());
+    }
+    return opened;
+  }
+
+  const graph::GraphSpace& space() const { return *space_; }
+  const std::vector<v1::FileDigest>& files() const { return files_; }
+
+ private:
+  using Archives = std::vector<std::shared_ptr<const ops::Archive>>;
+
+  OpenedSpace() = default;
+
+  // Not all operators have schemas, which Validate knows.
+  static absl::Status CheckOperators(const v1::ModelGraph& model) {
+    for (const v1::Graph& graph : model.graphs()) {
+      LANISTA_RETURN_IF_ERROR(ForEachNode(graph.nodes(), [](const v1::Node& node) {
+        if (node.op().type().find("::") == std::string::npos) return absl::OkStatus();
+        return Annotate(ops::CheckAtenOperator(node.op().type()), absl::StrCat("node '", node.name(), "'"));
+      }));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<v1::ModelGraph> ReadBase(const v1::SpaceConfig& config, Archives* imported) {
+    switch (config.kind_case()) {
+      case v1::SpaceConfig::kTorchscript:
+        return Import(config.torchscript(), imported);
+      case v1::SpaceConfig::kGraph: {
+        std::string sha256;
+        LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph base, graph::ReadFile(config.graph().path(), &sha256));
+        AddFile(config.graph().path(), sha256);
+        return base;
+      }
+      case v1::SpaceConfig::kRegistered: {
+        auto base = graph::MakeRegisteredGraph(config.registered(), config.params());
+        if (!absl::IsNotFound(base.status())) return base;
+        return Annotate(base.status(),
+                        "the graph engine takes a space of graphs: torchscript { path }, graph { path } or "
+                        "the name of one (a C++ model space needs `engine { direct {} }`)");
+      }
+      default:
+        return absl::InvalidArgumentError(
+            "the graph engine takes a space { torchscript { path } }, { graph { path } } or { registered: NAME }");
+    }
+  }
+
+  absl::StatusOr<v1::ModelGraph> Import(const v1::TorchScriptConfig& config, Archives* imported) {
+    std::shared_ptr<const ops::Archive> archive;
+    LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph model, frontends::ImportTorchScript(config, &archive));
+    AddFile(model.archives(0).path(), archive->sha256());
+    imported->push_back(std::move(archive));
+    return model;
+  }
+
+  // Opens the archives that models of `model` need, and notes what they hold where the graph does not say.
+  absl::Status OpenArchives(const v1::SpaceConfig& config, v1::ModelGraph* model) {
+    for (const int index : UsedArchives(config, *model)) {
+      v1::Archive& file = *model->mutable_archives(index);
+      LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<const ops::Archive> archive, ops::Archive::Open(file));
+      file.set_sha256(archive->sha256());
+      AddFile(file.path(), archive->sha256());
+      archives_.push_back(std::move(archive));
+    }
+    return absl::OkStatus();
+  }
+
+  void AddFile(const std::string& path, const std::string& sha256) {
+    for (const v1::FileDigest& file : files_) {
+      if (file.path() == path && file.sha256() == sha256) return;
+    }
+    v1::FileDigest& file = files_.emplace_back();
+    file.set_path(path);
+    file.set_sha256(sha256);
+  }
+
+  std::optional<graph::GraphSpace> space_;
+  std::vector<v1::FileDigest> files_;
+  // Kept open: models are made of these.
+  Archives archives_;
+};
+
+absl::StatusOr<std::shared_ptr<const OpenedSpace>> Open(const v1::SpaceConfig& config) {
+  // One experiment's trials follow each other.
+  static auto* const last = new std::pair<std::string, std::shared_ptr<const OpenedSpace>>;
+  const std::string key = config.SerializeAsString();
+  if (last->second == nullptr || last->first != key) {
+    last->second = nullptr;
+    LANISTA_ASSIGN_OR_RETURN(last->second, OpenedSpace::Create(config));
+    last->first = key;
+  }
+  return last->second;
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const graph::GraphSpace>> OpenGraphSpace(const v1::SpaceConfig& config) {
-  // One experiment's trials follow each other.
-  static auto* const last = new std::pair<std::string, std::shared_ptr<const graph::GraphSpace>>;
-  const std::string key = config.SerializeAsString();
-  if (last->second == nullptr || last->first != key) {
-    LANISTA_ASSIGN_OR_RETURN(last->second, MakeGraphSpace(config));
-    last->first = key;
-  }
-  return last->second;
+  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenedSpace> opened, Open(config));
+  return std::shared_ptr<const graph::GraphSpace>(opened, &opened->space());
+}
+
+absl::StatusOr<std::vector<v1::FileDigest>> GraphSpaceFiles(const v1::SpaceConfig& config) {
+  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenedSpace> opened, Open(config));
+  return opened->files();
 }
 
 absl::StatusOr<v1::ModelGraph> MaterialiseSample(const graph::GraphSpace& space, const v1::Sample& sample,

@@ -3,6 +3,7 @@
 #define LANISTA_ENGINES_GRAPH_GRAPH_SPACE_TORCH_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
@@ -12,8 +13,13 @@
 namespace lanista {
 
 // The space of `config`: its base model read, its mutators prepared. Kept for the next call with an equal
-// configuration. INVALID_ARGUMENT: the configuration names no graph, or something in it is wrong. Used by one thread.
+// configuration. INVALID_ARGUMENT: the configuration names no graph, something in it is wrong, or a node of the base
+// model has an operator that LibTorch lacks or that is refused. Used by one thread.
 absl::StatusOr<std::shared_ptr<const graph::GraphSpace>> OpenGraphSpace(const v1::SpaceConfig& config);
+
+// The files that OpenGraphSpace's answer is made of: base model, candidates' modules, and the archives whose weights or
+// code its models use. Its models are made of what was read then, whatever becomes of the files.
+absl::StatusOr<std::vector<v1::FileDigest>> GraphSpaceFiles(const v1::SpaceConfig& config);
 
 // The model of `sample`: a graph without choices. Labels that `sample` lacks are drawn from `model_seed`. `actual`: the
 // choices that were made.

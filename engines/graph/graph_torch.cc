@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "engines/graph/graph_space_torch.h"
@@ -23,12 +24,18 @@ class GraphModelBuilder final : public ModelBuilder {
         v1::SpaceSpec spec,
         DiscoverSpace([&space](const v1::Sample& assignment) { return Trace(*space, assignment); }, options));
     for (const std::string& warning : space->base().warnings()) spec.add_warnings(warning);
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::FileDigest> files, GraphSpaceFiles(config));
+    for (const v1::FileDigest& file : files) *spec.add_files() = file;
     return spec;
   }
 
   absl::StatusOr<std::optional<v1::PreparedGraphSpace>> GraphSpace(const v1::SpaceConfig& config) override {
     LANISTA_ASSIGN_OR_RETURN(const auto space, OpenGraphSpace(config));
     return space->Prepared();
+  }
+
+  absl::StatusOr<std::vector<v1::FileDigest>> Files(const v1::SpaceConfig& config) override {
+    return GraphSpaceFiles(config);
   }
 
   absl::StatusOr<BuiltModel> Build(const v1::SpaceConfig& config, const v1::Sample& sample,

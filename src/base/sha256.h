@@ -1,15 +1,15 @@
-// Digests of files.
+// Digests.
 #ifndef LANISTA_SRC_BASE_SHA256_H_
 #define LANISTA_SRC_BASE_SHA256_H_
 
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace lanista {
 
-// The SHA-256 of a file's content, 64 hex digits. NOT_FOUND, or another error that names the file.
-absl::StatusOr<std::string> Sha256OfFile(const std::string& path);
+// The SHA-256 of `bytes`, 64 hex digits. A file's is taken of the bytes that are used, not of another reading.
+std::string Sha256(absl::string_view bytes);
 
 }  // namespace lanista
 

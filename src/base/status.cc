@@ -5,9 +5,9 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/bounded_message.h"
 
 namespace lanista {
-
 absl::Status Annotate(const absl::Status& status, absl::string_view context) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(context, ": ", status.message()));
@@ -37,7 +37,7 @@ absl::Status ErrnoToStatus(int error_number, absl::string_view what) {
 v1::ErrorStatus StatusToProto(const absl::Status& status) {
   v1::ErrorStatus proto;
   proto.set_code(static_cast<int>(status.code()));
-  proto.set_message(std::string(status.message()));
+  proto.set_message(BoundedMessage(status.message()));
   return proto;
 }
 

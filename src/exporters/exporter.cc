@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -54,8 +55,9 @@ absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const st
         absl::StrJoin(ExportFormats(), ", ")));
   }
   LANISTA_ASSIGN_OR_RETURN(const auto weights, WeightsFiles(experiment));
-  return [format, weights, &convert](const JournalReader& reader, const ModelRecord& model, int,
-                                     const std::string& path_stem) {
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::SpaceSpec> space, experiment.Space());
+  return [format, weights, space, &convert](const JournalReader& reader, const ModelRecord& model, int,
+                                            const std::string& path_stem) {
     const v1::ExperimentCreated& created = reader.experiment();
     v1::Convert request;
     request.set_format(format);
@@ -64,6 +66,7 @@ absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const st
     *source.mutable_space() = created.config().space();
     *source.mutable_engine() = created.config().engine();
     *source.mutable_sample() = model.sample;
+    if (space.has_value()) *source.mutable_space_files() = space->files();
     source.set_model_seed(ModelSeed(static_cast<uint64_t>(created.seed()), model.model));
     if (const auto file = weights.find(model.model); file != weights.end()) source.set_weights_file(file->second);
     return convert(request);

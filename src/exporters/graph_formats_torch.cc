@@ -1,63 +1,25 @@
 #include "src/exporters/graph_formats_torch.h"
 
 #include <c10/util/Exception.h>
-#include <unistd.h>
+#include <torch/csrc/jit/serialization/export.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/exporters/cpp_source.h"
 #include "src/exporters/model_files_torch.h"
 #include "src/exporters/onnx_model.h"
 #include "src/exporters/python_source.h"
+#include "src/exporters/replaceable.h"
 #include "src/exporters/torchscript_torch.h"
 
 namespace lanista::exporters {
 namespace {
-
-// Files under temporary names, until Commit. Those that were not committed are removed.
-class Files {
- public:
-  ~Files() {
-    for (const auto& [temporary, path] : files_) std::remove(temporary.c_str());
-  }
-
-  // The name under which the file for `path` is to be written. The order of calls is that of Commit's answer.
-  std::string Add(const std::string& path) {
-    files_.emplace_back(absl::StrCat(path, ".tmp.", getpid()), path);
-    return files_.back().first;
-  }
-
-  absl::Status Write(const std::string& path, const std::string& content) {
-    std::ofstream file(Add(path), std::ios::binary | std::ios::trunc);
-    file << content;
-    file.close();
-    return file ? absl::OkStatus() : ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
-  }
-
-  absl::StatusOr<std::vector<std::string>> Commit() {
-    std::vector<std::string> paths;
-    for (const auto& [temporary, path] : files_) {
-      if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-        return ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
-      }
-      paths.push_back(path);
-    }
-    files_.clear();
-    return paths;
-  }
-
- private:
-  // Temporary and final names.
-  std::vector<std::pair<std::string, std::string>> files_;
-};
 
 // What all writers get.
 struct Job {
@@ -65,7 +27,7 @@ struct Job {
   const std::string& stem;
   const std::map<std::string, at::Tensor>& tensors;
   const std::vector<at::Tensor>& examples;
-  Files* files;
+  OutputFiles* files;
 
   // STEM without its folders.
   std::string Name() const { return stem.substr(stem.rfind('/') + 1); }
@@ -79,14 +41,16 @@ absl::Status WritePython(const Job& job) {
   LANISTA_ASSIGN_OR_RETURN(const SourceModel model, job.Source(/*with_archives=*/true));
   LANISTA_ASSIGN_OR_RETURN(const std::string source, PythonSource(model));
   LANISTA_RETURN_IF_ERROR(job.files->Write(job.stem + ".py", source));
-  return job.module.Save(job.files->Add(job.stem + ".pt"));
+  LANISTA_ASSIGN_OR_RETURN(OutputFile* const weights, job.files->Add(job.stem + ".pt"));
+  return job.module.Save(weights);
 }
 
 absl::Status WriteCpp(const Job& job) {
   LANISTA_ASSIGN_OR_RETURN(const SourceModel model, job.Source(/*with_archives=*/true));
   LANISTA_ASSIGN_OR_RETURN(const std::string source, CppSource(model));
   LANISTA_RETURN_IF_ERROR(job.files->Write(job.stem + ".h", source));
-  return job.module.Save(job.files->Add(job.stem + ".weights.pt"));
+  LANISTA_ASSIGN_OR_RETURN(OutputFile* const weights, job.files->Add(job.stem + ".weights.pt"));
+  return job.module.Save(weights);
 }
 
 absl::Status WriteTorchScript(const Job& job) {
@@ -95,7 +59,12 @@ absl::Status WriteTorchScript(const Job& job) {
     return OpaqueWithWeights(model.graph, opaque, path, job.tensors);
   };
   LANISTA_ASSIGN_OR_RETURN(const torch::jit::Module script, ToTorchScript(model, job.tensors, load));
-  script.save(job.files->Add(job.stem + ".pt"));
+  LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, job.files->Add(job.stem + ".pt"));
+  // Told of an error, LibTorch's writer would throw in its destructor: Commit tells of it.
+  torch::jit::ExportModule(script, [file](const void* bytes, size_t count) {
+    file->Write(bytes, count);
+    return count;
+  });
   return absl::OkStatus();
 }
 
@@ -119,14 +88,17 @@ const std::map<std::string, absl::Status (*)(const Job&)>& Formats() {
 
 absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
                                                     const std::string& out_stem,
-                                                    const std::vector<at::Tensor>& examples) {
+                                                    const std::vector<at::Tensor>& examples,
+                                                    std::vector<std::string> inputs) {
   const auto found = Formats().find(format);
   if (found == Formats().end()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "unknown format '", format,
         "'; known: ", absl::StrJoin(Formats(), ", ", [](std::string* out, const auto& item) { *out += item.first; })));
   }
-  Files files;
+  LANISTA_RETURN_IF_ERROR(CheckReplaceable(format, out_stem));
+  for (const v1::Archive& archive : module.graph().archives()) inputs.push_back(archive.path());
+  OutputFiles files(std::move(inputs));
   try {
     const std::map<std::string, at::Tensor> tensors = TensorsOf(module);
     const absl::Status written = found->second({module, out_stem, tensors, examples, &files});

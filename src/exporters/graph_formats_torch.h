@@ -10,8 +10,9 @@
 
 namespace lanista::exporters {
 
-// Writes `module`, with its present weights, as `out_stem` + the suffixes of the format, over what is there; returns
-// the files' paths, the one that holds the model first:
+// Writes `module`, with its present weights, as `out_stem` + the suffixes of the format, and returns the files' paths,
+// the one that holds the model first. Replaces an earlier export of the format, nothing else (CheckReplaceable), and
+// neither `inputs` nor the archives of the module's graph:
 //
 //   python        STEM.py (class Model) and STEM.pt (a state_dict)
 //   cpp           STEM.h (class Model) and STEM.weights.pt (a state_dict)
@@ -22,10 +23,12 @@ namespace lanista::exporters {
 // which ONNX needs.
 //
 // The files appear when all of them are complete: an error leaves what was there before. UNIMPLEMENTED or
-// INVALID_ARGUMENT names the node that the format cannot express; INVALID_ARGUMENT an unknown format.
+// INVALID_ARGUMENT names the node that the format cannot express; INVALID_ARGUMENT an unknown format. Else errors of
+// OutputFiles.
 absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
                                                     const std::string& out_stem,
-                                                    const std::vector<at::Tensor>& examples = {});
+                                                    const std::vector<at::Tensor>& examples = {},
+                                                    std::vector<std::string> inputs = {});
 
 }  // namespace lanista::exporters
 

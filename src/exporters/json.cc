@@ -12,11 +12,9 @@
 // }
 #include "nlohmann/json.hpp"
 
-#include <cerrno>
-#include <fstream>
-
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
+#include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/exporters/exporter.h"
 #include "src/views/documents.h"
@@ -50,10 +48,7 @@ absl::StatusOr<std::vector<std::string>> ExportJson(const JournalReader& experim
   json["sample"] = SampleJson(model);
 
   const std::string path = path_stem + ".json";
-  std::ofstream file(path, std::ios::trunc);
-  file << ToText(json) << "\n";
-  file.close();
-  if (!file) return ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
+  LANISTA_RETURN_IF_ERROR(WriteFile(path, ToText(json) + "\n"));
   return std::vector<std::string>{path};
 }
 

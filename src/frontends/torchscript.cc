@@ -4,50 +4,22 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/sha256.h"
 #include "src/base/status.h"
-#include "src/frontends/allow_list.h"
-#include "src/frontends/archive_check.h"
 #include "src/frontends/marked_choices.h"
 #include "src/frontends/model_reader.h"
 #include "src/frontends/module_reader.h"
 #include "src/graph/graph.h"
+#include "src/ops/archive_torch.h"
 #include "src/ops/registry.h"
 
 namespace lanista::frontends {
 namespace {
-
-// LibTorch's reasons not to load a file, for people.
-absl::Status LoadError(const std::string& path, const std::string& what) {
-  const size_t start = std::min(what.find_first_not_of(" \n"), what.size());
-  const std::string first_line = what.substr(start, what.find('\n', start) - start);
-  if (absl::StrContains(what, "maximum supported version")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path,
-                     " is of a newer format than this LibTorch reads: save it with an older PyTorch, or build "
-                     "Lanista with a newer LibTorch (",
-                     first_line, ")"));
-  }
-  if (absl::StrContains(what, "Unknown builtin op")) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " uses an operator that LibTorch does not have (", first_line,
-                                                   "): only its own can be imported"));
-  }
-  return absl::InvalidArgumentError(absl::StrCat("LibTorch cannot read ", path, ": ", first_line));
-}
-
-absl::StatusOr<torch::jit::Module> Load(const std::string& path) {
-  try {
-    return torch::jit::load(path, at::kCPU);
-  } catch (const c10::Error& error) {
-    return LoadError(path, error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    return LoadError(path, error.what());
-  }
-}
 
 // Refuses what torch.jit.trace wrote, as far as it shows, and modules that cannot be called.
 absl::Status CheckModule(const std::string& path, const torch::jit::Module& module, int num_inputs) {
@@ -82,19 +54,21 @@ void SetInputTypes(const v1::TorchScriptConfig& config, v1::ModelGraph* model) {
 
 }  // namespace
 
-absl::StatusOr<v1::ModelGraph> ImportTorchScript(const v1::TorchScriptConfig& config) {
+absl::StatusOr<v1::ModelGraph> ImportTorchScript(const v1::TorchScriptConfig& config,
+                                                 std::shared_ptr<const ops::Archive>* archive) {
   const std::string& path = config.path();
-  LANISTA_RETURN_IF_ERROR(CheckArchive(path));
-  LANISTA_ASSIGN_OR_RETURN(const torch::jit::Module module, Load(path));
-  LANISTA_RETURN_IF_ERROR(Annotate(CheckOperators(module), path));
+  v1::Archive file;
+  file.set_path(std::filesystem::absolute(path).lexically_normal());
+  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::Archive> opened, ops::Archive::Open(file));
+  if (archive != nullptr) *archive = opened;
+  file.set_sha256(opened->sha256());
+  const torch::jit::Module& module = opened->module();
   LANISTA_RETURN_IF_ERROR(CheckModule(path, module, config.input_shape_size()));
 
   v1::ModelGraph model;
   model.set_version(1);
   model.set_name(ClassName(module));
-  v1::Archive* const archive = model.add_archives();
-  archive->set_path(std::filesystem::absolute(path).lexically_normal());
-  LANISTA_ASSIGN_OR_RETURN(*archive->mutable_sha256(), Sha256OfFile(path));
+  *model.add_archives() = std::move(file);
   const ModuleCounts counts = CountModules(module);
   if (counts.traced > 0) {
     model.add_warnings(

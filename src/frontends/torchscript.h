@@ -2,11 +2,16 @@
 #ifndef LANISTA_SRC_FRONTENDS_TORCHSCRIPT_H_
 #define LANISTA_SRC_FRONTENDS_TORCHSCRIPT_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
 #include "protos/graph.pb.h"
+
+namespace lanista::ops {
+class Archive;
+}
 
 namespace lanista::frontends {
 
@@ -19,8 +24,10 @@ namespace lanista::frontends {
 //
 // INVALID_ARGUMENT: the file is truncated, hostile, no TorchScript, of a newer format, was traced or has no forward
 // (says which and what to do), or uses an operator that touches files or processes. NOT_FOUND: no such file. LibTorch's
-// reader may crash on a hostile file: call this in a trial process only.
-absl::StatusOr<v1::ModelGraph> ImportTorchScript(const v1::TorchScriptConfig& config);
+// reader may crash on a hostile file: call this in a trial process only. `archive`: gets the file, for who goes on
+// using what was read.
+absl::StatusOr<v1::ModelGraph> ImportTorchScript(const v1::TorchScriptConfig& config,
+                                                 std::shared_ptr<const ops::Archive>* archive = nullptr);
 
 }  // namespace lanista::frontends
 

@@ -43,8 +43,8 @@ void VisitNodes(const v1::ModelGraph& model,
 // OK if the model is well formed: one or more graphs with names of their own, a root, references (graphs, nodes, slots,
 // archives, labels) that lead somewhere, no cycles among nodes nor among cells, known operators with attributes and
 // arity as `find_op` has them, choices with labels and candidates; equal labels mean equal choices. INVALID_ARGUMENT
-// says which node ("node 'layer1.0.conv1': ...") and why. Aten operators without a schema pass. Types are InferTypes'
-// matter.
+// says which node ("node 'layer1.0.conv1': ...") and why. Operators of LibTorch without a schema pass where
+// CheckOperatorAllowed lets them. Types are InferTypes' matter.
 absl::Status Validate(const v1::ModelGraph& model, OpLookup find_op);
 
 // Fills in the types of all values, from those of the root's inputs, forgetting what was there. INVALID_ARGUMENT names

@@ -1,12 +1,10 @@
 #include "src/graph/io.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +13,9 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
+#include "src/base/output_files.h"
+#include "src/base/read_file.h"
+#include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 
@@ -22,6 +23,9 @@ namespace lanista::graph {
 namespace {
 
 namespace fs = std::filesystem;
+
+// protobuf's own limit.
+constexpr uint64_t kMaxBytes = (uint64_t{1} << 31) - 1;
 
 void SortAttributes(v1::Node* node) {
   if (node->has_op()) {
@@ -137,33 +141,19 @@ absl::StatusOr<v1::ModelGraph> Read(const std::string& content, Format format) {
   return model;
 }
 
-absl::StatusOr<v1::ModelGraph> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return errno == ENOENT ? absl::NotFoundError(absl::StrCat("there is no file ", path))
-                           : ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
-  }
-  std::ostringstream content;
-  content << file.rdbuf();
-  absl::StatusOr<v1::ModelGraph> model = Read(content.str(), FormatOf(path));
+absl::StatusOr<v1::ModelGraph> ReadFile(const std::string& path, std::string* sha256) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string content, ReadWholeFile(path, kMaxBytes));
+  if (sha256 != nullptr) *sha256 = Sha256(content);
+  absl::StatusOr<v1::ModelGraph> model = Read(content, FormatOf(path));
   if (!model.ok()) return Annotate(model.status(), path);
   MapArchives(&*model, fs::absolute(path).parent_path(), /*absolute=*/true);
   return model;
 }
 
-absl::Status WriteFile(const std::string& path, v1::ModelGraph model) {
+absl::Status WriteFile(const std::string& path, v1::ModelGraph model, std::vector<std::string> inputs) {
+  for (const v1::Archive& archive : model.archives()) inputs.push_back(archive.path());
   MapArchives(&model, fs::absolute(path).parent_path(), /*absolute=*/false);
-  const std::string content = Write(std::move(model), FormatOf(path));
-  const std::string temporary = path + ".new";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << content;
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    std::remove(temporary.c_str());
-    return ErrnoToStatus(error, absl::StrCat("cannot write ", path));
-  }
-  return absl::OkStatus();
+  return lanista::WriteFile(path, Write(std::move(model), FormatOf(path)), inputs);
 }
 
 }  // namespace lanista::graph

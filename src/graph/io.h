@@ -3,6 +3,7 @@
 #define LANISTA_SRC_GRAPH_IO_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,9 +27,10 @@ absl::StatusOr<v1::ModelGraph> Read(const std::string& content, Format format);
 
 // The same for files. A graph's relative archive paths count from the file's folder: ReadFile makes them absolute,
 // WriteFile relative where the archive lies in that folder or below it. NOT_FOUND: no such file. A binary file may be
-// given a text suffix or the other way round: ReadFile says so.
-absl::StatusOr<v1::ModelGraph> ReadFile(const std::string& path);
-absl::Status WriteFile(const std::string& path, v1::ModelGraph model);
+// given a text suffix or the other way round: ReadFile says so. `sha256`: gets the digest of what was read. WriteFile
+// overwrites neither `inputs` nor an archive of the graph; its errors are those of lanista::WriteFile.
+absl::StatusOr<v1::ModelGraph> ReadFile(const std::string& path, std::string* sha256 = nullptr);
+absl::Status WriteFile(const std::string& path, v1::ModelGraph model, std::vector<std::string> inputs = {});
 
 }  // namespace lanista::graph
 

@@ -344,7 +344,8 @@ v1::Node MutableModel::AddModel(const v1::ModelGraph& added) {
 
 int MutableModel::AddArchive(const v1::Archive& archive) {
   for (int i = 0; i < model_.archives_size(); ++i) {
-    if (model_.archives(i).path() == archive.path()) return i;
+    const v1::Archive& known = model_.archives(i);
+    if (known.path() == archive.path() && known.sha256() == archive.sha256()) return i;
   }
   *model_.add_archives() = archive;
   return model_.archives_size() - 1;

@@ -57,7 +57,7 @@ class MutableModel {
   std::string FreeName(const v1::Graph& graph, const std::string& wish) const;
   // Adds a graph; its name is made unique. Returns the name.
   std::string AddGraph(v1::Graph graph);
-  // Adds an archive, or finds it. Returns its index.
+  // Adds an archive, or finds it: a file of another content (sha256) is another archive. Returns its index.
   int AddArchive(const v1::Archive& archive);
   // Adds all of another model: graphs, archives and value choices. Returns a node, without a name, that runs it.
   v1::Node AddModel(const v1::ModelGraph& added);

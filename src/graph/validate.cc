@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
+#include "src/graph/allowed_operators.h"
 #include "src/graph/graph.h"
 
 namespace lanista::graph {
@@ -266,8 +267,11 @@ class Validator {
       LANISTA_RETURN_IF_ERROR(CheckExpressions(attribute.value(), path, attribute.key(), 0));
     }
     if (schema == nullptr) {
-      if (op.type().find("::") != std::string::npos) return absl::OkStatus();
-      return Error(path, absl::StrCat("there is no operator '", op.type(), "'"));
+      if (op.type().find("::") == std::string::npos) {
+        return Error(path, absl::StrCat("there is no operator '", op.type(), "'"));
+      }
+      const absl::Status allowed = CheckOperatorAllowed(op.type());
+      return allowed.ok() ? allowed : Error(path, std::string(allowed.message()));
     }
     if (const absl::Status status = schema->CheckAttributes(op); !status.ok()) {
       return Error(path, std::string(status.message()));

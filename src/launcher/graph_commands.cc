@@ -1,14 +1,12 @@
 // import, convert, show-graph: graphs outside experiments.
-#include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
+#include "src/base/output_files.h"
+#include "src/base/read_file.h"
 #include "src/base/status.h"
+#include "src/base/unique_fd.h"
 #include "src/config/paths.h"
 #include "src/graph/graph.h"
 #include "src/graph/io.h"
@@ -33,6 +34,8 @@ namespace lanista {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kMaxSvgBytes = uint64_t{1} << 30;
 
 absl::StatusOr<v1::Shape> ParseShape(const std::string& text) {
   v1::Shape shape;
@@ -106,48 +109,63 @@ void PrintWarnings(const v1::ModelGraph& model) {
   for (const std::string& warning : model.warnings()) std::fprintf(stderr, "lanista: warning: %s\n", warning.c_str());
 }
 
+// A file in memory, for a child's standard input or output.
+absl::StatusOr<UniqueFd> MemoryFile(absl::string_view content) {
+  UniqueFd file(memfd_create("lanista-graph", MFD_CLOEXEC));
+  if (file.get() < 0) return ErrnoToStatus(errno, "cannot make a temporary file");
+  while (!content.empty()) {
+    const ssize_t count = write(file.get(), content.data(), content.size());
+    if (count < 0) return ErrnoToStatus(errno, "cannot write a temporary file");
+    content.remove_prefix(static_cast<size_t>(count));
+  }
+  lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
 // Draws with Graphviz.
-absl::Status WriteSvg(const std::string& dot, const std::string& path) {
-  char input[] = "/tmp/lanista-graph-XXXXXX";
-  const int file = mkstemp(input);
-  if (file < 0) return ErrnoToStatus(errno, "cannot make a temporary file");
-  close(file);
-  std::ofstream(input) << dot;
-  const std::string output = "-o" + path;
-  const char* const arguments[] = {"dot", "-Tsvg", output.c_str(), input, nullptr};
+absl::StatusOr<std::string> Svg(const std::string& dot) {
+  LANISTA_ASSIGN_OR_RETURN(const UniqueFd input, MemoryFile(dot));
+  LANISTA_ASSIGN_OR_RETURN(const UniqueFd output, MemoryFile(""));
+  const char* const arguments[] = {"dot", "-Tsvg", nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input.get(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output.get(), STDOUT_FILENO);
   pid_t child = 0;
-  const int error = posix_spawnp(&child, "dot", nullptr, nullptr, const_cast<char* const*>(arguments), environ);
-  int status = 0;
-  if (error == 0) waitpid(child, &status, 0);
-  std::filesystem::remove(input);
+  const int error = posix_spawnp(&child, "dot", &actions, nullptr, const_cast<char* const*>(arguments), environ);
+  posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     return absl::FailedPreconditionError(absl::StrCat("--svg needs Graphviz's `dot`, which cannot be started (",
                                                       std::strerror(error), "): install the package graphviz"));
   }
-  if (status != 0) return absl::InternalError(absl::StrCat("`dot` could not draw ", path));
-  return absl::OkStatus();
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0) return absl::InternalError("`dot` could not draw the graph");
+  return ReadWholeFile(absl::StrCat("/proc/self/fd/", output.get()), kMaxSvgBytes);
 }
 
 }  // namespace
 
 absl::StatusOr<int> ImportGraph(const CommandContext& context) {
-  LANISTA_ASSIGN_OR_RETURN(const std::string path, ResolvePath(context.line.file, UserDirectory()));
-  LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model, ImportFile(context, path));
+  LANISTA_ASSIGN_OR_RETURN(const std::string file, ResolvePath(context.line.file, UserDirectory()));
+  LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model, ImportFile(context, file));
   LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
-  LANISTA_RETURN_IF_ERROR(graph::WriteFile(out, model));
+  LANISTA_RETURN_IF_ERROR(MakeParentFolder(out));
+  LANISTA_RETURN_IF_ERROR(graph::WriteFile(out, model, {file}));
   PrintWarnings(model);
   return PrintFiles(context, {out});
 }
 
 absl::StatusOr<int> ConvertGraph(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph model, LoadGraph(context));
+  LANISTA_ASSIGN_OR_RETURN(const std::string file, ResolvePath(context.line.file, UserDirectory()));
   LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
+  LANISTA_RETURN_IF_ERROR(MakeParentFolder(out));
   const std::string& format = context.line.format;
   const std::vector<std::pair<std::string, std::string>> own_forms = {
       {"text", ".textproto"}, {"json", ".json"}, {"binary", ".graph"}};
   for (const auto& [name, suffix] : own_forms) {
     if (format != name) continue;
-    LANISTA_RETURN_IF_ERROR(graph::WriteFile(out + suffix, model));
+    LANISTA_RETURN_IF_ERROR(graph::WriteFile(out + suffix, model, {file}));
     PrintWarnings(model);
     return PrintFiles(context, {out + suffix});
   }
@@ -156,6 +174,7 @@ absl::StatusOr<int> ConvertGraph(const CommandContext& context) {
   *convert.mutable_graph() = std::move(model);
   convert.set_format(format);
   convert.set_out(out);
+  convert.add_keep(file);
   convert.set_weights(context.line.weights == "init" ? v1::INIT : v1::KEEP);
   LANISTA_ASSIGN_OR_RETURN(const auto session, TrialSession::Start(context.trial_program));
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files, session->Convert(convert));
@@ -166,8 +185,10 @@ absl::StatusOr<int> ShowGraph(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model, LoadGraph(context));
   LANISTA_ASSIGN_OR_RETURN(const Json document, GraphDocument(model, ops::FindOp));
   if (!context.line.svg.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(const std::string file, ResolvePath(context.line.file, UserDirectory()));
     LANISTA_ASSIGN_OR_RETURN(const std::string path, ResolvePath(context.line.svg, UserDirectory()));
-    LANISTA_RETURN_IF_ERROR(WriteSvg(GraphDot(document), path));
+    LANISTA_ASSIGN_OR_RETURN(const std::string svg, Svg(GraphDot(document)));
+    LANISTA_RETURN_IF_ERROR(WriteFile(path, svg, {file}));
   }
   if (context.line.json) {
     std::puts(ToText(document).c_str());

@@ -21,6 +21,7 @@
 #include "src/launcher/commands.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/local_head.h"
+#include "src/launcher/standard_streams.h"
 
 namespace lanista {
 namespace {
@@ -70,9 +71,7 @@ int ReportError(const absl::Status& status, const CommandLine& line) {
   return asked_wrong ? kExitUsage : kExitFailed;
 }
 
-}  // namespace
-
-int LauncherMain(int argc, char** argv, const LauncherOptions& options) {
+int RunCommandLine(int argc, char** argv, const LauncherOptions& options) {
   const std::variant<CommandLine, CommandLineExit> parsed = ParseCommandLine(argc, argv);
   if (const auto* const done = std::get_if<CommandLineExit>(&parsed)) {
     const bool help = done->exit_code == kExitDone;
@@ -98,9 +97,16 @@ int LauncherMain(int argc, char** argv, const LauncherOptions& options) {
   const int exit_code = result.ok() ? *result : ReportError(result.status(), line);
   if (LocalHead::LeftActorsBehind()) {
     std::fflush(nullptr);
-    _exit(exit_code);
+    _exit(CheckStandardOutput(exit_code));
   }
   return exit_code;
+}
+
+}  // namespace
+
+int LauncherMain(int argc, char** argv, const LauncherOptions& options) {
+  OpenClosedStandardStreams();
+  return CheckStandardOutput(RunCommandLine(argc, argv, options));
 }
 
 }  // namespace lanista

@@ -1,17 +1,81 @@
 #include "src/ops/archive_torch.h"
 
+#include <caffe2/serialize/read_adapter_interface.h>
+
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "src/base/read_file.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
+#include "src/ops/archive_check.h"
+#include "src/ops/operator_check_torch.h"
 
 namespace lanista::ops {
+namespace {
 
-Archive::Archive(std::string path, torch::jit::Module module) : path_(std::move(path)), module_(std::move(module)) {
+// More than any model that fits into a machine's memory twice.
+constexpr uint64_t kMaxArchiveBytes = uint64_t{1} << 40;
+
+// A file in memory, for LibTorch's reader.
+class Bytes final : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  explicit Bytes(std::string bytes) : bytes_(std::move(bytes)) {}
+
+  size_t size() const override { return bytes_.size(); }
+
+  size_t read(uint64_t position, void* buffer, size_t count, const char* /*what*/) const override {
+    if (position > bytes_.size()) return 0;
+    const absl::string_view part = absl::string_view(bytes_).substr(position, count);
+    std::memcpy(buffer, part.data(), part.size());
+    return part.size();
+  }
+
+ private:
+  const std::string bytes_;
+};
+
+// LibTorch's reasons not to load a file, for people.
+absl::Status LoadError(const std::string& path, const std::string& what) {
+  const size_t start = std::min(what.find_first_not_of(" \n"), what.size());
+  const std::string first_line = what.substr(start, what.find('\n', start) - start);
+  if (absl::StrContains(what, "maximum supported version")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     " is of a newer format than this LibTorch reads: save it with an older PyTorch, or build "
+                     "Lanista with a newer LibTorch (",
+                     first_line, ")"));
+  }
+  if (absl::StrContains(what, "Unknown builtin op")) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " uses an operator that LibTorch does not have (", first_line,
+                                                   "): only its own can be imported"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("LibTorch cannot read ", path, ": ", first_line));
+}
+
+absl::StatusOr<torch::jit::Module> Load(const std::string& path, std::string bytes) {
+  LANISTA_RETURN_IF_ERROR(CheckArchive(path, bytes));
+  try {
+    const torch::jit::Module module = torch::jit::load(std::make_shared<Bytes>(std::move(bytes)), at::kCPU);
+    LANISTA_RETURN_IF_ERROR(Annotate(CheckOperators(module), path));
+    return module;
+  } catch (const c10::Error& error) {
+    return LoadError(path, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return LoadError(path, error.what());
+  }
+}
+
+}  // namespace
+
+Archive::Archive(std::string path, std::string sha256, torch::jit::Module module)
+    : path_(std::move(path)), sha256_(std::move(sha256)), module_(std::move(module)) {
   for (const auto& parameter : module_.named_parameters()) tensors_[parameter.name] = parameter.value;
   for (const auto& buffer : module_.named_buffers()) tensors_[buffer.name] = buffer.value;
 }
@@ -19,25 +83,24 @@ Archive::Archive(std::string path, torch::jit::Module module) : path_(std::move(
 absl::StatusOr<std::shared_ptr<const Archive>> Archive::Open(const v1::Archive& archive) {
   static std::mutex mutex;
   // By path and digest: whatever becomes of the file, what was read is what the digest says.
-  static auto* const open = new std::map<std::pair<std::string, std::string>, std::shared_ptr<const Archive>>;
+  static auto* const open = new std::map<std::pair<std::string, std::string>, std::weak_ptr<const Archive>>;
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto known = open->find({archive.path(), archive.sha256()});
-  if (known != open->end()) return known->second;
-  LANISTA_ASSIGN_OR_RETURN(const std::string digest, Sha256OfFile(archive.path()));
+  const auto find = [&](const std::string& digest) -> std::shared_ptr<const Archive> {
+    const auto known = open->find({archive.path(), digest});
+    return known == open->end() ? nullptr : known->second.lock();
+  };
+  if (auto known = find(archive.sha256()); known != nullptr) return known;
+  LANISTA_ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(archive.path(), kMaxArchiveBytes));
+  const std::string digest = Sha256(bytes);
   if (!archive.sha256().empty() && archive.sha256() != digest) {
     return absl::FailedPreconditionError(
         absl::StrCat(archive.path(), " is not the file that the graph was made from: import it again"));
   }
-  std::shared_ptr<const Archive>& entry = (*open)[{archive.path(), digest}];
-  if (entry == nullptr) {
-    try {
-      entry.reset(new Archive(archive.path(), torch::jit::load(archive.path(), c10::kCPU)));
-    } catch (const c10::Error& error) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot read ", archive.path(), ": ", error.what_without_backtrace()));
-    }
-  }
-  return entry;
+  if (auto known = find(digest); known != nullptr) return known;
+  LANISTA_ASSIGN_OR_RETURN(torch::jit::Module module, Load(archive.path(), std::move(bytes)));
+  const std::shared_ptr<const Archive> opened(new Archive(archive.path(), digest, std::move(module)));
+  (*open)[{archive.path(), digest}] = opened;
+  return opened;
 }
 
 const at::Tensor* Archive::FindTensor(const std::string& path) const {

@@ -1,4 +1,4 @@
-// TorchScript files that graphs refer to: read once a process.
+// TorchScript files that graphs refer to. This is the only place that lets LibTorch open one.
 #ifndef LANISTA_SRC_OPS_ARCHIVE_TORCH_H_
 #define LANISTA_SRC_OPS_ARCHIVE_TORCH_H_
 
@@ -15,9 +15,18 @@ namespace lanista::ops {
 // One file. Immutable: what it hands out must not be changed.
 class Archive {
  public:
-  // Opens it, or finds it open. NOT_FOUND; FAILED_PRECONDITION: its content is not what the graph was made from;
-  // INVALID_ARGUMENT: LibTorch cannot read it.
+  // Reads it once, and checks (CheckArchive, CheckOperators), hashes and loads those same bytes; or finds it where it
+  // is still in use. Without a digest in `archive` the file may be any, and is checked like any other.
+  //
+  // NOT_FOUND; FAILED_PRECONDITION: its content is not what the graph was made from; INVALID_ARGUMENT: it is truncated,
+  // hostile or of a newer format, or its code uses an operator that is refused. LibTorch's reader may crash on a
+  // hostile file: call this in a trial process only. Thread-safe.
   static absl::StatusOr<std::shared_ptr<const Archive>> Open(const v1::Archive& archive);
+
+  // Of the bytes that were read.
+  const std::string& sha256() const { return sha256_; }
+
+  const torch::jit::Module& module() const { return module_; }
 
   // A parameter or buffer by its path; nullptr if there is none.
   const at::Tensor* FindTensor(const std::string& path) const;
@@ -26,9 +35,10 @@ class Archive {
   absl::StatusOr<torch::jit::Module> CopyModule(const std::string& path) const;
 
  private:
-  Archive(std::string path, torch::jit::Module module);
+  Archive(std::string path, std::string sha256, torch::jit::Module module);
 
   const std::string path_;
+  const std::string sha256_;
   const torch::jit::Module module_;
   std::unordered_map<std::string, at::Tensor> tensors_;
 };

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
+#include "src/graph/allowed_operators.h"
 
 namespace lanista::ops {
 namespace {
@@ -253,8 +254,15 @@ std::shared_ptr<torch::jit::Operator> FindAtenOperator(const std::string& type) 
   return nullptr;
 }
 
+absl::Status CheckAtenOperator(const std::string& type) {
+  LANISTA_RETURN_IF_ERROR(graph::CheckOperatorAllowed(type));
+  if (Primitives().count(type) > 0 || FindAtenOperator(type) != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("LibTorch has no operator '", type, "'"));
+}
+
 absl::StatusOr<AtenCall> AtenCall::Create(const v1::Node& node) {
   const std::string& type = node.op().type();
+  LANISTA_RETURN_IF_ERROR(CheckAtenOperator(type));
   AtenCall call;
   if (const auto primitive = Primitives().find(type); primitive != Primitives().end()) {
     call.operation_ = primitive->second;
@@ -279,9 +287,6 @@ absl::StatusOr<AtenCall> AtenCall::Create(const v1::Node& node) {
   }
 
   const auto found = FindAtenOperator(type);
-  if (found == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("LibTorch has no operator '", type, "'"));
-  }
   const c10::FunctionSchema& schema = found->schema();
   std::map<std::string, const v1::Value*> constants;
   for (const v1::Attribute& attribute : node.op().attr()) constants[attribute.key()] = &attribute.value();

@@ -19,11 +19,15 @@ namespace lanista::ops {
 // The operator named like a node's type: "aten::add.Tensor". nullptr: LibTorch has none of this name and overload.
 std::shared_ptr<torch::jit::Operator> FindAtenOperator(const std::string& type);
 
+// OK if AtenCall can call an operator of this name. INVALID_ARGUMENT: LibTorch has none, or models may not use it
+// (graph::CheckOperatorAllowed).
+absl::Status CheckAtenOperator(const std::string& type);
+
 // A node's operator with its constants and defaults in place. Used by one thread.
 class AtenCall {
  public:
-  // INVALID_ARGUMENT: no such operator, an argument that it does not have or that is not given, a constant of the wrong
-  // kind. Errors do not name the node.
+  // INVALID_ARGUMENT: what CheckAtenOperator refuses, an argument that it does not have or that is not given, a
+  // constant of the wrong kind. Errors do not name the node.
   static absl::StatusOr<AtenCall> Create(const v1::Node& node);
 
   // `inputs` in the order of the node's edges. Fills as many outputs as the operator returns. Throws c10::Error.

@@ -30,6 +30,13 @@ using c10::IValue;
 
 using graph::Slot;
 
+StateDict StateDictOf(const torch::nn::Module& module) {
+  StateDict tensors;
+  for (const auto& parameter : module.named_parameters()) tensors.emplace_back(parameter.key(), parameter.value());
+  for (const auto& buffer : module.named_buffers()) tensors.emplace_back(buffer.key(), buffer.value());
+  return tensors;
+}
+
 struct Step;
 
 // A schedule, built: what runs, in order, on slots of its own.
@@ -258,6 +265,16 @@ class GraphModule::Impl {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::shared_ptr<const Archive>> OpenArchive(int index) {
+    std::shared_ptr<const Archive>& archive = archives_[index];
+    if (archive == nullptr) {
+      LANISTA_ASSIGN_OR_RETURN(archive, Archive::Open(graph_.archives(index)));
+      // Where the graph names none: exports of this model take the same file.
+      graph_.mutable_archives(index)->set_sha256(archive->sha256());
+    }
+    return archive;
+  }
+
   absl::Status BuildParameter(const v1::Node& node, const graph::Attributes& attributes, const std::string& path,
                               bool frozen, Step* step) {
     if (const auto known = tensors_.find(path); known != tensors_.end()) {
@@ -267,7 +284,7 @@ class GraphModule::Impl {
     const std::vector<int64_t> shape = attributes.Ints("shape");
     at::Tensor tensor;
     if (node.has_weights()) {
-      LANISTA_ASSIGN_OR_RETURN(const auto archive, Archive::Open(graph_.archives(node.weights().archive())));
+      LANISTA_ASSIGN_OR_RETURN(const auto archive, OpenArchive(node.weights().archive()));
       const at::Tensor* const kept = archive->FindTensor(node.weights().path());
       if (kept == nullptr || kept->sizes() != at::IntArrayRef(shape)) {
         warnings_.push_back(absl::StrCat("'", path, "': the imported tensor has another shape: it starts anew"));
@@ -297,7 +314,7 @@ class GraphModule::Impl {
       step->opaque = &known->second.module;
       return absl::OkStatus();
     }
-    LANISTA_ASSIGN_OR_RETURN(const auto archive, Archive::Open(graph_.archives(node.opaque().archive())));
+    LANISTA_ASSIGN_OR_RETURN(const auto archive, OpenArchive(node.opaque().archive()));
     LANISTA_ASSIGN_OR_RETURN(torch::jit::Module module, archive->CopyModule(node.opaque().path()));
     BuiltOpaque& built = opaque_.emplace(path, BuiltOpaque{module, frozen}).first->second;
     for (const auto& parameter : module.named_parameters()) {
@@ -349,7 +366,7 @@ class GraphModule::Impl {
     const torch::NoGradGuard no_grad;
     const auto module = built->module->module();
     if ((options_.weights == v1::KEEP || frozen) && node.has_weights()) {
-      LANISTA_ASSIGN_OR_RETURN(const auto archive, Archive::Open(graph_.archives(node.weights().archive())));
+      LANISTA_ASSIGN_OR_RETURN(const auto archive, OpenArchive(node.weights().archive()));
       auto parameters = module->named_parameters();
       auto buffers = module->named_buffers();
       built->kept = true;
@@ -480,7 +497,9 @@ class GraphModule::Impl {
   }
 
   GraphModule* const owner_;
-  const v1::ModelGraph graph_;
+  v1::ModelGraph graph_;
+  // Those of graph_ that are in use, by their index: no other reading of a file serves this model.
+  std::map<int, std::shared_ptr<const Archive>> archives_;
   const Options options_;
   std::vector<std::string> warnings_;
 
@@ -556,12 +575,9 @@ const v1::ModelGraph& GraphModule::graph() const { return impl_->graph(); }
 
 const std::vector<std::string>& GraphModule::warnings() const { return impl_->warnings(); }
 
-absl::Status GraphModule::Save(const std::string& path) const {
-  StateDict tensors;
-  for (const auto& parameter : named_parameters()) tensors.emplace_back(parameter.key(), parameter.value());
-  for (const auto& buffer : named_buffers()) tensors.emplace_back(buffer.key(), buffer.value());
-  return WriteStateDict(path, tensors);
-}
+absl::Status GraphModule::Save(const std::string& path) const { return WriteStateDict(path, StateDictOf(*this)); }
+
+absl::Status GraphModule::Save(OutputFile* file) const { return WriteStateDict(file, StateDictOf(*this)); }
 
 absl::Status GraphModule::Load(const std::string& path) {
   LANISTA_ASSIGN_OR_RETURN(const StateDict tensors, ReadStateDict(path));

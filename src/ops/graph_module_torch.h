@@ -18,6 +18,10 @@
 #include "src/graph/schedule.h"
 #include "src/nn/model.h"
 
+namespace lanista {
+class OutputFile;
+}
+
 namespace lanista::ops {
 
 // Runs a model's nodes in order and frees each value after its last use. Its parameters and buffers have the paths of
@@ -77,6 +81,8 @@ class GraphModule : public nn::Model {
 
   // All parameters and buffers, in a file that Python's torch.load(weights_only=True) and Load take.
   absl::Status Save(const std::string& path) const;
+  // The same as one of several files.
+  absl::Status Save(OutputFile* file) const;
   // INVALID_ARGUMENT names the parameter that is missing, unknown or of another shape.
   absl::Status Load(const std::string& path);
 

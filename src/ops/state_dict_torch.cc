@@ -5,16 +5,20 @@
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/output_files.h"
+#include "src/base/read_file.h"
 #include "src/base/status.h"
+#include "src/ops/zip_directory.h"
 
 namespace lanista::ops {
 namespace {
+
+constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
+constexpr size_t kMaxRecords = 1000000;
 
 // Python's pickle, protocol 2, as far as a dictionary of tensors needs it. (See CPython's Lib/pickletools.py.)
 class Pickler {
@@ -107,9 +111,19 @@ class Pickler {
 }  // namespace
 
 absl::Status WriteStateDict(const std::string& path, const StateDict& tensors) {
-  const std::string temporary = path + ".new";
+  OutputFiles files;
+  LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, files.Add(path));
+  LANISTA_RETURN_IF_ERROR(Annotate(WriteStateDict(file, tensors), absl::StrCat("cannot write ", path)));
+  return files.Commit().status();
+}
+
+absl::Status WriteStateDict(OutputFile* file, const StateDict& tensors) {
   try {
-    caffe2::serialize::PyTorchStreamWriter writer(temporary);
+    // Told of an error, LibTorch's writer would throw in its destructor: the file keeps the error to itself.
+    caffe2::serialize::PyTorchStreamWriter writer([file](const void* bytes, size_t count) {
+      file->Write(bytes, count);
+      return count;
+    });
     Pickler pickler;
     int number = 0;
     for (const auto& [name, original] : tensors) {
@@ -122,18 +136,19 @@ absl::Status WriteStateDict(const std::string& path, const StateDict& tensors) {
     writer.writeRecord("data.pkl", pickle.data(), pickle.size());
     writer.writeEndOfFile();
   } catch (const c10::Error& error) {
-    std::remove(temporary.c_str());
-    return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", error.what_without_backtrace()));
+    return absl::InvalidArgumentError(error.what_without_backtrace());
   }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0)
-    return ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
   return absl::OkStatus();
 }
 
 absl::StatusOr<StateDict> ReadStateDict(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::vector<char> bytes;
+  {
+    LANISTA_ASSIGN_OR_RETURN(const std::string content, ReadWholeFile(path, kMaxBytes));
+    LANISTA_ASSIGN_OR_RETURN(const ZipDirectory zip, ZipDirectory::Open(path, content, kMaxRecords));
+    for (const ZipRecord& record : zip.records()) LANISTA_RETURN_IF_ERROR(zip.Check(record));
+    bytes.assign(content.begin(), content.end());
+  }
   try {
     StateDict tensors;
     for (const auto& entry : torch::jit::pickle_load(bytes).toGenericDict()) {

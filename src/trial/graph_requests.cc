@@ -14,6 +14,7 @@
 #include "src/exporters/graph_formats_torch.h"
 #include "src/frontends/torchscript.h"
 #include "src/ops/graph_module_torch.h"
+#include "src/trial/space_files.h"
 #include "src/trial/torch_guard.h"
 
 namespace lanista {
@@ -22,6 +23,7 @@ namespace {
 using ModuleOrStatus = absl::StatusOr<std::shared_ptr<ops::GraphModule>>;
 
 ModuleOrStatus BuildSpaceModel(const v1::SpaceModel& source) {
+  LANISTA_RETURN_IF_ERROR(CheckSpaceFiles(source.space(), source.engine(), source.space_files()));
   LANISTA_ASSIGN_OR_RETURN(const auto space, OpenGraphSpace(source.space()));
   v1::Sample actual;
   LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph graph,
@@ -40,6 +42,14 @@ ModuleOrStatus BuildModel(const v1::Convert& request) {
   ops::GraphModule::Options options;
   options.weights = request.weights() == v1::WEIGHTS_MODE_UNSPECIFIED ? v1::KEEP : request.weights();
   return ops::GraphModule::Create(request.graph(), options);
+}
+
+// The files that the answer must not overwrite.
+std::vector<std::string> FilesRead(const v1::Convert& request) {
+  std::vector<std::string> files(request.keep().begin(), request.keep().end());
+  for (const v1::FileDigest& file : request.model().space_files()) files.push_back(file.path());
+  if (!request.model().weights_file().empty()) files.push_back(request.model().weights_file());
+  return files;
 }
 
 }  // namespace
@@ -65,7 +75,7 @@ v1::Converted ConvertModel(const v1::Convert& request) {
   const absl::Status status = GuardStatus([&]() -> absl::Status {
     LANISTA_ASSIGN_OR_RETURN(const auto module, BuildModel(request));
     LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                             exporters::WriteModel(*module, request.format(), request.out()));
+                             exporters::WriteModel(*module, request.format(), request.out(), {}, FilesRead(request)));
     for (const std::string& file : files) converted.add_files(file);
     for (const std::string& warning : module->warnings()) converted.add_warnings(warning);
     return absl::OkStatus();

@@ -25,6 +25,7 @@
 #include "src/trial/merged_trial.h"
 #include "src/trial/model_context.h"
 #include "src/trial/program_id.h"
+#include "src/trial/space_files.h"
 #include "src/trial/torch_guard.h"
 #include "src/trial/try_models.h"
 
@@ -236,7 +237,7 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
     mismatch.outcome = v1::FAILED;
     mismatch.failure.set_reason(v1::SPACE_MISMATCH);
     mismatch.failure.set_message(std::string(status.message()));
-    for (const auto& context : contexts) context->Ended(mismatch, &here);
+    for (const auto& context : contexts) context->Ended(mismatch, here.fingerprint().empty() ? nullptr : &here);
     return;
   }
   if (contexts.size() == 1) return RunAlone(spec, evaluator, *contexts[0]);
@@ -269,6 +270,8 @@ void TrialRunner::RunMerged(const v1::TrialSpec& spec, Evaluator* evaluator,
 }
 
 absl::Status TrialRunner::CheckSpace(const v1::TrialSpec& spec, v1::SpaceSpec* here) {
+  LANISTA_RETURN_IF_ERROR(
+      GuardStatus([&] { return CheckSpaceFiles(spec.space(), spec.engine(), spec.space_files()); }));
   if (spec.program() == ProgramId() || spec.space_fingerprint() == checked_space_) return absl::OkStatus();
   // The program was built anew since the experiment learned its space.
   LANISTA_RETURN_IF_ERROR(GuardStatus([&]() -> absl::Status {

@@ -7,17 +7,18 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/bounded_message.h"
 #include "src/base/out_of_memory.h"
 #include "src/evaluators/evaluator.h"
 
 namespace lanista {
 namespace {
 
-GuardResult Failed(v1::FailureReason reason, std::string message) {
+GuardResult Failed(v1::FailureReason reason, const std::string& message) {
   GuardResult result;
   result.outcome = v1::FAILED;
   result.failure.set_reason(reason);
-  result.failure.set_message(std::move(message));
+  result.failure.set_message(BoundedMessage(message));
   return result;
 }
 

@@ -54,6 +54,13 @@ TEST(OutOfMemoryTest, IsTheSameForAllWhoSayIt) {
   }
 }
 
+TEST(StatusTest, AMessageThatQuotesAFileIsBoundedOnTheWire) {
+  // Cut before, not within, the two bytes of a letter.
+  const std::string text = std::string(8191, 'x') + "\xc3\xa4" + std::string(5000000, 'x');
+  EXPECT_EQ(StatusToProto(absl::InvalidArgumentError(text)).message(),
+            std::string(8191, 'x') + "... (5000002 more bytes)");
+}
+
 TEST(StatusTest, CrossesTheWireUnchanged) {
   const absl::Status status = absl::FailedPreconditionError("held by 17");
   EXPECT_EQ(StatusFromProto(StatusToProto(status)), status);

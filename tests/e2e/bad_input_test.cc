@@ -2,6 +2,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -161,6 +163,73 @@ TEST(BadFilesTest, AGraphThatIsTooLargeToHandOverIsRefused) {
       RunCommand(kLanista, {"convert", graph, "--format", "torchscript", "--out", FreshFolder() + "/large"});
   EXPECT_EQ(convert.exit_code, 1);
   EXPECT_THAT(convert.err, HasSubstr("too large"));
+}
+
+// A graph of one node, which is `kind`.
+std::string GraphWith(const std::string& kind, const std::string& archives = "") {
+  return WriteFile(
+      "one_node.textproto",
+      absl::StrCat("version: 1 graphs { name: 'net' inputs { name: 'x' type { kind: TENSOR } } ",
+                   "nodes { name: 'node' ", kind, " inputs { node: 'x' } } outputs { node: 'node' } } ", archives));
+}
+
+TEST(HostileGraphTest, IsRefusedBeforeAnythingOfItRuns) {
+  const std::string hostile = WriteFile("not_a_model.pt", "not a model");
+  const std::vector<std::pair<std::string, std::string>> nodes = {
+      {"op { type: 'aten::save' }", "operator 'aten::save' is refused"},
+      {"op { type: 'aten::from_file' attr { key: 'filename' value { s: '/etc/hostname' } } }",
+       "operator 'aten::from_file' is refused"},
+      {"op { type: 'aten::unheard_of' }", "LibTorch has no operator 'aten::unheard_of'"},
+      {"opaque { archive: 0 }", "is no TorchScript file"}};
+  for (const auto& [op, reason] : nodes) {
+    const std::string graph = GraphWith(op, "archives { path: '" + hostile + "' }");
+    const std::string config = WriteFile("hostile.textproto", "space { graph { path: \"" + graph +
+                                                                  "\" } } engine { graph {} } strategy { random {} } "
+                                                                  "evaluator { constant {} } max_trial_number: 1");
+    const CommandResult validated = RunCommand(kLanista, {"validate", config, "--state-dir", FreshFolder()});
+    EXPECT_EQ(validated.exit_code, 2) << op;
+    EXPECT_THAT(validated.err, HasSubstr(reason)) << op;
+    const CommandResult converted =
+        RunCommand(kLanista, {"convert", graph, "--format", "torchscript", "--out", FreshFolder() + "/net"});
+    EXPECT_EQ(converted.exit_code, 2) << op;
+    EXPECT_THAT(converted.err, HasSubstr(reason)) << op;
+  }
+}
+
+TEST(FilesTest, WhatIsReadOrNoFileIsNotOverwritten) {
+  const std::string graph = GraphWith("op { type: 'ReLU' }");
+  const std::string stem = graph.substr(0, graph.rfind('.'));
+  const CommandResult itself = RunCommand(kLanista, {"convert", graph, "--format", "text", "--out", stem});
+  EXPECT_EQ(itself.exit_code, 2);
+  EXPECT_THAT(itself.err, HasSubstr("cannot write " + graph + ": it is a file that is read here"));
+
+  // A folder is made, in every format; what stands in its way is the same error in every format.
+  const std::string folder = FreshFolder();
+  for (const std::string format : {"text", "json", "python", "torchscript"}) {
+    EXPECT_EQ(
+        RunCommand(kLanista, {"convert", graph, "--format", format, "--out", folder + "/" + format + "/net"}).exit_code,
+        0)
+        << format;
+    const CommandResult blocked = RunCommand(kLanista, {"convert", graph, "--format", format, "--out", graph + "/net"});
+    EXPECT_EQ(blocked.exit_code, 1) << format;
+    EXPECT_THAT(blocked.err, HasSubstr("cannot make the folder " + graph)) << format;
+  }
+  const CommandResult device = RunCommand(kLanista, {"show-graph", "/dev/zero"});
+  EXPECT_EQ(device.exit_code, 2);
+  EXPECT_THAT(device.err, HasSubstr("cannot read /dev/zero: it is no regular file"));
+}
+
+TEST(FilesTest, OutputThatCannotBeWrittenIsAFailure) {
+  const std::string state = FreshFolder();
+  const std::string lanista = std::filesystem::absolute(kLanista);
+  for (const std::string arguments : {"--help", "version", "--json list", "devices --json"}) {
+    const std::string command = lanista + " " + arguments + " --state-dir " + state;
+    const CommandResult full = RunCommand("/bin/sh", {"-c", command + " > /dev/full"});
+    EXPECT_EQ(full.exit_code, 1) << arguments;
+    EXPECT_THAT(full.err, HasSubstr("cannot write to the standard output: No space left on device")) << arguments;
+    // Who does not want to see it has not failed.
+    EXPECT_EQ(RunCommand("/bin/sh", {"-c", command + " >&-"}).exit_code, 0) << arguments;
+  }
 }
 
 TEST(BadFilesTest, AnUnknownCommandIsBadUsage) {

@@ -76,6 +76,14 @@ TEST_F(GraphEngineTest, ASearchEndsWithTheBestModelsInEveryFormat) {
   const CommandResult compared = RunCommand(kPython, {"-c", script});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_EQ(compared.out, "True\n");
+
+  // The base model is the experiment's: another file in its place is no part of it.
+  std::filesystem::copy_file(folder_ + "/dwconv.pt", folder_ + "/net.pt",
+                             std::filesystem::copy_options::overwrite_existing);
+  const CommandResult changed = RunCommand(kLanista, {"export", id, "--format", "torchscript", "--out",
+                                                      folder_ + "/changed", "--state-dir", folder_ + "/state"});
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_THAT(changed.err, HasSubstr("net.pt has changed since the experiment began"));
 }
 
 TEST_F(GraphEngineTest, ImportsShowsAndConvertsAGraph) {

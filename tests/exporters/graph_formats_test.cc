@@ -1,9 +1,12 @@
 #include <ATen/ATen.h>
+#include <sys/resource.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "absl/strings/substitute.h"
@@ -111,10 +114,66 @@ TEST(GraphFormats, WritesTheFilesThatItNames) {
   };
   EXPECT_THAT(files_of("python"), ElementsAre(folder + "/a.py", folder + "/a.pt"));
   EXPECT_THAT(files_of("cpp"), ElementsAre(folder + "/a.h", folder + "/a.weights.pt"));
-  EXPECT_THAT(files_of("torchscript"), ElementsAre(folder + "/a.pt"));
   EXPECT_THAT(files_of("onnx"), ElementsAre(folder + "/a.onnx"));
   // Nothing but these: no temporary file is left.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()), 5);
+  // An earlier export is replaced.
+  files_of("python");
+  files_of("cpp");
+  files_of("onnx");
+}
+
+TEST(GraphFormats, ReplaceOnlyExportsOfTheirOwn) {
+  const std::string folder = TestFolder("replaces");
+  const auto module = BuildModel(SmallNet());
+  const auto error_of = [&](const std::string& format, const std::string& stem) {
+    return std::string(WriteModel(*module, format, folder + "/" + stem).status().message());
+  };
+  // Both call a file STEM.pt.
+  EXPECT_EQ(error_of("python", "a"), "");
+  EXPECT_THAT(error_of("torchscript", "a"), HasSubstr("a.pt is not replaced: it is the weights of "));
+  EXPECT_EQ(error_of("torchscript", "b"), "");
+  EXPECT_EQ(error_of("torchscript", "b"), "");
+  EXPECT_THAT(error_of("python", "b"), HasSubstr("b.pt is not replaced: it is not the weights of "));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/b.py"));
+  // The user's own source.
+  std::ofstream(folder + "/net.py") << "class Net: pass\n";
+  std::ofstream(folder + "/net.h") << "class Net {};\n";
+  EXPECT_THAT(error_of("python", "net"), HasSubstr("net.py is not replaced: Lanista did not write it"));
+  EXPECT_THAT(error_of("cpp", "net"), HasSubstr("net.h is not replaced: Lanista did not write it"));
+}
+
+TEST(GraphFormats, AFullDiskIsAnErrorInEveryFormat) {
+  const std::string folder = TestFolder("full");
+  const auto module = BuildModel(SmallNet());
+  // The limit of a file's size stands in for the disk's: writes fail in the same places.
+  const auto old_handler = signal(SIGXFSZ, SIG_IGN);
+  struct rlimit old_limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const struct rlimit small = {64, old_limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::map<std::string, absl::Status> written;
+  for (const std::string format : {"python", "cpp", "torchscript", "onnx"}) {
+    written[format] = WriteModel(*module, format, folder + "/net").status();
+  }
+  const absl::Status weights = module->Save(folder + "/weights.pt");
+  setrlimit(RLIMIT_FSIZE, &old_limit);
+  signal(SIGXFSZ, old_handler);
+  for (const auto& [format, status] : written) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << format << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("cannot write " + folder + "/net")) << format;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("File too large")) << format;
+  }
+  EXPECT_EQ(weights.message(), "cannot write " + folder + "/weights.pt: File too large");
+  EXPECT_TRUE(std::filesystem::is_empty(folder)) << "no part of a file is left";
+}
+
+TEST(GraphFormats, OverwriteNoInput) {
+  const std::string folder = TestFolder("inputs");
+  std::ofstream(folder + "/net.pt") << "weights";
+  const auto written = WriteModel(*BuildModel(SmallNet()), "torchscript", folder + "/net", {}, {folder + "/net.pt"});
+  EXPECT_EQ(written.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(written.status().message()), HasSubstr("a file that is read here"));
 }
 
 TEST(GraphFormats, TheSourceReadsAsAPersonWritesIt) {

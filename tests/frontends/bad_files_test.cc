@@ -32,9 +32,12 @@ INSTANTIATE_TEST_SUITE_P(
                     BadFile{"newer", "is of a newer format"}, BadFile{"unknown_operator", "aten::flutten"},
                     BadFile{"bomb", "would unpack to"}, BadFile{"traversal", "leads out of the archive"},
                     BadFile{"overlap", "overlap"}, BadFile{"huge", "claims to hold 4026531840 bytes"},
-                    BadFile{"reads_file", "'aten::from_file' in __torch__.ReadsFile"},
+                    BadFile{"reads_file", "__torch__.ReadsFile: operator 'aten::from_file'"},
                     BadFile{"forks_file", "'aten::from_file'"}, BadFile{"sets_state", "__setstate__"},
-                    BadFile{"no_forward", "no forward method"}),
+                    BadFile{"sets_state_with_spaces", "__setstate__"}, BadFile{"sets_state_shouted", "__setstate__"},
+                    BadFile{"interface_file", "Loader: operator 'aten::from_file'"},
+                    BadFile{"bit_rot", "the checksum of its record"},
+                    BadFile{"two_directories", "it has two directories"}, BadFile{"no_forward", "no forward method"}),
     [](const testing::TestParamInfo<BadFile>& info) { return std::string(info.param.name); });
 
 TEST(BadFile, OfNoSuchNameIsNotFound) {

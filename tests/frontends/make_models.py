@@ -362,6 +362,30 @@ def read_file(x):
     return x + torch.from_file("/etc/hostname", size=1)
 
 
+@torch.jit.interface
+class Loads(object):
+    def load(self, x: torch.Tensor) -> torch.Tensor:
+        pass
+
+
+@torch.jit.script
+class Loader(object):
+    def __init__(self):
+        self.size = 1
+
+    def load(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.from_file("/etc/hostname", size=1)
+
+
+def load_through(loader: Loads, x: torch.Tensor) -> torch.Tensor:
+    return loader.load(x)
+
+
+class CallsInterface(nn.Module):
+    def forward(self, x):
+        return load_through(Loader(), x)
+
+
 class SetsState(nn.Module):
     @torch.jit.export
     def __getstate__(self):
@@ -448,6 +472,24 @@ def write_bad_files():
     rewrite("net", "newer", newer)
     unknown = lambda name, content: content.replace(b"torch.flatten", b"torch.flutten") if name.endswith(".py") else content
     rewrite("net", "unknown_operator", unknown)
+
+    spaces = lambda name, content: content.replace(b"def __setstate__", b"def  __setstate__")
+    rewrite("sets_state", "sets_state_with_spaces", spaces)
+    # LibTorch finds records whatever the case of their names.
+    with zipfile.ZipFile("sets_state.pt") as old, zipfile.ZipFile("sets_state_shouted.pt", "w") as new:
+        for info in old.infolist():
+            name = info.filename[:-3] + ".PY" if info.filename.endswith(".py") else info.filename
+            new.writestr(name, old.read(info.filename))
+    with zipfile.ZipFile("net.pt") as file:
+        weights = next(info for info in file.infolist() if info.filename.endswith("data/0"))
+    rotten = bytearray(content)
+    rotten[weights.header_offset + 100] ^= 1
+    # Of the two counts of records, LibTorch believes this one.
+    wide = content.index(b"PK\x06\x06") + 32
+    two = content[:wide] + bytes([content[wide] - 1]) + content[wide + 1 :]
+    for name, changed in {"bit_rot": bytes(rotten), "two_directories": two}.items():
+        with open(f"{name}.pt", "wb") as file:
+            file.write(changed)
 
     with zipfile.ZipFile("bomb.pt", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("a/data.pkl", b"x")
@@ -643,6 +685,7 @@ def main():
     save(HidesFile(), "reads_file")
     save(ForksFile(), "forks_file")
     save(SetsState(), "sets_state")
+    save(CallsInterface(), "interface_file")
     save(NoForward(), "no_forward")
     write_bad_files()
     write_choices(sys.argv[2])

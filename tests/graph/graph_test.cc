@@ -1,11 +1,13 @@
 #include "src/graph/graph.h"
 
+#include <fstream>
 #include <random>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/stubs/logging.h"
 #include "src/graph/io.h"
+#include "src/graph/mutable_model.h"
 #include "src/ops/registry.h"
 #include "tests/graph/graph_testing.h"
 
@@ -113,6 +115,42 @@ TEST(Validate, NamesTheNodeAndWhatIsWrong) {
   model = SmallNet();
   model.mutable_graphs(0)->mutable_nodes(1)->mutable_op()->set_type("Relu");
   EXPECT_THAT(ErrorOf(model), HasSubstr("node 'relu': there is no operator 'Relu'"));
+}
+
+TEST(Validate, RefusesOperatorsThatTouchFilesOrAreNoneOfLibTorchs) {
+  for (const char* const type : {"aten::save", "aten::from_file", "aten::from_file.out", "prim::rpc_sync", "my::op"}) {
+    v1::ModelGraph model = SmallNet();
+    model.mutable_graphs(0)->mutable_nodes(1)->mutable_op()->set_type(type);
+    EXPECT_THAT(ErrorOf(model), HasSubstr(absl::StrCat("node 'relu': operator '", type, "' is refused: it may touch")));
+  }
+  v1::ModelGraph model = SmallNet();
+  model.mutable_graphs(0)->mutable_nodes(1)->mutable_op()->set_type("aten::without_a_schema");
+  EXPECT_TRUE(Validate(model, ops::FindOp).ok());
+}
+
+TEST(MutableModel, AFileOfAnotherContentIsAnotherArchive) {
+  MutableModel model(SmallNet(), ops::FindOp);
+  v1::Archive archive;
+  archive.set_path("/net.pt");
+  archive.set_sha256("1");
+  const int first = model.AddArchive(archive);
+  EXPECT_EQ(model.AddArchive(archive), first);
+  archive.set_sha256("2");
+  EXPECT_NE(model.AddArchive(archive), first);
+}
+
+TEST(GraphIo, ReadsOnlyFilesThatEnd) {
+  EXPECT_EQ(ReadFile("/dev/zero").status().message(), "cannot read /dev/zero: it is no regular file");
+  EXPECT_EQ(ReadFile("/nowhere/net.graph").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(GraphIo, OverwritesNoArchiveOfTheGraph) {
+  v1::ModelGraph model = SmallNet();
+  const std::string path = testing::TempDir() + "/weights.pt";
+  std::ofstream(path) << "weights";
+  model.add_archives()->set_path(path);
+  EXPECT_THAT(std::string(WriteFile(path, model).message()), HasSubstr("a file that is read here"));
+  EXPECT_TRUE(WriteFile(testing::TempDir() + "/net.graph", model).ok());
 }
 
 TEST(Validate, FindsCyclesAmongNodesAndAmongCells) {

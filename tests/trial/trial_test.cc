@@ -2,6 +2,8 @@
 #include <torch/torch.h>
 
 #include <condition_variable>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -167,6 +169,7 @@ class RunnerTest : public ::testing::Test {
     ASSERT_FALSE(discovered.has_error()) << discovered.error().message();
     spec.set_program(discovered.program());
     spec.set_space_fingerprint(discovered.space().fingerprint());
+    *spec.mutable_space_files() = discovered.space().files();
   }
 
   int trials_ = 0;
@@ -268,6 +271,43 @@ TEST_F(RunnerTest, OnlyAGraphSpaceOfModerateSizeIsHandedToTheHead) {
   bytes.set_i(17 << 20);
   Discover(spec);
   EXPECT_FALSE(events_.back().discovered().has_graph_space());
+}
+
+TEST_F(RunnerTest, AFileThatChangedSinceDiscoveryIsAnotherSpace) {
+  const std::string path = testing::TempDir() + "/net.textproto";
+  const auto write = [&](const std::string& type) {
+    std::ofstream(path) << "version: 1 graphs { name: 'net' inputs { name: 'x' type { kind: TENSOR } } "
+                        << "nodes { name: 'act' op { type: '" << type << "' } inputs { node: 'x' } } "
+                        << "outputs { node: 'act' } }";
+  };
+  write("ReLU");
+  v1::TrialSpec spec = Trial("spoil");
+  spec.mutable_models(0)->mutable_sample()->clear_decisions();
+  spec.mutable_engine()->mutable_graph();
+  spec.mutable_space()->mutable_graph()->set_path(path);
+  Discover(spec);
+  ASSERT_EQ(spec.space_files_size(), 1);
+  EXPECT_EQ(spec.space_files(0).path(), path);
+  EXPECT_EQ(spec.space_files(0).sha256().size(), 64u);
+  EXPECT_EQ(Run(spec).outcome(), v1::SUCCEEDED);
+
+  // The same choices, another network.
+  write("Tanh");
+  EXPECT_EQ(Run(spec).outcome(), v1::SUCCEEDED) << "a process goes on with what it has read";
+  v1::TrialSpec other = spec;
+  other.mutable_space()->set_registered("one_constant");
+  (*other.mutable_space()->mutable_params())["bytes"].set_i(4);
+  Discover(other);
+  v1::ModelEnded ended = Run(spec);
+  EXPECT_EQ(ended.failure().reason(), v1::SPACE_MISMATCH);
+  EXPECT_THAT(ended.failure().message(), HasSubstr(path + " has changed since the experiment began"));
+  EXPECT_FALSE(ended.has_actual_space()) << "its choices do not differ";
+
+  Discover(other);
+  std::filesystem::remove(path);
+  ended = Run(spec);
+  EXPECT_EQ(ended.failure().reason(), v1::SPACE_MISMATCH);
+  EXPECT_THAT(ended.failure().message(), HasSubstr(path));
 }
 
 TEST_F(RunnerTest, InProcessTrialsRunAndCancelLikeProcesses) {

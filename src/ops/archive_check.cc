@@ -1,13 +1,14 @@
-#include "src/frontends/archive_check.h"
+#include "src/ops/archive_check.h"
 
-#include <fstream>
+#include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
-#include "src/frontends/zip_directory.h"
+#include "src/ops/zip_directory.h"
 
-namespace lanista::frontends {
+namespace lanista::ops {
 namespace {
 
 // Weights are stored as they are; code shrinks when it is packed, and has never come near these.
@@ -23,22 +24,27 @@ absl::Status Bad(const std::string& path, const std::string& what) {
 }
 
 // What a file that is no zip file may be.
-absl::Status CheckMagic(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  char magic[2] = {};
-  if (!file.read(magic, sizeof(magic))) return absl::OkStatus();  // ZipDirectory says why.
-  if (magic[0] == '\x80') return Bad(path, absl::StrCat("was written by an old torch.save, or is a pickle; ", kHowTo));
-  if (magic[0] != 'P' || magic[1] != 'K') return Bad(path, absl::StrCat("is no TorchScript file; ", kHowTo));
+absl::Status CheckMagic(const std::string& path, absl::string_view bytes) {
+  if (bytes.size() < 2) return absl::OkStatus();  // ZipDirectory says why.
+  if (bytes[0] == '\x80') return Bad(path, absl::StrCat("was written by an old torch.save, or is a pickle; ", kHowTo));
+  if (bytes.substr(0, 2) != "PK") return Bad(path, absl::StrCat("is no TorchScript file; ", kHowTo));
   return absl::OkStatus();
 }
 
+// LibTorch finds records by their names without regard to case.
+bool HasSuffix(const ZipRecord& record, absl::string_view suffix) {
+  return absl::EndsWithIgnoreCase(record.name, suffix);
+}
+
 // LibTorch calls these while it reads, before anyone can look at what the code does.
-absl::Status CheckContent(const std::string& path, const ZipRecord& record, const std::string& content) {
-  if (absl::EndsWith(record.name, ".py") && absl::StrContains(content, "def __setstate__")) {
+absl::Status CheckContent(const std::string& path, const ZipRecord& record, std::string content) {
+  if (HasSuffix(record, ".py") && absl::StrContains(content, "__setstate__")) {
     return Bad(path, absl::StrCat("is refused: '", record.name,
                                   "' has a __setstate__ method, which would run while the file is read"));
   }
-  if (absl::EndsWith(record.name, ".pkl") && absl::StrContains(content, "__torch__.torch.classes")) {
+  // Pickle breaks a class's name into two lines.
+  std::replace(content.begin(), content.end(), '\n', '.');
+  if (HasSuffix(record, ".pkl") && absl::StrContains(content, "__torch__.torch.classes")) {
     return Bad(path, "is refused: it holds objects of C++ classes");
   }
   return absl::OkStatus();
@@ -46,9 +52,9 @@ absl::Status CheckContent(const std::string& path, const ZipRecord& record, cons
 
 }  // namespace
 
-absl::Status CheckArchive(const std::string& path) {
-  LANISTA_RETURN_IF_ERROR(CheckMagic(path));
-  LANISTA_ASSIGN_OR_RETURN(ZipDirectory zip, ZipDirectory::Open(path, kMaxRecords));
+absl::Status CheckArchive(const std::string& path, absl::string_view bytes) {
+  LANISTA_RETURN_IF_ERROR(CheckMagic(path, bytes));
+  LANISTA_ASSIGN_OR_RETURN(const ZipDirectory zip, ZipDirectory::Open(path, bytes, kMaxRecords));
 
   uint64_t unpacked = 0;
   bool has_code = false, has_data = false, has_constants = false;
@@ -60,6 +66,9 @@ absl::Status CheckArchive(const std::string& path) {
                                       " bytes, from ", record.packed_size));
       }
     }
+    if (HasSuffix(record, "/model.json")) {
+      return Bad(path, "is refused: PyTorch 1.3 or older wrote it; save it anew with a later one");
+    }
     has_code = has_code || absl::StrContains(record.name, "/code/");
     has_data = has_data || absl::EndsWith(record.name, "/data.pkl");
     has_constants = has_constants || absl::EndsWith(record.name, "/constants.pkl");
@@ -69,15 +78,15 @@ absl::Status CheckArchive(const std::string& path) {
     return Bad(path, absl::StrCat("was written by torch.save (weights, or a pickled module); ", kHowTo));
   }
   for (const ZipRecord& record : zip.records()) {
-    if (!absl::EndsWith(record.name, ".py") && !absl::EndsWith(record.name, "/data.pkl") &&
-        !absl::EndsWith(record.name, "/constants.pkl")) {
+    if (!HasSuffix(record, ".py") && !HasSuffix(record, ".pkl")) {
+      LANISTA_RETURN_IF_ERROR(zip.Check(record));
       continue;
     }
     if (record.size > kMaxUnpackedBytes) return Bad(path, absl::StrCat("is refused: '", record.name, "' is too large"));
-    LANISTA_ASSIGN_OR_RETURN(const std::string content, zip.Read(record));
-    LANISTA_RETURN_IF_ERROR(CheckContent(path, record, content));
+    LANISTA_ASSIGN_OR_RETURN(std::string content, zip.Read(record));
+    LANISTA_RETURN_IF_ERROR(CheckContent(path, record, std::move(content)));
   }
   return absl::OkStatus();
 }
 
-}  // namespace lanista::frontends
+}  // namespace lanista::ops

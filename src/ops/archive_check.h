@@ -1,0 +1,19 @@
+// Looks at a TorchScript file before LibTorch does.
+#ifndef LANISTA_SRC_OPS_ARCHIVE_CHECK_H_
+#define LANISTA_SRC_OPS_ARCHIVE_CHECK_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace lanista::ops {
+
+// OK if `bytes` are a zip archive with the records of a TorchScript module, whole, of sizes that can be true, and
+// nothing in it would run while it is read. Else INVALID_ARGUMENT, which says what it is and what to do; `path` names
+// the file.
+absl::Status CheckArchive(const std::string& path, absl::string_view bytes);
+
+}  // namespace lanista::ops
+
+#endif  // LANISTA_SRC_OPS_ARCHIVE_CHECK_H_

@@ -1,0 +1,19 @@
+// Whether the files of a space are still those that the experiment began with.
+#ifndef LANISTA_SRC_TRIAL_SPACE_FILES_H_
+#define LANISTA_SRC_TRIAL_SPACE_FILES_H_
+
+#include "absl/status/status.h"
+#include "google/protobuf/repeated_field.h"
+#include "protos/experiment.pb.h"
+#include "protos/space.pb.h"
+
+namespace lanista {
+
+// OK if this process reads `space` from files of the contents `expected` (SpaceSpec.files; none: not checked).
+// FAILED_PRECONDITION names the first file that has changed or cannot be read.
+absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfig& engine,
+                             const google::protobuf::RepeatedPtrField<v1::FileDigest>& expected);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_TRIAL_SPACE_FILES_H_
