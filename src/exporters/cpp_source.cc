@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "src/base/status.h"
 #include "src/exporters/cpp_forward.h"
 #include "src/exporters/cpp_operator_call.h"
@@ -232,8 +233,9 @@ class ClassWriter {
     return absl::StrReplaceAll(type, {{"std::make_shared<", "std::shared_ptr<"}});
   }
 
-  absl::StatusOr<std::string> Construct(const v1::Node& node, const std::string& path) {
-    if (node.has_cell()) return ConstructCell(node.cell().graph(), path);
+  // `in_sequential`: it is handed to torch::nn::Sequential, which takes none of its own kind.
+  absl::StatusOr<std::string> Construct(const v1::Node& node, const std::string& path, bool in_sequential = false) {
+    if (node.has_cell()) return ConstructCell(node.cell().graph(), path, in_sequential);
     if (node.has_opaque()) {
       const auto [found, added] = archives_.emplace(PlaceOf(node.opaque()), "");
       if (added) found->second = absl::StrCat("kArchive", archives_.size());
@@ -254,14 +256,15 @@ class ClassWriter {
     return constructor;
   }
 
-  absl::StatusOr<std::string> ConstructCell(const std::string& name, const std::string& path) {
+  absl::StatusOr<std::string> ConstructCell(const std::string& name, const std::string& path, bool in_sequential) {
     const v1::Graph* const graph = graph::FindGraph(model_.graph, name);
     if (graph == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no graph '", name, "'"));
-    if (IsSequential(model_, *graph)) {
+    if (!in_sequential && IsSequential(model_, *graph)) {
       std::vector<std::string> elements;
       const ModuleSlot modules = ModulesOf(model_.graph, *graph);
       for (const auto& child : modules.children) {
-        LANISTA_ASSIGN_OR_RETURN(elements.emplace_back(), Construct(*child->node, graph::JoinPath(path, child->path)));
+        LANISTA_ASSIGN_OR_RETURN(elements.emplace_back(), Construct(*child->node, graph::JoinPath(path, child->path),
+                                                                    /*in_sequential=*/true));
       }
       return absl::StrCat("torch::nn::Sequential(\n    ",
                           absl::StrReplaceAll(absl::StrJoin(elements, ",\n"), {{"\n", "\n    "}}), ")");
@@ -302,17 +305,20 @@ absl::StatusOr<std::string> CppSource(const SourceModel& model) {
   LANISTA_RETURN_IF_ERROR(writer.Write());
   const bool archives = !writer.archives().empty();
   const bool calls = absl::StrContains(writer.cells() + writer.model(), "model_parts::call_operator(");
+  // Headers of several models can be included together.
+  const std::string scope = absl::StrCat("model_", absl::StripPrefix(ToIdentifier(model.name), "_"));
   std::string text = absl::StrCat(
       "// ", model.graph.name().empty() ? "A model" : ToIdentifier(model.graph.name()),
       ", written by Lanista. It needs LibTorch only:\n//\n//   Model model;\n//   model.load_weights(\"",
       absl::StrReplaceAll(model.name, {{"\n", " "}}), ".weights.pt\");\n//   model.eval();\n",
-      "//   torch::Tensor output = model.forward(input);\n#pragma once\n\n",
-      archives ? "#include <torch/script.h>\n" : "", calls ? "#include <torch/csrc/jit/runtime/operator.h>\n" : "",
+      "//   torch::Tensor output = model.forward(input);\n//\n// Where several of them are included, each is ",
+      "NAMESPACE::Model, this one ", scope, "::Model.\n#pragma once\n\n", archives ? "#include <torch/script.h>\n" : "",
+      calls ? "#include <torch/csrc/jit/runtime/operator.h>\n" : "",
       "#include <torch/torch.h>\n\n#include <cstdint>\n#include <fstream>\n#include <iterator>\n#include "
       "<limits>\n#include <map>\n",
       "#include <memory>\n#include <set>\n#include <sstream>\n#include <stdexcept>\n#include <string>\n#include "
       "<tuple>\n",
-      "#include <utility>\n#include <vector>\n");
+      "#include <utility>\n#include <vector>\n\nnamespace ", scope, " {\n");
   if (archives || calls || !writer.cells().empty()) {
     absl::StrAppend(&text, "\nnamespace model_parts {\n");
     for (const auto& [place, name] : writer.archives()) {
@@ -327,7 +333,8 @@ absl::StatusOr<std::string> CppSource(const SourceModel& model) {
     if (calls) text += kCallOperator;
     absl::StrAppend(&text, writer.cells(), "\n}  // namespace model_parts\n");
   }
-  return text + writer.model();
+  return absl::StrCat(text, writer.model(), "\n}  // namespace ", scope,
+                      "\n\n#ifndef LANISTA_MODEL\n#define LANISTA_MODEL\nusing ", scope, "::Model;\n#endif\n");
 }
 
 }  // namespace lanista::exporters

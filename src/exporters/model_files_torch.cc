@@ -45,10 +45,11 @@ absl::StatusOr<std::string> OpaqueBytes(const v1::ModelGraph& graph, const v1::O
 
 AtenSignature::Argument ToArgument(const c10::Argument& argument) {
   c10::TypePtr type = argument.type();
+  const bool is_generic = type->hasFreeVariables();
   if (const auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
   const bool is_list = type->kind() == c10::TypeKind::ListType;
   if (is_list) type = type->expectRef<c10::ListType>().getElementType();
-  return {argument.name(), is_list, argument.kwarg_only(), type->str()};
+  return {argument.name(), is_list, argument.kwarg_only(), type->str(), is_generic};
 }
 
 // Takes from LibTorch's schema of an aten operator what we do not know of it.

@@ -7,6 +7,7 @@
 #include "src/base/status.h"
 #include "src/exporters/module_tree.h"
 #include "src/exporters/python_operators.h"
+#include "src/exporters/source_names.h"
 #include "src/graph/graph.h"
 
 namespace lanista::exporters {
@@ -57,6 +58,9 @@ absl::StatusOr<std::string> DispatcherCall(const std::string& type, const std::m
   std::vector<std::string> written;
   bool by_name = false;
   for (const AtenSignature::Argument& argument : signature->second.arguments) {
+    if (argument.is_generic) {
+      return absl::UnimplementedError(absl::StrCat("operator ", type, " has no Python form: export as torchscript"));
+    }
     const auto found = arguments.find(argument.name);
     if (found == arguments.end()) {
       by_name = true;
@@ -82,6 +86,17 @@ const v1::Value* FindAttribute(const v1::Node& node, const std::string& key) {
 // Whether the module has a pair of states: torch.nn's takes and returns a tuple of them.
 bool HasCellState(const v1::Node& node) {
   return node.has_op() && (node.op().type() == "LSTM" || node.op().type() == "LSTMCell");
+}
+
+constexpr char kAppend[] = ".append(";
+
+bool IsAppend(const v1::Node& node) { return node.has_op() && node.op().type() == "aten::append.t"; }
+
+// A list that grows: a statement where it has a name, which others may read.
+std::string Append(const std::map<std::string, std::string>& arguments) {
+  const std::string& list = arguments.at("self");
+  return IsIdentifier(list) ? absl::StrCat(list, kAppend, arguments.at("el"), ")")
+                            : absl::StrCat(list, " + [", arguments.at("el"), "]");
 }
 
 void Indent(const Lines& from, Lines* to) {
@@ -184,6 +199,7 @@ absl::StatusOr<std::string> PythonForward::Primitive(const v1::Node& node, const
 absl::StatusOr<std::string> PythonForward::AtenCall(const v1::Node& node, const std::vector<Input>& inputs) const {
   using Arguments = std::map<std::string, std::string>;
   LANISTA_ASSIGN_OR_RETURN(const Arguments arguments, ForwardWriter::Arguments(node, inputs));
+  if (IsAppend(node)) return Append(arguments);
   if (const auto expression = PythonExpression(node.op().type(), arguments)) return *expression;
   if (const graph::OpSchema* const schema = model_.find_op(node.op().type())) return schema->PythonCall(arguments);
   return DispatcherCall(node.op().type(), arguments, model_.signatures);
@@ -195,6 +211,13 @@ bool PythonForward::IsInline(const v1::Node& node) {
 
 void PythonForward::Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,
                            Lines* lines) {
+  if (const size_t call = expression.find(kAppend); IsAppend(node) && call != std::string::npos) {
+    lines->push_back(expression);
+    for (const Target& target : targets) {
+      if (!target.name.empty()) lines->push_back(absl::StrCat(target.name, " = ", expression.substr(0, call)));
+    }
+    return;
+  }
   if (node.has_op() && node.op().type() == "Assert") {
     lines->push_back(absl::StrCat("assert ", expression));
     return;

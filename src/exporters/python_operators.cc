@@ -32,6 +32,10 @@ std::multimap<std::string, std::string> Expressions() {
       {"aten::matmul", "{self} @ {other}"},
       {"aten::pow.Tensor_Scalar", "{self} ** {exponent}"},
       {"aten::pow.Tensor_Tensor", "{self} ** {exponent}"},
+      {"aten::pow.int", "float(pow({a}, {b}))"},
+      {"aten::pow.float", "pow({a}, {b})"},
+      {"aten::pow.int_float", "pow({a}, {b})"},
+      {"aten::pow.float_int", "pow({a}, {b})"},
       {"aten::rsub.Scalar", "{other} - {self}"},
       {"aten::to.dtype", "{self}.to({dtype})"},
       {"aten::to.prim_dtype", "{self}.to({dtype})"},
@@ -92,6 +96,18 @@ std::string ListSlice(Arguments arguments) {
   return absl::StrCat("list(", ops::FillTemplate(slice, arguments), ")");
 }
 
+// torch.tensor(data, dtype=...): its schema says only that data is a list of anything, which torch.ops cannot take.
+std::string NewTensor(const std::string& function, const Arguments& arguments) {
+  std::string call;
+  for (const auto& [name, value] : arguments) {
+    if (name == "data" || name == "t") call = absl::StrCat(function, "(", value);
+  }
+  for (const auto& [name, value] : arguments) {
+    if (name != "data" && name != "t" && value != "None") absl::StrAppend(&call, ", ", name, "=", value);
+  }
+  return call + ")";
+}
+
 }  // namespace
 
 std::string WithoutList(const std::string& expression) {
@@ -108,6 +124,8 @@ std::string WithoutList(const std::string& expression) {
 std::optional<std::string> PythonExpression(const std::string& type, Arguments arguments) {
   static const auto* const expressions = new std::multimap<std::string, std::string>(Expressions());
   if (type == "aten::slice.t") return ListSlice(arguments);
+  if (type == "aten::tensor" || absl::StartsWith(type, "aten::tensor.")) return NewTensor("torch.tensor", arguments);
+  if (absl::StartsWith(type, "aten::as_tensor")) return NewTensor("torch.as_tensor", arguments);
   // A shape has elements and a length as it is.
   if (type == "aten::__getitem__.t") arguments["list"] = WithoutList(arguments["list"]);
   if (type == "aten::len.t") arguments["a"] = WithoutList(arguments["a"]);

@@ -33,6 +33,8 @@ struct AtenSignature {
     bool keyword_only = false;
     // "Tensor", "int", "float", ...: of the argument, or of its list's elements; without "optional".
     std::string element = {};
+    // Its type stands for any: `t[] self`. Calls by name do not find the operator.
+    bool is_generic = false;
   };
   std::vector<Argument> arguments;
 };

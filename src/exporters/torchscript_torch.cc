@@ -289,10 +289,13 @@ class ForwardBuilder {
     // A list as it is, and no list at all; schema matching finds what the elements of a generic operator's are.
     const bool whole = values.size() == 1 && (values[0]->type()->kind() == c10::TypeKind::ListType ||
                                               values[0]->type()->kind() == c10::TypeKind::NoneType);
-    if (whole) return values[0];
     const c10::TypePtr element = list->expectRef<c10::ListType>().getElementType();
+    // x[mask]: the elements of a list that was made here may be none.
+    const bool of_optionals = element->kind() == c10::TypeKind::OptionalType;
+    const bool made_here = whole && values[0]->node()->kind() == c10::prim::ListConstruct;
+    if (whole && !(of_optionals && made_here)) return values[0];
     std::vector<jit::Value*> elements;
-    for (jit::Value* const value : values) {
+    for (jit::Value* const value : whole ? values[0]->node()->inputs().vec() : values) {
       elements.push_back(jit::tryConvertToType(location, graph, element, value, true));
     }
     return graph.insertNode(graph.createList(element, elements))->output();

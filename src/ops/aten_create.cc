@@ -123,10 +123,31 @@ AtenSpec Like(const std::string& type, std::optional<double> value) {
   return spec;
 }
 
-// Numbers in a row. ONNX: constants only.
+// A scalar argument that is an integer, in ONNX; empty: it is none.
+std::string OnnxInteger(const OpCall& call, const std::string& name, int64_t otherwise, OnnxWriter& writer) {
+  const AtenArguments a(call);
+  if (!call.attributes.Has(name) && a.Edge(name) < 0) return writer.Constant(Dims{otherwise}, {});
+  if (const auto value = a.Int(name)) return writer.Constant(Dims{*value}, {});
+  return a.Edge(name) >= 0 && a.Type(name).kind() == v1::INT ? writer.Input(a.Edge(name)) : "";
+}
+
+absl::StatusOr<Names> ArangeToOnnx(const OpCall& call, OnnxWriter& writer) {
+  const v1::DataType type = call.outputs.empty() ? v1::DATA_TYPE_UNSPECIFIED : call.outputs[0].data_type();
+  if (type == v1::DATA_TYPE_UNSPECIFIED) return OnnxNeeds("the element type");
+  const std::string start = OnnxInteger(call, "start", 0, writer), end = OnnxInteger(call, "end", 0, writer),
+                    step = OnnxInteger(call, "step", 1, writer);
+  if (start.empty() || end.empty() || step.empty()) {
+    return absl::UnimplementedError("a range of numbers that are no integers is not written as ONNX");
+  }
+  const Names range = writer.Node("Range", {start, end, step});
+  return type == v1::INT64 ? range : Names{OnnxCast(writer, range[0], type)};
+}
+
+// Numbers in a row.
 AtenSpec Arange(const std::string& overload, const std::string& arguments) {
-  AtenSpec spec =
-      Move(Function("arange" + overload, arguments + kOptions, [](const OpCall& call) -> absl::StatusOr<Types> {
+  AtenSpec spec = Move(Function(
+      "arange" + overload, arguments + kOptions,
+      [](const OpCall& call) -> absl::StatusOr<Types> {
         const AtenArguments a(call);
         const bool begins = call.attributes.Has("start") || a.Edge("start") >= 0;
         const bool steps = call.attributes.Has("step") || a.Edge("step") >= 0;
@@ -143,8 +164,111 @@ AtenSpec Arange(const std::string& overload, const std::string& arguments) {
         if (*step == 0 || (*end - *start) / *step < 0) return absl::InvalidArgumentError("this range has no end");
         const int64_t away = *step > 0 ? *step - 1 : *step + 1;
         return Types{graph::TensorType(type, {(*end - *start + away) / *step})};
-      }));
+      },
+      ArangeToOnnx));
   spec.python_function = "torch." + std::exchange(spec.function, "");
+  spec.any_inputs = true;
+  return spec;
+}
+
+// ---- Tensors made of numbers ----
+
+// The numbers in a list (of lists), in order, and its lengths. False: they are no numbers, or the lists differ in
+// length.
+bool Unpack(const v1::Value& value, size_t depth, Dims* dims, std::vector<const v1::Value*>* numbers) {
+  if (!value.has_list()) {
+    numbers->push_back(&value);
+    return depth == dims->size() && (value.has_i() || value.has_f() || value.has_b());
+  }
+  const int64_t length = value.list().values_size();
+  if (depth == dims->size() && numbers->empty()) dims->push_back(length);
+  if (depth >= dims->size() || (*dims)[depth] != length) return false;
+  for (const v1::Value& element : value.list().values()) {
+    if (!Unpack(element, depth + 1, dims, numbers)) return false;
+  }
+  return true;
+}
+
+// The constant `name` of a call; nullptr: it is none.
+const v1::Value* ConstantArgument(const OpCall& call, const std::string& name) {
+  for (const v1::Attribute& attribute : call.node.op().attr()) {
+    if (attribute.key() == name) return &attribute.value();
+  }
+  return nullptr;
+}
+
+v1::DataType DataTypeOf(v1::TypeKind kind) {
+  return kind == v1::FLOAT     ? v1::FLOAT32
+         : kind == v1::INT     ? v1::INT64
+         : kind == v1::BOOLEAN ? v1::BOOL
+                               : v1::DATA_TYPE_UNSPECIFIED;
+}
+
+// `data`: the name of the argument that holds the numbers.
+absl::StatusOr<Types> InferLiteral(const OpCall& call, const std::string& data) {
+  const AtenArguments a(call);
+  if (const v1::Value* const constant = ConstantArgument(call, data)) {
+    Dims dims;
+    std::vector<const v1::Value*> numbers;
+    if (!Unpack(*constant, 0, &dims, &numbers)) return absl::InvalidArgumentError("these numbers make no tensor");
+    const v1::DataType type = numbers.empty() ? v1::FLOAT32 : DataTypeOf(graph::TypeOfValue(*numbers[0]).kind());
+    return Types{graph::TensorType(a.DataType("dtype", type), dims)};
+  }
+  const v1::ValueType type = a.Type(data);
+  if (type.kind() != v1::LIST && a.Edges(data).size() < 2) {
+    const v1::DataType element = a.DataType("dtype", DataTypeOf(type.kind()));
+    return Types{type.kind() == v1::TYPE_KIND_UNSPECIFIED ? graph::TensorType(element)
+                                                          : graph::TensorType(element, Dims{})};
+  }
+  const auto items = a.List(data);
+  if (!items.has_value() || items->empty() || (*items)[0].kind() == v1::LIST) {
+    return Types{graph::TensorType(a.DataType("dtype", v1::DATA_TYPE_UNSPECIFIED))};
+  }
+  return Types{
+      graph::TensorType(a.DataType("dtype", DataTypeOf((*items)[0].kind())), {static_cast<int64_t>(items->size())})};
+}
+
+absl::StatusOr<Names> LiteralToOnnx(const OpCall& call, OnnxWriter& writer, const std::string& data) {
+  const v1::DataType type = call.outputs.empty() ? v1::DATA_TYPE_UNSPECIFIED : call.outputs[0].data_type();
+  if (type == v1::DATA_TYPE_UNSPECIFIED) return OnnxNeeds("the element type");
+  const AtenArguments a(call);
+  if (const v1::Value* const constant = ConstantArgument(call, data)) {
+    Dims dims;
+    std::vector<const v1::Value*> numbers;
+    Unpack(*constant, 0, &dims, &numbers);
+    std::vector<float> floats;
+    Dims integers;
+    for (const v1::Value* const number : numbers) {
+      if (number->has_f()) floats.push_back(static_cast<float>(number->f()));
+      if (!number->has_f()) integers.push_back(number->has_b() ? number->b() : number->i());
+    }
+    const bool whole = floats.empty() && !integers.empty();
+    const std::string value = whole ? writer.Constant(integers, dims) : writer.Constant(floats, dims);
+    return Names{type == (whole ? v1::INT64 : v1::FLOAT32) ? value : OnnxCast(writer, value, type)};
+  }
+  const std::vector<int> edges = a.Edges(data);
+  const bool is_list = a.Type(data).kind() == v1::LIST || edges.size() > 1;
+  Names parts;
+  for (const int edge : edges) {
+    const v1::TypeKind kind = call.inputs[static_cast<size_t>(edge)].kind();
+    if (kind != v1::INT && kind != v1::FLOAT) return absl::UnimplementedError("these numbers are not written as ONNX");
+    parts.push_back(is_list || data == "data" ? OnnxUnsqueeze(writer, writer.Input(edge), {0}) : writer.Input(edge));
+  }
+  if (parts.empty()) return OnnxNeeds("the numbers");
+  const std::string value = parts.size() == 1 ? parts[0] : writer.Node("Concat", parts, {{"axis", int64_t{0}}})[0];
+  return Names{OnnxCast(writer, value, type)};
+}
+
+// torch.tensor(...). `overload`: "" of lists, else of one number.
+AtenSpec Literal(const std::string& overload) {
+  const std::string data = overload.empty() ? "data" : "t";
+  AtenSpec spec = Move(Function(
+      "tensor" + overload, data + ", *, dtype=None, device=None, requires_grad=False",
+      [data](const OpCall& call) { return InferLiteral(call, data); },
+      [data](const OpCall& call, OnnxWriter& writer) { return LiteralToOnnx(call, writer, data); }));
+  // Neither C++ nor the dispatcher takes a list of anything.
+  spec.python_function = "torch.tensor";
+  spec.function.clear();
   spec.any_inputs = true;
   return spec;
 }
@@ -255,6 +379,10 @@ LANISTA_REGISTER_OP(MakeAten(Like("randn_like", std::nullopt)));
 LANISTA_REGISTER_OP(MakeAten(Arange("", "end")));
 LANISTA_REGISTER_OP(MakeAten(Arange(".start", "start, end")));
 LANISTA_REGISTER_OP(MakeAten(Arange(".start_step", "start, end, step=1")));
+LANISTA_REGISTER_OP(MakeAten(Literal("")));
+LANISTA_REGISTER_OP(MakeAten(Literal(".int")));
+LANISTA_REGISTER_OP(MakeAten(Literal(".float")));
+LANISTA_REGISTER_OP(MakeAten(Literal(".bool")));
 LANISTA_REGISTER_OP(MakeAten(Move(Method("expand", "self, size, *, implicit=False", InferExpand, ExpandToOnnx))));
 LANISTA_REGISTER_OP(MakeAten(Move(Method("repeat", "self, repeats", InferRepeat, RepeatToOnnx))));
 

@@ -264,6 +264,33 @@ AtenSpec Negation() {
   return spec;
 }
 
+// a ** b of numbers, a float whatever they are.
+AtenSpec Power(const std::string& overload) {
+  AtenSpec spec = Move(Method("pow." + overload, "a, b", [](const OpCall&) -> absl::StatusOr<Types> {
+    v1::ValueType type;
+    type.set_kind(v1::FLOAT);
+    return Types{type};
+  }));
+  spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const AtenArguments a(call);
+    Names operands;
+    for (const char* const name : {"a", "b"}) {
+      if (const auto number = a.Number(name)) {
+        operands.push_back(OnnxScalar(writer, *number));
+      } else if (a.Edge(name) >= 0) {
+        operands.push_back(OnnxCast(writer, writer.Input(a.Edge(name)), v1::FLOAT32));
+      } else {
+        return OnnxNeeds("both numbers");
+      }
+    }
+    return writer.Node("Pow", operands);
+  };
+  spec.method.clear();
+  spec.cpp = "std::pow(static_cast<double>({a}), static_cast<double>({b}))";
+  spec.any_inputs = true;
+  return spec;
+}
+
 // Whether two integers compare so; asserted by models, and left out of ONNX with the assertion.
 AtenSpec Comparison(const std::string& name, const std::string& cpp, const std::string& onnx, bool negated = false) {
   AtenSpec spec = Move(Method(name + ".int", "a, b", [](const OpCall&) -> absl::StatusOr<Types> {
@@ -297,6 +324,10 @@ LANISTA_REGISTER_OP(MakeAten(Arithmetic("mul", '*', "{a} * {b}")));
 LANISTA_REGISTER_OP(MakeAten(Arithmetic("floordiv", '/', "")));
 LANISTA_REGISTER_OP(MakeAten(Arithmetic("remainder", '%', "")));
 LANISTA_REGISTER_OP(MakeAten(Negation()));
+LANISTA_REGISTER_OP(MakeAten(Power("int")));
+LANISTA_REGISTER_OP(MakeAten(Power("float")));
+LANISTA_REGISTER_OP(MakeAten(Power("int_float")));
+LANISTA_REGISTER_OP(MakeAten(Power("float_int")));
 LANISTA_REGISTER_OP(MakeAten(Comparison("eq", "==", "Equal")));
 LANISTA_REGISTER_OP(MakeAten(Comparison("ne", "!=", "Equal", true)));
 LANISTA_REGISTER_OP(MakeAten(Comparison("lt", "<", "Less")));

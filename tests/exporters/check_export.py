@@ -235,6 +235,7 @@ OPERATORS = {
     "Not": lambda x, **a: ~x,
     "PRelu": lambda x, slope, **a: torch.where(x >= 0, x, x * slope),
     "Pad": run_pad,
+    "Range": lambda start, end, step, **a: torch.arange(start.item(), end.item(), step.item()),
     "Pow": lambda x, y, **a: x ** y,
     "ReduceMax": lambda x, **a: x.amax(a["axes"], keepdim=bool(a.get("keepdims", 1))),
     "ReduceMean": lambda x, **a: x.mean(a["axes"], keepdim=bool(a.get("keepdims", 1))),

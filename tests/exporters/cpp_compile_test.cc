@@ -13,6 +13,7 @@ namespace {
 
 constexpr char kProgram[] = R"(
 #include "net.h"
+#include "1-small.h"
 
 int main(int, char** argv) {
   Model model;
@@ -24,6 +25,7 @@ int main(int, char** argv) {
   const torch::Tensor input = data.at("inputs").toTensorVector().at(0);
   const torch::Tensor wanted = data.at("outputs").toTensorVector().at(0);
   if (!torch::allclose(model.forward(input), wanted, 1e-5, 1e-5)) return 2;
+  if (model_1_small::Model().forward(input).dim() != wanted.dim()) return 4;
   model.train();
   model.forward(input).pow(2).mean().backward();
   for (auto& item : model.named_parameters()) {
@@ -57,7 +59,24 @@ std::shared_ptr<ops::GraphModule> RichNet(const std::string& folder) {
       nodes { name: "loop.body" inputs { node: "wide" } opaque { archive: 0 type: "Loop" } }
       nodes { name: "last" inputs { node: "loop.body" } op { type: "Linear"
         attr { key: "in_features" value { i: 5 } } attr { key: "out_features" value { i: 5 } } } frozen: true }
-      outputs { node: "last" })");
+      nodes { name: "tail" inputs { node: "last" } cell { graph: "Outer" } }
+      outputs { node: "tail" })");
+  // torch::nn::Sequential holds none of its own kind.
+  absl::StrAppend(&text, R"(
+    graphs {
+      name: "Outer" inputs { name: "input" }
+      nodes { name: "0" inputs { node: "input" } cell { graph: "Inner" } }
+      nodes { name: "1" inputs { node: "0" } op { type: "Linear"
+        attr { key: "in_features" value { i: 5 } } attr { key: "out_features" value { i: 5 } } } }
+      outputs { node: "1" }
+    }
+    graphs {
+      name: "Inner" inputs { name: "input" }
+      nodes { name: "0" inputs { node: "input" } op { type: "Linear"
+        attr { key: "in_features" value { i: 5 } } attr { key: "out_features" value { i: 5 } } } }
+      nodes { name: "1" inputs { node: "0" } op { type: "Tanh" } }
+      outputs { node: "1" }
+    })");
   return BuildModel(absl::StrCat("archives { path: \"", SaveLoop(folder, 5), "\" }", text));
 }
 
@@ -70,6 +89,7 @@ TEST(CppExport, TheHeaderCompilesAloneAndGivesTheSameValues) {
   const auto module = RichNet(folder);
   const auto files = exporters::WriteModel(*module, "cpp", folder + "/net");
   ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_TRUE(exporters::WriteModel(*BuildModel(SmallNet()), "cpp", folder + "/1-small").ok());
   const at::Tensor input = at::randn({2, 3, 8, 8});
   WriteTensors(folder + "/data.pt", {{"inputs", {input}}, {"outputs", Evaluate(*module, {input})}});
   std::ofstream(folder + "/main.cc") << kProgram;

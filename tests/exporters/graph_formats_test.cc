@@ -104,6 +104,68 @@ TEST(GraphFormats, ListsAndTuplesGiveTheSameValues) {
   }
 }
 
+TEST(GraphFormats, NestedOutputsStayNested) {
+  const auto module = BuildModel(R"(
+    version: 1
+    graphs {
+      name: "net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "one" inputs { node: "x" arg: "self" } op { type: "aten::add.Scalar" attr { key: "other" value { i: 1 } } } }
+      nodes { name: "two" inputs { node: "x" arg: "self" } op { type: "aten::mul.Scalar" attr { key: "other" value { i: 2 } } } }
+      nodes { name: "tuple" inputs { node: "one" } inputs { node: "two" } op { type: "prim::TupleConstruct" } }
+      outputs { node: "x" } outputs { node: "tuple" }
+    })");
+  const std::string folder = TestFolder("nested");
+  for (const std::string format : {"python", "cpp", "torchscript", "onnx"}) {
+    ASSERT_TRUE(WriteModel(*module, format, folder + "/" + format).ok()) << format;
+  }
+  torch::jit::Module script = torch::jit::load(folder + "/torchscript.pt");
+  EXPECT_EQ(script.get_method("forward").function().getSchema().returns().at(0).type()->str(),
+            "(Tensor, (Tensor, Tensor))");
+  EXPECT_THAT(ReadText(folder + "/cpp.h"), HasSubstr("return std::make_tuple(x, tuple"));
+  EXPECT_THAT(ReadText(folder + "/python.py"), testing::ContainsRegex("return x, tuple"));
+}
+
+// As in attention's (C // h) ** -0.5.
+TEST_P(GraphFormatsTest, TensorsAndPowersOfNumbersGiveTheSameValues) {
+  at::manual_seed(4);
+  const auto module = BuildModel(R"(
+    version: 1
+    graphs {
+      name: "net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "row" op { type: "aten::tensor" attr { key: "data" value { list {
+        values { f: 0.5 } values { f: 1.5 } values { f: 2 } values { f: 3 } } } } } }
+      nodes { name: "scaled" inputs { node: "x" arg: "self" } inputs { node: "row" arg: "other" } op { type: "aten::mul.Tensor" } }
+      nodes { name: "n" inputs { node: "x" arg: "self" } op { type: "aten::size.int" attr { key: "dim" value { i: 1 } } } }
+      nodes { name: "root" inputs { node: "n" arg: "a" } op { type: "aten::pow.int_float" attr { key: "b" value { f: -0.5 } } } }
+      nodes { name: "rooted" inputs { node: "scaled" arg: "self" } inputs { node: "root" arg: "other" } op { type: "aten::mul.Scalar" } }
+      nodes { name: "range" op { type: "aten::arange" attr { key: "end" value { i: 4 } } } }
+      nodes { name: "sum" inputs { node: "rooted" arg: "self" } inputs { node: "range" arg: "other" } op { type: "aten::add.Tensor" } }
+      nodes { name: "fc" inputs { node: "sum" } op { type: "Linear"
+        attr { key: "in_features" value { i: 4 } } attr { key: "out_features" value { i: 2 } } } }
+      outputs { node: "fc" }
+    })");
+  ExpectSameInPython(*module, {at::randn({3, 4})}, GetParam(), "numbers_" + GetParam());
+}
+
+// As in x[mask].
+TEST(GraphFormats, ListsOfOptionalTensorsGiveTheSameValues) {
+  const auto module = BuildModel(R"(
+    version: 1
+    graphs {
+      name: "net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "mask" inputs { node: "x" arg: "self" } op { type: "aten::gt.Scalar" attr { key: "other" value { i: 0 } } } }
+      nodes { name: "list" inputs { node: "mask" arg: "0" } op { type: "prim::ListConstruct" } }
+      nodes { name: "index" inputs { node: "x" arg: "self" } inputs { node: "list" arg: "indices" } op { type: "aten::index.Tensor" } }
+      outputs { node: "index" }
+    })");
+  for (const std::string format : {"python", "torchscript"}) {
+    ExpectSameInPython(*module, {at::randn({3, 4})}, format, "mask_" + format);
+  }
+}
+
 TEST(GraphFormats, WritesTheFilesThatItNames) {
   const std::string folder = TestFolder("names");
   const auto module = BuildModel(SmallNet());

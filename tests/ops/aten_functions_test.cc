@@ -42,6 +42,7 @@ v1::ValueType TypeOf(const c10::IValue& value) {
     return graph::TensorType(DataTypeOf(value.toTensor().scalar_type()), value.toTensor().sizes().vec());
   if (value.isInt()) return graph::KnownInt(value.toInt());
   if (value.isBool()) type.set_kind(v1::BOOLEAN);
+  if (value.isDouble()) type.set_kind(v1::FLOAT);
   if (!value.isList()) return type;
   std::vector<v1::ValueType> items;
   for (const c10::IValue& item : value.toListRef()) items.push_back(TypeOf(item));
