@@ -48,7 +48,7 @@ in_workspace() {
   "$bazel" --max_idle_secs=60 --output_base="$TEST_TMPDIR/bazel" "$command" --noshow_progress "$@"
 }
 in_workspace build --nobuild //... @lanista//:all
-# The files that the compiler needs, and its command lines as Bazel would run them, for the user's files only: a build of
+# The user's files, and no others: the compiler runs on them with the command lines that Bazel would use. A build of
 # my_program would compile all of Lanista.
 # shellcheck disable=SC2046  # labels are words
 in_workspace build --symlink_prefix=/ $(in_workspace query 'kind(genrule, deps(//:my_program))')
@@ -57,8 +57,12 @@ in_workspace aquery 'mnemonic(CppCompile, //:my_program)' |
        on && /\)$/ { sub(/\)$/, " -fsyntax-only -MF /dev/null)"); on = 0; print; next }
        on' >compile
 [ "$(grep -c -- -fsyntax-only compile)" -eq "$(ls ./*.cc | wc -l)" ] || { echo "not a command for each file:"; cat compile; exit 1; }
+# The links that a build of my_program would make.
 execution_root=$(in_workspace info execution_root)
-ln -s "$PWD"/*.cc "$execution_root"  # as a build would
+ln -sfn "$PWD"/*.cc "$execution_root"
+for repository in "$(in_workspace info output_base)"/external/*; do
+  ln -sfn "$repository" "$execution_root/external"
+done
 (cd "$execution_root" && sh -eu "$OLDPWD/compile")
 in_workspace shutdown
 mkdir bazel-bin
