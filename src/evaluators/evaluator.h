@@ -89,8 +89,8 @@ class Evaluator {
   virtual absl::Status Try(nn::Model& /*model*/, c10::Device /*device*/) { return absl::UnimplementedError(""); }
 
   // Trains and scores `context.model()`, reports through the context. Prepare was called. An error, or anything thrown,
-  // fails the attempt; so does a return without ReportFinal. DATA_LOSS says that the data cannot be read, which no other
-  // model could either: the experiment ends.
+  // fails the attempt; so does a return without ReportFinal. DATA_LOSS says that the data cannot be read, which no
+  // other model could either: the experiment ends.
   virtual absl::Status Evaluate(TrialContext& context) = 0;
 };
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/value.h"
 #include "src/nn/cell.h"
 #include "src/nn/input_choice.h"
 #include "src/nn/layer_choice.h"
 #include "src/nn/repeat.h"
-#include "src/base/value.h"
 
 namespace lanista::nn {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "src/nn/construction.h"
 #include "src/base/value.h"
+#include "src/nn/construction.h"
 
 namespace lanista::nn {
 
