@@ -13,6 +13,7 @@
 #include "spdlog/sinks/base_sink.h"
 #include "spdlog/sinks/rotating_file_sink.h"
 #include "spdlog/spdlog.h"
+#include "src/base/display_text.h"
 
 namespace lanista {
 namespace {
@@ -32,10 +33,12 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
+    // Messages carry texts of models, files and exceptions.
+    const std::string printable = absl::StrCat(OneLine(absl::string_view(line.data(), line.size())), "\n");
     if (write_) {
-      write_(absl::string_view(line.data(), line.size()));
+      write_(printable);
     } else {
-      std::fwrite(line.data(), 1, line.size(), stderr);
+      std::fwrite(printable.data(), 1, printable.size(), stderr);
     }
   }
   void flush_() override { std::fflush(stderr); }

@@ -3,6 +3,7 @@
 // Everything logs with spdlog::info(...) and the like, which may be called from any thread. A line about an experiment
 // begins with LogTag:
 //   spdlog::warn("{}model 7 failed: {}", LogTag(experiment, trial), reason);
+// On stderr each message is one printable line (display_text.h); the file has it as it was logged.
 #ifndef LANISTA_SRC_BASE_LOGGING_H_
 #define LANISTA_SRC_BASE_LOGGING_H_
 

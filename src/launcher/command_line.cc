@@ -1,96 +1,206 @@
 #include "src/launcher/command_line.h"
 
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/spelling.h"
 #include "src/launcher/exit_codes.h"
 
 namespace lanista {
+namespace {
+
+// The name that the user called the program by: a user's own program has another one.
+std::string ProgramName(int argc, const char* const* argv) {
+  const std::string path = argc > 0 ? argv[0] : "";
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.empty() ? "lanista" : name;
+}
+
+// A parser of the command line that writes into `line`.
+class Parser {
+ public:
+  explicit Parser(CommandLine* line)
+      : line_(*line),
+        app_(
+            "Lanista searches neural architectures: it proposes models, trains them on every device, and keeps the "
+            "best.",
+            line->program) {
+    formatter_->label("SUBCOMMAND", "COMMAND");
+    app_.formatter(formatter_);
+    app_.fallthrough();  // Global options may follow the command.
+    AddGlobalOptions();
+    AddExperimentCommands();
+    AddGraphCommands();
+    AddCommand("devices", "what this machine offers");
+    AddCommand("version", "versions of Lanista and of what it stands on");
+  }
+
+  // Fills the CommandLine. Returns a value where no command is to run: help was asked for, or there is a mistake.
+  std::optional<CommandLineExit> Parse(int argc, const char* const* argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success&) {
+      return CommandLineExit{kExitDone, Help()};
+    } catch (const CLI::ParseError& error) {
+      // Parsing stopped at the mistake: the flag may come after it.
+      const bool json = std::find(argv, argv + argc, std::string("--json")) != argv + argc;
+      return CommandLineExit{kExitUsage, Mistake(error), json};
+    }
+    if (version_) line_.command = "version";
+    if (line_.command.empty()) {
+      return CommandLineExit{kExitUsage, absl::StrCat("name a command; see `", line_.program, " --help`"), line_.json};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void AddGlobalOptions() {
+    app_.add_option("--state-dir", line_.state_dir, "where experiments keep their journals")->capture_default_str();
+    app_.add_option("--log-level", line_.log_level, "what stderr shows: trace, debug, info, warn, error or off")
+        ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
+    app_.add_flag("--json", line_.json, "one JSON document on stdout");
+    app_.add_option("--set", line_.overrides, "path.to.field=value: overrides a field of CONFIG; may be repeated")
+        ->allow_extra_args(false);
+    app_.add_option("--trial-program", line_.trial_program,
+                    "the program that runs trials; default: lanista-trial beside this one");
+    app_.add_flag("--version", version_, "the same as the command `version`");
+  }
+
+  CLI::App* AddCommand(const char* name, const char* description) {
+    return app_.add_subcommand(name, description)->group("Commands")->callback([this, name] { line_.command = name; });
+  }
+
+  CLI::App* AddConfigCommand(const char* name, const char* description) {
+    CLI::App* const command = AddCommand(name, description);
+    command->add_option("CONFIG", line_.config, "the experiment: protobuf text, or JSON (.json)")->required();
+    return command;
+  }
+
+  CLI::App* AddExperimentCommand(const char* name, const char* description) {
+    CLI::App* const command = AddCommand(name, description);
+    command
+        ->add_option("ID", line_.experiment,
+                     "the experiment: its id as `list` shows it, a beginning that no other id has, or `latest`")
+        ->required();
+    return command;
+  }
+
+  CLI::App* AddGraphCommand(const char* name, const char* description) {
+    CLI::App* const command = AddCommand(name, description);
+    command->add_option("FILE", line_.file, "a graph (.graph, .textproto, .json) or a TorchScript file (.pt)")
+        ->required();
+    command
+        ->add_option("--basic-unit", line_.basic_units,
+                     "TorchScript: keep modules of this class whole; may be repeated")
+        ->allow_extra_args(false);
+    command->add_option("--input-shape", line_.input_shapes, "1,3,224,224 (-1: any size), once for each input")
+        ->allow_extra_args(false);
+    return command;
+  }
+
+  void AddExperimentCommands() {
+    AddConfigCommand("run", "run an experiment to its end on this machine's devices");
+    CLI::App* const validate =
+        AddConfigCommand("validate", "check a configuration, print the space's choices and its size; run nothing");
+    validate->add_flag("--explain-cgo", line_.explain_cgo,
+                       "show what models of the engine `cgo` would share, what not, and why");
+    validate->add_option("--samples", line_.samples, "--explain-cgo: how many models, as the strategy proposes them")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    AddCommand("list", "all experiments");
+    AddExperimentCommand("show", "an experiment: state, counts, the best models");
+    CLI::App* const trials =
+        AddExperimentCommand("trials", "all models of an experiment with their attempts and metrics");
+    trials->add_option("--sort", line_.trials.sort, "model (default), best or duration")
+        ->check(CLI::IsMember({"model", "best", "duration"}));
+    trials->add_option("--status", line_.trials.status, "only models of this status: SUCCEEDED, FAILED, ...")
+        ->check(CLI::IsMember({"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "CANCELED"},
+                              CLI::ignore_case));
+    trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
+    CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
+    export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();
+    export_command->add_option("--format", line_.format, "json, cpp, python, torchscript or onnx")
+        ->capture_default_str();
+    export_command->add_option("--out", line_.out, "the folder for the files")->capture_default_str();
+    AddExperimentCommand("delete", "delete an experiment with all its files")
+        ->add_flag("--yes", line_.yes, "do not ask; needed where stdin is no terminal");
+  }
+
+  void AddGraphCommands() {
+    AddGraphCommand("import", "read a TorchScript file as a graph")
+        ->add_option("--out", line_.out, "the graph file: .textproto, .json, or binary")
+        ->required();
+    CLI::App* const convert = AddGraphCommand("convert", "write a graph's model in another form");
+    convert->add_option("--format", line_.format, "python, cpp, torchscript, onnx, or text, json, binary")->required();
+    convert->add_option("--out", line_.out, "path of the files, without a suffix")->required();
+    convert->add_option("--weights", line_.weights, "keep the imported ones, or init: draw new ones")
+        ->check(CLI::IsMember({"keep", "init"}))
+        ->capture_default_str();
+    AddGraphCommand("show-graph", "a graph as a tree, with shapes, parameters and FLOPs")
+        ->add_option("--svg", line_.svg, "also draw it into this file (needs Graphviz's `dot`)");
+  }
+
+  // The command that was named; nullptr: none was.
+  const CLI::App* Named() const {
+    const std::vector<CLI::App*> named = app_.get_subcommands();
+    return named.empty() ? nullptr : named.front();
+  }
+
+  // The help of the command that was named, with the global options; where none was named, the program's.
+  std::string Help() const {
+    const std::string help = app_.help();
+    if (Named() == nullptr) return help;
+    const std::vector<const CLI::Option*> global = app_.get_options(
+        [&](const CLI::Option* option) { return option->nonpositional() && option != app_.get_help_ptr(); });
+    return absl::StrCat(absl::StripTrailingAsciiWhitespace(help), "\n",
+                        formatter_->make_group("Global options, before or after the command", false, global));
+  }
+
+  // The message of a mistake, with the command or option that the user may have meant.
+  std::string Mistake(const CLI::ParseError& error) const {
+    const CLI::App* const named = Named();
+    std::string text = error.what();
+    std::vector<std::string> allowed;
+    std::string wrong;
+    const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);
+    if (!unknown.empty() && absl::StartsWith(unknown.front(), "--")) {
+      wrong = unknown.front().substr(0, unknown.front().find('='));
+      for (const CLI::App* app : {&app_, named}) {
+        if (app == nullptr) continue;
+        for (const CLI::Option* option : app->get_options()) {
+          for (const std::string& name : option->get_lnames()) allowed.push_back("--" + name);
+        }
+      }
+    } else if (!unknown.empty() && named == nullptr && !absl::StartsWith(unknown.front(), "-")) {
+      wrong = unknown.front();
+      text = absl::StrCat("unknown command '", wrong, "'");
+      for (const CLI::App* command : app_.get_subcommands(nullptr)) allowed.push_back(command->get_name());
+    }
+    const std::string meant = DidYouMean(wrong, allowed);
+    return absl::StrCat(text, meant, meant.empty() ? "; see" : " See", " `", line_.program, " ",
+                        named == nullptr ? "" : absl::StrCat(named->get_name(), " "), "--help`");
+  }
+
+  CommandLine& line_;
+  bool version_ = false;
+  const std::shared_ptr<CLI::Formatter> formatter_ = std::make_shared<CLI::Formatter>();
+  CLI::App app_;
+};
+
+}  // namespace
 
 std::variant<CommandLine, CommandLineExit> ParseCommandLine(int argc, const char* const* argv) {
   CommandLine line;
-  CLI::App app(
-      "Lanista searches neural architectures: it proposes models, trains them on every device, and keeps the best.",
-      "lanista");
-  app.fallthrough();  // Global options may follow the command.
-  app.add_option("--state-dir", line.state_dir, "where experiments keep their journals")->capture_default_str();
-  app.add_option("--log-level", line.log_level, "what stderr shows: trace, debug, info, warn, error or off")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
-  app.add_flag("--json", line.json, "one JSON document on stdout");
-  app.add_option("--set", line.overrides, "path.to.field=value: overrides a field of CONFIG; may be repeated")
-      ->allow_extra_args(false);
-  app.add_option("--trial-program", line.trial_program,
-                 "the program that runs trials; default: lanista-trial beside this one");
-
-  const auto command = [&](const char* name, const char* description) {
-    return app.add_subcommand(name, description)->callback([&line, name] { line.command = name; });
-  };
-  const auto config_command = [&](const char* name, const char* description) {
-    CLI::App* const one = command(name, description);
-    one->add_option("CONFIG", line.config, "the experiment: protobuf text, or JSON (.json)")->required();
-    return one;
-  };
-  const auto experiment_command = [&](const char* name, const char* description) {
-    CLI::App* const one = command(name, description);
-    one->add_option("ID", line.experiment, "the experiment's id, as `list` shows it")->required();
-    return one;
-  };
-  config_command("run", "run an experiment to its end on this machine's devices");
-  CLI::App* const validate =
-      config_command("validate", "check a configuration, print the space's choices and its size; run nothing");
-  validate->add_flag("--explain-cgo", line.explain_cgo,
-                     "show what models of the engine `cgo` would share, what not, and why");
-  validate->add_option("--samples", line.samples, "--explain-cgo: how many models, as the strategy proposes them")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command("devices", "what this machine offers");
-  command("version", "versions of Lanista and of what it stands on");
-  command("list", "all experiments");
-  experiment_command("show", "an experiment: state, counts, the best models");
-  experiment_command("trials", "all models of an experiment with their attempts and metrics");
-  CLI::App* const export_command = experiment_command("export", "write the best models to files");
-  export_command->add_option("--top", line.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();
-  export_command->add_option("--format", line.format, "json, cpp, python, torchscript or onnx")->capture_default_str();
-  export_command->add_option("--out", line.out, "the folder for the files")->capture_default_str();
-  experiment_command("delete", "delete an experiment with all its files");
-
-  const auto graph_command = [&](const char* name, const char* description) {
-    CLI::App* const one = command(name, description);
-    one->add_option("FILE", line.file, "a graph (.graph, .textproto, .json) or a TorchScript file (.pt)")->required();
-    one->add_option("--basic-unit", line.basic_units, "TorchScript: keep modules of this class whole; may be repeated")
-        ->allow_extra_args(false);
-    one->add_option("--input-shape", line.input_shapes, "1,3,224,224 (-1: any size), once for each input")
-        ->allow_extra_args(false);
-    return one;
-  };
-  graph_command("import", "read a TorchScript file as a graph")
-      ->add_option("--out", line.out, "the graph file: .textproto, .json, or binary")
-      ->required();
-  CLI::App* const convert_command = graph_command("convert", "write a graph's model in another form");
-  convert_command->add_option("--format", line.format, "python, cpp, torchscript, onnx, or text, json, binary")
-      ->required();
-  convert_command->add_option("--out", line.out, "path of the files, without a suffix")->required();
-  convert_command->add_option("--weights", line.weights, "keep the imported ones, or init: draw new ones")
-      ->check(CLI::IsMember({"keep", "init"}))
-      ->capture_default_str();
-  graph_command("show-graph", "a graph as a tree, with shapes, parameters and FLOPs")
-      ->add_option("--svg", line.svg, "also draw it into this file (needs Graphviz's `dot`)");
-
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    // --help of the command that was named, if one was.
-    const std::vector<CLI::App*> named = app.get_subcommands();
-    return CommandLineExit{kExitDone, named.empty() ? app.help() : named.front()->help()};
-  } catch (const CLI::ParseError& error) {
-    const std::vector<std::string> unknown = app.remaining();
-    if (app.get_subcommands().empty() && !unknown.empty() && unknown.front()[0] != '-') {
-      return CommandLineExit{kExitUsage, "unknown command '" + unknown.front() + "'; see `lanista --help`"};
-    }
-    return CommandLineExit{kExitUsage, std::string(error.what()) + "; see `lanista --help`"};
-  }
-  if (line.command.empty()) return CommandLineExit{kExitUsage, "name a command; see `lanista --help`"};
+  line.program = ProgramName(argc, argv);
+  if (std::optional<CommandLineExit> exit = Parser(&line).Parse(argc, argv)) return *std::move(exit);
   return line;
 }
 

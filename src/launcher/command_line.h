@@ -8,8 +8,20 @@
 
 namespace lanista {
 
+// Which models `trials` shows, and in which order.
+struct TrialsSelection {
+  // "model": by number; "best": by `default`, the best first, those without one last; "duration": the longest first.
+  std::string sort = "model";
+  // Only models of this status; empty: all.
+  std::string status;
+  // At most so many; 0: all.
+  int limit = 0;
+};
+
 // The command and its options. Only what belongs to `command` is set; paths are as typed.
 struct CommandLine {
+  // What the user called the program by, without its folder.
+  std::string program = "lanista";
   // run, validate, devices, version, list, show, trials, export, delete, import, convert or show-graph.
   std::string command;
 
@@ -26,7 +38,11 @@ struct CommandLine {
   // validate.
   bool explain_cgo = false;
   int samples = 8;
+  // show, trials, export, delete: an id, the beginning of one, or "latest".
   std::string experiment;
+  TrialsSelection trials;
+  // delete: do not ask.
+  bool yes = false;
   int top = 1;
   std::string format = "json";
   std::string out = ".";
@@ -41,11 +57,13 @@ struct CommandLine {
   std::string svg;
 };
 
-// The command line is done with: print and end.
+// Nothing is left to do but to print a text and to end.
 struct CommandLineExit {
   int exit_code;
   // Help, on stdout where exit_code is 0; else what is wrong, for stderr.
   std::string text;
+  // Where something is wrong: --json is among the arguments.
+  bool json = false;
 };
 
 // Parses the command line. `--help` and mistakes (exit code 2) come as CommandLineExit.

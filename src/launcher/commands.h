@@ -1,5 +1,5 @@
-// The commands, one function each: they print their result to stdout and return the exit code; an error status stands
-// for what the user asked for and cannot have.
+// The commands, one function each. A command prints its result to stdout and returns the exit code. An error status
+// says why the user's request cannot be met; the launcher prints it.
 #ifndef LANISTA_SRC_LAUNCHER_COMMANDS_H_
 #define LANISTA_SRC_LAUNCHER_COMMANDS_H_
 

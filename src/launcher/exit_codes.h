@@ -7,13 +7,13 @@ namespace lanista {
 // What was asked for was done. `run`: the experiment came to its end (its space, max_trial_number or max_duration) and
 // at least one model succeeded.
 inline constexpr int kExitDone = 0;
-// `run`: the experiment failed, no model succeeded, no trial process came up, or the user stopped it (so that `lanista
-// run
-// ... && next` does not go on with half a search). Reading commands: the state folder cannot be read or written.
+// `run`: the experiment failed, no model succeeded, no trial process came up, or the user stopped it: then
+// `lanista run ... && next` does not go on with half a search. Reading commands: the state folder cannot be read or
+// written.
 inline constexpr int kExitFailed = 1;
 // Bad usage or configuration, an unknown experiment: nothing was started.
 inline constexpr int kExitUsage = 2;
-// Ended by a second Ctrl-C: 128 + SIGINT, as shells have it.
+// Ended by a second Ctrl-C, or by one before the experiment had started: 128 + SIGINT, as shells have it.
 inline constexpr int kExitKilled = 130;
 
 }  // namespace lanista

@@ -1,19 +1,25 @@
 // list, show, trials, export, delete: what journals tell.
-#include <cstdio>
+#include <unistd.h>
+
+#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
+#include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/config/paths.h"
 #include "src/exporters/exporter.h"
 #include "src/launcher/commands.h"
+#include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/trial_session.h"
+#include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 #include "src/views/documents.h"
@@ -27,19 +33,39 @@ using Json = nlohmann::ordered_json;
 absl::StatusOr<JournalReader> OpenExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
   const StateDir state_dir = StateDir::OpenReadOnly(root);
-  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(context.line.experiment));
-  absl::StatusOr<JournalReader> reader = JournalReader::Open(folder);
-  if (!absl::IsNotFound(reader.status())) return reader;
-  return absl::NotFoundError(absl::StrCat("there is no experiment '", context.line.experiment, "' in ", root,
-                                          "; `lanista list` shows those that are there"));
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, FindExperiment(state_dir, context.line.experiment));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+  return JournalReader::Open(folder);
+}
+
+// "digits-k3f9 (DONE, 18 models)"; the id alone where the journal cannot be read.
+std::string Described(const StateDir& state_dir, const std::string& id) {
+  const absl::StatusOr<JournalReader> reader = JournalReader::Open(*state_dir.ExperimentFolder(id));
+  if (!reader.ok()) return id;
+  const absl::StatusOr<Json> document = ShowDocument(*reader);
+  if (!document.ok()) return id;
+  return absl::StrCat(id, " (", (*document)["status"].get<std::string>(), ", ",
+                      Counted((*document)["models"]["total"].get<int>(), "model"), ")");
+}
+
+// Asks the user on the terminal, whatever stdout is. INVALID_ARGUMENT: there is none.
+absl::StatusOr<bool> Ask(const std::string& question) {
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) {
+    return absl::InvalidArgumentError("nobody can be asked whether to delete it: add --yes to delete it unasked");
+  }
+  PrintQuestion(absl::StrCat(question, " [y/N] "));
+  std::string answer;
+  std::getline(std::cin, answer);
+  answer = absl::AsciiStrToLower(absl::StripAsciiWhitespace(answer));
+  return answer == "y" || answer == "yes";
 }
 
 // Prints a document, or what people see of it.
-int Print(const CommandContext& context, const Json& document, std::string (*text)(const Json&)) {
+int Print(const CommandContext& context, const Json& document, std::string (*text)(const Json&, int width)) {
   if (context.line.json) {
-    std::puts(ToText(document).c_str());
+    PrintJson(document);
   } else {
-    std::fputs(text(document).c_str(), stdout);
+    PrintText(text(document, OutputWidth()));
   }
   return kExitDone;
 }
@@ -64,7 +90,9 @@ absl::StatusOr<int> ShowExperiment(const CommandContext& context) {
 
 absl::StatusOr<int> ShowTrials(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
-  LANISTA_ASSIGN_OR_RETURN(const Json document, TrialsDocument(reader));
+  LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
+  const TrialsSelection& selection = context.line.trials;
+  SelectTrials(selection.sort, selection.status, selection.limit, &document);
   return Print(context, document, TrialsText);
 }
 
@@ -80,18 +108,25 @@ absl::StatusOr<int> ExportModels(const CommandContext& context) {
   };
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                            ExportBest(reader, context.line.top, context.line.format, out, convert));
-  return Print(context, {{"files", files}}, [](const Json& document) {
+  return Print(context, {{"files", files}}, [](const Json& document, int) {
     std::string text;
-    for (const Json& file : document["files"]) absl::StrAppend(&text, file.get<std::string>(), "\n");
+    for (const Json& file : document["files"]) absl::StrAppend(&text, Printable(file.get<std::string>()), "\n");
     return text;
   });
 }
 
 absl::StatusOr<int> DeleteExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
-  LANISTA_RETURN_IF_ERROR(RemoveExperiment(StateDir::OpenReadOnly(root), context.line.experiment));
-  return Print(context, {{"deleted", context.line.experiment}}, [](const Json& document) {
-    return absl::StrCat("deleted ", document["deleted"].get<std::string>(), "\n");
+  const StateDir state_dir = StateDir::OpenReadOnly(root);
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, FindExperiment(state_dir, context.line.experiment));
+  if (!context.line.yes) {
+    LANISTA_ASSIGN_OR_RETURN(const bool agreed,
+                             Ask(absl::StrCat("delete ", Described(state_dir, id), " with all its files?")));
+    if (!agreed) return absl::CancelledError("nothing was deleted");
+  }
+  LANISTA_RETURN_IF_ERROR(RemoveExperiment(state_dir, id));
+  return Print(context, {{"deleted", id}}, [](const Json& document, int) {
+    return absl::StrCat("deleted ", Printable(document["deleted"].get<std::string>()), "\n");
   });
 }
 

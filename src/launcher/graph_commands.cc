@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "src/graph/graph.h"
 #include "src/graph/io.h"
 #include "src/launcher/commands.h"
+#include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/trial_session.h"
 #include "src/ops/registry.h"
@@ -98,15 +98,15 @@ absl::StatusOr<v1::ModelGraph> LoadGraph(const CommandContext& context) {
 
 int PrintFiles(const CommandContext& context, const std::vector<std::string>& files) {
   if (context.line.json) {
-    std::puts(ToText({{"files", files}}).c_str());
+    PrintJson({{"files", files}});
   } else {
-    for (const std::string& file : files) std::puts(file.c_str());
+    for (const std::string& file : files) PrintLine(file);
   }
   return kExitDone;
 }
 
 void PrintWarnings(const v1::ModelGraph& model) {
-  for (const std::string& warning : model.warnings()) std::fprintf(stderr, "lanista: warning: %s\n", warning.c_str());
+  for (const std::string& warning : model.warnings()) PrintWarning(warning);
 }
 
 // A file in memory, for a child's standard input or output.
@@ -191,9 +191,9 @@ absl::StatusOr<int> ShowGraph(const CommandContext& context) {
     LANISTA_RETURN_IF_ERROR(WriteFile(path, svg, {file}));
   }
   if (context.line.json) {
-    std::puts(ToText(document).c_str());
+    PrintJson(document);
   } else {
-    std::fputs(GraphText(document).c_str(), stdout);
+    PrintText(GraphText(document, OutputWidth()));
   }
   return kExitDone;
 }

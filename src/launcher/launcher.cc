@@ -19,6 +19,7 @@
 #include "src/config/paths.h"
 #include "src/launcher/command_line.h"
 #include "src/launcher/commands.h"
+#include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/standard_streams.h"
@@ -57,11 +58,8 @@ absl::StatusOr<std::string> StateFolder(const std::string& option) {
 
 int ReportError(const absl::Status& status, const CommandLine& line) {
   const std::string message(status.message());
-  std::fprintf(stderr, "lanista: error: %s\n", message.c_str());
-  if (line.json) {
-    const nlohmann::ordered_json document = {{"error", message}};
-    std::puts(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-  }
+  PrintError(message);
+  if (line.json) PrintJson({{"error", message}});
   // The machine's fault: the command may do better another time.
   if (absl::IsUnavailable(status)) return kExitFailed;
   // Nothing was started: whatever it was, the same command would fail again.
@@ -74,8 +72,12 @@ int ReportError(const absl::Status& status, const CommandLine& line) {
 int RunCommandLine(int argc, char** argv, const LauncherOptions& options) {
   const std::variant<CommandLine, CommandLineExit> parsed = ParseCommandLine(argc, argv);
   if (const auto* const done = std::get_if<CommandLineExit>(&parsed)) {
-    const bool help = done->exit_code == kExitDone;
-    std::fprintf(help ? stdout : stderr, help ? "%s" : "lanista: error: %s\n", done->text.c_str());
+    if (done->exit_code == kExitDone) {
+      PrintText(done->text);
+    } else {
+      PrintError(done->text);
+      if (done->json) PrintJson({{"error", done->text}});
+    }
     return done->exit_code;
   }
   const auto& line = std::get<CommandLine>(parsed);

@@ -20,6 +20,7 @@
 #include "caf/scoped_actor.hpp"
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
+#include "src/base/trial_channel.h"
 #include "src/base/trial_process.h"
 #include "src/devices/device_source.h"
 #include "src/devices/local.h"
@@ -75,6 +76,27 @@ WatcherActor::behavior_type Watch(WatcherActor::pointer self, LocalHead::Watcher
   }};
 }
 
+// A channel that counts the constructions of a space that its other side announces.
+class CountingChannel : public TrialChannel {
+ public:
+  CountingChannel(std::unique_ptr<TrialChannel> channel, std::atomic<int>* constructions)
+      : channel_(std::move(channel)), constructions_(*constructions) {}
+
+  absl::Status Start(const v1::Device& device, Handlers handlers) override {
+    handlers.on_event = [this, on_event = std::move(handlers.on_event)](v1::TrialEvent event) {
+      if (event.has_discovering()) ++constructions_;
+      on_event(std::move(event));
+    };
+    return channel_->Start(device, std::move(handlers));
+  }
+  absl::Status Send(const v1::TrialRequest& request) override { return channel_->Send(request); }
+  void Kill() override { channel_->Kill(); }
+
+ private:
+  const std::unique_ptr<TrialChannel> channel_;
+  std::atomic<int>& constructions_;
+};
+
 }  // namespace
 
 class LocalHead::Impl {
@@ -86,8 +108,9 @@ class LocalHead::Impl {
       WorkerConfig config;
       config.number = number;
       config.device = device;
-      config.make_channel = [trial_program, in_process = device.isolation() == v1::IN_PROCESS] {
-        return in_process ? trial_program.in_process() : MakeTrialProcess(trial_program.path);
+      config.make_channel = [this, trial_program, in_process = device.isolation() == v1::IN_PROCESS] {
+        return std::make_unique<CountingChannel>(
+            in_process ? trial_program.in_process() : MakeTrialProcess(trial_program.path), &constructions_);
       };
       const WorkerActor worker = system_.spawn<caf::detached>(Worker, std::move(config), owner);
       live_.Add(worker, absl::StrCat("the worker of ", DeviceName(device)));
@@ -130,13 +153,15 @@ class LocalHead::Impl {
 
   void Stop(v1::StopExperiment stop) { caf::anon_send(head_, std::move(stop)); }
   FinalStates& final_states() { return final_states_; }
+  int constructions() const { return constructions_; }
   const std::vector<v1::Device>& devices() const { return devices_; }
 
  private:
   const std::vector<v1::Device> devices_;
-  // Before the system, whose destructor waits for the actors that use it.
+  // Before the system, whose destructor waits for the actors that use them.
   FinalStates final_states_;
   LiveActors live_;
+  std::atomic<int> constructions_{0};
   ActorSystemConfig system_config_;
   caf::actor_system system_;
   TrainingServiceActor service_;
@@ -199,6 +224,8 @@ void LocalHead::Stop(const std::string& experiment, const std::string& reason) {
 }
 
 v1::StateChanged LocalHead::Wait(const std::string& experiment) { return impl_->final_states().Wait(experiment); }
+
+int LocalHead::constructions() const { return impl_->constructions(); }
 
 std::vector<v1::Device> LocalHead::Devices() const { return impl_->devices(); }
 

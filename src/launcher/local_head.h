@@ -37,8 +37,8 @@ class LocalHead {
   static absl::StatusOr<std::unique_ptr<LocalHead>> Start(Options options, const v1::ExperimentConfig& config);
   ~LocalHead();
 
-  // Discovers the space and checks the evaluator in a trial process; runs nothing. Also plans so many models, as the
-  // strategy proposes them, if there are to be any. Blocks.
+  // Discovers the space and checks the evaluator in a trial process; runs nothing. With plan_models > 0, the strategy
+  // proposes that many models, and the answer explains how the engine would run them. Blocks.
   absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models);
 
   // Starts an experiment and returns its id. Blocks until its space is known and everything is checked: errors are the
@@ -50,6 +50,9 @@ class LocalHead {
 
   // Blocks until the experiment is in a final state, which is returned.
   v1::StateChanged Wait(const std::string& experiment);
+
+  // How many constructions of the space have been tried to learn it, so far.
+  int constructions() const;
 
   // The devices in use.
   std::vector<v1::Device> Devices() const;

@@ -1,5 +1,4 @@
 // devices, version.
-#include <cstdio>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -12,12 +11,16 @@
 #include "google/protobuf/stubs/common.h"
 #include "grpcpp/version_info.h"
 #include "nlohmann/json.hpp"
+#include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/base/version.h"
 #include "src/devices/local.h"
 #include "src/launcher/commands.h"
+#include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/trial_session.h"
+#include "src/storage/journal.h"
+#include "src/views/text_table.h"
 
 namespace lanista {
 namespace {
@@ -60,8 +63,7 @@ absl::StatusOr<int> ShowDevices(const CommandContext& context) {
   if (context.line.json) {
     Json list = Json::array();
     for (const v1::Device& device : devices) {
-      list.push_back({{"kind", absl::AsciiStrToLower(v1::DeviceKind_Name(device.kind()))},
-                      {"index", device.index()},
+      list.push_back({{"device", DeviceName(device)},
                       {"threads", device.threads()},
                       {"memory_limit", device.memory_limit()},
                       {"node", device.node()},
@@ -69,19 +71,21 @@ absl::StatusOr<int> ShowDevices(const CommandContext& context) {
     }
     const Json document = {
         {"cpu", {{"model", ProcessorModel()}, {"threads", threads}}}, {"memory", AvailableMemory()}, {"devices", list}};
-    std::puts(document.dump(2).c_str());
+    PrintJson(document);
     return kExitDone;
   }
-  std::puts(
-      absl::StrFormat("%s, %d threads, %.1f GiB", ProcessorModel(), threads, AvailableMemory() / kGibibyte).c_str());
-  std::puts(absl::StrFormat("%-8s %7s %12s  %s", "DEVICE", "THREADS", "MEMORY LIMIT", "MODEL").c_str());
+  PrintLine(
+      absl::StrFormat("%s, %s, %.1f GiB", ProcessorModel(), Counted(threads, "thread"), AvailableMemory() / kGibibyte));
+  TextTable table({{"device", TextTable::Align::kLeft},
+                   {"threads", TextTable::Align::kRight},
+                   {"memory limit", TextTable::Align::kRight},
+                   {"model", TextTable::Align::kLeft}});
   for (const v1::Device& device : devices) {
-    const std::string name =
-        absl::StrCat(absl::AsciiStrToLower(v1::DeviceKind_Name(device.kind())), " ", device.index());
     const std::string memory =
         device.memory_limit() == 0 ? "none" : absl::StrFormat("%.1f GiB", device.memory_limit() / kGibibyte);
-    std::puts(absl::StrFormat("%-8s %7d %12s  %s", name, device.threads(), memory, device.model()).c_str());
+    table.AddRow({DeviceName(device), absl::StrCat(device.threads()), memory, device.model()});
   }
+  PrintText(table.ToText());
   return kExitDone;
 }
 
@@ -96,14 +100,14 @@ absl::StatusOr<int> ShowVersion(const CommandContext& context) {
       {"protobuf", google::protobuf::internal::VersionString(GOOGLE_PROTOBUF_VERSION)},
   };
   if (context.line.json) {
-    std::puts(document.dump(2).c_str());
+    PrintJson(document);
   } else {
     for (const auto& item : document.items()) {
       const std::string version = item.value().is_string() ? item.value().get<std::string>() : "unknown";
-      std::puts(absl::StrFormat("%-9s %s", item.key(), version).c_str());
+      PrintLine(absl::StrFormat("%-9s %s", item.key(), version));
     }
   }
-  if (!session.ok()) std::fprintf(stderr, "lanista: warning: %s\n", std::string(session.status().message()).c_str());
+  if (!session.ok()) PrintWarning(session.status().message());
   return kExitDone;
 }
 

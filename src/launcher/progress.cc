@@ -10,12 +10,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "src/base/display_text.h"
 #include "src/space/space.h"
+#include "src/storage/journal.h"
+#include "src/views/tables.h"
 
 namespace lanista {
 namespace {
 
-constexpr int kBarWidth = 24;
+constexpr int kMinBarWidth = 10;
+// Kinds of failures that are kept apart; a line each. The rest counts as one.
+constexpr size_t kMaxKinds = 20;
+// Lines of the block about failures.
+constexpr size_t kMaxFailureLines = 3;
+// Learning the space may take this long without a word: on a terminal, and elsewhere (between two lines).
+constexpr absl::Duration kQuietOnTerminal = absl::Seconds(1);
+constexpr absl::Duration kQuietElsewhere = absl::Seconds(30);
 
 std::string FormatNumber(double value) { return absl::StrFormat("%.5g", value); }
 
@@ -31,13 +41,34 @@ std::string FormatMetrics(const v1::Metrics& metrics) {
   return text;
 }
 
-std::string DeviceName(const v1::Device& device) {
-  return absl::StrCat(device.kind() == v1::GPU ? "gpu" : "cpu", " ", device.index());
+std::string Bar(int done, int total, int width) {
+  const int filled = total <= 0 ? width : static_cast<int>(int64_t{width} * std::min(done, total) / total);
+  return absl::StrCat("[", std::string(filled, '#'), std::string(width - filled, '.'), "]");
 }
 
-std::string Bar(int done, int total) {
-  const int filled = total <= 0 ? kBarWidth : static_cast<int>(int64_t{kBarWidth} * std::min(done, total) / total);
-  return absl::StrCat("[", std::string(filled, '#'), std::string(kBarWidth - filled, '.'), "]");
+int Percent(int done, int total) {
+  return total <= 0 ? 100 : static_cast<int>(int64_t{100} * std::min(done, total) / total);
+}
+
+// "44 models/h"; nothing before there is a rate.
+std::string Rate(int models, absl::Duration elapsed) {
+  const double hours = absl::ToDoubleHours(elapsed);
+  if (models == 0 || hours <= 0) return "";
+  return absl::StrFormat(models / hours < 10 ? "  %.1f models/h" : "  %.0f models/h", models / hours);
+}
+
+// A random search without memory may propose a model again, and so may a strategy of the user's own.
+bool MayRepeat(const v1::StrategyConfig& strategy) {
+  return strategy.has_custom() ||
+         (strategy.has_random() && strategy.random().has_dedup() && !strategy.random().dedup());
+}
+
+// Epochs of a trial: what the supervised evaluators count as steps.
+std::optional<int> Steps(const v1::EvaluatorConfig& evaluator) {
+  const auto epochs = [](const auto& config) { return config.has_max_epochs() ? config.max_epochs() : 1; };
+  if (evaluator.has_classification()) return epochs(evaluator.classification());
+  if (evaluator.has_regression()) return epochs(evaluator.regression());
+  return std::nullopt;
 }
 
 // "  failed 2", or nothing.
@@ -52,20 +83,6 @@ std::string ShortDuration(absl::Duration duration) {
   return absl::StrFormat("%dh%02dm", seconds / 3600, seconds / 60 % 60);
 }
 
-std::string OneLine(const std::string& text) {
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte > ' ' && byte != 0x7f) {
-      line += c;
-    } else if (!line.empty() && line.back() != ' ') {
-      line += ' ';
-    }
-  }
-  absl::StripTrailingAsciiWhitespace(&line);
-  return line;
-}
-
 std::string FormatFailure(const v1::Failure& failure) {
   std::string text = absl::AsciiStrToLower(v1::FailureReason_Name(failure.reason()));
   absl::StrReplaceAll({{"_", " "}}, &text);
@@ -75,16 +92,23 @@ std::string FormatFailure(const v1::Failure& failure) {
   } else if (failure.reason() == v1::EXIT) {
     text = absl::StrCat("the model's code called exit(", failure.exit_status(), ")");
   }
-  const std::string message = OneLine(failure.message());
+  const std::string message = ReasonLine(failure.message());
   return message.empty() ? text : absl::StrCat(text, ": ", message);
 }
 
-Progress::Progress(const v1::ExperimentConfig& config, bool live)
-    : name_(OneLine(config.name())), minimize_(config.objective() == v1::MINIMIZE), live_(live) {
+Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now)
+    : name_(OneLine(config.name())),
+      minimize_(config.objective() == v1::MINIMIZE),
+      live_(live),
+      repeats_(MayRepeat(config.strategy())),
+      steps_(Steps(config.evaluator())),
+      learning_since_(now),
+      next_tick_(now + kQuietElsewhere) {
   if (config.has_max_trial_number()) total_ = config.max_trial_number();
 }
 
 std::vector<std::string> Progress::Update(const v1::ExperimentEvent& event, absl::Time now) {
+  learning_ = false;
   switch (event.kind_case()) {
     case v1::ExperimentEvent::kSpace:
       return OnSpace(event.experiment(), event.space());
@@ -100,13 +124,20 @@ std::vector<std::string> Progress::Update(const v1::ExperimentEvent& event, absl
   return {};
 }
 
+std::vector<std::string> Progress::Tick(absl::Time now) {
+  if (live_ || !learning_ || now < next_tick_) return {};
+  next_tick_ = now + kQuietElsewhere;
+  return {absl::StrCat("still learning the space: ", Counted(constructions_, "construction"), " tried, ",
+                       ShortDuration(now - learning_since_))};
+}
+
 std::vector<std::string> Progress::OnSpace(const std::string& experiment, const v1::SpaceSpec& spec) {
-  std::string models = "an unknown number of models in the space";
+  std::string models = absl::StrCat(SpaceSizeText(""), " in the space");
   const auto space = Space::FromProto(spec);
   if (space.ok() && space->size().has_value()) {
     const mpz_class& size = *space->size();
-    models = absl::StrCat(size.get_str(), size == 1 ? " model" : " models", " in the space");
-    if (size <= std::numeric_limits<int>::max()) {
+    models = absl::StrCat(SpaceSizeText(size.get_str()), " in the space");
+    if (!repeats_ && size <= std::numeric_limits<int>::max()) {
       const int count = static_cast<int>(size.get_si());
       total_ = total_ ? std::min(*total_, count) : count;
     }
@@ -119,9 +150,9 @@ std::vector<std::string> Progress::OnSpace(const std::string& experiment, const 
 
 std::vector<std::string> Progress::OnState(const v1::StateChanged& change) {
   state_ = change.state();
-  if (state_ != v1::STOPPING && state_ != v1::EXPERIMENT_FAILED) return {};
-  return {absl::StrCat(state_ == v1::STOPPING ? "stopping" : "the experiment failed",
-                       change.reason().empty() ? "" : ": ", OneLine(change.reason()))};
+  // `run` prints why an experiment failed after its end.
+  if (state_ != v1::STOPPING) return {};
+  return {absl::StrCat("stopping", change.reason().empty() ? "" : ": ", ReasonLine(change.reason()))};
 }
 
 std::vector<std::string> Progress::OnModel(const v1::ModelEvent& event, absl::Time now) {
@@ -140,7 +171,7 @@ std::vector<std::string> Progress::OnModel(const v1::ModelEvent& event, absl::Ti
     running_.erase(running);
     // Once for the trial.
     if (event.ended().outcome() == v1::UNMERGED && unmerged_.insert(event.trial()).second) {
-      return {absl::StrCat(OneLine(event.ended().failure().message()), "; all of its models run again, each alone")};
+      return {absl::StrCat(ReasonLine(event.ended().failure().message()), "; all of its models run again, each alone")};
     }
   }
   return {};
@@ -165,9 +196,13 @@ std::vector<std::string> Progress::OnOutcome(const v1::ModelOutcome& outcome) {
       if (live_) return {};
       return {absl::StrCat(model, " succeeded", took, ": ", FormatMetrics(outcome.metrics()), "  ", sample)};
     }
-    case v1::FAILED:
+    case v1::FAILED: {
       ++failed_;
-      return {absl::StrCat(model, " failed", took, ": ", FormatFailure(outcome.failure()), "  ", sample)};
+      const std::string failure = FormatFailure(outcome.failure());
+      const bool is_new = IsNewKind(failure);
+      if (live_ && !is_new) return {};
+      return {absl::StrCat(model, " failed", took, ": ", failure, "  ", sample)};
+    }
     case v1::STOPPED_EARLY:
       ++stopped_early_;
       if (live_) return {};
@@ -179,43 +214,85 @@ std::vector<std::string> Progress::OnOutcome(const v1::ModelOutcome& outcome) {
   }
 }
 
-std::vector<std::string> Progress::Block(int height, absl::Time now) const {
-  std::string head = absl::StrCat(name_, "  ");
-  if (total_) {
-    absl::StrAppend(&head, Bar(finished(), *total_), "  ", finished(), "/", *total_, " models");
-  } else {
-    absl::StrAppend(&head, finished(), " models");
+bool Progress::IsNewKind(const std::string& failure) {
+  const std::string kind = WithoutNumbers(failure);
+  const bool known = failure_kinds_.count(kind) > 0;
+  const bool room = failure_kinds_.size() < kMaxKinds;
+  FailureKind& counted = failure_kinds_[known || room ? kind : ""];
+  if (counted.count++ == 0) counted.text = known || room ? failure : "of other kinds";
+  return !known && room;
+}
+
+std::string Progress::Head(int width, absl::Time now) const {
+  const std::string name = absl::StrCat(Ellipsize(name_, std::max(12, width / 3)), "  ");
+  if (learning_) {
+    return absl::StrCat(name, "learning the space  ", ShortDuration(now - learning_since_), "  ",
+                        Counted(constructions_, "construction"), " tried");
   }
-  absl::StrAppend(&head, Count("succeeded", succeeded_), Count("failed", failed_),
+  std::string counts =
+      total_ ? absl::StrCat("  ", Percent(finished(), *total_), "%  ", finished(), "/", Counted(*total_, "model"))
+             : Counted(finished(), "model");
+  absl::StrAppend(&counts, Count("succeeded", succeeded_), Count("failed", failed_),
                   Count("stopped early", stopped_early_), Count("canceled", canceled_));
   if (first_start_) {
     const absl::Duration elapsed = now - *first_start_;
-    absl::StrAppend(&head, "  ", ShortDuration(elapsed));
+    absl::StrAppend(&counts, "  ", ShortDuration(elapsed), Rate(finished(), elapsed));
     if (state_ == v1::STOPPING) {
-      absl::StrAppend(&head, "  stopping");
+      absl::StrAppend(&counts, "  stopping");
     } else if (total_ && finished() > 0 && finished() < *total_) {
-      absl::StrAppend(&head, "  ETA ", ShortDuration(elapsed * (*total_ - finished()) / finished()));
+      absl::StrAppend(&counts, "  ETA ", ShortDuration(elapsed * (*total_ - finished()) / finished()));
     }
   }
-  std::vector<std::string> lines = {head};
+  if (!total_) return name + counts;
+  // Two brackets; the last column stays free.
+  const int room = width - DisplayWidth(name) - DisplayWidth(counts) - 3;
+  return absl::StrCat(name, Bar(finished(), *total_, std::max(kMinBarWidth, room)), counts);
+}
+
+std::vector<std::string> Progress::FailureLines() const {
+  std::vector<const FailureKind*> kinds;
+  for (const auto& [key, kind] : failure_kinds_) {
+    if (kind.count > 1) kinds.push_back(&kind);
+  }
+  std::stable_sort(kinds.begin(), kinds.end(), [](const auto* a, const auto* b) { return a->count > b->count; });
+  if (kinds.size() > kMaxFailureLines) kinds.resize(kMaxFailureLines);
+  std::vector<std::string> lines;
+  for (const FailureKind* kind : kinds) {
+    lines.push_back(absl::StrCat(Counted(kind->count, "model"), " failed: ", kind->text));
+  }
+  return lines;
+}
+
+std::string Progress::RunningLine(int model, const Running& running, absl::Time now) const {
+  std::string line = absl::StrCat("  model ", model, "  ", running.device, "  ", ShortDuration(now - running.start));
+  if (!running.latest) return line;
+  // Steps count from 0: after the first of ten this is "step 1 of 10".
+  const int step = running.latest->step();
+  absl::StrAppend(&line, "  step ", steps_ ? absl::StrCat(step + 1, " of ", *steps_) : absl::StrCat(step), "  ",
+                  FormatMetrics(running.latest->metrics()));
+  return line;
+}
+
+std::vector<std::string> Progress::Block(int height, int width, absl::Time now) const {
+  if (learning_ && now - learning_since_ < kQuietOnTerminal) return {};
+  const size_t room = std::max<size_t>(2, height);
+  std::vector<std::string> lines = {Head(width, now)};
   if (best_) {
     lines.push_back(absl::StrCat("best: ", FormatNumber(best_->value), "  model ", best_->model, "  ", best_->sample));
   }
-  const size_t room = std::max<size_t>(2, height);
+  for (std::string& line : FailureLines()) {
+    if (lines.size() < room) lines.push_back(std::move(line));
+  }
+  size_t shown = 0;
   for (const auto& [key, running] : running_) {
     // One more line may have to say how many are not shown.
-    const size_t shown = lines.size() - (best_ ? 2 : 1);
     if (lines.size() + 1 == room && running_.size() - shown > 1) {
       lines.push_back(absl::StrCat("  and ", running_.size() - shown, " more"));
       break;
     }
     if (lines.size() >= room) break;
-    std::string line =
-        absl::StrCat("  model ", key.first, "  ", running.device, "  ", ShortDuration(now - running.start));
-    if (running.latest) {
-      absl::StrAppend(&line, "  step ", running.latest->step(), "  ", FormatMetrics(running.latest->metrics()));
-    }
-    lines.push_back(std::move(line));
+    lines.push_back(RunningLine(key.first, running, now));
+    ++shown;
   }
   return lines;
 }

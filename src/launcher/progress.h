@@ -18,23 +18,38 @@ namespace lanista {
 // The state of one experiment. Not thread-safe.
 class Progress {
  public:
-  // `live`: there is a block that shows what goes well, so that lines are for what went wrong alone.
-  Progress(const v1::ExperimentConfig& config, bool live);
+  // Discovery of the space begins at `now`. `live`: a block (below) shows successes, so that Update returns lines only
+  // for failures and warnings.
+  Progress(const v1::ExperimentConfig& config, bool live, absl::Time now);
 
-  // Takes in an event that came at `now`; returns the lines to print for good.
+  // Takes in an event that came at `now`; returns the lines to print, which stay on the screen. On a live display only
+  // the first failure of a kind is a line; the block counts the others.
   std::vector<std::string> Update(const v1::ExperimentEvent& event, absl::Time now);
 
-  // The live block: a bar with counts and ETA, the best model, the running trials; at most `height` lines (at least 2).
-  std::vector<std::string> Block(int height, absl::Time now) const;
+  // Sets how many constructions discovery has tried.
+  void SetConstructions(int constructions) { constructions_ = constructions; }
 
-  // Whether the block shows times that go on.
-  bool ticks() const { return !running_.empty(); }
+  // Returns the lines to print because time has passed: without a live display, a line now and then while discovery
+  // goes on.
+  std::vector<std::string> Tick(absl::Time now);
+
+  // The live block: a bar with counts and ETA, the best model, failures by kind, the running trials; at most `height`
+  // lines (at least 2). The bar takes what is left of `width` columns. Empty in the first second of learning the space.
+  std::vector<std::string> Block(int height, int width, absl::Time now) const;
+
+  // Whether what is shown changes with time, without any event.
+  bool ticks() const { return learning_ || !running_.empty(); }
 
  private:
   struct Running {
     absl::Time start;
     std::string device;
     std::optional<v1::Intermediate> latest;
+  };
+  // Failures that have the same reason, and messages that differ only in numbers.
+  struct FailureKind {
+    std::string text;
+    int count = 0;
   };
   struct Best {
     int model;
@@ -46,6 +61,12 @@ class Progress {
   std::vector<std::string> OnState(const v1::StateChanged& change);
   std::vector<std::string> OnModel(const v1::ModelEvent& event, absl::Time now);
   std::vector<std::string> OnOutcome(const v1::ModelOutcome& outcome);
+  // Counts a failure; whether it is the first of its kind.
+  bool IsNewKind(const std::string& failure);
+  std::string Head(int width, absl::Time now) const;
+  // "12 models failed: ...", of the kinds of which there are several; the most frequent first.
+  std::vector<std::string> FailureLines() const;
+  std::string RunningLine(int model, const Running& running, absl::Time now) const;
 
   int finished() const { return succeeded_ + failed_ + stopped_early_ + canceled_; }
 
@@ -53,8 +74,16 @@ class Progress {
   const std::string name_;
   const bool minimize_;
   const bool live_;
+  // The same model may be proposed again.
+  const bool repeats_;
+  // Steps of a trial, where the configuration tells.
+  const std::optional<int> steps_;
+  const absl::Time learning_since_;
 
-  // Models to come to, if it is known.
+  bool learning_ = true;
+  int constructions_ = 0;
+  absl::Time next_tick_;
+  // The number of models that will be tried, if it is known.
   std::optional<int> total_;
   std::optional<absl::Time> first_start_;
   v1::ExperimentState state_ = v1::CREATED;
@@ -63,11 +92,13 @@ class Progress {
   int stopped_early_ = 0;
   int canceled_ = 0;
   std::optional<Best> best_;
+  // By WithoutNumbers(FormatFailure(...)).
+  std::map<std::string, FailureKind> failure_kinds_;
   // By (model, attempt).
   std::map<std::pair<int, int>, Running> running_;
   // How long the last attempt of a model took, until its outcome is known.
   std::map<int, absl::Duration> took_;
-  // Merged trials whose end was told.
+  // Merged trials that were already reported as split.
   std::set<int> unmerged_;
 };
 
@@ -76,9 +107,6 @@ std::string ShortDuration(absl::Duration duration);
 
 // Why something failed, on one line: "exception: shape mismatch in fc1 ...", "signal 11 (Segmentation fault)".
 std::string FormatFailure(const v1::Failure& failure);
-
-// `text` on one line: runs of white space and control characters become one space.
-std::string OneLine(const std::string& text);
 
 }  // namespace lanista
 

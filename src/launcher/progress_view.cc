@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "src/base/display_text.h"
 
 namespace lanista {
 namespace {
@@ -19,36 +22,40 @@ constexpr std::chrono::milliseconds kRedrawInterval(100);
 // Until the times in the block have changed.
 constexpr std::chrono::seconds kTick(1);
 
-bool BeginsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
-
-void WriteToStdout(const std::string& bytes) {
+void WriteTo(int file, const std::string& bytes) {
   for (size_t done = 0; done < bytes.size();) {
-    const ssize_t written = write(STDOUT_FILENO, bytes.data() + done, bytes.size() - done);
+    const ssize_t written = write(file, bytes.data() + done, bytes.size() - done);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return;  // Nobody listens any more; the search goes on.
+    if (written < 0) return;  // The reader is gone; the search goes on.
     done += static_cast<size_t>(written);
   }
 }
 
-ProgressOutput::Size TerminalSize() {
+// Whether the environment variable is set to something.
+bool IsSet(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+bool TakesControlSequences(int file) {
+  return isatty(file) != 0 && IsSet("TERM") && std::strcmp(std::getenv("TERM"), "dumb") != 0 && !IsSet("NO_COLOR");
+}
+
+ProgressOutput::Size TerminalSize(int file) {
   winsize size = {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {80, 24};
+  if (ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {80, 24};
   return {size.ws_col, size.ws_row};
 }
 
+ProgressOutput OutputTo(int file) {
+  ProgressOutput output;
+  output.write = [file](const std::string& bytes) { WriteTo(file, bytes); };
+  output.now = absl::Now;
+  if (TakesControlSequences(file)) output.terminal_size = [file] { return TerminalSize(file); };
+  return output;
+}
+
 }  // namespace
-
-int Columns(absl::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), BeginsCodePoint));
-}
-
-absl::string_view Cut(absl::string_view text, int columns) {
-  int seen = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (BeginsCodePoint(text[i]) && ++seen > columns) return text.substr(0, i);
-  }
-  return text;
-}
 
 std::string LiveBlock::Redraw(const std::vector<std::string>& above, const std::vector<std::string>& lines, int width) {
   width = std::max(width, 2);
@@ -57,29 +64,27 @@ std::string LiveBlock::Redraw(const std::vector<std::string>& above, const std::
   drawn_.clear();
   std::string bytes = "\r";
   if (rows > 0) absl::StrAppend(&bytes, "\x1b[", rows, "A");
-  // Each line is overwritten and its rest cleared, and the rest of the screen at the end: nothing is ever blank.
+  // Each line is overwritten and only its rest is cleared, so that the display does not flicker.
   for (const std::string& line : above) absl::StrAppend(&bytes, line, "\x1b[K\n");
   for (const std::string& line : lines) {
     // The last column stays free: some terminals wrap as soon as it is written.
-    const absl::string_view cut = Cut(line, width - 1);
-    drawn_.push_back(Columns(cut));
+    const absl::string_view cut = CutToWidth(line, width - 1);
+    drawn_.push_back(DisplayWidth(cut));
     absl::StrAppend(&bytes, cut, "\x1b[K\n");
   }
   absl::StrAppend(&bytes, "\x1b[J");
   return bytes;
 }
 
-ProgressOutput StandardOutput() {
-  ProgressOutput output;
-  output.write = WriteToStdout;
-  output.now = absl::Now;
-  if (isatty(STDOUT_FILENO) != 0) output.terminal_size = TerminalSize;
-  return output;
-}
+ProgressOutput StandardOutput() { return OutputTo(STDOUT_FILENO); }
 
-ProgressView::ProgressView(const v1::ExperimentConfig& config, ProgressOutput output)
+ProgressOutput StandardError() { return OutputTo(STDERR_FILENO); }
+
+ProgressView::ProgressView(const v1::ExperimentConfig& config, ProgressOutput output,
+                           std::function<int()> constructions)
     : output_(std::move(output)),
-      progress_(config, output_.terminal_size != nullptr),
+      constructions_(std::move(constructions)),
+      progress_(config, output_.terminal_size != nullptr, output_.now()),
       thread_(&ProgressView::Write, this) {}
 
 ProgressView::~ProgressView() {
@@ -103,7 +108,7 @@ void ProgressView::OnEvent(const v1::ExperimentEvent& event) {
 void ProgressView::Print(absl::string_view line) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    lines_.push_back(OneLine(std::string(line)));
+    lines_.push_back(OneLine(line));
     dirty_ = true;
   }
   changed_.notify_one();
@@ -115,19 +120,21 @@ void ProgressView::Write() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     const auto changed = [this] { return dirty_ || ended_; };
-    if (live && progress_.ticks()) {
+    if (progress_.ticks()) {
       changed_.wait_for(lock, kTick, changed);
     } else {
       changed_.wait(lock, changed);
     }
     const bool last = ended_;
     dirty_ = false;
+    if (constructions_) progress_.SetConstructions(constructions_());
+    for (std::string& line : progress_.Tick(output_.now())) lines_.push_back(std::move(line));
     const std::vector<std::string> lines = std::exchange(lines_, {});
     std::string bytes;
     if (live) {
       const ProgressOutput::Size size = output_.terminal_size();
       const std::vector<std::string> shown =
-          last ? std::vector<std::string>() : progress_.Block(size.lines - 1, output_.now());
+          last ? std::vector<std::string>() : progress_.Block(size.lines - 1, size.columns, output_.now());
       bytes = block.Redraw(lines, shown, size.columns);
     } else {
       for (const std::string& line : lines) absl::StrAppend(&bytes, line, "\n");

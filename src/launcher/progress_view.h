@@ -19,18 +19,14 @@ namespace lanista {
 // A block of lines at the end of what a terminal shows, redrawn in place. Makes the bytes to write; writes nothing.
 class LiveBlock {
  public:
-  // Replaces the block by `lines`, each cut to `width` columns, with the lines `above` printed for good before it. Old
-  // lines that a narrower terminal has wrapped meanwhile are found again by their length.
+  // Replaces the block by `lines`, each cut to `width` columns, after printing the lines `above`, which stay. Where the
+  // terminal has become narrower and wrapped old lines, their lengths tell how many rows to go up.
   std::string Redraw(const std::vector<std::string>& above, const std::vector<std::string>& lines, int width);
 
  private:
-  // Columns of each line on the screen.
+  // Cells of each line on the screen.
   std::vector<int> drawn_;
 };
-
-// Columns of UTF-8 text: its code points. And its first `columns`.
-int Columns(absl::string_view text);
-absl::string_view Cut(absl::string_view text, int columns);
 
 // Where progress goes.
 struct ProgressOutput {
@@ -39,20 +35,24 @@ struct ProgressOutput {
     int lines;
   };
   std::function<void(const std::string& bytes)> write;
-  // A terminal's size now; empty where it is not one: plain lines then.
+  // Returns the terminal's size now. Empty where the output is no terminal: it gets plain lines.
   std::function<Size()> terminal_size;
   std::function<absl::Time()> now;
 };
 
-// stdout as it is.
+// stdout. It counts as a terminal where it is one that may get control sequences: not with TERM=dumb or without TERM,
+// and not where the user sets NO_COLOR (no-color.org).
 ProgressOutput StandardOutput();
+// The same of stderr: for commands whose results are not the progress.
+ProgressOutput StandardError();
 
 // Shows the events of an experiment. A thread of its own writes, when something has changed (on a terminal: the seconds
 // of a running trial, too) and at most ten times a second; so no call waits for the terminal, or for whoever reads the
 // pipe. Thread-safe.
 class ProgressView {
  public:
-  ProgressView(const v1::ExperimentConfig& config, ProgressOutput output);
+  // `constructions`: how many constructions of the space have been tried; called on that thread. Empty: not known.
+  ProgressView(const v1::ExperimentConfig& config, ProgressOutput output, std::function<int()> constructions = {});
   // Writes what is left and removes the block.
   ~ProgressView();
 
@@ -60,7 +60,7 @@ class ProgressView {
   ProgressView& operator=(const ProgressView&) = delete;
 
   void OnEvent(const v1::ExperimentEvent& event);
-  // Prints a line for good: above the block, if there is one.
+  // Prints a line that stays: above the block, if there is one.
   void Print(absl::string_view line);
 
  private:
@@ -68,6 +68,7 @@ class ProgressView {
 
   // Constant after construction.
   const ProgressOutput output_;
+  const std::function<int()> constructions_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -15,6 +15,7 @@
 #include "src/base/status.h"
 #include "src/config/config.h"
 #include "src/launcher/commands.h"
+#include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/progress_view.h"
@@ -27,11 +28,12 @@
 namespace lanista {
 namespace {
 
-// What signals stop: the first one the experiment, the second (or any before there is an experiment, or after it) the
-// process. Thread-safe.
+// What Ctrl-C does: the first signal stops the experiment; the second ends the process, and so does any signal before
+// the experiment has started or after it has ended. Says which of these happened. Thread-safe.
 class Interrupt {
  public:
-  explicit Interrupt(LocalHead& head) : head_(&head) {}
+  // `quiet`: no display will show that the experiment is stopping (--json).
+  Interrupt(LocalHead& head, bool quiet) : head_(&head), quiet_(quiet) {}
 
   void Started(const std::string& experiment) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -54,8 +56,16 @@ class Interrupt {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (count == 1 && head_ != nullptr && !experiment_.empty()) {
       stopped_ = true;
+      if (quiet_) PrintNote("stopping the experiment; a second Ctrl-C ends it at once");
       head_->Stop(experiment_, "stopped by the user");
       return;
+    }
+    if (experiment_.empty()) {
+      PrintNote("interrupted: the experiment had not started");
+    } else if (head_ != nullptr) {
+      PrintNote(absl::StrCat("ended at once: what was reported until now is in the journal of ", experiment_));
+    } else {
+      PrintNote(absl::StrCat("interrupted: ", experiment_, " has ended and is recorded"));
     }
     // Trial processes end with the connection to this one.
     _exit(kExitKilled);
@@ -64,6 +74,7 @@ class Interrupt {
  private:
   mutable std::mutex mutex_;
   LocalHead* head_;
+  const bool quiet_;
   std::string experiment_;
   bool stopped_ = false;
 };
@@ -71,7 +82,8 @@ class Interrupt {
 // The live progress of a run, with log lines above it.
 class Display {
  public:
-  explicit Display(const v1::ExperimentConfig& config) : view_(config, StandardOutput()) {
+  Display(const v1::ExperimentConfig& config, const LocalHead& head)
+      : view_(config, StandardOutput(), [&head] { return head.constructions(); }) {
     if (isatty(STDOUT_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return;
     RedirectConsoleLog([this](absl::string_view line) { view_.Print(line); });
   }
@@ -83,6 +95,15 @@ class Display {
   ProgressView view_;
 };
 
+// The document of `show` without the reason for which the experiment failed: RunExperiment prints it last, as the
+// error. Where all failures are equal, that reason names the failure as well.
+nlohmann::ordered_json WithoutReason(nlohmann::ordered_json document) {
+  if (document["status"] != "FAILED") return document;
+  document["reason"] = "";
+  if (document["failures"].size() == 1) document["failures"] = nlohmann::ordered_json::array();
+  return document;
+}
+
 // Prints the end, from the journal: with --json the document of `show`; else state, top models, failures, where the
 // results lie and how to get at them. Returns how many models have a result.
 absl::StatusOr<int> PrintSummary(const CommandContext& context, const std::string& folder) {
@@ -91,15 +112,16 @@ absl::StatusOr<int> PrintSummary(const CommandContext& context, const std::strin
   LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
   const int with_result = counts.succeeded + counts.stopped_early;
   if (context.line.json) {
-    std::puts(ToText(document).c_str());
+    PrintJson(document);
   } else {
-    std::printf("\n%s\nresults: %s\n", ShowText(document).c_str(), folder.c_str());
+    PrintText(absl::StrCat("\n", ShowText(WithoutReason(document), OutputWidth()), "\n"));
+    PrintLine(absl::StrCat("results: ", folder));
   }
   if (!context.line.json && counts.succeeded > 0) {
     const std::string state_dir =
         context.line.state_dir == CommandLine().state_dir ? "" : absl::StrCat(" --state-dir ", context.line.state_dir);
-    std::printf("export:  lanista export %s --top 3 --out DIR%s\n", document["id"].get<std::string>().c_str(),
-                state_dir.c_str());
+    PrintLine(absl::StrCat("export:  ", context.line.program, " export ", document["id"].get<std::string>(),
+                           " --top 3 --out DIR", state_dir));
   }
   std::fflush(stdout);
   return with_result;
@@ -118,16 +140,16 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   LANISTA_RETURN_IF_ERROR(SetUpLogging(logging));
 
   CatchStopSignals();
-  signal(SIGPIPE, SIG_IGN);  // A search outlives whoever reads its progress.
+  signal(SIGPIPE, SIG_IGN);  // The search goes on where nobody reads its progress any more.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head,
                            LocalHead::Start({state_dir, context.trial_program}, config));
-  Interrupt interrupt(*head);
+  Interrupt interrupt(*head, line.json);
   const SignalThread signals([&](int count) { interrupt.OnSignal(count); });
 
   std::optional<Display> display;
-  if (!line.json) display.emplace(config);
+  if (!line.json) display.emplace(config, *head);
   LANISTA_ASSIGN_OR_RETURN(const std::string id, head->Submit(config, [&](const v1::ExperimentEvent& event) {
-    // Before the first line that a user may answer with Ctrl-C, and so before Submit has returned.
+    // Set with the first event, because a user may press Ctrl-C before Submit has returned.
     interrupt.Started(event.experiment());
     if (display) display->OnEvent(event);
   }));
@@ -147,8 +169,8 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   } else if (*with_result == 0 && !interrupt.stopped()) {
     error = "no model succeeded";
   }
-  if (!error.empty()) std::fprintf(stderr, "lanista: error: %s\n", error.c_str());
-  if (line.json && !with_result.ok()) std::puts(ToText({{"error", error}}).c_str());
+  if (!error.empty()) PrintError(error);
+  if (line.json && !with_result.ok()) PrintJson({{"error", error}});
   return error.empty() && !interrupt.stopped() ? kExitDone : kExitFailed;
 }
 

@@ -8,8 +8,9 @@
 namespace lanista {
 
 // From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored) wait for a SignalThread instead of ending the process.
-// Whichever thread the kernel picks: libraries start threads before main (OpenBLAS does), so that blocking signals and
-// waiting for them would not do. Programs that this one starts have the default action again.
+// This is done with a signal handler, which works on any thread: blocking the signals and waiting for them would miss
+// those that the kernel delivers to threads that libraries started before main (OpenBLAS does). Programs that this one
+// starts have the default action again.
 void CatchStopSignals();
 
 // Takes the caught signals, one after the other. At most one at a time. REQUIRES: CatchStopSignals() was called.

@@ -1,6 +1,5 @@
 #include "src/launcher/trial_session.h"
 
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -13,6 +12,7 @@
 #include "src/base/trial_process.h"
 #include "src/base/utf8.h"
 #include "src/devices/local.h"
+#include "src/launcher/console.h"
 
 namespace lanista {
 namespace {
@@ -77,9 +77,7 @@ absl::StatusOr<std::vector<std::string>> TrialSession::Convert(const v1::Convert
   LANISTA_ASSIGN_OR_RETURN(const v1::TrialEvent event, Request(request));
   const v1::Converted& converted = event.converted();
   LANISTA_RETURN_IF_ERROR(StatusFromProto(converted.error()));
-  for (const std::string& warning : converted.warnings()) {
-    std::fprintf(stderr, "lanista: warning: %s\n", warning.c_str());
-  }
+  for (const std::string& warning : converted.warnings()) PrintWarning(warning);
   return std::vector<std::string>(converted.files().begin(), converted.files().end());
 }
 

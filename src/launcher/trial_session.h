@@ -17,8 +17,7 @@
 
 namespace lanista {
 
-// Owns the process; the destructor ends it. Used by one thread. Whatever the request does to the process, the command
-// lives to tell.
+// Owns the process; the destructor ends it. Used by one thread. A request that crashes the process is an error status.
 class TrialSession {
  public:
   // How long it may take until the program is ready, and until a request is answered. A program that takes longer

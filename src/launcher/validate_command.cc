@@ -1,7 +1,9 @@
 // validate.
-#include <cstdio>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -9,11 +11,15 @@
 #include "src/base/status.h"
 #include "src/config/config.h"
 #include "src/launcher/commands.h"
+#include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/local_head.h"
+#include "src/launcher/progress_view.h"
+#include "src/launcher/signal_thread.h"
 #include "src/space/space.h"
 #include "src/storage/state_dir.h"
 #include "src/views/plan_view.h"
+#include "src/views/tables.h"
 
 namespace lanista {
 namespace {
@@ -23,7 +29,7 @@ using Json = nlohmann::ordered_json;
 Json ChoiceToJson(const v1::Choice& choice) {
   Json candidates = Json::array();
   for (const v1::Value& candidate : choice.candidates()) candidates.push_back(Json::parse(ValueToText(candidate)));
-  // Any of the conditions; all terms of one.
+  // The choice is active if any condition holds; a condition holds if all of its terms do.
   Json conditions = Json::array();
   for (const v1::Condition& condition : choice.active_if()) {
     Json terms = Json::array();
@@ -42,30 +48,39 @@ Json ChoiceToJson(const v1::Choice& choice) {
 
 absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(context.line.config, context.line.overrides));
+  CatchStopSignals();
+  const SignalThread signals([](int) {
+    PrintNote("interrupted: nothing was started");
+    _exit(kExitKilled);
+  });
   // Nothing is written there.
   const StateDir state_dir = StateDir::OpenReadOnly(".");
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalHead> head,
                            LocalHead::Start({state_dir, context.trial_program}, config));
-  LANISTA_ASSIGN_OR_RETURN(v1::Validated validated,
-                           head->Validate(config, context.line.explain_cgo ? context.line.samples : 0));
+  absl::StatusOr<v1::Validated> answer;
+  {
+    const ProgressView progress(config, StandardError(), [&] { return head->constructions(); });
+    answer = head->Validate(config, context.line.explain_cgo ? context.line.samples : 0);
+  }
+  LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, std::move(answer));
   LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(std::move(*validated.mutable_space())));
   if (context.line.json) {
     Json choices = Json::array();
     for (const v1::Choice& choice : space.spec().choices()) choices.push_back(ChoiceToJson(choice));
     Json document = {{"name", config.name()},
                      {"choices", choices},
-                     {"size", space.size() ? Json(space.size()->get_str()) : Json(nullptr)},
+                     {"space_size", space.size() ? Json(space.size()->get_str()) : Json(nullptr)},
                      {"warnings", space.spec().warnings()}};
-    if (context.line.explain_cgo) document["plan"] = PlanDocument(validated.plan());
-    std::puts(document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    document["plan"] = context.line.explain_cgo ? PlanDocument(validated.plan()) : Json();
+    PrintJson(document);
     return kExitDone;
   }
-  std::fputs(space.Describe().c_str(), stdout);
-  std::puts(absl::StrCat("size: ", space.size() ? space.size()->get_str() + " models" : "unknown").c_str());
-  for (const std::string& warning : space.spec().warnings()) std::puts(absl::StrCat("warning: ", warning).c_str());
-  if (context.line.explain_cgo) std::puts(absl::StrCat("\n", PlanText(PlanDocument(validated.plan()))).c_str());
+  PrintText(space.Describe());
+  PrintLine(absl::StrCat("size: ", SpaceSizeText(space.size() ? space.size()->get_str() : "")));
+  for (const std::string& warning : space.spec().warnings()) PrintLine(absl::StrCat("warning: ", warning));
+  if (context.line.explain_cgo) PrintText(absl::StrCat("\n", PlanText(PlanDocument(validated.plan())), "\n"));
   const bool warned = !space.spec().warnings().empty();
-  std::puts(absl::StrCat(context.line.config, warned ? " can run; see the warnings above." : " is fine.").c_str());
+  PrintLine(absl::StrCat(context.line.config, warned ? " can run; see the warnings above." : " is fine."));
   return kExitDone;
 }
 

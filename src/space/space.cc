@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
+#include "src/base/display_text.h"
 #include "src/base/hash.h"
 #include "src/base/status.h"
 #include "src/space/decision_graph.h"
@@ -583,11 +584,11 @@ std::string Space::Describe() const {
     const auto [i, depth] = open.back();
     open.pop_back();
     const v1::Choice& choice = spec_.choices(i);
-    absl::StrAppend(&text, std::string(2 * depth, ' '), choice.label(), ": ", KindName(choice.kind()), ", ");
-    if (choice.n_chosen() > 1) absl::StrAppend(&text, choice.n_chosen(), " of ");
-    absl::StrAppend(&text, CandidatesText(choice));
-    if (!choice.active_if().empty()) absl::StrAppend(&text, ", if ", ConditionText(choice, by_label));
-    text += '\n';
+    std::string line = absl::StrCat(std::string(2 * depth, ' '), choice.label(), ": ", KindName(choice.kind()), ", ");
+    if (choice.n_chosen() > 1) absl::StrAppend(&line, choice.n_chosen(), " of ");
+    absl::StrAppend(&line, CandidatesText(choice));
+    if (!choice.active_if().empty()) absl::StrAppend(&line, ", if ", ConditionText(choice, by_label));
+    absl::StrAppend(&text, Printable(line), "\n");
     push(below[i], depth + 1);
   }
   return text;

@@ -1,13 +1,16 @@
 #include "src/views/documents.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/space/space.h"
 
@@ -21,6 +24,11 @@ constexpr int kModelsNamedPerFailure = 10;
 Json TimeJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
 
 Json TimeJson(const std::optional<absl::Time>& time) { return time.has_value() ? TimeJson(*time) : Json(); }
+
+// Whole milliseconds, like the times themselves.
+double Seconds(absl::Duration duration) {
+  return static_cast<double>(absl::ToInt64Milliseconds(std::max(duration, absl::ZeroDuration()))) / 1000.0;
+}
 
 Json FailureJson(const v1::Failure& failure) {
   Json json;
@@ -51,6 +59,10 @@ std::string StateName(v1::ExperimentState state) {
   return state == v1::EXPERIMENT_FAILED ? "FAILED" : v1::ExperimentState_Name(state);
 }
 
+const char* ObjectiveName(const JournalReader& reader) {
+  return reader.experiment().config().objective() == v1::MINIMIZE ? "MINIMIZE" : "MAXIMIZE";
+}
+
 // Where an experiment stands.
 struct Standing {
   std::string status;
@@ -74,8 +86,7 @@ absl::StatusOr<Standing> StandingOf(const JournalReader& reader, const ViewOptio
     standing.reason = "the process that ran it ended before the experiment did";
     LANISTA_ASSIGN_OR_RETURN(until, reader.LastTime());
   }
-  // Whole milliseconds, like the times themselves.
-  standing.seconds = absl::ToInt64Milliseconds(std::max(until - reader.created(), absl::ZeroDuration())) / 1000.0;
+  standing.seconds = Seconds(until - reader.created());
   return standing;
 }
 
@@ -132,6 +143,11 @@ Json FailuresJson(const std::vector<ModelRecord>& models) {
   return failures;
 }
 
+Json SecondsJson(const AttemptRecord& attempt) {
+  if (!attempt.started.has_value() || !attempt.ended.has_value()) return Json();
+  return Seconds(*attempt.ended - *attempt.started);
+}
+
 Json AttemptJson(const AttemptRecord& attempt, const std::vector<int>& members) {
   Json json;
   json["attempt"] = attempt.attempt;
@@ -140,6 +156,7 @@ Json AttemptJson(const AttemptRecord& attempt, const std::vector<int>& members) 
   json["node"] = attempt.started.has_value() ? Json(attempt.device.node()) : Json();
   json["start"] = TimeJson(attempt.started);
   json["end"] = TimeJson(attempt.ended);
+  json["seconds"] = SecondsJson(attempt);
   json["merged_with"] = Json::array();
   for (const int member : members) {
     if (member != attempt.model) json["merged_with"].push_back(member);
@@ -170,7 +187,7 @@ absl::StatusOr<Json> ListEntry(const std::string& folder, const ViewOptions& opt
   json["created"] = TimeJson(reader.created());
   json["seconds"] = standing.seconds;
   json["models"] = CountsJson(counts);
-  json["best"] = best.empty() ? Json() : best[0]["default"];
+  json["best"] = best;
   return json;
 }
 
@@ -183,7 +200,7 @@ Json UnreadableEntry(const std::string& id, const absl::Status& status) {
   json["created"] = nullptr;
   json["seconds"] = nullptr;
   json["models"] = nullptr;
-  json["best"] = nullptr;
+  json["best"] = Json::array();
   return json;
 }
 
@@ -199,7 +216,7 @@ absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions
   json["name"] = reader.name();
   json["status"] = standing.status;
   json["reason"] = standing.reason;
-  json["objective"] = experiment.config().objective() == v1::MINIMIZE ? "MINIMIZE" : "MAXIMIZE";
+  json["objective"] = ObjectiveName(reader);
   json["seed"] = experiment.seed();
   LANISTA_ASSIGN_OR_RETURN(json["space_size"], SpaceSizeJson(reader));
   json["models"] = CountsJson(counts);
@@ -222,6 +239,7 @@ absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
 
   Json json;
   json["id"] = reader.experiment().experiment();
+  json["objective"] = ObjectiveName(reader);
   json["models"] = Json::array();
   // All three lists are sorted by model.
   auto attempt = attempts.begin();
@@ -276,6 +294,28 @@ absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& 
   return json;
 }
 
+void SelectTrials(const std::string& sort, const std::string& status, int limit, Json* document) {
+  std::vector<Json> models;
+  for (Json& model : (*document)["models"]) {
+    if (status.empty() || model["status"] == absl::AsciiStrToUpper(status)) models.push_back(std::move(model));
+  }
+  // Larger goes first; what has no value goes last.
+  const double sign = (*document)["objective"] == "MINIMIZE" ? -1 : 1;
+  const auto value = [&](const Json& model) {
+    const Json& attempts = model["attempts"];
+    const Json& metrics = model["metrics"]["final"];
+    const Json found = sort == "duration" ? (attempts.empty() ? Json() : attempts.back()["seconds"])
+                                          : (metrics.is_object() ? metrics.value("default", Json()) : Json());
+    if (!found.is_number()) return -std::numeric_limits<double>::infinity();
+    return found.get<double>() * (sort == "duration" ? 1 : sign);
+  };
+  if (sort != "model") {
+    std::stable_sort(models.begin(), models.end(), [&](const Json& a, const Json& b) { return value(a) > value(b); });
+  }
+  if (limit > 0 && models.size() > static_cast<size_t>(limit)) models.resize(static_cast<size_t>(limit));
+  (*document)["models"] = std::move(models);
+}
+
 Json MetricsJson(const v1::Metrics& metrics) {
   std::map<std::string, double> sorted(metrics.values().begin(), metrics.values().end());
   Json json = Json::object();
@@ -289,6 +329,8 @@ Json SampleJson(const ModelRecord& model) {
   return sample.is_discarded() ? Json() : sample;
 }
 
-std::string ToText(const Json& document) { return document.dump(2, ' ', false, Json::error_handler_t::replace); }
+std::string ToText(const Json& document) {
+  return PrintableJson(document.dump(2, ' ', false, Json::error_handler_t::replace));
+}
 
 }  // namespace lanista

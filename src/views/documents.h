@@ -17,7 +17,7 @@ namespace lanista {
 struct ViewOptions {
   // Length of `best`.
   int best = 10;
-  // For the seconds of what is still running.
+  // The end of the time that a running experiment has taken.
   absl::Time now = absl::InfiniteFuture();
 };
 
@@ -36,30 +36,36 @@ struct ViewOptions {
 absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader, const ViewOptions& options = {});
 
 // `trials`: {
-//   "id",
+//   "id", "objective": "MAXIMIZE" or "MINIMIZE",
 //   "models": [{
 //     "id", "sample": {label: candidate},
 //     "status": QUEUED RUNNING INTERRUPTED SUCCEEDED FAILED STOPPED_EARLY CANCELED,
 //     "metrics": {"final": {name: value} or null, "intermediate": [{"step", "time", "metrics": {name:
 //       value}}]}: of the deciding attempt, or of the latest one,
-//     "failure": null or {"reason", "message", "signal", "exit_status"} (the last two null where they mean nothing),
-//     "attempts": [{"attempt", "trial", "device", "node", "start", "end", "merged_with": [model ids],
+//     "failure": null or {"reason", "message", "signal", "exit_status"} (the last two null for other reasons),
+//     "attempts": [{"attempt", "trial", "device", "node", "start", "end", "seconds", "merged_with": [model ids],
 //       "alone_because": why it was not merged, where models are, "models_memory": bytes that all models of the trial
 //       took at most, "outcome", "failure"}]: null for what has not happened yet or is not known
 //   }]
 // }
 absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);
 
-// `list`: {"experiments": [{"id", "name", "status", "reason", "created", "seconds", "models": {...}, "best": the best
-// `default` or null}]}, oldest first. An experiment whose journal cannot be read has the status UNREADABLE, and why as
-// its reason.
+// Keeps those models of a TrialsDocument that have the status (in any case; empty: all), in the order of `sort`
+// ("model": by number; "best": by `default`, the best first; "duration": by the seconds of the last attempt, the
+// longest first), and at most `limit` (0: all).
+void SelectTrials(const std::string& sort, const std::string& status, int limit, nlohmann::ordered_json* document);
+
+// `list`: {"experiments": [{"id", "name", "status", "reason", "created", "seconds", "models": {...}, "best": [as in
+// `show`, of the best model alone]}]}, oldest first. An experiment whose journal cannot be read has the status
+// UNREADABLE, and why as its reason.
 absl::StatusOr<nlohmann::ordered_json> ListDocument(const StateDir& state_dir, const ViewOptions& options = {});
 
 // Parts that other documents share: {name: value}, `default` first and then by name; {label: candidate}.
 nlohmann::ordered_json MetricsJson(const v1::Metrics& metrics);
 nlohmann::ordered_json SampleJson(const ModelRecord& model);
 
-// Any of these as text: indented; text that is not UTF-8 (an exception's) is mended instead of refused.
+// Any of these as text: indented; bytes that are not UTF-8 (an exception's) are replaced instead of refused, and
+// control characters are escaped.
 std::string ToText(const nlohmann::ordered_json& document);
 
 }  // namespace lanista

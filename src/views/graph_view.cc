@@ -11,11 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/graph/expression.h"
 #include "src/graph/graph.h"
 #include "src/space/space.h"
-#include "src/views/tables.h"
+#include "src/views/text_table.h"
 
 namespace lanista {
 namespace {
@@ -23,6 +25,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxRows = 1000000;
+// Characters of a line in a box of GraphDot.
+constexpr int kBoxWidth = 48;
 
 // One row of the tree.
 struct Row {
@@ -33,7 +37,7 @@ struct Row {
   Json inputs = Json::array();
   std::vector<v1::ValueType> outputs;
   int depth = 0;
-  // Of the node itself or, once its children are there, of all that is in it. nullopt: not known.
+  // Of the node itself; after its children are listed, of all that is in it. nullopt: not known.
   std::optional<double> parameters = 0;
   std::optional<double> flops = 0;
 };
@@ -42,14 +46,15 @@ std::optional<double> Sum(std::optional<double> a, std::optional<double> b) {
   return a.has_value() && b.has_value() ? std::make_optional(*a + *b) : std::nullopt;
 }
 
-std::string AttributeText(const v1::Value& value) {
+// Numbers as numbers, lists as lists; what JSON has no value for as text.
+Json AttributeJson(const v1::Value& value) {
   switch (value.kind_case()) {
     case v1::Value::kExpression:
       return graph::ExpressionToText(value.expression());
     case v1::Value::kTensor:
       return absl::StrCat("tensor of [", absl::StrJoin(value.tensor().dims(), ", "), "]");
     default:
-      return ValueToText(value);
+      return Json::parse(ValueToText(value));
   }
 }
 
@@ -107,7 +112,7 @@ class RowLister {
     const std::string module = graph::JoinPath(prefix, graph::ModuleOf(node));
     const bool counted = !modules_.insert(module).second;
 
-    // FLOPs count from this row on: of a switch, those of evaluation.
+    // FLOPs are summed from this row on: a training switch counts only what runs in evaluation.
     size_t first_flops = index + 1;
     switch (node.kind_case()) {
       case v1::Node::kOp:
@@ -143,7 +148,7 @@ class RowLister {
       case v1::Node::kRepeat:
         row.type = "Repeat";
         row.label = node.repeat().label();
-        row.attributes["depths"] = absl::StrJoin(node.repeat().depths(), ", ");
+        row.attributes["depths"] = node.repeat().depths();
         LANISTA_RETURN_IF_ERROR(ListInner(node.repeat().blocks(), module, depth + 1));
         break;
       case v1::Node::kNasCell:
@@ -155,7 +160,7 @@ class RowLister {
       case v1::Node::KIND_NOT_SET:
         break;
     }
-    // The rows may have moved. Alternatives do not add up.
+    // `row` may be invalid: rows_ has grown. Alternatives do not add up: a model has only one of them.
     Row& whole = rows_[index];
     const bool alternatives = !whole.label.empty();
     for (size_t i = index + 1; i < rows_.size(); ++i) {
@@ -176,7 +181,7 @@ class RowLister {
     row->type = node.op().type();
     bool open = false;
     for (const v1::Attribute& attribute : node.op().attr()) {
-      row->attributes[attribute.key()] = AttributeText(attribute.value());
+      row->attributes[attribute.key()] = AttributeJson(attribute.value());
       open = open || attribute.value().has_expression();
     }
     const graph::OpSchema* const schema = find_op_(node.op().type());
@@ -211,17 +216,16 @@ Json ShapeJson(const v1::ValueType& type) {
 Json RowJson(const Row& row) {
   Json outputs = Json::array();
   for (const v1::ValueType& type : row.outputs) outputs.push_back(graph::TypeToText(type));
-  Json json = {{"name", row.path},
-               {"type", row.type},
-               {"attributes", row.attributes},
-               {"inputs", row.inputs},
-               {"shape", row.outputs.empty() ? Json() : ShapeJson(row.outputs.front())},
-               {"outputs", outputs},
-               {"parameters", CountJson(row.parameters)},
-               {"flops", CountJson(row.flops)},
-               {"depth", row.depth}};
-  if (!row.label.empty()) json["choice"] = row.label;
-  return json;
+  return {{"name", row.path},
+          {"type", row.type},
+          {"attributes", row.attributes},
+          {"inputs", row.inputs},
+          {"shape", row.outputs.empty() ? Json() : ShapeJson(row.outputs.front())},
+          {"outputs", outputs},
+          {"parameters", CountJson(row.parameters)},
+          {"flops", CountJson(row.flops)},
+          {"depth", row.depth},
+          {"choice", row.label.empty() ? Json() : Json(row.label)}};
 }
 
 // 1234567 as "1.23 M"; "?" for what is not known.
@@ -234,11 +238,21 @@ std::string CountText(const Json& count) {
   return absl::StrFormat("%.0f", value);
 }
 
+// 3, same, [3, 3].
+std::string AttributeText(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  return absl::StrCat(
+      "[",
+      absl::StrJoin(value, ", ", [](std::string* out, const Json& element) { out->append(AttributeText(element)); }),
+      "]");
+}
+
 std::string AttributesText(const Json& node) {
   std::vector<std::string> parts;
-  if (node.contains("choice")) parts.push_back(absl::StrCat("label=", node["choice"].get<std::string>()));
+  if (!node["choice"].is_null()) parts.push_back(absl::StrCat("label=", node["choice"].get<std::string>()));
   for (const auto& [name, value] : node["attributes"].items()) {
-    parts.push_back(absl::StrCat(name, "=", value.is_string() ? value.get<std::string>() : value.dump()));
+    parts.push_back(absl::StrCat(name, "=", AttributeText(value)));
   }
   return absl::StrJoin(parts, " ");
 }
@@ -252,17 +266,36 @@ std::string ShortName(const Json& node, const std::vector<std::string>& around) 
   return path.compare(0, prefix.size(), prefix) == 0 ? path.substr(prefix.size()) : path;
 }
 
-std::string DotQuoted(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '\n') {
-      quoted += "\\n";
-      continue;
-    }
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
+// Lines as a string of Graphviz's language.
+std::string DotQuoted(const std::vector<std::string>& lines) {
+  return absl::StrCat(
+      "\"",
+      absl::StrJoin(lines, "\\n",
+                    [](std::string* out, const std::string& line) {
+                      out->append(absl::StrReplaceAll(Printable(line), {{"\"", "\\\""}, {"\\", "\\\\"}}));
+                    }),
+      "\"");
+}
+
+std::string DotQuoted(const std::string& text) { return DotQuoted(std::vector<std::string>{text}); }
+
+// What stands in a node's box: its name, its operator with the attributes, what comes out of it, and its parameters.
+std::vector<std::string> BoxLines(const Json& node) {
+  std::vector<std::string> lines = {node["name"].get<std::string>(), node["type"].get<std::string>()};
+  if (const std::string attributes = AttributesText(node); !attributes.empty()) {
+    lines.push_back(Ellipsize(Printable(attributes), kBoxWidth));
   }
-  return quoted + "\"";
+  if (!node["outputs"].empty()) lines.push_back(node["outputs"].front().get<std::string>());
+  if (const Json& parameters = node["parameters"]; !parameters.is_null() && parameters != 0) {
+    lines.push_back(absl::StrCat(CountText(parameters), " parameters"));
+  }
+  return lines;
+}
+
+// Choices yellow, what has parameters blue.
+const char* BoxColor(const Json& node) {
+  if (!node["choice"].is_null()) return "#fff3c4";
+  return node["parameters"].is_null() || node["parameters"] == 0 ? "#f4f4f4" : "#dcebfa";
 }
 
 }  // namespace
@@ -286,7 +319,7 @@ absl::StatusOr<Json> GraphDocument(const v1::ModelGraph& model, graph::OpLookup 
       {"nodes", nodes},       {"warnings", model.warnings()}};
 }
 
-std::string GraphText(const Json& document) {
+std::string GraphText(const Json& document, int width) {
   using Align = TextTable::Align;
   TextTable table({{"node", Align::kLeft},
                    {"type", Align::kLeft},
@@ -306,18 +339,24 @@ std::string GraphText(const Json& document) {
     table.AddRow({name, node["type"].get<std::string>(), outputs.empty() ? unknown : outputs.front().get<std::string>(),
                   CountText(node["parameters"]), CountText(node["flops"]), AttributesText(node)});
   }
-  std::string text = absl::StrCat(document["name"].get<std::string>(), ": ", CountText(document["parameters"]),
+  table.Fit(width);
+  std::string text = absl::StrCat(OneLine(document["name"].get<std::string>()), ": ", CountText(document["parameters"]),
                                   " parameters, ", CountText(document["flops"]), " FLOPs\n", table.ToText());
   for (const Json& warning : document["warnings"]) {
-    absl::StrAppend(&text, "warning: ", warning.get<std::string>(), "\n");
+    absl::StrAppend(&text, "warning: ", OneLine(warning.get<std::string>()), "\n");
   }
   return text;
 }
 
 std::string GraphDot(const Json& document) {
-  std::string dot = "digraph model {\n  rankdir=TB; node [shape=box, fontname=\"Helvetica\", fontsize=10];\n";
+  std::string dot =
+      "digraph model {\n  rankdir=TB; fontname=\"Helvetica\"; fontsize=10;\n"
+      "  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f4f4f4\", fontname=\"Helvetica\", fontsize=10];\n";
   for (const Json& input : document["inputs"]) {
-    absl::StrAppend(&dot, "  ", DotQuoted(input["name"].get<std::string>()), " [shape=ellipse];\n");
+    const std::string name = input["name"].get<std::string>();
+    std::vector<std::string> lines = {name};
+    if (!input["shape"].is_null()) lines.push_back(AttributeText(input["shape"]));
+    absl::StrAppend(&dot, "  ", DotQuoted(name), " [shape=ellipse, label=", DotQuoted(lines), "];\n");
   }
   size_t open = 0;
   const Json& nodes = document["nodes"];
@@ -327,16 +366,15 @@ std::string GraphDot(const Json& document) {
     for (; open > depth; --open) absl::StrAppend(&dot, "  }\n");
     const std::string name = node["name"].get<std::string>();
     const std::string type = node["type"].get<std::string>();
-    std::string label = absl::StrCat(name, "\n", type);
-    if (!node["outputs"].empty()) absl::StrAppend(&label, "\n", node["outputs"].front().get<std::string>());
-    std::string quoted = DotQuoted(name);
+    const std::string quoted = DotQuoted(name);
     if (i + 1 < nodes.size() && nodes[i + 1]["depth"].get<size_t>() > depth) {
       absl::StrAppend(&dot, "  subgraph ", DotQuoted("cluster_" + name),
                       " {\n    label=", DotQuoted(absl::StrCat(name, " (", type, ")")), ";\n");
       absl::StrAppend(&dot, "    ", quoted, " [shape=point, xlabel=", DotQuoted(type), "];\n");
       ++open;
     } else {
-      absl::StrAppend(&dot, "  ", quoted, " [label=", DotQuoted(label), "];\n");
+      absl::StrAppend(&dot, "  ", quoted, " [label=", DotQuoted(BoxLines(node)), ", fillcolor=\"", BoxColor(node),
+                      "\"];\n");
     }
   }
   for (; open > 0; --open) absl::StrAppend(&dot, "  }\n");

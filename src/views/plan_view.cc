@@ -5,8 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "src/base/display_text.h"
 #include "src/space/space.h"
-#include "src/views/tables.h"
+#include "src/views/text_table.h"
 
 namespace lanista {
 namespace {
@@ -57,7 +58,7 @@ Json PlanDocument(const v1::PlanExplanation& plan) {
 std::string PlanText(const Json& document) {
   std::string text;
   for (size_t i = 0; i < document["samples"].size(); ++i) {
-    absl::StrAppend(&text, "model ", i + 1, ": ", document["samples"][i].dump(), "\n");
+    absl::StrAppend(&text, "model ", i + 1, ": ", Printable(document["samples"][i].dump()), "\n");
   }
   for (const Json& trial : document["trials"]) {
     const auto models = trial["models"].get<std::vector<int>>();
@@ -66,7 +67,7 @@ std::string PlanText(const Json& document) {
       absl::StrAppendFormat(&text, ", about %.1f MiB", trial["memory"].get<double>() / (1 << 20));
     }
     if (!trial["alone_because"].is_null()) {
-      absl::StrAppend(&text, ", alone because ", trial["alone_because"].get<std::string>());
+      absl::StrAppend(&text, ", alone because ", OneLine(trial["alone_because"].get<std::string>()));
     }
     text += "\n";
     TextTable table({{"work", TextTable::Align::kLeft},

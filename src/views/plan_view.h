@@ -15,7 +15,7 @@ namespace lanista {
 //     "models": [numbers], "alone_because": null, or why it is one model, "memory": estimated bytes, null: not known,
 //     "work": [{"models": [those that it is done for, once], "steps": in a row; 0: loading the batch,
 //               "first", "last": "conv1 (Conv2d)"; null: the batch, or a model of which no more is known,
-//               "own_because": null, or why its first step is not shared as those before it are}]
+//               "own_because": null, or why its first step is not shared, while the steps before it are}]
 //   }]
 // }
 nlohmann::ordered_json PlanDocument(const v1::PlanExplanation& plan);

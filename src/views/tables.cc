@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "src/base/display_text.h"
 
 namespace lanista {
 namespace {
@@ -15,16 +17,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
-// Code points of UTF-8: bytes that do not go on with one.
-int Width(const std::string& text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-std::string OneLine(const std::string& text) {
-  std::string line;
-  for (const char c : text) line.push_back(absl::ascii_iscntrl(c) ? ' ' : c);
-  return line;
-}
+constexpr int kIndent = 2;
+// Of the table of failures.
+constexpr size_t kMaxKinds = 10;
+constexpr size_t kMaxModelsNamed = 10;
 
 // A string as it is, a number with six digits, nothing as "-", all else as JSON.
 std::string CellText(const Json& value) {
@@ -50,7 +46,6 @@ std::string OtherMetricsText(Json metrics) {
 
 // "18 models: 17 succeeded, 1 failed".
 std::string CountsText(const Json& counts) {
-  const int total = counts["total"].get<int>();
   std::vector<std::string> parts;
   for (const auto& [name, count] : counts.items()) {
     if (name == "total" || count == 0) continue;
@@ -58,7 +53,8 @@ std::string CountsText(const Json& counts) {
     std::replace(words.begin(), words.end(), '_', ' ');
     parts.push_back(absl::StrCat(count.get<int>(), " ", words));
   }
-  return absl::StrCat(total, total == 1 ? " model" : " models", parts.empty() ? "" : ": ", absl::StrJoin(parts, ", "));
+  return absl::StrCat(Counted(counts["total"].get<int>(), "model"), parts.empty() ? "" : ": ",
+                      absl::StrJoin(parts, ", "));
 }
 
 // "SIGNAL 11: message", "EXIT 3: message", "NAN_LOSS: message".
@@ -67,109 +63,192 @@ std::string FailureText(const Json& failure) {
   std::string text = failure["reason"].get<std::string>();
   if (!failure["signal"].is_null()) absl::StrAppend(&text, " ", failure["signal"].get<int>());
   const std::string& message = failure["message"].get_ref<const std::string&>();
-  if (!message.empty()) absl::StrAppend(&text, ": ", message);
+  if (!message.empty()) absl::StrAppend(&text, ": ", ReasonLine(message));
   return text;
 }
 
-std::string FailuresText(const Json& failures) {
-  TextTable table({{"count", Align::kRight}, {"models", Align::kLeft}, {"failure", Align::kLeft}});
+// A line for each kind of failure, the most frequent first. Failures are of one kind if they differ only in numbers:
+// sizes, addresses, line numbers.
+std::string FailuresText(const Json& failures, int width) {
+  struct Kind {
+    std::string text;
+    int count = 0;
+    std::vector<int> models;
+  };
+  std::vector<Kind> kinds;
+  std::map<std::string, size_t> by_text;
   for (const Json& failure : failures) {
-    const Json& models = failure["models"];
-    std::string named = absl::StrJoin(
-        models, ", ", [](std::string* out, const Json& model) { absl::StrAppend(out, model.get<int>()); });
-    if (failure["count"].get<size_t>() > models.size()) absl::StrAppend(&named, ", ...");
-    table.AddRow({CellText(failure["count"]), named, FailureText(failure)});
+    const std::string text = FailureText(failure);
+    const auto [found, is_new] = by_text.emplace(WithoutNumbers(text), kinds.size());
+    if (is_new) kinds.push_back({text, 0, {}});
+    Kind& kind = kinds[found->second];
+    kind.count += failure["count"].get<int>();
+    for (const Json& model : failure["models"]) kind.models.push_back(model.get<int>());
   }
-  return table.ToText(2);
+  std::stable_sort(kinds.begin(), kinds.end(), [](const Kind& a, const Kind& b) { return a.count > b.count; });
+  TextTable table({{"count", Align::kRight}, {"models", Align::kLeft}, {"failure", Align::kLeft}});
+  for (size_t i = 0; i < std::min(kinds.size(), kMaxKinds); ++i) {
+    std::vector<int>& models = kinds[i].models;
+    std::sort(models.begin(), models.end());
+    models.resize(std::min(models.size(), kMaxModelsNamed));
+    const bool more = static_cast<size_t>(kinds[i].count) > models.size();
+    table.AddRow(
+        {absl::StrCat(kinds[i].count), absl::StrCat(absl::StrJoin(models, ", "), more ? ", ..." : ""), kinds[i].text});
+  }
+  table.Fit(width - kIndent);
+  std::string text = table.ToText(kIndent);
+  if (kinds.size() > kMaxKinds) {
+    absl::StrAppend(&text, std::string(kIndent, ' '), "and ", Counted(kinds.size() - kMaxKinds, "other kind"),
+                    " of failure (--json shows all)\n");
+  }
+  return text;
 }
+
+// The choices of some models as columns of a table: those in which the models differ. What they share is said once,
+// above the table.
+class ChoiceColumns {
+ public:
+  // `samples`: one for each model, as JSON objects; they must outlive this.
+  explicit ChoiceColumns(const std::vector<const Json*>& samples) {
+    struct Seen {
+      const Json* first = nullptr;
+      size_t count = 0;
+      bool equal = true;
+    };
+    std::vector<std::string> labels;
+    std::map<std::string, Seen> seen;
+    for (const Json* sample : samples) {
+      if (!sample->is_object()) continue;
+      for (const auto& [label, value] : sample->items()) {
+        Seen& choice = seen[label];
+        if (choice.first == nullptr) {
+          choice.first = &value;
+          labels.push_back(label);
+        }
+        ++choice.count;
+        choice.equal = choice.equal && value == *choice.first;
+      }
+    }
+    for (const std::string& label : labels) {
+      const Seen& choice = seen[label];
+      if (choice.equal && choice.count == samples.size()) {
+        shared_[label] = *choice.first;
+      } else {
+        differing_.push_back(label);
+      }
+    }
+    one_model_ = samples.size() == 1;
+  }
+
+  // "all models: act=relu dropout=0.5" as a line; nothing where nothing is shared.
+  std::string SharedText(int indent, int width) const {
+    if (shared_.empty()) return "";
+    const std::string line =
+        absl::StrCat(std::string(indent, ' '), one_model_ ? "sample: " : "all models: ", Printable(PairsText(shared_)));
+    return absl::StrCat(Ellipsize(line, width), "\n");
+  }
+
+  void AddColumns(std::vector<TextTable::Column>* columns) const {
+    for (const std::string& label : differing_) columns->push_back({label, Align::kLeft, /*optional=*/true});
+  }
+
+  void AddCells(const Json& sample, std::vector<std::string>* cells) const {
+    for (const std::string& label : differing_) {
+      const bool has = sample.is_object() && sample.contains(label);
+      cells->push_back(has ? CellText(sample[label]) : "-");
+    }
+  }
+
+  // The line below a table that says how many columns had no room; empty for 0.
+  static std::string LeftOutText(int columns, int indent) {
+    if (columns == 0) return "";
+    return absl::StrCat(std::string(indent, ' '), "(", Counted(columns, "more choice"), ": --json shows all)\n");
+  }
+
+ private:
+  Json shared_ = Json::object();
+  std::vector<std::string> differing_;
+  bool one_model_ = false;
+};
+
+// How long the attempt that decides, or the latest one, took; null where that is not known.
+Json TookJson(const Json& attempts) { return attempts.empty() ? Json() : attempts.back()["seconds"]; }
 
 }  // namespace
 
-void TextTable::AddRow(std::vector<std::string> cells) {
-  for (std::string& cell : cells) cell = OneLine(cell);
-  rows_.push_back(std::move(cells));
-}
-
-std::string TextTable::ToText(int indent) const {
-  std::vector<std::string> header;
-  std::vector<int> widths;
-  for (const auto& column : columns_) {
-    header.push_back(column.first);
-    widths.push_back(Width(column.first));
-  }
-  for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
-  }
-  std::string text;
-  const auto append = [&](const std::vector<std::string>& cells) {
-    std::string line(indent, ' ');
-    for (size_t i = 0; i < cells.size(); ++i) {
-      const std::string padding(widths[i] - Width(cells[i]), ' ');
-      const bool right = columns_[i].second == Align::kRight;
-      absl::StrAppend(&line, i == 0 ? "" : "  ", right ? padding : "", cells[i], right ? "" : padding);
-    }
-    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
-  };
-  append(header);
-  for (const auto& row : rows_) append(row);
-  return text;
-}
-
-std::string ShowText(const Json& document) {
+std::string ShowText(const Json& document, int width) {
   const std::string& reason = document["reason"].get_ref<const std::string&>();
   const auto line = [](absl::string_view name, const std::string& value) {
-    return absl::StrFormat("%-11s %s\n", name, OneLine(value));
+    return absl::StrCat(name, std::string(12 - name.size(), ' '), OneLine(value), "\n");
   };
   const std::string& name = document["name"].get_ref<const std::string&>();
   const Json& size = document["space_size"];
   std::string text;
-  absl::StrAppend(&text, line("experiment", document["id"].get<std::string>()), line("name", name),
-                  line("status", absl::StrCat(CellText(document["status"]), reason.empty() ? "" : ": ", reason)),
-                  line("space", size.is_null() ? "of unknown size" : CellText(size) + " models"),
-                  line("tried", CountsText(document["models"])), line("created", CellText(document["created"])),
-                  line("took", DurationText(document["seconds"].get<double>())));
-  if (!document["best"].empty()) absl::StrAppend(&text, "\ntop models\n", BestText(document));
-  if (!document["failures"].empty()) absl::StrAppend(&text, "\nfailures\n", FailuresText(document["failures"]));
+  absl::StrAppend(
+      &text, line("experiment", document["id"].get<std::string>()), line("name", name),
+      line("status", absl::StrCat(CellText(document["status"]), reason.empty() ? "" : ": ", ReasonLine(reason))),
+      line("space", SpaceSizeText(size.is_null() ? "" : size.get<std::string>())),
+      line("tried", CountsText(document["models"])), line("created", CellText(document["created"])),
+      line("took", DurationText(document["seconds"].get<double>())));
+  if (!document["best"].empty()) absl::StrAppend(&text, "\ntop models\n", BestText(document, width));
+  if (!document["failures"].empty()) {
+    absl::StrAppend(&text, "\nfailures\n", FailuresText(document["failures"], width));
+  }
   return text;
 }
 
-std::string BestText(const Json& document) {
-  TextTable table({{"rank", Align::kRight},
-                   {"model", Align::kRight},
-                   {"default", Align::kRight},
-                   {"metrics", Align::kLeft},
-                   {"sample", Align::kLeft}});
+std::string BestText(const Json& document, int width) {
+  std::vector<const Json*> samples;
+  for (const Json& model : document["best"]) samples.push_back(&model["sample"]);
+  const ChoiceColumns choices(samples);
+  std::vector<TextTable::Column> columns = {
+      {"rank", Align::kRight}, {"model", Align::kRight}, {"default", Align::kRight}, {"metrics", Align::kLeft}};
+  choices.AddColumns(&columns);
+  TextTable table(std::move(columns));
   int rank = 0;
   for (const Json& model : document["best"]) {
-    table.AddRow({absl::StrCat(++rank), CellText(model["model"]), CellText(model["default"]),
-                  OtherMetricsText(model["metrics"]), PairsText(model["sample"])});
+    std::vector<std::string> cells = {absl::StrCat(++rank), CellText(model["model"]), CellText(model["default"]),
+                                      OtherMetricsText(model["metrics"])};
+    choices.AddCells(model["sample"], &cells);
+    table.AddRow(std::move(cells));
   }
-  return table.ToText(2);
+  const int left_out = table.Fit(width - kIndent);
+  return absl::StrCat(choices.SharedText(kIndent, width), table.ToText(kIndent),
+                      ChoiceColumns::LeftOutText(left_out, kIndent));
 }
 
-std::string TrialsText(const Json& document) {
-  TextTable table({{"model", Align::kRight},
-                   {"status", Align::kLeft},
-                   {"default", Align::kRight},
-                   {"attempts", Align::kRight},
-                   {"device", Align::kLeft},
-                   {"sample", Align::kLeft},
-                   {"failure", Align::kLeft}});
+std::string TrialsText(const Json& document, int width) {
+  std::vector<const Json*> samples;
+  for (const Json& model : document["models"]) samples.push_back(&model["sample"]);
+  const ChoiceColumns choices(samples);
+  std::vector<TextTable::Column> columns = {{"model", Align::kRight},    {"status", Align::kLeft},
+                                            {"default", Align::kRight},  {"took", Align::kRight},
+                                            {"attempts", Align::kRight}, {"device", Align::kLeft}};
+  choices.AddColumns(&columns);
+  columns.push_back({"failure", Align::kLeft});
+  TextTable table(std::move(columns));
   for (const Json& model : document["models"]) {
     const Json& metrics = model["metrics"];
-    // Of a model that still runs: the latest.
+    // A model that still runs shows its latest metrics.
     const Json* shown = &metrics["final"];
     if (shown->is_null() && !metrics["intermediate"].empty()) shown = &metrics["intermediate"].back()["metrics"];
     const Json& attempts = model["attempts"];
-    table.AddRow({CellText(model["id"]), CellText(model["status"]),
-                  shown->is_object() ? CellText(shown->value("default", Json())) : "-", absl::StrCat(attempts.size()),
-                  attempts.empty() ? "-" : CellText(attempts.back()["device"]), PairsText(model["sample"]),
-                  FailureText(model["failure"])});
+    const Json took = TookJson(attempts);
+    std::vector<std::string> cells = {CellText(model["id"]),
+                                      CellText(model["status"]),
+                                      shown->is_object() ? CellText(shown->value("default", Json())) : "-",
+                                      took.is_null() ? "-" : DurationText(took.get<double>()),
+                                      absl::StrCat(attempts.size()),
+                                      attempts.empty() ? "-" : CellText(attempts.back()["device"])};
+    choices.AddCells(model["sample"], &cells);
+    cells.push_back(FailureText(model["failure"]));
+    table.AddRow(std::move(cells));
   }
-  return table.ToText();
+  const int left_out = table.Fit(width);
+  return absl::StrCat(choices.SharedText(0, width), table.ToText(), ChoiceColumns::LeftOutText(left_out, 0));
 }
 
-std::string ListText(const Json& document) {
+std::string ListText(const Json& document, int width) {
   TextTable table({{"id", Align::kLeft},
                    {"status", Align::kLeft},
                    {"models", Align::kRight},
@@ -181,13 +260,31 @@ std::string ListText(const Json& document) {
   for (const Json& experiment : document["experiments"]) {
     const Json& counts = experiment["models"];
     const Json& seconds = experiment["seconds"];
-    table.AddRow({CellText(experiment["id"]), CellText(experiment["status"]),
-                  counts.is_null() ? "-" : CellText(counts["total"]),
-                  counts.is_null() ? "-" : CellText(counts["failed"]), CellText(experiment["best"]),
-                  CellText(experiment["created"]), seconds.is_null() ? "-" : DurationText(seconds.get<double>()),
-                  CellText(experiment["reason"])});
+    table.AddRow(
+        {CellText(experiment["id"]), CellText(experiment["status"]), counts.is_null() ? "-" : CellText(counts["total"]),
+         counts.is_null() ? "-" : CellText(counts["failed"]),
+         experiment["best"].empty() ? "-" : CellText(experiment["best"][0]["default"]), CellText(experiment["created"]),
+         seconds.is_null() ? "-" : DurationText(seconds.get<double>()), ReasonLine(CellText(experiment["reason"]))});
   }
+  table.Fit(width);
   return table.ToText();
+}
+
+std::string WithoutNumbers(absl::string_view text) {
+  std::string kind;
+  for (const char c : text) {
+    if (!absl::ascii_isdigit(c)) {
+      kind += c;
+    } else if (kind.empty() || kind.back() != '#') {
+      kind += '#';
+    }
+  }
+  return kind;
+}
+
+std::string SpaceSizeText(const std::string& size) {
+  if (size.empty()) return "an unknown number of models";
+  return absl::StrCat(size, size == "1" ? " model" : " models");
 }
 
 std::string DurationText(double seconds) {

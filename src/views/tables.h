@@ -1,45 +1,35 @@
-// What people see of experiments: the documents of documents.h as plain text with aligned columns, for terminals.
+// What people see of experiments: the documents of documents.h as plain text with aligned columns, for terminals. Lines
+// are at most `width` cells long where that is possible. Models are shown with a column for each choice in which they
+// differ; the choices that they share are one line above.
 #ifndef LANISTA_SRC_VIEWS_TABLES_H_
 #define LANISTA_SRC_VIEWS_TABLES_H_
 
 #include <string>
-#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
+#include "src/views/text_table.h"
 
 namespace lanista {
 
-// Columns as wide as their widest cell, two spaces between them; the header is not counted as a row.
-class TextTable {
- public:
-  enum class Align { kLeft, kRight };
-
-  explicit TextTable(std::vector<std::pair<std::string, Align>> columns) : columns_(std::move(columns)) {}
-
-  // REQUIRES: one cell for each column. Line breaks and other control characters become spaces.
-  void AddRow(std::vector<std::string> cells);
-
-  bool empty() const { return rows_.empty(); }
-
-  // The header and the rows, each line with `indent` spaces before it; none has spaces at its end.
-  std::string ToText(int indent = 0) const;
-
- private:
-  std::vector<std::pair<std::string, Align>> columns_;
-  std::vector<std::vector<std::string>> rows_;
-};
-
-// From ShowDocument: status, models by outcome, the top models, what failed and why.
-std::string ShowText(const nlohmann::ordered_json& document);
+// From ShowDocument: status, models by outcome, the top models, and what failed and why: a line for each kind of
+// failure.
+std::string ShowText(const nlohmann::ordered_json& document, int width = kAnyWidth);
 
 // From ShowDocument: the table of the top models alone.
-std::string BestText(const nlohmann::ordered_json& document);
+std::string BestText(const nlohmann::ordered_json& document, int width = kAnyWidth);
 
 // From TrialsDocument: one line a model.
-std::string TrialsText(const nlohmann::ordered_json& document);
+std::string TrialsText(const nlohmann::ordered_json& document, int width = kAnyWidth);
 
 // From ListDocument: one line an experiment.
-std::string ListText(const nlohmann::ordered_json& document);
+std::string ListText(const nlohmann::ordered_json& document, int width = kAnyWidth);
+
+// `text` with one # for each number in it: equal for failures that differ in their numbers alone.
+std::string WithoutNumbers(absl::string_view text);
+
+// The size of a space, in decimal digits: "18 models"; empty: it is not known.
+std::string SpaceSizeText(const std::string& size);
 
 // Seconds for people: "4.2s", "3m 07s", "2h 05m".
 std::string DurationText(double seconds);

@@ -1,4 +1,5 @@
 // What users get wrong: nothing starts, and the error says what to do.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -64,6 +65,25 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"NoSuchGpu", Config("faulty", "constant {}", "training_service { local { gpu_indices: [99] } }"),
                  HasSubstr("99")}),
     [](const ::testing::TestParamInfo<BadInput>& info) { return info.param.name; });
+
+TEST(BadInputTest, ErrorsCannotMoveTheCursor) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("escape.textproto", Config("\\033[31mno\\000pe\\007\\n", "constant {}"));
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"run", config}, {"run", "a\x1b[31m\u009b\u202e.textproto"}, {"show", "a\x1b[31mb"}}) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"--state-dir", state});
+    const CommandResult result = RunCommand(kFaultyProgram, all);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, ::testing::StartsWith("lanista: error: "));
+    EXPECT_EQ(std::count_if(result.err.begin(), result.err.end(), [](char c) { return c >= 0 && c < ' '; }), 1)
+        << "the line break at the end: " << result.err;
+    EXPECT_EQ(result.err.find("\u009b"), std::string::npos);
+    EXPECT_EQ(result.err.find("\u202e"), std::string::npos);
+  }
+  // A NUL cuts no message: the name goes on after it.
+  EXPECT_THAT(RunCommand(kFaultyProgram, {"run", config, "--state-dir", state}).err, HasSubstr("[31mno pe"));
+}
 
 // A dataset file of this content, given to the CSV reader.
 CommandResult RunOnCsv(const std::string& content) {

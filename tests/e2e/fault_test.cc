@@ -178,7 +178,7 @@ TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {
   EXPECT_EQ(children.size(), 2u);
   EXPECT_EQ(OnlyExperiment(state)["status"], "RUNNING") << "a second process reads while the first writes";
   const std::string id = OnlyExperiment(state)["id"];
-  const CommandResult refused = RunCommand(kLanista, {"delete", id, "--state-dir", state});
+  const CommandResult refused = RunCommand(kLanista, {"delete", id, "--yes", "--state-dir", state});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr(absl::StrCat(run.pid())));
 
@@ -192,7 +192,7 @@ TEST(FaultTest, KillingTheHeadLosesNoFinishedTrialAndLeavesNoProcess) {
   for (const auto& model : trials["models"])
     finished += model["status"] == "SUCCEEDED" && model["metrics"]["final"]["default"] == 0.5;
   EXPECT_GE(finished, 25) << "what was shown is recorded";
-  EXPECT_EQ(RunCommand(kLanista, {"delete", id, "--state-dir", state}).exit_code, 0);
+  EXPECT_EQ(RunCommand(kLanista, {"delete", id, "--yes", "--state-dir", state}).exit_code, 0);
 }
 
 TEST(FaultTest, CtrlCStopsCleanly) {

@@ -82,7 +82,11 @@ TEST(SearchTest, AFiniteSpaceIsSearchedToItsEndAndAllViewsAgree) {
   EXPECT_EQ(nlohmann::json::parse(std::ifstream(first))["sample"], document["best"][0]["sample"]);
 
   EXPECT_THAT(RunCommand(kLanista, {"list", "--state-dir", state}).out, HasSubstr(id));
-  EXPECT_EQ(RunCommand(kLanista, {"delete", id, "--state-dir", state}).exit_code, 0);
+  const CommandResult unasked = RunCommand(kLanista, {"delete", id, "--state-dir", state});
+  EXPECT_EQ(unasked.exit_code, 2) << "the test has no terminal";
+  EXPECT_THAT(unasked.err, HasSubstr("--yes"));
+  EXPECT_THAT(RunCommand(kLanista, {"list", "--state-dir", state}).out, HasSubstr(id));
+  EXPECT_EQ(RunCommand(kLanista, {"delete", id, "--yes", "--state-dir", state}).exit_code, 0);
   EXPECT_THAT(RunCommand(kLanista, {"list", "--state-dir", state}).out, ::testing::Not(HasSubstr(id)));
 }
 

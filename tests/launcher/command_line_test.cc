@@ -10,6 +10,7 @@
 namespace lanista {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -71,6 +72,36 @@ TEST(CommandLineTest, ExportHasDefaults) {
   EXPECT_EQ(Good({"export", "digits-1", "--top", "3", "--format", "onnx", "--out", "o"}).top, 3);
 }
 
+TEST(CommandLineTest, VersionIsAFlagToo) {
+  EXPECT_EQ(Good({"--version"}).command, "version");
+  EXPECT_TRUE(Good({"--version", "--json"}).json);
+}
+
+TEST(CommandLineTest, DeleteAsksUnlessItIsTold) {
+  EXPECT_FALSE(Good({"delete", "latest"}).yes);
+  EXPECT_TRUE(Good({"delete", "latest", "--yes"}).yes);
+}
+
+TEST(CommandLineTest, MisspelledWordsAreGuessed) {
+  EXPECT_EQ(Ends({"lst"}), "2: unknown command 'lst'; did you mean 'list'? See `lanista --help`");
+  EXPECT_THAT(Ends({"show", "a", "--stat-dir", "S"}),
+              AllOf(HasSubstr("did you mean '--state-dir'?"), HasSubstr("`lanista show --help`")));
+  EXPECT_THAT(Ends({"export", "a", "--fromat=json"}), HasSubstr("did you mean '--format'?"));
+}
+
+TEST(CommandLineTest, MistakesRememberJson) {
+  const auto parsed = Parse({"fly", "--json"});
+  ASSERT_TRUE(std::holds_alternative<CommandLineExit>(parsed));
+  EXPECT_TRUE(std::get<CommandLineExit>(parsed).json);
+}
+
+TEST(CommandLineTest, AProgramOfAUsersHasItsOwnName) {
+  const char* const arguments[] = {"/opt/bin/mine", "run", "--help"};
+  const auto parsed = ParseCommandLine(3, arguments);
+  ASSERT_TRUE(std::holds_alternative<CommandLineExit>(parsed));
+  EXPECT_THAT(std::get<CommandLineExit>(parsed).text, HasSubstr("Usage: mine run [OPTIONS] CONFIG"));
+}
+
 TEST(CommandLineTest, MistakesAreUsageErrors) {
   EXPECT_EQ(Ends({}), "2: name a command; see `lanista --help`");
   EXPECT_EQ(Ends({"fly"}), "2: unknown command 'fly'; see `lanista --help`");
@@ -85,7 +116,8 @@ TEST(CommandLineTest, MistakesAreUsageErrors) {
 
 TEST(CommandLineTest, HelpGoesToStdout) {
   EXPECT_THAT(Ends({"--help"}), HasSubstr("0: Lanista searches"));
-  EXPECT_THAT(Ends({"export", "--help"}), HasSubstr("--top"));
+  EXPECT_THAT(Ends({"export", "--help"}), AllOf(HasSubstr("Usage: lanista export [OPTIONS] ID"), HasSubstr("--top"),
+                                                HasSubstr("Global options"), HasSubstr("--state-dir")));
 }
 
 }  // namespace

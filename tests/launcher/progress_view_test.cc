@@ -1,5 +1,9 @@
 #include "src/launcher/progress_view.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -32,10 +36,66 @@ TEST(LiveBlockTest, FindsItsLinesAgainWhenTheTerminalHasBecomeNarrow) {
   EXPECT_THAT(block.Redraw({}, {"x"}, 4), StartsWith("\r\x1b[4A"));
 }
 
-TEST(LiveBlockTest, CountsColumnsNotBytes) {
-  EXPECT_EQ(Columns("größe"), 5);
-  EXPECT_EQ(Cut("größe", 3), "grö");
-  EXPECT_EQ(Cut("größe", 9), "größe");
+TEST(LiveBlockTest, CountsCells) {
+  LiveBlock block;
+  EXPECT_EQ(block.Redraw({}, {"日本語"}, 6), "\r日本\x1b[K\n\x1b[J");
+  block.Redraw({}, {"größe日本"}, 80);
+  // Nine cells take three rows of four.
+  EXPECT_THAT(block.Redraw({}, {"x"}, 4), StartsWith("\r\x1b[3A"));
+}
+
+class TerminalTest : public ::testing::Test {
+ protected:
+  // stdout is a terminal, and its environment is this, until the test ends.
+  void Use(const char* term, const char* no_color) {
+    ASSERT_GE(master_ = posix_openpt(O_RDWR | O_NOCTTY), 0);
+    ASSERT_EQ(grantpt(master_), 0);
+    ASSERT_EQ(unlockpt(master_), 0);
+    const int terminal = open(ptsname(master_), O_RDWR | O_NOCTTY);
+    ASSERT_GE(terminal, 0);
+    ASSERT_GE(stdout_ = dup(STDOUT_FILENO), 0);
+    ASSERT_GE(dup2(terminal, STDOUT_FILENO), 0);
+    close(terminal);
+    ASSERT_EQ(term == nullptr ? unsetenv("TERM") : setenv("TERM", term, 1), 0);
+    ASSERT_EQ(no_color == nullptr ? unsetenv("NO_COLOR") : setenv("NO_COLOR", no_color, 1), 0);
+  }
+
+  void TearDown() override {
+    if (stdout_ >= 0) dup2(stdout_, STDOUT_FILENO);
+    if (stdout_ >= 0) close(stdout_);
+    if (master_ >= 0) close(master_);
+  }
+
+  bool IsLive() { return StandardOutput().terminal_size != nullptr; }
+
+ private:
+  int master_ = -1;
+  int stdout_ = -1;
+};
+
+TEST_F(TerminalTest, GetsControlSequences) {
+  Use("xterm", nullptr);
+  EXPECT_TRUE(IsLive());
+}
+
+TEST_F(TerminalTest, GetsNoneWhereItIsDumb) {
+  Use("dumb", nullptr);
+  EXPECT_FALSE(IsLive());
+}
+
+TEST_F(TerminalTest, GetsNoneWhereItsKindIsUnknown) {
+  Use(nullptr, nullptr);
+  EXPECT_FALSE(IsLive());
+}
+
+TEST_F(TerminalTest, GetsNoneWhereTheUserWantsNone) {
+  Use("xterm", "1");
+  EXPECT_FALSE(IsLive());
+}
+
+TEST_F(TerminalTest, AnEmptyNoColorSaysNothing) {
+  Use("xterm", "");
+  EXPECT_TRUE(IsLive());
 }
 
 // Collects what is written, and lets a test wait for it.
@@ -92,11 +152,21 @@ TEST(ProgressViewTest, ATerminalGetsABlockThatIsGoneAtTheEnd) {
   {
     ProgressView view(Config(), output.Make(/*terminal=*/true));
     view.OnEvent(Started(1));
-    output.WaitFor("model 1  cpu 0");
+    output.WaitFor("model 1  cpu:0");
     view.Print("lanista: warning: low on memory\n");
     output.WaitFor("low on memory\x1b[K\ndigits");
   }
   EXPECT_THAT(output.text(), ::testing::EndsWith("\r\x1b[2A\x1b[J"));
+}
+
+TEST(ProgressViewTest, CountsConstructionsWhileTheSpaceIsLearned) {
+  Output output;
+  // Time passes with each look at the clock.
+  ProgressOutput terminal = output.Make(/*terminal=*/true);
+  int seconds = 0;
+  terminal.now = [&seconds] { return absl::FromUnixSeconds(1700000000 + seconds++); };
+  const ProgressView view(Config(), std::move(terminal), [] { return 341; });
+  output.WaitFor("341 constructions tried");
 }
 
 TEST(ProgressViewTest, ChangesThatComeTogetherAreDrawnTogether) {

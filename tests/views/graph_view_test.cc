@@ -60,7 +60,7 @@ TEST(GraphView, ListsNodesWithShapesParametersAndFlops) {
   EXPECT_EQ(nodes[0]["type"], "Linear");
   EXPECT_EQ(nodes[0]["shape"], Json({-1, 8}));
   EXPECT_EQ(nodes[0]["parameters"], 4 * 8 + 8);
-  EXPECT_EQ(nodes[0]["attributes"]["out_features"], "8");
+  EXPECT_EQ(nodes[0]["attributes"]["out_features"], 8);
   EXPECT_EQ(nodes[1]["inputs"], Json({"fc1"}));
   EXPECT_EQ(nodes[3]["name"], "block.fc");
   EXPECT_EQ(nodes[3]["depth"], 1);
@@ -121,6 +121,9 @@ TEST(GraphView, DrawsCellsAsBoxesAndEdgesBetweenNodes) {
   const std::string dot = GraphDot(*document);
   EXPECT_THAT(dot, HasSubstr("subgraph \"cluster_block\""));
   EXPECT_THAT(dot, HasSubstr("\"fc1\" -> \"relu\""));
+  EXPECT_THAT(dot,
+              HasSubstr("[label=\"fc1\\nLinear\\nin_features=4 out_features=8\\nfloat32[-1, 8]\\n40 parameters\""));
+  EXPECT_THAT(dot, HasSubstr("label=\"x\\n[-1, 4]\""));
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "src/base/display_text.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/state_dir.h"
 #include "src/views/documents.h"
@@ -12,6 +15,7 @@
 namespace lanista {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
@@ -378,36 +382,37 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
   ASSERT_TRUE(document.ok()) << document.status();
   EXPECT_EQ(*document, Json::parse(R"json({
     "id": "mnist-k3f9",
+    "objective": "MAXIMIZE",
     "models": [
       {"id": 1, "sample": {"op": "conv", "p": 0.25}, "status": "SUCCEEDED",
        "metrics": {"final": {"default": 0.75, "accuracy": 0.75}, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:42.000Z", "metrics": {"default": 0.5, "accuracy": 0.5}}]},
        "failure": null,
        "attempts": [{"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
-         "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:43.250Z", "merged_with": [2], "alone_because": null, "models_memory": null,
+         "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:43.250Z", "seconds": 2.25, "merged_with": [2], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null}]},
       {"id": 2, "sample": {"op": "depthwise", "p": 0.25}, "status": "FAILED",
        "metrics": {"final": null, "intermediate": []},
        "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null},
        "attempts": [
          {"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
-          "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:42.000Z", "merged_with": [1], "alone_because": null, "models_memory": 5000000000,
+          "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:42.000Z", "seconds": 1.0, "merged_with": [1], "alone_because": null, "models_memory": 5000000000,
           "outcome": "LOST", "failure": null},
          {"attempt": 2, "trial": 2, "device": "cuda:1", "node": "host",
-          "start": "1970-01-01T00:16:43.000Z", "end": "1970-01-01T00:16:44.000Z", "merged_with": [], "alone_because": "it runs again", "models_memory": null,
+          "start": "1970-01-01T00:16:43.000Z", "end": "1970-01-01T00:16:44.000Z", "seconds": 1.0, "merged_with": [], "alone_because": "it runs again", "models_memory": null,
           "outcome": "FAILED",
           "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}}]},
       {"id": 3, "sample": {"op": "conv", "p": 0.5}, "status": "SUCCEEDED",
        "metrics": {"final": {"default": 0.9}, "intermediate": []}, "failure": null,
        "attempts": [{"attempt": 1, "trial": 3, "device": "cpu:0", "node": "host",
-         "start": "1970-01-01T00:16:44.000Z", "end": "1970-01-01T00:16:45.000Z", "merged_with": [], "alone_because": null, "models_memory": null,
+         "start": "1970-01-01T00:16:44.000Z", "end": "1970-01-01T00:16:45.000Z", "seconds": 1.0, "merged_with": [], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null}]},
       {"id": 4, "sample": {"op": "depthwise", "p": 0.5}, "status": "RUNNING",
        "metrics": {"final": null, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:47.000Z", "metrics": {"default": 0.125}}]},
        "failure": null,
        "attempts": [{"attempt": 1, "trial": 4, "device": "cpu:1", "node": "host",
-         "start": "1970-01-01T00:16:46.000Z", "end": null, "merged_with": [], "alone_because": null, "models_memory": null, "outcome": null, "failure": null}]}
+         "start": "1970-01-01T00:16:46.000Z", "end": null, "seconds": null, "merged_with": [], "alone_because": null, "models_memory": null, "outcome": null, "failure": null}]}
     ]})json"))
       << ToText(*document);
 }
@@ -423,7 +428,10 @@ TEST_F(ViewsTest, ListsExperimentsAndSaysWhichCannotBeRead) {
   EXPECT_THAT(experiments[0]["reason"].get<std::string>(), HasSubstr("not a database"));
   EXPECT_EQ(experiments[1]["id"], "mnist-k3f9");
   EXPECT_EQ(experiments[1]["models"]["succeeded"], 2);
-  EXPECT_EQ(experiments[1]["best"], 0.9);
+  // As `show` has it.
+  ASSERT_EQ(experiments[1]["best"].size(), 1);
+  EXPECT_EQ(experiments[1]["best"][0], ShowDocument(Read()).value()["best"][0]);
+  EXPECT_EQ(experiments[0]["best"], Json::array());
 }
 
 TEST_F(ViewsTest, ManyEqualFailuresAreOneLine) {
@@ -455,7 +463,7 @@ TEST_F(ViewsTest, TextThatIsNoUtf8AndNumbersThatJsonDoesNotKnowStayValidJson) {
   for (const auto& document : {ShowDocument(Read()).value(), TrialsDocument(Read()).value()}) {
     EXPECT_FALSE(Json::parse(ToText(document), nullptr, false).is_discarded());
   }
-  EXPECT_THAT(ShowText(ShowDocument(Read()).value()), HasSubstr("NAN_LOSS: caf\xe9"));
+  EXPECT_THAT(ShowText(ShowDocument(Read()).value()), HasSubstr("NAN_LOSS: caf\ufffd \ufffd"));
 }
 
 TEST_F(ViewsTest, TextOfShowIsATableOfTheTopModelsAndOfWhatFailed) {
@@ -473,9 +481,10 @@ created     2026-01-02T03:04:05.000Z
 took        3m 07s
 
 top models
-  rank  model  default  metrics        sample
-     1      3      0.9                 op=conv p=0.5
-     2      1     0.75  accuracy=0.75  op=conv p=0.25
+  all models: op=conv
+  rank  model  default  metrics        p
+     1      3      0.9                 0.5
+     2      1     0.75  accuracy=0.75  0.25
 
 failures
   count  models  failure
@@ -486,11 +495,11 @@ failures
 TEST_F(ViewsTest, TextOfTrialsHasALineForEachModel) {
   const auto lock = ExperimentLock::Acquire(folder_);
   EXPECT_EQ(TrialsText(TrialsDocument(Read()).value()),
-            R"(model  status     default  attempts  device  sample               failure
-    1  SUCCEEDED     0.75         1  cpu:0   op=conv p=0.25
-    2  FAILED           -         2  cuda:1  op=depthwise p=0.25  SIGNAL 11: segmentation fault
-    3  SUCCEEDED      0.9         1  cpu:0   op=conv p=0.5
-    4  RUNNING      0.125         1  cpu:1   op=depthwise p=0.5
+            R"(model  status     default  took  attempts  device  op         p     failure
+    1  SUCCEEDED     0.75  2.2s         1  cpu:0   conv       0.25
+    2  FAILED           -  1.0s         2  cuda:1  depthwise  0.25  SIGNAL 11: segmentation fault
+    3  SUCCEEDED      0.9  1.0s         1  cpu:0   conv       0.5
+    4  RUNNING      0.125     -         1  cpu:1   depthwise  0.5
 )");
 }
 
@@ -502,6 +511,105 @@ TEST_F(ViewsTest, TextOfListHasALineForEachExperiment) {
             R"(id          status       models  failed  best  created                   took  reason
 mnist-k3f9  INTERRUPTED       4       1   0.9  2026-01-02T03:04:05.000Z  4.2s  )"
             "the process that ran it ended before the experiment did\n");
+}
+
+TEST_F(ViewsTest, TrialsCanBeSelectedAndSorted) {
+  const auto ids = [&](const std::string& sort, const std::string& status, int limit) {
+    Json document = TrialsDocument(Read()).value();
+    SelectTrials(sort, status, limit, &document);
+    std::vector<int> ids;
+    for (const Json& model : document["models"]) ids.push_back(model["id"].get<int>());
+    return ids;
+  };
+  EXPECT_THAT(ids("model", "", 0), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(ids("model", "succeeded", 0), ElementsAre(1, 3));
+  EXPECT_THAT(ids("best", "", 2), ElementsAre(3, 1));
+  EXPECT_THAT(ids("best", "", 0), ElementsAre(3, 1, 2, 4));
+  EXPECT_THAT(ids("duration", "", 1), ElementsAre(1));
+  Json document = TrialsDocument(Read()).value();
+  document["objective"] = "MINIMIZE";
+  SelectTrials("best", "", 1, &document);
+  EXPECT_EQ(document["models"][0]["id"], 1);
+}
+
+// A document of `show` with two good models, whose samples have these choices.
+Json TwoBest(const Json& one, const Json& other) {
+  return {{"best",
+           {{{"model", 1}, {"default", 0.5}, {"metrics", {{"default", 0.5}}}, {"sample", one}},
+            {{"model", 2}, {"default", 0.25}, {"metrics", {{"default", 0.25}}}, {"sample", other}}}}};
+}
+
+TEST(BestTextTest, AChoiceThatOneModelLacksIsAColumn) {
+  EXPECT_EQ(
+      BestText(TwoBest({{"kind", "attention"}, {"heads", 4}, {"act", "relu"}}, {{"kind", "mlp"}, {"act", "relu"}})),
+      R"(  all models: act=relu
+  rank  model  default  metrics  kind       heads
+     1      1      0.5           attention  4
+     2      2     0.25           mlp        -
+)");
+}
+
+TEST(BestTextTest, FitsTheTerminal) {
+  Json one, other;
+  for (int i = 0; i < 30; ++i) {
+    one[absl::StrCat("stage", i, "/a very long name of a choice")] = "a long candidate";
+    other[absl::StrCat("stage", i, "/a very long name of a choice")] = "another long candidate";
+  }
+  one["日本語"] = other["日本語"] = std::string(300, 'x');
+  for (const int width : {60, 80, 200}) {
+    const std::string text = BestText(TwoBest(one, other), width);
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) EXPECT_LE(DisplayWidth(line), width) << line;
+    EXPECT_THAT(text, HasSubstr("more choices: --json shows all"));
+    EXPECT_THAT(text, HasSubstr("a long c"));
+  }
+}
+
+TEST(BestTextTest, OfOneModelTheSampleIsALine) {
+  Json document = TwoBest({{"act", "relu"}}, {});
+  document["best"].erase(1);
+  EXPECT_THAT(BestText(document), HasSubstr("  sample: act=relu\n"));
+}
+
+TEST_F(ViewsTest, FailuresThatDifferInNumbersAreOneLine) {
+  Json document = ShowDocument(Read()).value();
+  document["failures"] = Json::array();
+  for (int i = 1; i <= 12; ++i) {
+    document["failures"].push_back({{"reason", "EXCEPTION"},
+                                    {"message", absl::StrCat("shapes [", i * 7, ", 64] and [", i, "]")},
+                                    {"signal", nullptr},
+                                    {"count", 1},
+                                    {"models", {i}}});
+  }
+  EXPECT_THAT(ShowText(document),
+              HasSubstr("     12  1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...  EXCEPTION: shapes [7, 64] and [1]\n"));
+}
+
+TEST_F(ViewsTest, ManyKindsOfFailuresAreCounted) {
+  Json document = ShowDocument(Read()).value();
+  document["failures"] = Json::array();
+  for (char kind = 'a'; kind <= 'z'; ++kind) {
+    document["failures"].push_back({{"reason", "EXCEPTION"},
+                                    {"message", std::string(1, kind)},
+                                    {"signal", nullptr},
+                                    {"count", 1},
+                                    {"models", {1}}});
+  }
+  EXPECT_THAT(ShowText(document), HasSubstr("EXCEPTION: j\n  and 16 other kinds of failure"));
+}
+
+TEST_F(ViewsTest, TextFromOutsideCannotMoveTheCursor) {
+  Write(
+      "records { model { model: 9 sample { decisions { label: 'l\\033[31mab' index: 0 value { s: '\\302\\23331m' } } } "
+      "} }"
+      "records { outcome { outcome: FAILED model: 9 failure { reason: EXCEPTION message: 'a\\033[2J\\nb\\000c' } } }");
+  const Json show = ShowDocument(Read()).value(), trials = TrialsDocument(Read()).value();
+  for (const std::string& text : {ShowText(show), TrialsText(trials), ToText(show), ToText(trials),
+                                  ListText(ListDocument(*state_dir_).value())}) {
+    EXPECT_THAT(text, ::testing::Not(::testing::ContainsRegex("[\x01-\x09\x0b-\x1f\x7f]")));
+    EXPECT_EQ(text.find("\u009b"), std::string::npos);
+    EXPECT_EQ(text.find('\0'), std::string::npos);
+  }
+  EXPECT_THAT(ShowText(show), HasSubstr("EXCEPTION: a [2J b c"));
 }
 
 TEST(TextTableTest, AlignsTextThatIsNotAscii) {

@@ -1,0 +1,38 @@
+// What commands print: results to stdout, warnings and errors to stderr. Nothing else in this room prints, but the
+// progress of `run` (progress_view.h) and the log (src/base/logging.h).
+//
+// Thread-safe as stdio is.
+#ifndef LANISTA_SRC_LAUNCHER_CONSOLE_H_
+#define LANISTA_SRC_LAUNCHER_CONSOLE_H_
+
+#include "absl/strings/string_view.h"
+#include "nlohmann/json.hpp"
+
+namespace lanista {
+
+// A command's result for people: whole lines. REQUIRES: texts from outside went through Printable (the tables of
+// src/views do that).
+void PrintText(absl::string_view text);
+
+// One line of it; `line` may be any text.
+void PrintLine(absl::string_view line);
+
+// A command's result for scripts (--json).
+void PrintJson(const nlohmann::ordered_json& document);
+
+// "lanista: warning: ..." and "lanista: error: ...", one line each; `text` may be any text.
+void PrintWarning(absl::string_view text);
+void PrintError(absl::string_view text);
+
+// A line to stderr that is neither: what is going on, what a signal did.
+void PrintNote(absl::string_view text);
+
+// A question to stderr, without a line break after it.
+void PrintQuestion(absl::string_view text);
+
+// The columns of stdout's terminal; no limit (INT_MAX) where it is none.
+int OutputWidth();
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_LAUNCHER_CONSOLE_H_
