@@ -186,7 +186,7 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
       member.set_attempt(model.attempt());
       in_flight_.Plan(model.model(), trial.trial());
       if (kept_weights_.has_value()) {
-        kept_weights_->Plan(model.model(), model.attempt(), model.output_folder() + "/weights.pt");
+        kept_weights_->Plan(model.model(), model.attempt(), model.output_folder());
       }
     }
   }
@@ -255,7 +255,7 @@ void ExperimentStateMachine::CountOutcome(const v1::ModelOutcome& outcome) {
 
 void ExperimentStateMachine::RemoveWeights(const v1::ModelOutcome& outcome) {
   if (!kept_weights_.has_value()) return;
-  for (const std::string& file : kept_weights_->End(outcome)) options_.remove_weights(file);
+  for (const std::string& folder : kept_weights_->End(outcome)) options_.remove_weights(folder);
 }
 
 void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string reason) {

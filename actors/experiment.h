@@ -56,8 +56,9 @@ struct ExperimentOptions {
   JournalActor journal;
   StrategyActor strategy;
   WatcherActor watcher;
-  // Removes a file of weights that nobody needs, if it is there. Must not block. Not set: no model leaves any.
-  std::function<void(const std::string& file)> remove_weights;
+  // Removes the weights in a folder of an attempt that nobody needs, if there are any. Must not block. Not set: no
+  // model leaves any.
+  std::function<void(const std::string& folder)> remove_weights;
   // Makes the engine, once.
   std::function<ModelRunnerActor(const ModelOwnerActor&)> make_engine;
 };

@@ -211,11 +211,14 @@ absl::StatusOr<std::string> HeadState::Launch(const v1::ExperimentConfig& config
   experiment.watcher = watcher;
   experiment.journal = self_->spawn<caf::detached>(Journal, MakeSink(*std::move(journal)));
   if (config.keep_weights().best() > 0) {
-    experiment.remove_weights = [&system = self_->system()](const std::string& file) {
+    experiment.remove_weights = [&system = self_->system()](const std::string& folder) {
+      // The trial process made the folder before the attempt ended: where there is none, there are no weights.
+      std::error_code ignored;
+      if (!std::filesystem::exists(folder, ignored)) return;
       // Files are large and disks may be slow: elsewhere.
-      system.spawn<caf::detached>([file] {
+      system.spawn<caf::detached>([folder] {
         std::error_code ignored;
-        std::filesystem::remove(file, ignored);
+        for (const char* file : {"/weights.pt", "/model.onnx"}) std::filesystem::remove(folder + file, ignored);
       });
     };
   }

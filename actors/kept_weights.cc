@@ -2,17 +2,17 @@
 
 namespace lanista {
 
-void KeptWeights::Plan(int model, int attempt, std::string file) { planned_[model][attempt] = std::move(file); }
+void KeptWeights::Plan(int model, int attempt, std::string folder) { planned_[model][attempt] = std::move(folder); }
 
 std::vector<std::string> KeptWeights::End(const v1::ModelOutcome& outcome) {
   std::vector<std::string> needless;
   const auto value = outcome.metrics().values().find("default");
   const bool succeeded = outcome.outcome() == v1::SUCCEEDED && value != outcome.metrics().values().end();
-  for (auto& [attempt, file] : planned_[outcome.model()]) {
+  for (auto& [attempt, folder] : planned_[outcome.model()]) {
     if (succeeded && attempt == outcome.attempt()) {
-      kept_.emplace(std::make_pair(minimize_ ? -value->second : value->second, -outcome.model()), std::move(file));
+      kept_.emplace(std::make_pair(minimize_ ? -value->second : value->second, -outcome.model()), std::move(folder));
     } else {
-      needless.push_back(std::move(file));
+      needless.push_back(std::move(folder));
     }
   }
   planned_.erase(outcome.model());

@@ -1,4 +1,4 @@
-// Which files of weights are kept: those of the best models.
+// Whose trained weights are kept: those of the best models.
 #ifndef LANISTA_ACTORS_KEPT_WEIGHTS_H_
 #define LANISTA_ACTORS_KEPT_WEIGHTS_H_
 
@@ -18,12 +18,12 @@ class KeptWeights {
   // `best`: how many models' are kept.
   KeptWeights(int best, v1::Objective objective) : best_(best), minimize_(objective == v1::MINIMIZE) {}
 
-  // An attempt leaves its model's weights in `file`, if it comes that far.
-  void Plan(int model, int attempt, std::string file);
+  // An attempt leaves its model's weights in `folder`, if it comes that far.
+  void Plan(int model, int attempt, std::string folder);
 
-  // Returns the files that nobody needs any more, whether they are there or not: of attempts that did not decide, of a
-  // model that did not succeed, and of the one that is not among the best now (another, or this one; of equal models
-  // the earlier stays).
+  // Returns the folders whose weights nobody needs any more, whether they are there or not: of attempts that did not
+  // decide, of a model that did not succeed, and of the one that is not among the best now (another, or this one; of
+  // equal models the earlier stays).
   std::vector<std::string> End(const v1::ModelOutcome& outcome);
 
  private:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,6 +29,9 @@ class ModelBuilder {
  public:
   virtual ~ModelBuilder() = default;
 
+  // What models get and give, where the evaluator says: for spaces that follow the data. Before Discover and Build.
+  void set_data(std::optional<v1::DataSpec> data) { data_ = std::move(data); }
+
   // The space's choices; NOT_FOUND names the known spaces. Exceptions of the space's constructor count as candidates
   // that cannot be built.
   virtual absl::StatusOr<v1::SpaceSpec> Discover(const v1::SpaceConfig& space, const DiscoveryOptions& options) = 0;
@@ -47,6 +51,12 @@ class ModelBuilder {
   // space disagree; what the constructor throws passes through.
   virtual absl::StatusOr<BuiltModel> Build(const v1::SpaceConfig& space, const v1::Sample& sample,
                                            uint64_t model_seed) = 0;
+
+ protected:
+  const std::optional<v1::DataSpec>& data() const { return data_; }
+
+ private:
+  std::optional<v1::DataSpec> data_;
 };
 
 using ModelBuilderRegistry = Registry<ModelBuilder>;

@@ -35,7 +35,7 @@ class CgoModelBuilder final : public ModelBuilder {
   }
 
  private:
-  static ModelBuilderRegistry::Result BuilderFor(const v1::SpaceConfig& space) {
+  ModelBuilderRegistry::Result BuilderFor(const v1::SpaceConfig& space) const {
     v1::EngineConfig engine;
     if (space.kind_case() == v1::SpaceConfig::kRegistered && space.mutator().empty() &&
         nn::ModelSpaceRegistry::Get().Find(space.registered()) != nullptr) {
@@ -43,7 +43,9 @@ class CgoModelBuilder final : public ModelBuilder {
     } else {
       engine.mutable_graph();
     }
-    return ModelBuilderRegistry::Get().Create(engine);
+    auto builder = ModelBuilderRegistry::Get().Create(engine);
+    if (builder.ok()) (*builder)->set_data(data());
+    return builder;
   }
 };
 

@@ -39,7 +39,7 @@ class DirectModelBuilder : public ModelBuilder {
  public:
   absl::StatusOr<v1::SpaceSpec> Discover(const v1::SpaceConfig& config, const DiscoveryOptions& options) override {
     LANISTA_ASSIGN_OR_RETURN(const auto make, FindFactory(config));
-    const Params params(config.params(), "the space");
+    const Params params = ParamsOf(config);
     LANISTA_ASSIGN_OR_RETURN(
         v1::SpaceSpec spec,
         DiscoverSpace([&](const v1::Sample& assignment) { return RunConstructor(make, params, assignment); }, options));
@@ -60,7 +60,7 @@ class DirectModelBuilder : public ModelBuilder {
     try {
       BuiltModel built;
       const nn::RegistrationCheck check;
-      built.model = make(Params(config.params(), "the space"));
+      built.model = make(ParamsOf(config));
       check.RequireRegistered(*built.model);
       built.actual_sample = construction.sample();
       return built;
@@ -72,6 +72,12 @@ class DirectModelBuilder : public ModelBuilder {
   }
 
  private:
+  Params ParamsOf(const v1::SpaceConfig& config) const {
+    Params params(config.params(), "the space");
+    if (data().has_value()) params.SetData(*data());
+    return params;
+  }
+
   static absl::StatusOr<nn::ModelSpaceRegistry::Factory> FindFactory(const v1::SpaceConfig& config) {
     if (config.kind_case() != v1::SpaceConfig::kRegistered || !config.mutator().empty()) {
       return absl::InvalidArgumentError(

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "google/protobuf/map.h"
 #include "protos/graph.pb.h"
+#include "protos/space.pb.h"
 #include "src/base/value.h"
 
 namespace lanista {
@@ -45,6 +46,13 @@ class Params {
     return *this;
   }
 
+  // Spaces only: what models get and give, of the evaluator's data; nullptr where the evaluator does not say.
+  const v1::DataSpec* data() const { return data_.get(); }
+  Params& SetData(v1::DataSpec data) {
+    data_ = std::make_shared<v1::DataSpec>(std::move(data));
+    return *this;
+  }
+
   // Whether `key` is there, with any value.
   bool Has(const std::string& key) const { return Find(key) != nullptr; }
   // The value of `key`, which must be there.
@@ -67,6 +75,7 @@ class Params {
 
   std::string owner_;
   std::map<std::string, v1::Value> values_;
+  std::shared_ptr<const v1::DataSpec> data_;
   std::shared_ptr<std::set<std::string>> read_ = std::make_shared<std::set<std::string>>();
 };
 

@@ -276,10 +276,21 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenCsv(const v1::CsvConfig& config,
   } else {
     LANISTA_ASSIGN_OR_RETURN(indices, Split(table.rows(), config.split(), request.order_seed, table.path));
   }
+  for (const size_t column : table.features) splits->feature_names.push_back(table.columns[column]);
+  if (splits->task == Task::kRegression) {
+    for (const size_t column : table.targets) splits->target_names.push_back(table.columns[column]);
+  }
   const bool standardize = !config.has_standardize() || config.standardize();
   const std::vector<Scale> scales =
       standardize ? Standardize(table, indices.train) : std::vector<Scale>(table.features.size());
   for (size_t i = 0; i < tables.size(); ++i) parts[i].input = Inputs(*tables[i], scales);
+  if (standardize) {
+    v1::Standardization& step = *splits->preprocessing.emplace_back().mutable_standardization();
+    for (const Scale& scale : scales) {
+      step.add_mean(scale.mean);
+      step.add_std(scale.deviation);
+    }
+  }
   if (!config.has_validation_path()) {
     parts = {GatherRows(parts[0], indices.train), GatherRows(parts[0], indices.validation)};
   }

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
+#include "protos/space.pb.h"
 #include "src/base/registry.h"
 
 namespace lanista::data {
@@ -54,6 +55,11 @@ struct DataSplits {
   int64_t outputs = 0;
   // Classification, where known: names of the classes.
   std::vector<std::string> class_names;
+  // Tables: names of the features. Regression, where known: names of the targets.
+  std::vector<std::string> feature_names;
+  std::vector<std::string> target_names;
+  // What was done to the inputs already, so that users of a trained model can do it, too.
+  std::vector<v1::Preprocessing> preprocessing;
 };
 
 // What a dataset is opened for.

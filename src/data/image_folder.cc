@@ -172,6 +172,11 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenImageFolder(const v1::ImageFolde
   LANISTA_ASSIGN_OR_RETURN(const ImageShape shape, ChooseShape(config, parts.first.front()));
   splits->input_shape = {shape.channels, shape.height, shape.width};
   splits->outputs = static_cast<int64_t>(splits->class_names.size());
+  if (shape.resize) {
+    v1::Resizing& step = *splits->preprocessing.emplace_back().mutable_resizing();
+    step.set_height(shape.height);
+    step.set_width(shape.width);
+  }
   splits->train = std::make_shared<ImageFolder>(std::move(parts.first), shape);
   splits->validation = std::make_shared<ImageFolder>(std::move(parts.second), shape);
   return splits;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,12 +46,16 @@ at::Tensor PerChannel(const std::vector<double>& values) {
 class Normalize : public Transform {
  public:
   Normalize(const std::vector<double>& mean, const std::vector<double>& deviation)
-      : mean_(PerChannel(mean)), deviation_(PerChannel(deviation)) {}
+      : mean_(PerChannel(mean)), deviation_(PerChannel(deviation)) {
+    step_.mutable_standardization()->mutable_mean()->Assign(mean.begin(), mean.end());
+    step_.mutable_standardization()->mutable_std()->Assign(deviation.begin(), deviation.end());
+  }
 
   at::Tensor Apply(const at::Tensor& input, SampleRandom&) const override {
     return at::sub(input, mean_).div_(deviation_);
   }
   bool batchable() const override { return true; }
+  std::optional<v1::Preprocessing> Describe() const override { return step_; }
   absl::StatusOr<Shape> OutputShape(Shape shape) const override {
     LANISTA_RETURN_IF_ERROR(ExpectImage("normalize", shape));
     if (shape[0] == mean_.size(0)) return shape;
@@ -61,6 +66,7 @@ class Normalize : public Transform {
  private:
   const at::Tensor mean_;
   const at::Tensor deviation_;
+  v1::Preprocessing step_;
 };
 
 struct Statistics {
@@ -220,6 +226,12 @@ class Resize : public Transform {
     return input.dim() == 3 ? resized.squeeze(0) : resized;
   }
   bool batchable() const override { return true; }
+  std::optional<v1::Preprocessing> Describe() const override {
+    v1::Preprocessing step;
+    step.mutable_resizing()->set_height(height_);
+    step.mutable_resizing()->set_width(width_);
+    return step;
+  }
   absl::StatusOr<Shape> OutputShape(Shape shape) const override {
     LANISTA_RETURN_IF_ERROR(ExpectImage("resize", shape));
     return Shape{shape[0], height_, width_};

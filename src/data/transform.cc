@@ -8,6 +8,16 @@
 #include "src/config/validate.h"
 
 namespace lanista::data {
+namespace {
+
+// "random_flip", or what the user called it.
+std::string KindName(const v1::TransformConfig& config) {
+  if (config.has_custom()) return config.custom().name();
+  const auto* kind = config.GetDescriptor()->FindOneofByName("kind");
+  return config.GetReflection()->GetOneofFieldDescriptor(config, kind)->name();
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const TransformChain>> TransformChain::Create(
     const std::vector<google::protobuf::RepeatedPtrField<v1::TransformConfig>>& configs, const DataSplits& splits) {
@@ -23,9 +33,20 @@ absl::StatusOr<std::shared_ptr<const TransformChain>> TransformChain::Create(
       if (!after.ok()) return Annotate(after.status(), place);
       shape = *std::move(after);
       chain->transforms_.push_back(*std::move(transform));
+      chain->names_.push_back(KindName(config));
     }
   }
   return chain;
+}
+
+std::vector<v1::Preprocessing> TransformChain::Describe() const {
+  std::vector<v1::Preprocessing> steps;
+  for (size_t i = 0; i < transforms_.size(); ++i) {
+    std::optional<v1::Preprocessing> step = transforms_[i]->Describe();
+    if (!step.has_value()) step.emplace().set_custom(names_[i]);
+    steps.push_back(*std::move(step));
+  }
+  return steps;
 }
 
 at::Tensor TransformChain::Apply(at::Tensor input, uint64_t seed) const {

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -33,6 +35,9 @@ class Transform {
   // element by element or channel by channel.
   virtual bool batchable() const { return false; }
 
+  // What it does, for users of a trained model; nullopt where it is random, or nothing that they could do.
+  virtual std::optional<v1::Preprocessing> Describe() const { return std::nullopt; }
+
   // The shape that comes out for the shape that goes in; INVALID_ARGUMENT if it does not fit.
   virtual absl::StatusOr<std::vector<int64_t>> OutputShape(std::vector<int64_t> shape) const { return shape; }
 };
@@ -55,11 +60,16 @@ class TransformChain {
   // Whether every transform is batchable.
   bool batchable() const;
 
+  // What they do, in order; those that do not describe themselves by name.
+  std::vector<v1::Preprocessing> Describe() const;
+
   // What becomes of an input of this shape.
   absl::StatusOr<std::vector<int64_t>> OutputShape(std::vector<int64_t> shape) const;
 
  private:
   std::vector<std::unique_ptr<Transform>> transforms_;
+  // As the configuration calls them.
+  std::vector<std::string> names_;
 };
 
 }  // namespace lanista::data

@@ -9,12 +9,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
+#include "protos/space.pb.h"
 #include "protos/trial.pb.h"
 #include "src/base/registry.h"
 #include "src/nn/model.h"
@@ -52,7 +54,7 @@ class TrialContext {
 
   // Leaves model(), with its present weights and in evaluation mode, in the output folder as model.onnx, for people to
   // look at (NNI: export_onnx). `example` is an input as the model gets it, a batch of any size. Does nothing where
-  // models are no graphs; where ONNX cannot express one, the attempt's log says why.
+  // models are no graphs or the experiment keeps no weights; where ONNX cannot express one, the attempt's log says why.
   virtual void ExportOnnx(const at::Tensor& /*example*/) {}
 
   // True once the trial should end: training loops ask every batch and return absl::CancelledError().
@@ -87,6 +89,10 @@ class Evaluator {
   // would fail with. FAILED_PRECONDITION: the space is wrong, whatever other models do. UNIMPLEMENTED: the evaluator
   // has no samples of its own. Prepare was called.
   virtual absl::Status Try(nn::Model& /*model*/, c10::Device /*device*/) { return absl::UnimplementedError(""); }
+
+  // What models get and give, for spaces that follow the data and for users of a trained model; nullopt where the
+  // evaluator does not say. Prepare was called.
+  virtual std::optional<v1::DataSpec> Data() const { return std::nullopt; }
 
   // Trains and scores `context.model()`, reports through the context. Prepare was called. An error, or anything thrown,
   // fails the attempt; so does a return without ReportFinal. DATA_LOSS says that the data cannot be read, which no

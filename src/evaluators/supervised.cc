@@ -33,6 +33,20 @@ data::Example Repeat(const data::Example& sample, int64_t count, c10::Device dev
   return {repeat(sample.input), repeat(sample.target)};
 }
 
+absl::StatusOr<v1::DataSpec> Describe(const data::DataSplits& splits, const data::TransformChain& transforms) {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, transforms.OutputShape(splits.input_shape));
+  v1::DataSpec data;
+  data.mutable_input_shape()->Assign(splits.input_shape.begin(), splits.input_shape.end());
+  data.mutable_model_input_shape()->Assign(shape.begin(), shape.end());
+  data.set_outputs(splits.outputs);
+  data.mutable_class_names()->Assign(splits.class_names.begin(), splits.class_names.end());
+  data.mutable_feature_names()->Assign(splits.feature_names.begin(), splits.feature_names.end());
+  data.mutable_target_names()->Assign(splits.target_names.begin(), splits.target_names.end());
+  for (const v1::Preprocessing& step : splits.preprocessing) *data.add_preprocessing() = step;
+  for (const v1::Preprocessing& step : transforms.Describe()) *data.add_preprocessing() = step;
+  return data;
+}
+
 }  // namespace
 
 SupervisedEvaluator::SupervisedEvaluator(std::string path, data::Task task, TrainingOptions options,
@@ -44,17 +58,19 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
   if (!splits.ok()) return Annotate(splits.status(), path_ + ".dataset");
   LANISTA_ASSIGN_OR_RETURN(criterion_, make_criterion_(splits->outputs));
 
+  // Of the loader that was made last.
+  std::shared_ptr<const data::TransformChain> chain;
   const auto make_loader = [&](std::shared_ptr<const data::Dataset> dataset,
                                const std::vector<google::protobuf::RepeatedPtrField<v1::TransformConfig>>& configs,
                                data::LoaderOptions options) -> absl::StatusOr<std::unique_ptr<data::Loader>> {
-    LANISTA_ASSIGN_OR_RETURN(auto transforms, data::TransformChain::Create(configs, *splits));
-    LANISTA_RETURN_IF_ERROR(transforms->OutputShape(splits->input_shape).status());
+    LANISTA_ASSIGN_OR_RETURN(chain, data::TransformChain::Create(configs, *splits));
+    LANISTA_RETURN_IF_ERROR(chain->OutputShape(splits->input_shape).status());
     if (options.order == data::SampleOrder::kShuffled) {
-      LANISTA_ASSIGN_OR_RETURN(first_sample_, FirstSample(*dataset, *transforms));
+      LANISTA_ASSIGN_OR_RETURN(first_sample_, FirstSample(*dataset, *chain));
     }
     options.order_seed = order_seed;
     options.threads = static_cast<int>(options_.loader_threads);
-    return std::make_unique<data::Loader>(std::move(dataset), std::move(transforms), options);
+    return std::make_unique<data::Loader>(std::move(dataset), chain, options);
   };
 
   data::LoaderOptions train;
@@ -78,6 +94,7 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
       make_loader(splits->validation, {options_.transform}, validation);
   if (!validation_loader.ok()) return Annotate(validation_loader.status(), path_ + ".transform");
   validation_loader_ = *std::move(validation_loader);
+  LANISTA_ASSIGN_OR_RETURN(data_, Describe(*splits, *chain));
   return absl::OkStatus();
 }
 

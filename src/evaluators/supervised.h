@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -34,6 +35,7 @@ class SupervisedEvaluator : public MultiModelEvaluator {
   absl::Status Prepare(uint64_t order_seed) override;
   // On copies of a training sample: two or, where that fails, a batch.
   absl::Status Try(nn::Model& model, c10::Device device) override;
+  std::optional<v1::DataSpec> Data() const override { return data_; }
   absl::Status EvaluateTogether(ModelGroup& group) override;
 
  private:
@@ -45,6 +47,7 @@ class SupervisedEvaluator : public MultiModelEvaluator {
   const CriterionFactory make_criterion_;
 
   // Made by Prepare.
+  v1::DataSpec data_;
   std::unique_ptr<Criterion> criterion_;
   // A batch of one, as training sees it.
   data::Example first_sample_;

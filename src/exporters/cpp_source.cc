@@ -14,6 +14,7 @@
 #include "src/base/status.h"
 #include "src/exporters/cpp_forward.h"
 #include "src/exporters/cpp_operator_call.h"
+#include "src/exporters/data_source.h"
 #include "src/exporters/module_tree.h"
 #include "src/exporters/source_names.h"
 #include "src/exporters/supplements.h"
@@ -333,8 +334,9 @@ absl::StatusOr<std::string> CppSource(const SourceModel& model) {
     if (calls) text += kCallOperator;
     absl::StrAppend(&text, writer.cells(), "\n}  // namespace model_parts\n");
   }
-  return absl::StrCat(text, writer.model(), "\n}  // namespace ", scope,
-                      "\n\n#ifndef LANISTA_MODEL\n#define LANISTA_MODEL\nusing ", scope, "::Model;\n#endif\n");
+  return absl::StrCat(text, writer.model(), model.data.has_value() ? CppPredict(*model.data) : "",
+                      "\n}  // namespace ", scope, "\n\n#ifndef LANISTA_MODEL\n#define LANISTA_MODEL\nusing ", scope,
+                      "::Model;\n#endif\n");
 }
 
 }  // namespace lanista::exporters

@@ -1,9 +1,11 @@
 #include "src/exporters/exporter.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/hash.h"
+#include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/storage/state_dir.h"
 
@@ -30,6 +33,19 @@ const std::set<std::string>& GraphFormats() {
   return *formats;
 }
 
+absl::Status CopyFile(const std::string& from, const std::string& to) {
+  std::ifstream source(from, std::ios::binary);
+  if (!source) return ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
+  OutputFiles files({from});
+  LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, files.Add(to));
+  std::vector<char> buffer(1 << 20);
+  while (source.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || source.gcount() > 0) {
+    file->Write(buffer.data(), static_cast<size_t>(source.gcount()));
+  }
+  if (source.bad()) return ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
+  return files.Commit().status();
+}
+
 // Where each model's successful attempt left its weights, if they are still there.
 absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& experiment) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, experiment.Attempts());
@@ -45,19 +61,21 @@ absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& exp
   return files;
 }
 
+// Model to the file of its weights.
+using WeightsOf = std::map<int, std::string>;
+
 // An exporter that hands models to `convert`. FAILED_PRECONDITION: the experiment's models are no graphs.
-absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const std::string& format,
+absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const std::string& format, WeightsOf weights,
                                        const GraphConverter& convert) {
   const v1::ExperimentConfig& config = experiment.experiment().config();
   if (!config.engine().has_graph() && !config.engine().has_cgo()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "format ", format, " needs the model's graph: use `engine { graph {} }`; the direct engine exports ",
-        absl::StrJoin(ExportFormats(), ", ")));
+        absl::StrJoin(ExportFormats(), ", "), ", weights"));
   }
-  LANISTA_ASSIGN_OR_RETURN(const auto weights, WeightsFiles(experiment));
   LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::SpaceSpec> space, experiment.Space());
-  return [format, weights, space, &convert](const JournalReader& reader, const ModelRecord& model, int,
-                                            const std::string& path_stem) {
+  return [format, weights = std::move(weights), space, &convert](const JournalReader& reader, const ModelRecord& model,
+                                                                 int, const std::string& path_stem) {
     const v1::ExperimentCreated& created = reader.experiment();
     v1::Convert request;
     request.set_format(format);
@@ -69,18 +87,54 @@ absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const st
     if (space.has_value()) *source.mutable_space_files() = space->files();
     source.set_model_seed(ModelSeed(static_cast<uint64_t>(created.seed()), model.model));
     if (const auto file = weights.find(model.model); file != weights.end()) source.set_weights_file(file->second);
+    if (space.has_value() && space->has_data()) *source.mutable_data() = space->data();
     return convert(request);
   };
 }
 
-absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std::string& format,
-                                      const GraphConverter& convert) {
-  if (GraphFormats().count(format) > 0) return GraphExporter(experiment, format, convert);
+// Hands out the files of weights as they are.
+Exporter WeightsExporter(WeightsOf weights) {
+  return [weights = std::move(weights)](const JournalReader&, const ModelRecord& model, int,
+                                        const std::string& path_stem) -> absl::StatusOr<std::vector<std::string>> {
+    const std::string path = path_stem + ".weights.pt";
+    LANISTA_RETURN_IF_ERROR(CopyFile(weights.at(model.model), path));
+    return std::vector<std::string>{path};
+  };
+}
+
+absl::Status CheckWeights(const std::vector<ModelRecord>& models, const WeightsOf& weights, const std::string& format) {
+  std::vector<int> missing;
+  for (const ModelRecord& model : models) {
+    if (weights.count(model.model) == 0) missing.push_back(model.model);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the trained weights of model", missing.size() == 1 ? " " : "s ", absl::StrJoin(missing, ", "),
+                   " were not kept: an experiment keeps those of its N best models with `keep_weights { best: N }`",
+                   format == "weights" ? "" : "; to export the initial weights instead, add --untrained"));
+}
+
+absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std::vector<ModelRecord>& models,
+                                      const ExportOptions& options, const GraphConverter& convert) {
+  const std::string& format = options.format;
   const auto found = Exporters().find(format);
   if (found != Exporters().end()) return found->second;
-  std::set<std::string> known = GraphFormats();
-  for (const std::string& name : ExportFormats()) known.insert(name);
-  return absl::InvalidArgumentError(absl::StrCat("unknown format '", format, "'; known: ", absl::StrJoin(known, ", ")));
+  if (format != "weights" && GraphFormats().count(format) == 0) {
+    std::set<std::string> known = GraphFormats();
+    for (const std::string& name : ExportFormats()) known.insert(name);
+    known.insert("weights");
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown format '", format, "'; known: ", absl::StrJoin(known, ", ")));
+  }
+  LANISTA_ASSIGN_OR_RETURN(WeightsOf weights, WeightsFiles(experiment));
+  const absl::Status trained = CheckWeights(models, weights, format);
+  if (format == "weights") {
+    LANISTA_RETURN_IF_ERROR(trained);
+    return WeightsExporter(std::move(weights));
+  }
+  LANISTA_ASSIGN_OR_RETURN(Exporter exporter, GraphExporter(experiment, format, std::move(weights), convert));
+  if (!options.untrained) LANISTA_RETURN_IF_ERROR(trained);
+  return exporter;
 }
 
 }  // namespace
@@ -99,24 +153,23 @@ std::vector<std::string> ExportFormats() {
   return formats;
 }
 
-absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, int top_k,
-                                                    absl::string_view format, const std::string& out_dir,
+absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, const ExportOptions& options,
                                                     const GraphConverter& convert) {
-  if (top_k < 1) return absl::InvalidArgumentError(absl::StrCat("top must be at least 1, not ", top_k));
-  LANISTA_ASSIGN_OR_RETURN(const Exporter exporter, FindExporter(experiment, std::string(format), convert));
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, experiment.BestModels(top_k));
+  if (options.top_k < 1) return absl::InvalidArgumentError(absl::StrCat("top must be at least 1, not ", options.top_k));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, experiment.BestModels(options.top_k));
+  LANISTA_ASSIGN_OR_RETURN(const Exporter exporter, FindExporter(experiment, models, options, convert));
   if (models.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("no model of experiment ", experiment.experiment().experiment(),
                                                       " has succeeded: there is nothing to export"));
   }
   std::error_code error;
-  std::filesystem::create_directories(out_dir, error);
-  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", out_dir));
+  std::filesystem::create_directories(options.out_dir, error);
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", options.out_dir));
   std::vector<std::string> files;
   int rank = 0;
   for (const ModelRecord& model : models) {
     ++rank;
-    const std::string stem = absl::StrCat(out_dir, "/", rank, "-model-", model.model);
+    const std::string stem = absl::StrCat(options.out_dir, "/", rank, "-model-", model.model);
     LANISTA_ASSIGN_OR_RETURN(std::vector<std::string> written, exporter(experiment, model, rank, stem));
     files.insert(files.end(), written.begin(), written.end());
   }

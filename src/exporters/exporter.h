@@ -31,14 +31,24 @@ bool RegisterExporter(const std::string& format, Exporter exporter);
 // The formats of this program, sorted.
 std::vector<std::string> ExportFormats();
 
-// Writes the `top_k` best models (fewer, if fewer succeeded) into `out_dir`, which is made if needed, as
-// RANK-model-ID.SUFFIX: 1-model-17.json. Returns the files' paths, best model first. Graph formats have the trained
-// weights where the experiment kept them (keep_weights), else those that training began with.
+// What to export.
+struct ExportOptions {
+  // So many best models: fewer, if fewer succeeded.
+  int top_k = 1;
+  std::string format = "json";
+  // Made if needed.
+  std::string out_dir = ".";
+  // Graph formats: models whose weights were not kept get those that their training began with.
+  bool untrained = false;
+};
+
+// Writes the best models as OUT_DIR/RANK-model-ID.SUFFIX: 1-model-17.json. Returns the files' paths, best model first.
+// `weights` and the graph formats need the trained weights, which an experiment keeps where keep_weights says so.
 //
 // INVALID_ARGUMENT: top_k below 1, or an unknown format (lists the known ones). FAILED_PRECONDITION: a format that
-// needs the model's graph, which the direct engine does not have; or no model has succeeded. Nothing is written then.
-absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, int top_k,
-                                                    absl::string_view format, const std::string& out_dir,
+// needs the model's graph, which the direct engine does not have; weights that were not kept; or no model has
+// succeeded. Nothing is written then.
+absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, const ExportOptions& options,
                                                     const GraphConverter& convert);
 
 }  // namespace lanista

@@ -27,13 +27,16 @@ struct Job {
   const std::string& stem;
   const std::map<std::string, at::Tensor>& tensors;
   const std::vector<at::Tensor>& examples;
+  const std::optional<v1::DataSpec>& data;
   OutputFiles* files;
 
   // STEM without its folders.
   std::string Name() const { return stem.substr(stem.rfind('/') + 1); }
 
   absl::StatusOr<SourceModel> Source(bool with_archives) const {
-    return ToSourceModel(module, tensors, examples, Name(), with_archives);
+    LANISTA_ASSIGN_OR_RETURN(SourceModel model, ToSourceModel(module, tensors, examples, Name(), with_archives));
+    model.data = data;
+    return model;
   }
 };
 
@@ -89,7 +92,8 @@ const std::map<std::string, absl::Status (*)(const Job&)>& Formats() {
 absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
                                                     const std::string& out_stem,
                                                     const std::vector<at::Tensor>& examples,
-                                                    std::vector<std::string> inputs) {
+                                                    std::vector<std::string> inputs,
+                                                    const std::optional<v1::DataSpec>& data) {
   const auto found = Formats().find(format);
   if (found == Formats().end()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -101,7 +105,7 @@ absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& modu
   OutputFiles files(std::move(inputs));
   try {
     const std::map<std::string, at::Tensor> tensors = TensorsOf(module);
-    const absl::Status written = found->second({module, out_stem, tensors, examples, &files});
+    const absl::Status written = found->second({module, out_stem, tensors, examples, data, &files});
     if (!written.ok()) return Annotate(written, absl::StrCat("format ", format));
   } catch (const c10::Error& error) {
     return absl::InternalError(absl::StrCat("format ", format, ": ", error.what_without_backtrace()));

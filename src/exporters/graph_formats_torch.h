@@ -2,10 +2,12 @@
 #ifndef LANISTA_SRC_EXPORTERS_GRAPH_FORMATS_TORCH_H_
 #define LANISTA_SRC_EXPORTERS_GRAPH_FORMATS_TORCH_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "protos/space.pb.h"
 #include "src/ops/graph_module_torch.h"
 
 namespace lanista::exporters {
@@ -20,7 +22,8 @@ namespace lanista::exporters {
 //   onnx          STEM.onnx, in evaluation mode
 //
 // `examples` are inputs as the model gets them, batches of any size: they tell the types that the graph leaves open,
-// which ONNX needs.
+// which ONNX needs. `data` is what the model was trained on, where that is known: source code then has a function
+// `predict` for raw samples, ONNX the metadata "lanista.data" (DataJson).
 //
 // The files appear when all of them are complete: an error leaves what was there before. UNIMPLEMENTED or
 // INVALID_ARGUMENT names the node that the format cannot express; INVALID_ARGUMENT an unknown format. Else errors of
@@ -28,7 +31,8 @@ namespace lanista::exporters {
 absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
                                                     const std::string& out_stem,
                                                     const std::vector<at::Tensor>& examples = {},
-                                                    std::vector<std::string> inputs = {});
+                                                    std::vector<std::string> inputs = {},
+                                                    const std::optional<v1::DataSpec>& data = std::nullopt);
 
 }  // namespace lanista::exporters
 

@@ -5,17 +5,21 @@
 //   "space": {"registered": "mnist_cnn"},     the configuration's own `space`, with its params
 //   "fingerprint": "89ab...",                 of the space: another one may not understand the sample
 //   "seed": 42,                               the experiment's: with the model's number it gives the initial weights
+//   "order_seed": 1795...,                    of splits and shuffling: docs/configuration.md
 //   "rank": 1,
 //   "model": 17,
 //   "metrics": {"default": 0.97, "loss": 0.11},
-//   "sample": {"label": candidate, ...}       what Space::FromJson takes and rebuilds the model from
+//   "sample": {"label": candidate, ...},      what Space::FromJson takes and rebuilds the model from
+//   "data": {"input_shape": [1, 28, 28], ...} what the model gets and gives (DataJson); null where it is not known
 // }
 #include "nlohmann/json.hpp"
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
+#include "src/base/hash.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
+#include "src/exporters/data_source.h"
 #include "src/exporters/exporter.h"
 #include "src/views/documents.h"
 
@@ -42,10 +46,13 @@ absl::StatusOr<std::vector<std::string>> ExportJson(const JournalReader& experim
   LANISTA_ASSIGN_OR_RETURN(json["space"], SpaceJson(experiment.experiment().config().space()));
   json["fingerprint"] = space.has_value() ? Json(space->fingerprint()) : Json();
   json["seed"] = experiment.experiment().seed();
+  json["order_seed"] = OrderSeed(static_cast<uint64_t>(experiment.experiment().seed()));
   json["rank"] = rank;
   json["model"] = model.model;
   json["metrics"] = MetricsJson(model.outcome->metrics());
   json["sample"] = SampleJson(model);
+  const bool has_data = space.has_value() && space->has_data();
+  json["data"] = has_data ? exporters::DataJson(space->data()) : Json();
 
   const std::string path = path_stem + ".json";
   LANISTA_RETURN_IF_ERROR(WriteFile(path, ToText(json) + "\n"));

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
+#include "src/exporters/data_source.h"
 #include "src/exporters/module_tree.h"
 #include "src/exporters/onnx_graph.h"
 #include "src/graph/graph.h"
@@ -294,6 +295,11 @@ absl::StatusOr<std::string> OnnxModel(const SourceModel& model, const TensorRead
   file.set_ir_version(kIrVersion);
   file.set_producer_name("lanista");
   file.add_opset_import()->set_version(kOpset);
+  if (model.data.has_value()) {
+    onnx::StringStringEntryProto* const entry = file.add_metadata_props();
+    entry->set_key("lanista.data");
+    entry->set_value(DataJsonText(*model.data));
+  }
   onnx::GraphProto* const graph = file.mutable_graph();
   graph->set_name(model.name);
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "src/base/status.h"
+#include "src/exporters/data_source.h"
 #include "src/exporters/module_tree.h"
 #include "src/exporters/python_forward.h"
 #include "src/exporters/source_names.h"
@@ -53,6 +54,7 @@ class ClassWriter {
   explicit ClassWriter(const SourceModel& model) : model_(model), class_names_(PythonReserved()) {
     class_names_.Take("Model");
     class_names_.Take("load_archive");
+    class_names_.Take("CLASS_NAMES");
     for (const std::string& type : SupplementTypes()) class_names_.Take(type);
   }
 
@@ -253,7 +255,8 @@ std::string ArchiveText(const std::string& name, const std::string& bytes) {
 
 absl::StatusOr<std::string> PythonSource(const SourceModel& model) {
   ClassWriter writer(model);
-  LANISTA_ASSIGN_OR_RETURN(const std::string classes, writer.Write());
+  LANISTA_ASSIGN_OR_RETURN(std::string classes, writer.Write());
+  if (model.data.has_value()) classes += PythonPredict(*model.data);
   // Files of `export` are named after ranks ("1-model-17.py"): no names for an import statement.
   const bool importable = IsIdentifier(model.name) && PythonReserved().count(model.name) == 0;
   const std::string file = absl::StrReplaceAll(model.name, {{"\\", "\\\\"}, {"\"", "\\\""}});

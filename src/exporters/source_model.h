@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "protos/graph.pb.h"
+#include "protos/space.pb.h"
 #include "src/graph/op_schema.h"
 
 namespace lanista::exporters {
@@ -53,6 +55,8 @@ struct SourceModel {
   std::map<std::string, TensorInfo> tensors;
   // Those of the aten operators in the graph, by type.
   std::map<std::string, AtenSignature> signatures;
+  // What it was trained on, where that is known.
+  std::optional<v1::DataSpec> data = {};
   // Opaque modules: a TorchScript file each.
   std::map<ArchivePlace, std::string> archives;
 };

@@ -127,8 +127,10 @@ class Parser {
     trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
     CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
     export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();
-    export_command->add_option("--format", line_.format, "json, cpp, python, torchscript or onnx")
+    export_command->add_option("--format", line_.format, "json, weights, cpp, python, torchscript or onnx")
         ->capture_default_str();
+    export_command->add_flag("--untrained", line_.untrained,
+                             "also models whose trained weights were not kept, with their initial ones");
     export_command->add_option("--out", line_.out, "the folder for the files")->capture_default_str();
     AddExperimentCommand("delete", "delete an experiment with all its files")
         ->add_flag("--yes", line_.yes, "do not ask; needed where stdin is no terminal");

@@ -46,6 +46,7 @@ struct CommandLine {
   int top = 1;
   std::string format = "json";
   std::string out = ".";
+  bool untrained = false;
 
   // import, convert, show-graph.
   std::string file;

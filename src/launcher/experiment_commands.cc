@@ -106,8 +106,8 @@ absl::StatusOr<int> ExportModels(const CommandContext& context) {
     }
     return session->Convert(request);
   };
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                           ExportBest(reader, context.line.top, context.line.format, out, convert));
+  const ExportOptions options{context.line.top, context.line.format, out, context.line.untrained};
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files, ExportBest(reader, options, convert));
   return Print(context, {{"files", files}}, [](const Json& document, int) {
     std::string text;
     for (const Json& file : document["files"]) absl::StrAppend(&text, Printable(file.get<std::string>()), "\n");

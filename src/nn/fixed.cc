@@ -1,15 +1,51 @@
 #include "src/nn/fixed.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
+#include "protos/experiment.pb.h"
 #include "src/nn/decide.h"
 
 namespace lanista::nn {
+namespace {
+
+// What the constructor of the space `name` got in the experiment that `json` was exported from; none if it was not.
+Params ExportedParams(const std::string& name, const std::string& json) {
+  const auto object = nlohmann::json::parse(json, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object() || !object.contains("sample") || !object.contains("space")) return Params();
+  v1::SpaceConfig space;
+  if (!google::protobuf::util::JsonStringToMessage(object["space"].dump(), &space).ok()) {
+    throw SpaceError("the exported JSON is damaged: its \"space\" is none");
+  }
+  if (space.registered() != name) {
+    throw SpaceError(absl::StrCat("the exported JSON is of the space '", space.registered(), "', not '", name, "'"));
+  }
+  Params params(space.params(), "the space");
+  const auto data = object.find("data");
+  if (data == object.end() || !data->is_object()) return params;
+  v1::DataSpec spec;
+  if (!google::protobuf::util::JsonStringToMessage(data->dump(), &spec).ok()) {
+    throw SpaceError("the exported JSON is damaged: its \"data\" is none");
+  }
+  return params.SetData(std::move(spec));
+}
+
+}  // namespace
 
 FixedArchitecture::FixedArchitecture(const std::string& json) {
-  const auto object = nlohmann::json::parse(json, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  nlohmann::json object = nlohmann::json::parse(json, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) {
-    throw SpaceError("a fixed architecture is a JSON object from labels to candidates: {\"label\": candidate, ...}");
+    throw SpaceError(
+        "a fixed architecture is a JSON object from labels to candidates, {\"label\": candidate, ...}, or what "
+        "`export` "
+        "writes, with such an object as its \"sample\"");
+  }
+  // No candidate is an object.
+  if (const auto sample = object.find("sample"); sample != object.end() && sample->is_object()) {
+    const nlohmann::json inner = *sample;
+    object = inner;
   }
   for (const auto& [label, value] : object.items()) values_[label] = value.dump();
 }
@@ -39,6 +75,10 @@ std::shared_ptr<ModelSpace> BuildFixed(const std::string& name, const std::strin
   auto model = (*factory)(params);
   architecture.CheckAllAsked(construction);
   return model;
+}
+
+std::shared_ptr<ModelSpace> BuildFixed(const std::string& name, const std::string& json) {
+  return BuildFixed(name, json, ExportedParams(name, json));
 }
 
 }  // namespace lanista::nn

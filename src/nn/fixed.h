@@ -13,8 +13,9 @@
 
 namespace lanista::nn {
 
-// Answers choices from the JSON of a sample: {"conv2": "separable", "dropout": 0.25, "feature": 64}, as `trials
-// --json`, `export` and Space::ToJson write it. The constructor throws SpaceError if it is no such JSON.
+// Answers choices from the JSON of a sample, {"conv2": "separable", "dropout": 0.25, "feature": 64}, as Space::ToJson
+// writes it, or from JSON that has one as its "sample": the file that `export` writes, a model of `trials --json`. The
+// constructor throws SpaceError if it is no such JSON.
 class FixedArchitecture {
  public:
   explicit FixedArchitecture(const std::string& json);
@@ -35,7 +36,7 @@ class FixedArchitecture {
 // throws.
 //
 //   auto net = nn::BuildFixed<Net>(R"({"conv2": "conv", "dropout": 0.5, "feature": 128})");
-//   torch::load(net, "weights.pt");
+//   nn::LoadWeights(*net, "1-model-17.weights.pt");
 template <typename Net, typename... Args>
 std::shared_ptr<Net> BuildFixed(const std::string& json, Args&&... args) {
   const FixedArchitecture architecture(json);
@@ -45,9 +46,13 @@ std::shared_ptr<Net> BuildFixed(const std::string& json, Args&&... args) {
   return net;
 }
 
-// The same for the registered space `name`. Throws SpaceError with the known names if there is none.
-std::shared_ptr<ModelSpace> BuildFixed(const std::string& name, const std::string& json,
-                                       const Params& params = Params());
+// The same for the registered space `name`. Throws SpaceError with the known names if there is none, and ParamError
+// where `params` are not the space's.
+std::shared_ptr<ModelSpace> BuildFixed(const std::string& name, const std::string& json, const Params& params);
+
+// The same with the parameters and the data's sizes of the experiment, where `json` is what `export` has written; else
+// without parameters. Throws SpaceError if it was written for another space.
+std::shared_ptr<ModelSpace> BuildFixed(const std::string& name, const std::string& json);
 
 }  // namespace lanista::nn
 

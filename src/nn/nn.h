@@ -9,7 +9,8 @@
 //   class Net : public nn::ModelSpace { ... };              // asks ValueChoice, LayerChoice, InputChoice, Repeat, Cell
 //   LANISTA_REGISTER_MODEL_SPACE("my_net", Net);
 //
-// A plain `Net net;` is the space's first model; nn::BuildFixed<Net>(json) is the one that a search has found.
+// A plain `Net net;` is the space's first model; nn::BuildFixed<Net>(json) is the one that a search has found, and
+// nn::LoadWeights(*net, "1-model-17.weights.pt") gives it what it has learnt.
 #ifndef LANISTA_SRC_NN_NN_H_
 #define LANISTA_SRC_NN_NN_H_
 
@@ -22,6 +23,7 @@
 #include "src/nn/model_space.h"
 #include "src/nn/params.h"
 #include "src/nn/repeat.h"
+#include "src/nn/state_dict.h"
 #include "src/nn/value_choice.h"
 
 #endif  // LANISTA_SRC_NN_NN_H_

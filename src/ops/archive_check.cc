@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
-#include "src/ops/zip_directory.h"
+#include "src/base/zip_directory.h"
 
 namespace lanista::ops {
 namespace {

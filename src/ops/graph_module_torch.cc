@@ -17,11 +17,11 @@
 #include "src/base/status.h"
 #include "src/graph/graph.h"
 #include "src/graph/schedule.h"
+#include "src/nn/state_dict.h"
 #include "src/ops/archive_torch.h"
 #include "src/ops/aten_call_torch.h"
 #include "src/ops/registry.h"
 #include "src/ops/registry_torch.h"
-#include "src/ops/state_dict_torch.h"
 
 namespace lanista::ops {
 namespace {
@@ -29,13 +29,6 @@ namespace {
 using c10::IValue;
 
 using graph::Slot;
-
-StateDict StateDictOf(const torch::nn::Module& module) {
-  StateDict tensors;
-  for (const auto& parameter : module.named_parameters()) tensors.emplace_back(parameter.key(), parameter.value());
-  for (const auto& buffer : module.named_buffers()) tensors.emplace_back(buffer.key(), buffer.value());
-  return tensors;
-}
 
 struct Step;
 
@@ -575,27 +568,12 @@ const v1::ModelGraph& GraphModule::graph() const { return impl_->graph(); }
 
 const std::vector<std::string>& GraphModule::warnings() const { return impl_->warnings(); }
 
-absl::Status GraphModule::Save(const std::string& path) const { return WriteStateDict(path, StateDictOf(*this)); }
-
-absl::Status GraphModule::Save(OutputFile* file) const { return WriteStateDict(file, StateDictOf(*this)); }
-
-absl::Status GraphModule::Load(const std::string& path) {
-  LANISTA_ASSIGN_OR_RETURN(const StateDict tensors, ReadStateDict(path));
-  std::map<std::string, at::Tensor> own;
-  for (const auto& parameter : named_parameters()) own[parameter.key()] = parameter.value();
-  for (const auto& buffer : named_buffers()) own[buffer.key()] = buffer.value();
-  const torch::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : tensors) {
-    const auto found = own.find(name);
-    if (found == own.end()) return absl::InvalidArgumentError(absl::StrCat(path, ": the model has no '", name, "'"));
-    if (found->second.sizes() != tensor.sizes()) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": '", name, "' has another shape than the model's"));
-    }
-    found->second.copy_(tensor);
-    own.erase(found);
-  }
-  if (own.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(path, ": there is no '", own.begin()->first, "'"));
+absl::Status GraphModule::Save(const std::string& path) const {
+  return nn::WriteStateDict(path, nn::StateDictOf(*this));
 }
+
+absl::Status GraphModule::Save(OutputFile* file) const { return nn::WriteStateDict(file, nn::StateDictOf(*this)); }
+
+absl::Status GraphModule::Load(const std::string& path) { return nn::LoadStateDict(*this, path); }
 
 }  // namespace lanista::ops

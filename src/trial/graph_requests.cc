@@ -3,6 +3,7 @@
 #include <torch/utils.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,10 @@ std::vector<std::string> FilesRead(const v1::Convert& request) {
   return files;
 }
 
+std::optional<v1::DataSpec> DataOf(const v1::Convert& request) {
+  return request.model().has_data() ? std::make_optional(request.model().data()) : std::nullopt;
+}
+
 }  // namespace
 
 v1::Imported ImportGraph(const v1::Import& request) {
@@ -75,7 +80,8 @@ v1::Converted ConvertModel(const v1::Convert& request) {
   const absl::Status status = GuardStatus([&]() -> absl::Status {
     LANISTA_ASSIGN_OR_RETURN(const auto module, BuildModel(request));
     LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                             exporters::WriteModel(*module, request.format(), request.out(), {}, FilesRead(request)));
+                             exporters::WriteModel(*module, request.format(), request.out(), {}, FilesRead(request),
+                                                   DataOf(request)));
     for (const std::string& file : files) converted.add_files(file);
     for (const std::string& warning : module->warnings()) converted.add_warnings(warning);
     return absl::OkStatus();

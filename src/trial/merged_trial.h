@@ -29,6 +29,11 @@ class MergedTrial final : public ModelGroup {
   bool active(int model) const override { return members_[static_cast<size_t>(model)].active; }
   absl::Status Step(int model, const std::function<absl::Status()>& step) override;
 
+  // Before their first step.
+  void SetData(const std::optional<v1::DataSpec>& data) {
+    for (Member& one : members_) one.context->set_data(data);
+  }
+
   // The evaluator is done: ends the attempts of those that are active one by one, each with its weights kept, if they
   // are to be.
   absl::Status Finish(bool keep_weights);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/clock.h"
 #include "src/exporters/graph_formats_torch.h"
+#include "src/nn/state_dict.h"
 #include "src/ops/graph_module_torch.h"
 
 namespace lanista {
@@ -67,6 +68,7 @@ std::shared_ptr<nn::Model> ModelContext::model() {
 void ModelContext::Build() {
   auto builder = ModelBuilderRegistry::Get().Create(trial_.spec.engine());
   if (!builder.ok()) throw BuildError(std::string(builder.status().message()));
+  (*builder)->set_data(data_);
   trial_.memory.Start();
   // The weights come from the seed alone, whatever the evaluator drew before.
   torch::manual_seed(seed());
@@ -84,9 +86,10 @@ std::string ModelContext::output_folder() {
 }
 
 void ModelContext::ExportOnnx(const at::Tensor& example) {
+  if (!trial_.spec.keep_weights()) return;
   const auto* const graph = dynamic_cast<const ops::GraphModule*>(model().get());
   if (graph == nullptr) return;
-  const auto written = exporters::WriteModel(*graph, "onnx", output_folder() + "/model", {example});
+  const auto written = exporters::WriteModel(*graph, "onnx", output_folder() + "/model", {example}, {}, data_);
   if (!written.ok()) {
     std::fprintf(stderr, "model.onnx was not written: %s\n", std::string(written.status().message()).c_str());
   }
@@ -122,8 +125,9 @@ void ModelContext::Started() {
 }
 
 absl::Status ModelContext::KeepWeights() {
-  const auto* const graph = dynamic_cast<const ops::GraphModule*>(built_.model.get());
-  return graph == nullptr ? absl::OkStatus() : graph->Save(output_folder() + "/weights.pt");
+  // An evaluator that did not ask for its model has trained none.
+  if (built_.model == nullptr) return absl::OkStatus();
+  return nn::WriteStateDict(output_folder() + "/weights.pt", nn::StateDictOf(*built_.model));
 }
 
 void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) {

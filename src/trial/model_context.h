@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "engines/model_builder.h"
@@ -51,6 +52,9 @@ class ModelContext final : public TrialContext {
   void ReportIntermediate(const MetricMap& metrics) override;
   void ReportFinal(const MetricMap& metrics) override;
 
+  // What its model gets and gives, where the evaluator says. Before model().
+  void set_data(std::optional<v1::DataSpec> data) { data_ = std::move(data); }
+
   // The model's ordinal.
   int ordinal() const { return model_.model(); }
 
@@ -60,7 +64,7 @@ class ModelContext final : public TrialContext {
   // Emits that the attempt began.
   void Started();
 
-  // Leaves the trained weights for exports. Models that are no graphs have no export that needs them.
+  // Leaves the trained weights for exports.
   absl::Status KeepWeights();
 
   // Emits how the attempt ended, and lets go of the model. `actual_space`: where the space is not the experiment's.
@@ -72,6 +76,7 @@ class ModelContext final : public TrialContext {
 
   const TrialEnvironment& trial_;
   const v1::TrialModel& model_;
+  std::optional<v1::DataSpec> data_;
   BuiltModel built_;
   std::optional<MetricMap> final_;
   int next_step_ = 0;

@@ -138,7 +138,10 @@ void TrialRunner::Discover(const v1::Discover& request) {
     discovered.set_multi_model_evaluator(dynamic_cast<MultiModelEvaluator*>(*evaluator) != nullptr);
     auto builder = ModelBuilderRegistry::Get().Create(request.engine());
     if (!builder.ok()) return Annotate(builder.status(), "engine");
+    const std::optional<v1::DataSpec> data = (*evaluator)->Data();
+    (*builder)->set_data(data);
     LANISTA_ASSIGN_OR_RETURN(*discovered.mutable_space(), (*builder)->Discover(request.space(), options));
+    if (data.has_value()) *discovered.mutable_space()->mutable_data() = *data;
     if (request.trying_failed().empty()) {
       LANISTA_RETURN_IF_ERROR(TryModels(request, **builder, **evaluator, discovered.mutable_space()));
     } else {
@@ -250,6 +253,7 @@ void TrialRunner::RunAlone(const v1::TrialSpec& spec, Evaluator* evaluator, Mode
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
     torch::manual_seed(context.seed());
+    context.set_data(evaluator->Data());
     LANISTA_RETURN_IF_ERROR(evaluator->Evaluate(context));
     return spec.keep_weights() ? context.KeepWeights() : absl::OkStatus();
   }));
@@ -264,6 +268,7 @@ void TrialRunner::RunMerged(const v1::TrialSpec& spec, Evaluator* evaluator,
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
     auto* const multi_model = dynamic_cast<MultiModelEvaluator*>(evaluator);
     if (multi_model == nullptr) return absl::InternalError("the evaluator trains one model at a time");
+    trial.SetData(evaluator->Data());
     LANISTA_RETURN_IF_ERROR(multi_model->EvaluateTogether(trial));
     return trial.Finish(spec.keep_weights());
   }));
@@ -276,6 +281,9 @@ absl::Status TrialRunner::CheckSpace(const v1::TrialSpec& spec, v1::SpaceSpec* h
   // The program was built anew since the experiment learned its space.
   LANISTA_RETURN_IF_ERROR(GuardStatus([&]() -> absl::Status {
     LANISTA_ASSIGN_OR_RETURN(const auto builder, ModelBuilderRegistry::Get().Create(spec.engine()));
+    // Data that cannot be read is told by the trial itself.
+    const auto evaluator = PreparedEvaluator(spec.evaluator(), spec.order_seed());
+    if (evaluator.ok()) builder->set_data((*evaluator)->Data());
     LANISTA_ASSIGN_OR_RETURN(*here, builder->Discover(spec.space(), {}));
     return absl::OkStatus();
   }));

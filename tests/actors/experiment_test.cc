@@ -35,7 +35,7 @@ class ExperimentTest : public ActorTest {
           google::protobuf::util::TimeUtil::SecondsToDuration(max_duration_seconds_);
     }
     options.config.mutable_keep_weights()->set_best(1);
-    options.remove_weights = [this](const std::string& file) { removed_weights_.push_back(file); };
+    options.remove_weights = [this](const std::string& folder) { removed_weights_.push_back(folder); };
     strategy_ = Spawn([this](HeldStrategy::pointer self) -> HeldStrategy::behavior_type {
       return {[this, self](const v1::AskRequest& ask) {
                 auto promise = self->make_response_promise<v1::AskReply>();
@@ -571,10 +571,10 @@ TEST_F(ExperimentTest, WeightsOfAttemptsThatDoNotDecideAreRemoved) {
   Plan(2, {1});
   Plan(3, {2});
   EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(removed_weights_, std::vector<std::string>{"trial1/1/weights.pt"});
+  EXPECT_EQ(removed_weights_, std::vector<std::string>{"trial1/1"});
   removed_weights_.clear();
   EndOne(v1::FAILED);
-  EXPECT_EQ(removed_weights_, (std::vector<std::string>{"trial1/2/weights.pt", "trial3/2/weights.pt"}));
+  EXPECT_EQ(removed_weights_, (std::vector<std::string>{"trial1/2", "trial3/2"}));
 }
 
 }  // namespace

@@ -347,6 +347,11 @@ TEST_F(Csv, RegressionLearnsNumbersFromStandardisedFeatures) {
   EXPECT_THAT(Values(splits->train->InMemory()->input), ElementsAre(-1, 0, 1, 0));
   EXPECT_THAT(Values(splits->validation->InMemory()->input), ElementsAre(2, 0));
   EXPECT_THAT(Values(Sample(splits->train, 1).target), ElementsAre(-1));
+  // What users of a trained model have to know.
+  EXPECT_THAT(splits->feature_names, ElementsAre("a", "b"));
+  EXPECT_THAT(splits->target_names, ElementsAre("y"));
+  ASSERT_EQ(splits->preprocessing.size(), 1u);
+  EXPECT_EQ(splits->preprocessing[0].ShortDebugString(), "standardization { mean: 2 mean: 7 std: 1 std: 1 }");
 }
 
 TEST_F(Csv, ClassificationNumbersTheTextsOfTheTarget) {

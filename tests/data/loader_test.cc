@@ -195,6 +195,18 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeHalve(const Params&, const DataSp
 }
 LANISTA_REGISTER_TRANSFORM("halve", MakeHalve);
 
+TEST(Transforms, SayWhatTheyDo) {
+  const DataSplits splits = SplitsOf(CountingImages(2, 2, 4, 4));
+  const auto chain = MakeChain({"resize { height: 2 width: 3 }", "normalize { mean: [1, 2] std: [3, 4] }",
+                                "custom { name: 'halve' }", "random_flip {}"},
+                               splits);
+  ASSERT_TRUE(chain.ok()) << chain.status();
+  std::vector<std::string> steps;
+  for (const v1::Preprocessing& step : (*chain)->Describe()) steps.push_back(step.ShortDebugString());
+  EXPECT_THAT(steps, ElementsAre("resizing { height: 2 width: 3 }", "standardization { mean: 1 mean: 2 std: 3 std: 4 }",
+                                 "custom: \"halve\"", "custom: \"random_flip\""));
+}
+
 TEST(Transforms, UsersRegisterTheirOwn) {
   EXPECT_THAT(Values(Transformed("custom { name: 'halve' }", Image(1, 3))), ElementsAre(0, 0.5, 1));
 }

@@ -48,20 +48,26 @@ TEST_F(GraphEngineTest, ASearchEndsWithTheBestModelsInEveryFormat) {
   EXPECT_EQ(document["space_size"], "18");
   EXPECT_EQ(document["models"]["succeeded"], 18);
 
-  // The weights of the three best are kept, and no others. Every trial leaves its model to look at.
+  // The weights of the three best are kept, and no others, and these models are left to look at.
   const std::string id = document["id"];
   std::map<std::string, int> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ + "/state")) {
     ++files[entry.path().filename()];
   }
   EXPECT_EQ(files["weights.pt"], 3);
-  EXPECT_EQ(files["model.onnx"], 18);
+  EXPECT_EQ(files["model.onnx"], 3);
 
   for (const std::string format : {"python", "cpp", "torchscript", "onnx", "json"}) {
     const CommandResult exported = RunCommand(kLanista, {"export", id, "--top", "3", "--format", format, "--out",
                                                          folder_ + "/" + format, "--state-dir", folder_ + "/state"});
     EXPECT_EQ(exported.exit_code, 0) << format << ": " << exported.err;
   }
+
+  const CommandResult untrained = RunCommand(kLanista, {"export", id, "--top", "4", "--format", "python", "--out",
+                                                        folder_ + "/x", "--state-dir", folder_ + "/state"});
+  EXPECT_EQ(untrained.exit_code, 2);
+  EXPECT_THAT(untrained.err, HasSubstr("were not kept"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/x"));
 
   // Python gives what TorchScript gives, with the trained weights.
   const std::string model = document["best"][0]["model"].dump();
@@ -84,6 +90,71 @@ TEST_F(GraphEngineTest, ASearchEndsWithTheBestModelsInEveryFormat) {
                                                       folder_ + "/changed", "--state-dir", folder_ + "/state"});
   EXPECT_EQ(changed.exit_code, 2);
   EXPECT_THAT(changed.err, HasSubstr("net.pt has changed since the experiment began"));
+}
+
+TEST_F(GraphEngineTest, AnExportedModelScoresOnRawImagesWhatTheSearchSaid) {
+  // Images of two classes, as MNIST's files have them: the upper half is brighter, or the lower one.
+  const std::string make_images = absl::StrCat(R"(
+import struct, torch
+torch.manual_seed(1)
+for part, count in (('train', 200), ('t10k', 100)):
+    labels = torch.randint(2, (count,))
+    images = torch.rand(count, 28, 28) * 200
+    images[labels == 0, :14] += 20
+    images[labels == 1, 14:] += 20
+    with open(f')",
+                                               folder_, R"(/{part}-images-idx3-ubyte', 'wb') as f:
+        f.write(struct.pack('>IIII', 0x803, count, 28, 28) + bytes(images.to(torch.uint8).flatten().tolist()))
+    with open(f')",
+                                               folder_, R"(/{part}-labels-idx1-ubyte', 'wb') as f:
+        f.write(struct.pack('>II', 0x801, count) + bytes(labels.tolist()))
+)");
+  ASSERT_EQ(RunCommand(kPython, {"-c", make_images}).exit_code, 0);
+  const std::string classification = "evaluator.classification.";
+  const CommandResult run = RunCommand(
+      kLanista, {"run", folder_ + "/experiment.textproto", "--json", "--state-dir", folder_ + "/state", "--set",
+                 absl::StrCat(classification, "dataset={ idx { root: '", folder_, "' classes: 10 } }"), "--set",
+                 classification + "transform[0]={ normalize {} }", "--set", classification + "max_epochs=2", "--set",
+                 "max_trial_number=2"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const nlohmann::json document = run.Json();
+  const std::string id = document["id"];
+  for (const std::string format : {"python", "onnx", "json", "weights"}) {
+    ASSERT_EQ(RunCommand(kLanista, {"export", id, "--format", format, "--out", folder_ + "/out", "--state-dir",
+                                    folder_ + "/state"})
+                  .exit_code,
+              0);
+  }
+  const std::string check = absl::StrCat(R"(
+import importlib, json, sys, torch
+sys.path.insert(0, ')",
+                                         folder_, R"(/out')
+name = '1-model-)",
+                                         document["best"][0]["model"].dump(), R"('
+module = importlib.import_module(name)
+model = module.Model()
+weights = torch.load(sys.path[0] + '/' + name + '.weights.pt', weights_only=True)
+model.load_state_dict(weights)
+raw = open(')",
+                                         folder_, R"(/t10k-images-idx3-ubyte', 'rb').read()[16:]
+images = torch.tensor(list(raw), dtype=torch.uint8).view(-1, 1, 28, 28).float() / 255
+labels = torch.tensor(list(open(')",
+                                         folder_, R"(/t10k-labels-idx1-ubyte', 'rb').read()[8:]))
+scores = module.predict(model, images)
+assert model.training, 'predict leaves the mode as it was'
+accuracy = (scores.argmax(1) == labels).double().mean().item()
+assert accuracy == )",
+                                         document["best"][0]["default"].dump(), R"(, accuracy
+loss = torch.nn.functional.cross_entropy(scores, labels).item()
+assert abs(loss - )",
+                                         document["best"][0]["metrics"]["loss"].dump(), R"() < 1e-5, loss
+data = json.load(open(sys.path[0] + '/' + name + '.json'))['data']
+assert data['input_shape'] == [1, 28, 28] and data['outputs'] == 10, data
+assert 0.3 < data['preprocessing'][0]['standardization']['mean'][0] < 0.6, data
+assert b'lanista.data' in open(sys.path[0] + '/' + name + '.onnx', 'rb').read()
+)");
+  const CommandResult checked = RunCommand(kPython, {"-c", check});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
 }
 
 TEST_F(GraphEngineTest, ImportsShowsAndConvertsAGraph) {

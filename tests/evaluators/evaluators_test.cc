@@ -316,6 +316,22 @@ TEST(ClassificationTest, ALastBatchOfOneSampleDoesNotBreakBatchNormalisation) {
   EXPECT_THAT(sizes("batch_size: 16 drop_last: true"), ElementsAre(16, 16, 16));
 }
 
+TEST(ClassificationTest, SaysWhatItsModelsGetAndGive) {
+  const std::unique_ptr<Evaluator> evaluator = MakeEvaluator(
+      "classification { dataset { synthetic_digits { train_samples: 20 validation_samples: 10 } } augmentation { "
+      "random_flip {} } transform { resize { height: 14 width: 7 } } transform { normalize {} } }");
+  ASSERT_EQ(evaluator->Prepare(7), absl::OkStatus());
+  const std::optional<v1::DataSpec> data = evaluator->Data();
+  ASSERT_TRUE(data.has_value());
+  EXPECT_THAT(data->input_shape(), ElementsAre(1, 28, 28));
+  EXPECT_THAT(data->model_input_shape(), ElementsAre(1, 14, 7));
+  EXPECT_EQ(data->outputs(), 10);
+  EXPECT_EQ(data->class_names(9), "9");
+  ASSERT_EQ(data->preprocessing_size(), 2) << "augmentation is for training only";
+  EXPECT_EQ(data->preprocessing(0).resizing().width(), 7);
+  EXPECT_GT(data->preprocessing(1).standardization().mean(0), 0);
+}
+
 TEST(ClassificationTest, ASampleThatCannotBeReadIsTheDatasFault) {
   FakeTrial trial([] { return MakeMlp(3, 4); });
   const absl::Status status = RunTrial("classification { dataset { custom { name: 'unreadable' } } }", trial);

@@ -27,6 +27,11 @@ int main(int, char** argv) {
   if (!torch::allclose(model.forward(input), wanted, 1e-5, 1e-5)) return 2;
   if (model_1_small::Model().forward(input).dim() != wanted.dim()) return 4;
   model.train();
+  // Raw samples: the inverse of what the data's preprocessing does.
+  const torch::Tensor mean = torch::tensor({0.25, 0.5, 0.75}).view({3, 1, 1});
+  const torch::Tensor raw = input * torch::tensor({2.0, 1.0, 0.5}).view({3, 1, 1}) + mean;
+  if (!torch::allclose(predict(model, raw), wanted, 1e-4, 1e-4)) return 4;
+  if (!model.is_training() || class_names() != std::vector<std::string>{"cat", "d\303\266g"}) return 5;
   model.forward(input).pow(2).mean().backward();
   for (auto& item : model.named_parameters()) {
     if (item.value().requires_grad() && !item.value().grad().defined()) return 3;
@@ -87,7 +92,14 @@ TEST(CppExport, TheHeaderCompilesAloneAndGivesTheSameValues) {
   }
   const std::string folder = TestFolder("cpp");
   const auto module = RichNet(folder);
-  const auto files = exporters::WriteModel(*module, "cpp", folder + "/net");
+  v1::DataSpec data;
+  for (const int64_t size : {3, 8, 8}) data.add_input_shape(size);
+  data.add_class_names("cat");
+  data.add_class_names("d\303\266g");
+  v1::Standardization& step = *data.add_preprocessing()->mutable_standardization();
+  for (const double mean : {0.25, 0.5, 0.75}) step.add_mean(mean);
+  for (const double deviation : {2.0, 1.0, 0.5}) step.add_std(deviation);
+  const auto files = exporters::WriteModel(*module, "cpp", folder + "/net", {}, {}, data);
   ASSERT_TRUE(files.ok()) << files.status();
   ASSERT_TRUE(exporters::WriteModel(*BuildModel(SmallNet()), "cpp", folder + "/1-small").ok());
   const at::Tensor input = at::randn({2, 3, 8, 8});

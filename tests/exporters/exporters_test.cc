@@ -52,7 +52,19 @@ class ExportersTest : public ::testing::Test {
         candidates { i: 2 }
         n_chosen: 2
       }
-      complete: true)pb");
+      complete: true
+      data {
+        input_shape: [ 2 ]
+        model_input_shape: [ 2 ]
+        outputs: 2
+        class_names: [ "no", "yes" ]
+        preprocessing {
+          standardization {
+            mean: [ 0.5, 1 ]
+            std: [ 2, 4 ]
+          }
+        }
+      })pb");
     space_ = Space::FromProto(spec_).value();
     v1::JournalBatch batch;
     *batch.add_records()->mutable_space() = space_->spec();
@@ -87,7 +99,7 @@ class ExportersTest : public ::testing::Test {
   }
 
   absl::StatusOr<std::vector<std::string>> Export(int top_k, const std::string& format, const std::string& folder) {
-    return ExportBest(JournalReader::Open(temp_.path()).value(), top_k, format, folder,
+    return ExportBest(JournalReader::Open(temp_.path()).value(), {top_k, format, folder, untrained_},
                       [this](const v1::Convert& request) -> absl::StatusOr<std::vector<std::string>> {
                         converted_.push_back(request);
                         return std::vector<std::string>{request.out() + ".onnx"};
@@ -96,7 +108,15 @@ class ExportersTest : public ::testing::Test {
 
   std::string out() const { return temp_.path() + "/new/out"; }
 
+  // As if the trial of this model had kept its weights.
+  void KeepWeights(int model) {
+    const std::string folder = absl::StrCat(temp_.path(), "/trials/", 10 + model);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/weights.pt") << "weights of " << model;
+  }
+
   TempFolder temp_;
+  bool untrained_ = false;
   std::unique_ptr<JournalWriter> writer_;
   // What was asked of LibTorch's half.
   std::vector<v1::Convert> converted_;
@@ -123,7 +143,9 @@ TEST_F(ExportersTest, WriteTheBestModelsFromWhichTheModelsAreRebuilt) {
     "space": {"registered": "mnist_cnn", "params": {"width": {"i": "64"}}},
     "fingerprint": ")json",
                                                              space_->fingerprint(), R"json(",
-    "seed": 42, "rank": 1, "model": 2, "metrics": {"default": 0.9}})json")));
+    "seed": 42, "order_seed": 17951640479119085690, "rank": 1, "model": 2, "metrics": {"default": 0.9},
+    "data": {"input_shape": [2], "model_input_shape": [2], "outputs": 2, "class_names": ["no", "yes"],
+             "preprocessing": [{"standardization": {"mean": [0.5, 1.0], "std": [2.0, 4.0]}}]}})json")));
 }
 
 TEST_F(ExportersTest, WriteAsManyAsThereAre) {
@@ -140,12 +162,26 @@ TEST_F(ExportersTest, SayWhatTheyCannotDoAndWriteNothing) {
     EXPECT_TRUE(absl::IsFailedPrecondition(status));
     EXPECT_EQ(status.message(), absl::StrCat("format ", format,
                                              " needs the model's graph: use `engine { graph {} }`; "
-                                             "the direct engine exports json"));
+                                             "the direct engine exports json, weights"));
   }
   const absl::Status status = Export(1, "yaml", out()).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("known: cpp, json, onnx, python, torchscript"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("known: cpp, json, onnx, python, torchscript, weights"));
   EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
+TEST_F(ExportersTest, HandOutTheWeightsThatWereKept) {
+  RunModels();
+  KeepWeights(2);
+  const auto files = Export(1, "weights", out());
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre(out() + "/1-model-2.weights.pt"));
+  std::ifstream file(files->front());
+  EXPECT_EQ(std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()), "weights of 2");
+  EXPECT_EQ(
+      Export(3, "weights", out()).status(),
+      absl::FailedPreconditionError("the trained weights of models 3, 1 were not kept: an experiment keeps those of "
+                                    "its N best models with `keep_weights { best: N }`"));
 }
 
 class GraphExportersTest : public ExportersTest {
@@ -163,8 +199,8 @@ class GraphExportersTest : public ExportersTest {
 
 TEST_F(GraphExportersTest, HandTheModelAndItsTrainedWeightsToTheConverter) {
   RunModels();
-  std::filesystem::create_directories(temp_.path() + "/trials/12");
-  std::ofstream(temp_.path() + "/trials/12/weights.pt") << "weights";
+  KeepWeights(2);
+  KeepWeights(3);
   const auto files = Export(2, "onnx", out());
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_THAT(*files, ElementsAre(out() + "/1-model-2.onnx", out() + "/2-model-3.onnx"));
@@ -175,6 +211,22 @@ TEST_F(GraphExportersTest, HandTheModelAndItsTrainedWeightsToTheConverter) {
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(model.sample(), space_->Unrank(2)));
   EXPECT_EQ(model.model_seed(), ModelSeed(42, 2));
   EXPECT_EQ(model.weights_file(), temp_.path() + "/trials/12/weights.pt");
+  EXPECT_EQ(model.data().class_names(1), "yes");
+  EXPECT_EQ(converted_[1].model().weights_file(), temp_.path() + "/trials/13/weights.pt");
+}
+
+TEST_F(GraphExportersTest, HandOutInitialWeightsOnlyWhereThatIsAsked) {
+  RunModels();
+  KeepWeights(2);
+  EXPECT_EQ(
+      Export(2, "onnx", out()).status(),
+      absl::FailedPreconditionError("the trained weights of model 3 were not kept: an experiment keeps those of its "
+                                    "N best models with `keep_weights { best: N }`; to export the initial weights "
+                                    "instead, add --untrained"));
+  EXPECT_TRUE(converted_.empty());
+  untrained_ = true;
+  ASSERT_TRUE(Export(2, "onnx", out()).ok());
+  EXPECT_EQ(converted_[0].model().weights_file(), temp_.path() + "/trials/12/weights.pt");
   EXPECT_EQ(converted_[1].model().weights_file(), "");
 }
 

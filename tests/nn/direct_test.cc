@@ -92,6 +92,43 @@ INSTANTIATE_TEST_SUITE_P(Hub, HubTest,
                                                   {2, 3, 9, 9},
                                                   4}));
 
+v1::DataSpec Data(std::vector<int64_t> shape, int64_t outputs) {
+  v1::DataSpec data;
+  data.mutable_model_input_shape()->Assign(shape.begin(), shape.end());
+  data.set_outputs(outputs);
+  return data;
+}
+
+TEST(HubTest, SpacesTakeSizesFromTheDataUnlessParametersSayOthers) {
+  const auto outputs = [](const std::string& config, const std::vector<int64_t>& shape) {
+    const auto builder = Builder();
+    builder->set_data(Data(shape, 7));
+    const auto spec = builder->Discover(Config(config), {});
+    EXPECT_TRUE(spec.ok()) << spec.status();
+    const auto built = builder->Build(Config(config), Space::FromProto(*spec)->Unrank(0), 1);
+    EXPECT_TRUE(built.ok()) << built.status();
+    std::vector<int64_t> batch = shape;
+    batch.insert(batch.begin(), 2);
+    return built->model->forward(torch::rand(batch)).size(1);
+  };
+  EXPECT_EQ(outputs(R"(registered: "mlp")", {30}), 7);
+  EXPECT_EQ(outputs(R"(registered: "mlp" params { key: "outputs" value { i: 3 } })", {2, 3}), 3);
+  EXPECT_EQ(outputs(R"(registered: "cell_cnn")", {3, 16, 16}), 7);
+  EXPECT_EQ(outputs(R"(registered: "mnist_cnn")", {3, 32, 20}), 7);
+}
+
+TEST(HubTest, SpacesOfImagesRefuseTablesAtOnce) {
+  for (const std::string name : {"cell_cnn", "mnist_cnn"}) {
+    const auto builder = Builder();
+    builder->set_data(Data({30}, 2));
+    const auto spec = builder->Discover(Config("registered: '" + name + "'"), {});
+    EXPECT_EQ(spec.status().message(),
+              name +
+                  " wants images, [channels, height, width]; the samples of the dataset have shape [30]: use the "
+                  "space mlp");
+  }
+}
+
 TEST(HubTest, HoldsTheBuiltInSpaces) {
   for (const char* name : {"cell_cnn", "mlp", "mnist_cnn"}) {
     EXPECT_THAT(nn::ModelSpaceRegistry::Get().Names(), Contains(name));

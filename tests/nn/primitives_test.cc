@@ -321,6 +321,49 @@ TEST(BuildFixedTest, KnowsRegisteredSpaces) {
               testing::AllOf(HasSubstr("'no_such_net'"), HasSubstr("test_net")));
 }
 
+TEST(BuildFixedTest, TakesWhatExportWrites) {
+  const std::string exported = R"({"experiment": "e-1", "seed": 42, "rank": 1, "model": 3, "metrics": {"default": 0.9},
+    "space": {"registered": "test_net", "params": {"classes": {"i": "7"}}},
+    "sample": {"width": 8, "body": "biased", "rate": 0.2}, "data": null})";
+  EXPECT_TRUE(BuildFixed<Net>(exported)->named_parameters().contains("body.biased.weight"));
+  // The registered space gets the experiment's parameters.
+  EXPECT_EQ(BuildFixed("test_net", exported)->forward(torch::ones({1, 3})).size(1), 7);
+  EXPECT_THAT(ErrorOf<SpaceError>([&] { BuildFixed("mlp", exported); }),
+              HasSubstr("the exported JSON is of the space 'test_net', not 'mlp'"));
+}
+
+TEST(BuildFixedTest, SpacesThatFollowTheDataGetItsSizes) {
+  const auto mlp = BuildFixed("mlp", R"({"space": {"registered": "mlp"}, "sample": {"activation": "relu", "depth": 1,
+    "width0": 32}, "data": {"input_shape": [1, 4, 4], "model_input_shape": [1, 2, 2], "outputs": 3}})");
+  EXPECT_EQ(mlp->forward(torch::ones({5, 1, 2, 2})).sizes(), (std::vector<int64_t>{5, 3}));
+}
+
+TEST(LoadWeightsTest, GivesAModelWhatATrialKept) {
+  const std::string path = testing::TempDir() + "/load_weights.pt";
+  const std::string json = R"({"width": 4, "body": "linear"})";
+  const auto trained = BuildFixed<Net>(json), loaded = BuildFixed<Net>(json);
+  ASSERT_TRUE(WriteStateDict(path, StateDictOf(*trained)).ok());
+  LoadWeights(*loaded, path);
+  const torch::Tensor input = torch::rand({2, 3});
+  EXPECT_TRUE(trained->forward(input).equal(loaded->forward(input)));
+}
+
+TEST(LoadWeightsTest, NamesAllThatDoesNotFitAndChangesNothing) {
+  const std::string path = testing::TempDir() + "/load_weights.pt";
+  ASSERT_TRUE(
+      WriteStateDict(path, StateDictOf(*BuildFixed<Net>(R"({"width": 8, "body": "biased", "rate": 0.2})"))).ok());
+  const auto net = BuildFixed<Net>(R"({"width": 4, "body": "linear"})");
+  const torch::Tensor before = net->named_parameters()["output.bias"].clone();
+  EXPECT_EQ(ErrorOf<std::runtime_error>([&] { LoadWeights(*net, path); }),
+            path +
+                " does not fit the model; the file lacks 'body.linear.bias', 'body.linear.weight'; the model lacks "
+                "'body.biased.weight', 'body.biased.bias'; of another shape: 'output.weight' ([2, 8] in the file, [2, "
+                "4] in the model)");
+  EXPECT_TRUE(net->named_parameters()["output.bias"].equal(before));
+  EXPECT_THAT(ErrorOf<std::runtime_error>([&] { LoadWeights(*net, "/nowhere/weights.pt"); }),
+              HasSubstr("/nowhere/weights.pt"));
+}
+
 TEST(BuildFixedTest, NamesWhereTheJsonDoesNotFit) {
   const auto error = [](const std::string& json) { return ErrorOf<SpaceError>([&] { BuildFixed<Net>(json); }); };
   EXPECT_THAT(error("[1"), HasSubstr("JSON object"));

@@ -200,6 +200,19 @@ TEST_F(RunnerTest, TheSameSeedGivesTheSameWeightsWhateverRanBefore) {
   EXPECT_NE(Run(other).metrics().values().at("default"), first.metrics().values().at("default"));
 }
 
+TEST_F(RunnerTest, WeightsOfModelsOfAnyEngineAreKept) {
+  v1::TrialSpec spec = Trial("weights");
+  spec.set_keep_weights(true);
+  spec.mutable_models(0)->set_output_folder(testing::TempDir() + "/kept");
+  ASSERT_EQ(Run(spec).outcome(), v1::SUCCEEDED);
+  const auto weights = nn::ReadStateDict(testing::TempDir() + "/kept/weights.pt");
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  ASSERT_EQ(weights->size(), 2u);
+  EXPECT_EQ((*weights)[0].first, "layer.weight");
+  EXPECT_EQ((*weights)[0].second.to(torch::kDouble).sum().item<double>(),
+            events_[events_.size() - 2].model().ended().metrics().values().at("default"));
+}
+
 TEST_F(RunnerTest, AnEvaluatorThatReportsWronglyFailsWithThatReason) {
   EXPECT_EQ(Run(Trial("nothing")).failure().reason(), v1::NO_METRIC);
   EXPECT_EQ(Run(Trial("nan")).failure().reason(), v1::NAN_LOSS);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "src/nn/hub/sizes.h"
 #include "src/nn/nn.h"
 
 namespace lanista::nn {
@@ -46,18 +47,19 @@ class AlignImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Align);
 
-// Parameters: `in_channels` (default 1), `channels` of each node (default 16), `cells` (default 3), `nodes` of a cell
-// (default 3), `classes` (default 10). All cells share their choices. Each node applies one of four operators to one
-// earlier node or to the output of one of the two cells before: 4^nodes * (nodes + 1)! models, 1,536 by default.
-// Images are halved before the second and the last third of the cells: 4 x 4 pixels are the least.
+// Parameters: `in_channels` and `classes` (default: the data's, or 1 and 10 where the evaluator names no data),
+// `channels` of each node (default 16), `cells` (default 3), `nodes` of a cell (default 3). All cells share their
+// choices. Each node applies one of four operators to one earlier node or to the output of one of the two cells before:
+// 4^nodes * (nodes + 1)! models, 1,536 by default. Images are halved before the second and the last third of the cells:
+// 4 x 4 pixels are the least.
 class CellCnn : public ModelSpace {
  public:
   explicit CellCnn(const Params& params) {
-    const auto in_channels = params.Get<int64_t>("in_channels", 1);
+    const auto in_channels = params.Get<int64_t>("in_channels", ImageOf(params, "cell_cnn", {1, 28, 28}).channels);
     const auto channels = params.Get<int64_t>("channels", 16);
     const auto cells = params.Get<int64_t>("cells", 3);
     const auto nodes = params.Get<int64_t>("nodes", 3);
-    const auto classes = params.Get<int64_t>("classes", 10);
+    const auto classes = params.Get<int64_t>("classes", OutputsOf(params, 10));
     if (in_channels < 1 || channels < 1 || cells < 1 || nodes < 1 || classes < 1) {
       throw SpaceError("cell_cnn: in_channels, channels, cells, nodes and classes must be at least 1");
     }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "src/nn/hub/sizes.h"
 #include "src/nn/nn.h"
 
 namespace lanista::nn {
@@ -14,13 +15,19 @@ torch::nn::Functional Activation(const std::string& name) {
   return torch::nn::Functional([](torch::Tensor x) { return torch::gelu(x); });
 }
 
-// Parameters: `inputs` (features of a sample, all its dimensions together; default 784) and `outputs` (default 10).
+// Parameters: `inputs` (features of a sample, all its dimensions together) and `outputs`; default: the data's, or 784
+// and 10 where the evaluator names no data.
 // 1 to 3 hidden layers, each with a width of its own, and one activation: 3 * (3 + 9 + 27) = 117 models.
 class Mlp : public ModelSpace {
  public:
   explicit Mlp(const Params& params) {
-    const auto inputs = params.Get<int64_t>("inputs", 784);
-    const auto outputs = params.Get<int64_t>("outputs", 10);
+    int64_t features = 784;
+    if (params.data() != nullptr) {
+      features = 1;
+      for (const int64_t size : params.data()->model_input_shape()) features *= size;
+    }
+    const auto inputs = params.Get<int64_t>("inputs", features);
+    const auto outputs = params.Get<int64_t>("outputs", OutputsOf(params, 10));
     if (inputs < 1 || outputs < 1) throw SpaceError("mlp: inputs and outputs must be at least 1");
     const std::string activation = ValueChoice({"relu", "tanh", "gelu"}, "activation");
     int64_t width = inputs;

@@ -1,6 +1,8 @@
-// The quick-start network of NNI's documents ("Hello, NAS!"): 18 models for images of 1 x 28 x 28 and 10 classes.
+// The quick-start network of NNI's documents ("Hello, NAS!"): 18 models for images of 1 x 28 x 28 and 10 classes, or
+// what else the data has.
 #include <torch/torch.h>
 
+#include "src/nn/hub/sizes.h"
 #include "src/nn/nn.h"
 
 namespace lanista::nn {
@@ -20,19 +22,31 @@ class DepthwiseSeparableConvImpl : public torch::nn::Module {
 };
 TORCH_MODULE(DepthwiseSeparableConv);
 
+// Parameters: `in_channels`, `height`, `width` and `classes`; default: the data's, or 1, 28, 28 and 10 where the
+// evaluator names no data.
 class MnistCnn : public ModelSpace {
  public:
-  MnistCnn() {
+  explicit MnistCnn(const Params& params) {
+    const ImageSize image = ImageOf(params, "mnist_cnn", {1, 28, 28});
+    const auto in_channels = params.Get<int64_t>("in_channels", image.channels);
+    const auto height = params.Get<int64_t>("height", image.height);
+    const auto width = params.Get<int64_t>("width", image.width);
+    const auto classes = params.Get<int64_t>("classes", OutputsOf(params, 10));
+    if (in_channels < 1 || height < 6 || width < 6 || classes < 1) {
+      throw SpaceError("mnist_cnn: wants images of at least 6 x 6 pixels, and at least 1 channel and class");
+    }
     const auto conv = [] { return torch::nn::Conv2d(32, 64, 3); };
     const auto separable = [] { return DepthwiseSeparableConv(32, 64); };
     const auto layers = LayerChoiceOptions({{"conv", conv}, {"separable", separable}}).label("conv2");
-    conv1_ = register_module("conv1", torch::nn::Conv2d(1, 32, 3));
+    conv1_ = register_module("conv1", torch::nn::Conv2d(in_channels, 32, 3));
     conv2_ = register_module("conv2", LayerChoice(layers));
     dropout1_ = register_module("dropout1", torch::nn::Dropout(ValueChoice({0.25, 0.5, 0.75}, "dropout")));
     dropout2_ = register_module("dropout2", torch::nn::Dropout(0.5));
     const int64_t feature = ValueChoice({64, 128, 256}, "feature");
-    fc1_ = register_module("fc1", torch::nn::Linear(9216, feature));
-    fc2_ = register_module("fc2", torch::nn::Linear(feature, 10));
+    // Two convolutions without padding, then pooling by 2.
+    const int64_t flat = 64 * ((height - 4) / 2) * ((width - 4) / 2);
+    fc1_ = register_module("fc1", torch::nn::Linear(flat, feature));
+    fc2_ = register_module("fc2", torch::nn::Linear(feature, classes));
   }
 
   torch::Tensor forward(torch::Tensor x) override {

@@ -1,20 +1,24 @@
-#include "src/ops/state_dict_torch.h"
+#include "src/nn/state_dict.h"
 
 #include <ATen/core/Dict.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <cstdint>
+#include <map>
+#include <stdexcept>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
 #include "src/base/status.h"
-#include "src/ops/zip_directory.h"
+#include "src/base/zip_directory.h"
 
-namespace lanista::ops {
+namespace lanista::nn {
 namespace {
 
 constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
@@ -108,6 +112,15 @@ class Pickler {
   std::string bytes_;
 };
 
+// "; WHAT a, b", or "" where there is nothing to list.
+std::string Listed(const char* what, std::vector<std::string> names) {
+  constexpr size_t kMost = 5;
+  if (names.empty()) return "";
+  const size_t more = names.size() > kMost ? names.size() - kMost : 0;
+  names.resize(names.size() - more);
+  return absl::StrCat("; ", what, absl::StrJoin(names, ", "), more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
 }  // namespace
 
 absl::Status WriteStateDict(const std::string& path, const StateDict& tensors) {
@@ -160,4 +173,46 @@ absl::StatusOr<StateDict> ReadStateDict(const std::string& path) {
   }
 }
 
-}  // namespace lanista::ops
+StateDict StateDictOf(const torch::nn::Module& module) {
+  StateDict tensors;
+  for (const auto& parameter : module.named_parameters()) tensors.emplace_back(parameter.key(), parameter.value());
+  for (const auto& buffer : module.named_buffers()) tensors.emplace_back(buffer.key(), buffer.value());
+  return tensors;
+}
+
+absl::Status LoadStateDict(torch::nn::Module& module, const std::string& path) {
+  LANISTA_ASSIGN_OR_RETURN(const StateDict tensors, ReadStateDict(path));
+  std::map<std::string, at::Tensor> own;
+  for (const auto& [name, tensor] : StateDictOf(module)) own[name] = tensor;
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+  std::vector<std::string> unexpected, reshaped;
+  for (const auto& [name, tensor] : tensors) {
+    const auto found = own.find(name);
+    if (found == own.end()) {
+      unexpected.push_back(absl::StrCat("'", name, "'"));
+      continue;
+    }
+    if (found->second.sizes() == tensor.sizes()) {
+      copies.emplace_back(found->second, tensor);
+    } else {
+      reshaped.push_back(absl::StrCat("'", name, "' ([", absl::StrJoin(tensor.sizes(), ", "), "] in the file, [",
+                                      absl::StrJoin(found->second.sizes(), ", "), "] in the model)"));
+    }
+    own.erase(found);
+  }
+  std::vector<std::string> missing;
+  for (const auto& [name, tensor] : own) missing.push_back(absl::StrCat("'", name, "'"));
+  const std::string problems = absl::StrCat(Listed("the file lacks ", missing), Listed("the model lacks ", unexpected),
+                                            Listed("of another shape: ", reshaped));
+  if (!problems.empty()) return absl::InvalidArgumentError(absl::StrCat(path, " does not fit the model", problems));
+  const at::NoGradGuard no_grad;
+  for (auto& [to, from] : copies) to.copy_(from);
+  return absl::OkStatus();
+}
+
+void LoadWeights(torch::nn::Module& module, const std::string& path) {
+  const absl::Status status = LoadStateDict(module, path);
+  if (!status.ok()) throw std::runtime_error(std::string(status.message()));
+}
+
+}  // namespace lanista::nn

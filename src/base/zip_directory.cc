@@ -1,5 +1,5 @@
 // Numbers of sections are those of PKWARE's APPNOTE.TXT.
-#include "src/ops/zip_directory.h"
+#include "src/base/zip_directory.h"
 
 #include <zlib.h>
 
@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "src/base/status.h"
 
-namespace lanista::ops {
+namespace lanista {
 namespace {
 
 constexpr uint32_t kLocalHeader = 0x04034b50;
@@ -222,4 +222,4 @@ absl::Status ZipDirectory::Check(const ZipRecord& record) const {
   return CheckCrc(record, content);
 }
 
-}  // namespace lanista::ops
+}  // namespace lanista

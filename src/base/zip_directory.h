@@ -1,6 +1,6 @@
 // The directory of a zip file, read with suspicion: what it says is checked against the file.
-#ifndef LANISTA_SRC_OPS_ZIP_DIRECTORY_H_
-#define LANISTA_SRC_OPS_ZIP_DIRECTORY_H_
+#ifndef LANISTA_SRC_BASE_ZIP_DIRECTORY_H_
+#define LANISTA_SRC_BASE_ZIP_DIRECTORY_H_
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace lanista::ops {
+namespace lanista {
 
 // One file in the archive.
 struct ZipRecord {
@@ -64,6 +64,6 @@ class ZipDirectory {
   std::vector<ZipRecord> records_;
 };
 
-}  // namespace lanista::ops
+}  // namespace lanista
 
-#endif  // LANISTA_SRC_OPS_ZIP_DIRECTORY_H_
+#endif  // LANISTA_SRC_BASE_ZIP_DIRECTORY_H_
