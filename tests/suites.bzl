@@ -6,7 +6,7 @@ SUITES = {
     "all": [],
     # Under a minute once built.
     "fast": ["-slow"],
-    # What AddressSanitizer sees in CI (scripts/sanitizers.sh): code that reads bytes from outside, and builds quickly.
+    # What AddressSanitizer sees in CI (scripts/test.sh --ci): code that reads bytes from outside, and builds quickly.
     "asan": ["asan"],
 }
 

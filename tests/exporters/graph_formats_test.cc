@@ -381,7 +381,8 @@ TEST(GraphFormats, OnnxAsksForTheShapeOfInputs) {
 
 TEST(GraphFormats, AFailureLeavesWhatWasThere) {
   const std::string folder = TestFolder("failure");
-  std::ofstream(folder + "/net.h") << "old";
+  const std::string old = "// Some network, written by Lanista before.";
+  std::ofstream(folder + "/net.h") << old;
   // LibTorch's C++ front end has no batch norm with a cumulative average.
   const auto module = BuildModel(R"(
     version: 1
@@ -394,7 +395,7 @@ TEST(GraphFormats, AFailureLeavesWhatWasThere) {
   const auto files = WriteModel(*module, "cpp", folder + "/net");
   ASSERT_FALSE(files.ok());
   EXPECT_THAT(std::string(files.status().message()), HasSubstr("odd.one"));
-  EXPECT_EQ(ReadText(folder + "/net.h"), "old");
+  EXPECT_EQ(ReadText(folder + "/net.h"), old);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()), 1);
 }
 
