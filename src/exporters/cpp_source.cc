@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "src/base/status.h"
 #include "src/exporters/cpp_forward.h"
 #include "src/exporters/cpp_operator_call.h"
@@ -307,7 +306,7 @@ absl::StatusOr<std::string> CppSource(const SourceModel& model) {
   const bool archives = !writer.archives().empty();
   const bool calls = absl::StrContains(writer.cells() + writer.model(), "model_parts::call_operator(");
   // Headers of several models can be included together.
-  const std::string scope = absl::StrCat("model_", absl::StripPrefix(ToIdentifier(model.name), "_"));
+  const std::string scope = ToIdentifier(absl::StrCat("model_", model.name));
   std::string text = absl::StrCat(
       "// ", model.graph.name().empty() ? "A model" : ToIdentifier(model.graph.name()),
       ", written by Lanista. It needs LibTorch only:\n//\n//   Model model;\n//   model.load_weights(\"",
@@ -334,9 +333,8 @@ absl::StatusOr<std::string> CppSource(const SourceModel& model) {
     if (calls) text += kCallOperator;
     absl::StrAppend(&text, writer.cells(), "\n}  // namespace model_parts\n");
   }
-  return absl::StrCat(text, writer.model(), model.data.has_value() ? CppPredict(*model.data) : "",
-                      "\n}  // namespace ", scope, "\n\n#ifndef LANISTA_MODEL\n#define LANISTA_MODEL\nusing ", scope,
-                      "::Model;\n#endif\n");
+  return absl::StrCat(text, writer.model(), model.data.has_value() ? CppPredict(*model.data) : "", "\n}  // namespace ",
+                      scope, "\n\n#ifndef LANISTA_MODEL\n#define LANISTA_MODEL\nusing ", scope, "::Model;\n#endif\n");
 }
 
 }  // namespace lanista::exporters

@@ -79,9 +79,9 @@ v1::Converted ConvertModel(const v1::Convert& request) {
   v1::Converted converted;
   const absl::Status status = GuardStatus([&]() -> absl::Status {
     LANISTA_ASSIGN_OR_RETURN(const auto module, BuildModel(request));
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                             exporters::WriteModel(*module, request.format(), request.out(), {}, FilesRead(request),
-                                                   DataOf(request)));
+    LANISTA_ASSIGN_OR_RETURN(
+        const std::vector<std::string> files,
+        exporters::WriteModel(*module, request.format(), request.out(), {}, FilesRead(request), DataOf(request)));
     for (const std::string& file : files) converted.add_files(file);
     for (const std::string& warning : module->warnings()) converted.add_warnings(warning);
     return absl::OkStatus();

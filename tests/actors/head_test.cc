@@ -210,7 +210,8 @@ TEST_F(HeadTest, RunsAnExperimentToItsEndAndItsJournalHasAll) {
   EXPECT_EQ(events_.outcomes(), 3);
   const v1::TrialSpec trial = events_.trials()[0];
   EXPECT_EQ(trial.experiment(), *id);
-  EXPECT_THAT(trial.log_file(), HasSubstr(state_));
+  EXPECT_TRUE(std::filesystem::equivalent(std::filesystem::path(trial.log_file()).parent_path(),
+                                          state_ + "/experiments/" + *id + "/logs"));
 
   const auto reader = JournalReader::Open(state_ + "/experiments/" + *id);
   ASSERT_TRUE(reader.ok()) << reader.status();

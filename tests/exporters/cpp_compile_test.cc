@@ -25,13 +25,13 @@ int main(int, char** argv) {
   const torch::Tensor input = data.at("inputs").toTensorVector().at(0);
   const torch::Tensor wanted = data.at("outputs").toTensorVector().at(0);
   if (!torch::allclose(model.forward(input), wanted, 1e-5, 1e-5)) return 2;
-  if (model_1_small::Model().forward(input).dim() != wanted.dim()) return 4;
+  if (model_1_small::Model().forward(input).dim() != wanted.dim()) return 6;
   model.train();
   // Raw samples: the inverse of what the data's preprocessing does.
   const torch::Tensor mean = torch::tensor({0.25, 0.5, 0.75}).view({3, 1, 1});
   const torch::Tensor raw = input * torch::tensor({2.0, 1.0, 0.5}).view({3, 1, 1}) + mean;
   if (!torch::allclose(predict(model, raw), wanted, 1e-4, 1e-4)) return 4;
-  if (!model.is_training() || class_names() != std::vector<std::string>{"cat", "d\303\266g"}) return 5;
+  if (!model.is_training() || model_net::class_names() != std::vector<std::string>{"cat", "d\303\266g"}) return 5;
   model.forward(input).pow(2).mean().backward();
   for (auto& item : model.named_parameters()) {
     if (item.value().requires_grad() && !item.value().grad().defined()) return 3;

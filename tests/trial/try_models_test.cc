@@ -131,7 +131,7 @@ TEST_F(TryModelsTest, GraphsRunOnZerosWhereTheEvaluatorHasNoSamples) {
   const v1::Discovered& discovered = events_.back().discovered();
   EXPECT_FALSE(discovered.has_error()) << discovered.error().message();
   EXPECT_THAT(discovered.space().warnings(),
-              ElementsAre(AllOf(HasSubstr("1 model that was tried cannot run"), HasSubstr("'view'"))));
+              ElementsAre(AllOf(HasSubstr("1 model that was tried cannot run"), HasSubstr("shape '[7]' is invalid"))));
 }
 
 }  // namespace
