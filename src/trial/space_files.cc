@@ -1,13 +1,28 @@
 #include "src/trial/space_files.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engines/model_builder.h"
+#include "src/base/read_file.h"
+#include "src/base/sha256.h"
 #include "src/base/status.h"
 
 namespace lanista {
+namespace {
+
+constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
+
+absl::Status Changed(const v1::FileDigest& file) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(file.path(), " has changed since the experiment began: put back the file with SHA-256 ",
+                   file.sha256(), ", or start a new experiment"));
+}
+
+}  // namespace
 
 absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfig& engine,
                              const google::protobuf::RepeatedPtrField<v1::FileDigest>& expected) {
@@ -15,6 +30,11 @@ absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfi
   LANISTA_ASSIGN_OR_RETURN(const auto builder, ModelBuilderRegistry::Get().Create(engine));
   const absl::StatusOr<std::vector<v1::FileDigest>> here = builder->Files(space);
   if (!here.ok()) {
+    // A space that cannot be opened tells nothing about its files; what changed among them is the likeliest reason.
+    for (const v1::FileDigest& file : expected) {
+      const absl::StatusOr<std::string> content = ReadWholeFile(file.path(), kMaxBytes);
+      if (content.ok() && Sha256(*content) != file.sha256()) return Changed(file);
+    }
     return absl::FailedPreconditionError(
         absl::StrCat("the space can no longer be read as the experiment began with it: ", here.status().message()));
   }
@@ -22,10 +42,7 @@ absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfi
     const bool unchanged = std::any_of(here->begin(), here->end(), [&file](const v1::FileDigest& one) {
       return one.path() == file.path() && one.sha256() == file.sha256();
     });
-    if (unchanged) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(file.path(), " has changed since the experiment began: put back the file with SHA-256 ",
-                     file.sha256(), ", or start a new experiment"));
+    if (!unchanged) return Changed(file);
   }
   return absl::OkStatus();
 }

@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{
             "OneClass",
             Config("faulty", "classification { dataset { image_folder { root: \"nowhere\" height: -1 width: 1 } } }"),
-            HasSubstr("bad.textproto:1:94: evaluator.classification.dataset.image_folder.height: must be in")},
+            HasSubstr("bad.textproto:1:125: evaluator.classification.dataset.image_folder.height: must be in")},
         BadInput{"ZeroTrials", Config("faulty", "constant {}", "max_trial_number: 0"), HasSubstr("max_trial_number")},
         BadInput{"UnknownSpace", Config("nowhere", "constant {}"), AllOf(HasSubstr("nowhere"), HasSubstr("faulty"))},
         BadInput{"NoCandidates", Config("no_candidates", "constant {}"), HasSubstr("empty")},

@@ -171,7 +171,7 @@ TEST_F(CgoTest, AMergedTrialThatIsKilledRunsAgainModelByModel) {
   const auto good = RunModels(with_fifo("direct {}"));
   const std::string state = FreshFolder();
   const std::string config = WriteFile("tells.textproto", with_fifo("cgo {}"));
-  const int listener = open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+  const int listener = open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   ASSERT_GE(listener, 0);
   BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state});
   pollfd told = {listener, POLLIN, 0};
@@ -198,11 +198,17 @@ TEST_F(CgoTest, AStopDoesNotWaitForAnOpenWindow) {
   BackgroundCommand run(kFaultyProgram,
                         {"run", config, "--state-dir", state, "--set", "evaluator.classification.max_epochs=1000"});
   ASSERT_TRUE(run.WaitForLine("model 1 failed"));
+  const auto list = [&] {
+    return RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json()["experiments"][0];
+  };
+  const std::string id = list()["id"];
+  // No line says that a model waits; its journal does.
+  for (int i = 0; i < 1000 && Models(id, state).size() < 3; ++i) continue;
   kill(run.pid(), SIGINT);
   EXPECT_EQ(run.Wait(), 1);
-  const nlohmann::json list = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json();
-  EXPECT_EQ(list["experiments"][0]["status"], "STOPPED");
-  const auto models = Models(list["experiments"][0]["id"], state);
+  EXPECT_EQ(list()["status"], "STOPPED");
+  const auto models = Models(id, state);
+  ASSERT_EQ(models.size(), 3u);
   EXPECT_EQ(models.at(2)["status"], "CANCELED");
   EXPECT_TRUE(models.at(2)["attempts"].empty()) << "it was waiting";
 }
