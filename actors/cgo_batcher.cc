@@ -3,26 +3,23 @@
 #include <utility>
 
 #include "actors/delay.h"
-#include "actors/model_events.h"
 
 namespace lanista {
 
 CgoBatcherActor::behavior_type CgoBatcher(CgoBatcherActor::stateful_pointer<CgoBatcherState> self,
-                                          const ModelWindow& window, ModelOwnerActor owner, EngineActor engine) {
-  return self->state.MakeBehavior(window, std::move(owner), std::move(engine));
+                                          const ModelWindow& window, EngineActor engine) {
+  return self->state.MakeBehavior(window, std::move(engine));
 }
 
-CgoBatcherActor::behavior_type CgoBatcherState::MakeBehavior(const ModelWindow& window, ModelOwnerActor owner,
-                                                             EngineActor engine) {
+CgoBatcherActor::behavior_type CgoBatcherState::MakeBehavior(const ModelWindow& window, EngineActor engine) {
   window_ = window;
-  owner_ = std::move(owner);
   engine_ = std::move(engine);
   // They end together, however one ends.
   self_->link_to(engine_);
   return {
       [this](v1::RunModels& request) { OnModels(std::move(request)); },
+      [this](v1::RunAgain& again) { self_->send(engine_, std::move(again)); },
       [this](const v1::CancelExperiment& cancel) {
-        for (const v1::TrialModel& model : waiting_.models()) self_->send(owner_, CanceledOutcome(model));
         waiting_.clear_models();
         self_->send(engine_, cancel);
       },

@@ -24,7 +24,7 @@ class CgoBatcherState {
 
   explicit CgoBatcherState(CgoBatcherActor::pointer self) : self_(self) {}
 
-  CgoBatcherActor::behavior_type MakeBehavior(const ModelWindow& window, ModelOwnerActor owner, EngineActor engine);
+  CgoBatcherActor::behavior_type MakeBehavior(const ModelWindow& window, EngineActor engine);
 
  private:
   void OnModels(v1::RunModels request);
@@ -33,7 +33,6 @@ class CgoBatcherState {
 
   CgoBatcherActor::pointer self_;
   ModelWindow window_;
-  ModelOwnerActor owner_;
   EngineActor engine_;
   // What waits.
   v1::RunModels waiting_;
@@ -41,9 +40,9 @@ class CgoBatcherState {
   int32_t window_number_ = 0;
 };
 
-// `owner`: learns of models that are canceled while they wait. Takes the engine with it.
+// Takes the engine with it.
 CgoBatcherActor::behavior_type CgoBatcher(CgoBatcherActor::stateful_pointer<CgoBatcherState> self,
-                                          const ModelWindow& window, ModelOwnerActor owner, EngineActor engine);
+                                          const ModelWindow& window, EngineActor engine);
 
 }  // namespace lanista
 

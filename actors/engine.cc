@@ -5,18 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "actors/model_events.h"
 #include "spdlog/spdlog.h"
 #include "src/space/space.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
-namespace {
-
-// A model whose attempts were lost as often has failed: whatever loses them may be its doing after all.
-constexpr int kMaxLost = 3;
-
-}  // namespace
 
 EngineActor::behavior_type Engine(EngineActor::stateful_pointer<EngineState> self, EngineOptions options,
                                   ModelOwnerActor owner, TrainingServiceActor service) {
@@ -28,39 +21,47 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
   options_ = std::move(options);
   owner_ = std::move(owner);
   service_ = std::move(service);
+  trials_ = options_.trials;
   return {
-      [this](v1::RunModels& request) {
-        std::vector<v1::TrialModel> models(std::make_move_iterator(request.mutable_models()->begin()),
-                                           std::make_move_iterator(request.mutable_models()->end()));
-        if (models.empty()) return;
-        for (const v1::TrialModel& model : models) open_[model.model()].model = model;
-        const int busy = static_cast<int>(running_.size() + waiting_.size());
-        const int could_run = std::min(options_.max_trials, options_.devices);
-        for (PlannedTrial& planned : options_.planner->Plan(std::move(models), could_run - busy)) {
-          v1::TrialSpec trial = options_.trial_template;
-          for (v1::TrialModel& model : planned.models) {
-            open_[model.model()].alone_because = planned.alone_because;
-            *trial.add_models() = std::move(model);
-          }
-          trial.set_alone_because(planned.alone_because);
-          trial.set_estimated_memory(planned.estimated_memory);
-          waiting_.push_back(std::move(trial));
-        }
+      [this](v1::RunModels& request) { OnModels(std::move(request)); },
+      [this](v1::RunAgain& again) {
+        v1::TrialSpec trial = options_.trial_template;
+        trial.set_retry(true);
+        trial.set_alone_because(std::move(*again.mutable_alone_because()));
+        trial.add_models()->Swap(again.mutable_model());
+        // Behind those that try again already.
+        const auto first_new =
+            std::find_if(waiting_.begin(), waiting_.end(), [](const v1::TrialSpec& other) { return !other.retry(); });
+        waiting_.insert(first_new, std::move(trial));
         LaunchWaiting();
       },
       [this](const v1::CancelExperiment& cancel) {
         canceled_ = true;
-        for (const v1::TrialSpec& trial : std::exchange(waiting_, {})) {
-          for (const v1::TrialModel& model : trial.models()) GiveUp(model);
-        }
+        waiting_.clear();
         self_->send(service_, cancel);
       },
       [this](v1::ModelEvent& event) {
         ExplainMismatch(&event);
-        self_->send(owner_, event);
         if (event.has_ended()) OnEnded(event);
+        self_->send(owner_, std::move(event));
       },
   };
+}
+
+void EngineState::OnModels(v1::RunModels request) {
+  std::vector<v1::TrialModel> models(std::make_move_iterator(request.mutable_models()->begin()),
+                                     std::make_move_iterator(request.mutable_models()->end()));
+  if (models.empty()) return;
+  const int busy = static_cast<int>(running_.size() + waiting_.size());
+  const int could_run = std::min(options_.max_trials, options_.devices);
+  for (PlannedTrial& planned : options_.planner->Plan(std::move(models), could_run - busy)) {
+    v1::TrialSpec trial = options_.trial_template;
+    for (v1::TrialModel& model : planned.models) *trial.add_models() = std::move(model);
+    trial.set_alone_because(planned.alone_because);
+    trial.set_estimated_memory(planned.estimated_memory);
+    waiting_.push_back(std::move(trial));
+  }
+  LaunchWaiting();
 }
 
 void EngineState::LaunchWaiting() {
@@ -100,23 +101,13 @@ void EngineState::Launch(std::vector<v1::TrialSpec> trials) {
             self_->send(service_, std::move(cancel));
           },
           [this, planned](const caf::error& error) {
-            spdlog::error("trials could not be recorded and are not run: {}",
-                          std::string(FromCafError(error).message()));
-            OnLaunchFailed(planned);
+            // The owner knows what becomes of their models.
+            const absl::Status status = FromCafError(error);
+            if (!absl::IsCancelled(status)) {
+              spdlog::error("trials could not be recorded and are not run: {}", std::string(status.message()));
+            }
+            for (const v1::TrialSpec& trial : planned.trials()) running_.erase(trial.trial());
           });
-}
-
-void EngineState::OnLaunchFailed(const v1::PlannedTrials& planned) {
-  // The owner knows that its journal is broken; the models end here.
-  for (const v1::TrialSpec& trial : planned.trials()) {
-    running_.erase(trial.trial());
-    for (const v1::TrialModel& model : trial.models()) GiveUp(model);
-  }
-}
-
-void EngineState::GiveUp(const v1::TrialModel& model) {
-  open_.erase(model.model());
-  self_->send(owner_, CanceledOutcome(model));
 }
 
 void EngineState::ExplainMismatch(v1::ModelEvent* event) const {
@@ -128,65 +119,19 @@ void EngineState::ExplainMismatch(v1::ModelEvent* event) const {
 }
 
 void EngineState::OnEnded(const v1::ModelEvent& event) {
-  bool merged = false;
-  if (const auto running = running_.find(event.trial()); running != running_.end()) {
-    RunningTrial& trial = running->second;
-    merged = trial.num_models > 1;
-    trial.open_models.erase(event.model());
-    trial.measured_memory = std::max(trial.measured_memory, event.ended().models_memory());
-    trial.all_succeeded &= event.ended().outcome() == v1::SUCCEEDED;
-    if (trial.open_models.empty()) {
-      // A model that takes all that there is says nothing about others, and one that runs again was not estimated.
-      if (trial.all_succeeded && !trial.retry && trial.measured_memory > 0) {
-        options_.planner->ObserveMemory(trial.estimated_memory, trial.num_models, trial.measured_memory);
-      }
-      running_.erase(running);
-    }
+  const auto running = running_.find(event.trial());
+  if (running == running_.end()) return;
+  RunningTrial& trial = running->second;
+  trial.open_models.erase(event.model());
+  trial.measured_memory = std::max(trial.measured_memory, event.ended().models_memory());
+  trial.all_succeeded &= event.ended().outcome() == v1::SUCCEEDED;
+  if (!trial.open_models.empty()) return;
+  // A model that takes all that there is says nothing about others, and one that runs again was not estimated.
+  if (trial.all_succeeded && !trial.retry && trial.measured_memory > 0) {
+    options_.planner->ObserveMemory(trial.estimated_memory, trial.num_models, trial.measured_memory);
   }
-  const auto open = open_.find(event.model());
-  if (open != open_.end() && open->second.model.attempt() == event.attempt() && !TryAgain(event, merged)) {
-    Decide(event, merged);
-  }
+  running_.erase(running);
   LaunchWaiting();
-}
-
-bool EngineState::TryAgain(const v1::ModelEvent& event, bool merged) {
-  const v1::Outcome outcome = event.ended().outcome();
-  OpenModel& open = open_.at(event.model());
-  open.lost += outcome == v1::LOST;
-  const bool again = (outcome == v1::LOST && open.lost < kMaxLost) ||
-                     (merged && (outcome == v1::FAILED || outcome == v1::UNMERGED || outcome == v1::LOST));
-  if (!again || canceled_) return false;
-  open.model.set_attempt(event.attempt() + 1);
-  v1::TrialSpec trial = options_.trial_template;
-  trial.set_retry(true);
-  if (merged) open.alone_because = absl::StrCat("it runs again after merged trial ", event.trial());
-  trial.set_alone_because(open.alone_because);
-  *trial.add_models() = open.model;
-  // Behind those that try again already.
-  const auto first_new =
-      std::find_if(waiting_.begin(), waiting_.end(), [](const v1::TrialSpec& other) { return !other.retry(); });
-  waiting_.insert(first_new, std::move(trial));
-  return true;
-}
-
-void EngineState::Decide(const v1::ModelEvent& event, bool merged) {
-  const v1::ModelEnded& ended = event.ended();
-  v1::ModelOutcome outcome;
-  outcome.set_model(event.model());
-  outcome.set_attempt(event.attempt());
-  outcome.set_outcome(ended.outcome());
-  if (ended.outcome() == v1::LOST || ended.outcome() == v1::UNMERGED) {
-    outcome.set_outcome(canceled_ ? v1::CANCELED : v1::FAILED);
-  }
-  // Another model may be at fault, and it does not run again to tell.
-  if (ended.outcome() == v1::FAILED && merged && canceled_) outcome.set_outcome(v1::CANCELED);
-  if (ended.has_metrics()) *outcome.mutable_metrics() = ended.metrics();
-  if (ended.has_failure() && outcome.outcome() == v1::FAILED) *outcome.mutable_failure() = ended.failure();
-  const auto open = open_.find(event.model());
-  *outcome.mutable_sample() = ended.has_actual_sample() ? ended.actual_sample() : open->second.model.sample();
-  open_.erase(open);
-  self_->send(owner_, std::move(outcome));
 }
 
 }  // namespace lanista

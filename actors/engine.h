@@ -1,12 +1,7 @@
-// EngineActor: makes trials of models, and one outcome of each model's attempts.
+// EngineActor: makes trials of models, and keeps as many of them queued as may run.
 //
-// Holds each model from RunModels until its outcome. The end of its current attempt decides, except that
-//
-//   - an attempt that was LOST is made again, until kMaxLost of a model's were;
-//   - a model of a merged trial whose attempt FAILED (whatever the reason: another model may be at fault), or was
-//     UNMERGED or LOST, runs again alone.
-//
-// Such trials go before new ones. Events of earlier attempts are handed on (they are recorded) and decide nothing.
+// What becomes of a model whose attempt has ended is its owner's matter (the experiment's ledger): the engine hands on
+// every event, and is told which model runs again. Such trials go before new ones.
 #ifndef LANISTA_ACTORS_ENGINE_H_
 #define LANISTA_ACTORS_ENGINE_H_
 
@@ -36,6 +31,8 @@ struct EngineOptions {
   int max_trials = 1;
   // So many can really run at a time.
   int devices = 1;
+  // Trials of the experiment that there were before: numbers go on from there.
+  int trials = 0;
 };
 
 class EngineState {
@@ -47,13 +44,6 @@ class EngineState {
   EngineActor::behavior_type MakeBehavior(EngineOptions options, ModelOwnerActor owner, TrainingServiceActor service);
 
  private:
-  struct OpenModel {
-    // In its current attempt.
-    v1::TrialModel model;
-    int lost = 0;
-    // Once it runs again.
-    std::string alone_because;
-  };
   struct RunningTrial {
     int num_models = 0;
     bool retry = false;
@@ -66,19 +56,15 @@ class EngineState {
     std::set<int> open_models;
   };
 
+  // Plans trials of new models.
+  void OnModels(v1::RunModels request);
   // Launches what waits, as far as max_trials lets it.
   void LaunchWaiting();
   // Numbers trials, has them recorded, then queues them.
   void Launch(std::vector<v1::TrialSpec> trials);
-  void OnLaunchFailed(const v1::PlannedTrials& planned);
   // Says how the trial process's space differs from the experiment's, if it does.
   void ExplainMismatch(v1::ModelEvent* event) const;
   void OnEnded(const v1::ModelEvent& event);
-  // Whether the attempt that ended so is made again; then it waits for its turn.
-  bool TryAgain(const v1::ModelEvent& event, bool merged);
-  void Decide(const v1::ModelEvent& event, bool merged);
-  // Of a model whose attempt is not to begin any more.
-  void GiveUp(const v1::TrialModel& model);
 
   EngineActor::pointer self_;
   EngineOptions options_;
@@ -86,8 +72,6 @@ class EngineState {
   TrainingServiceActor service_;
   int trials_ = 0;
   bool canceled_ = false;
-  // Models without an outcome.
-  std::map<int, OpenModel> open_;
   // Trials that were launched and have not ended, by number.
   std::map<int, RunningTrial> running_;
   // Trials that have no number yet; those that try again are first.

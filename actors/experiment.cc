@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "actors/delay.h"
 #include "spdlog/spdlog.h"
 #include "src/base/clock.h"
-#include "src/base/hash.h"
+#include "src/base/display_text.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -17,12 +18,12 @@ namespace {
 
 // How often the watchdog looks for requests without an answer.
 constexpr std::chrono::minutes kWatchdogPeriod(1);
-// A journal that takes longer to write will never answer: the experiment ends instead of hanging.
+// After this long without an answer the journal is asked whether it is alive: a full disk may take as long as it likes.
 constexpr std::chrono::minutes kJournalLimit(10);
+// A journal that does not say so in this time never will: the experiment ends instead of hanging.
+constexpr std::chrono::minutes kPingLimit(1);
 // How often a strategy that takes long is mentioned in the log. It may take as long as it likes.
 constexpr std::chrono::minutes kStrategyNotice(10);
-// So many models in a row whose workers were all lost mean that nothing can run here.
-constexpr int kMaxLostInARow = 3;
 
 // Appends a record of now.
 v1::JournalRecord& AddRecord(v1::JournalBatch& batch) {
@@ -55,7 +56,6 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
   return {
       [this](const v1::PlannedTrials& planned) { return OnPlanned(planned); },
       [this](v1::ModelEvent& event) { OnModelEvent(std::move(event)); },
-      [this](v1::ModelOutcome& outcome) { OnOutcome(std::move(outcome)); },
       [this](const v1::StopExperiment& stop) { Stop(v1::STOPPED, stop.reason()); },
       [this](deadline_atom) { Stop(v1::DONE, "max_duration is over"); },
       [this](caf::tick_atom) { OnWatchdog(); },
@@ -63,21 +63,28 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
 }
 
 void ExperimentStateMachine::Start() {
-  if (options_.remove_weights) {
-    kept_weights_.emplace(options_.config.keep_weights().best(), options_.config.objective());
-  }
-  v1::JournalBatch batch;
-  *AddRecord(batch).mutable_space() = options_.space;
-  AddState(batch, v1::RUNNING, "");
-  const auto recorded = [this] {
+  StartingPoint start = std::exchange(options_.start, {});
+  strategy_calls_ = start.strategy_calls;
+  exhausted_ = start.exhausted;
+  untold_ = std::move(start.untold);
+  const int facts = start.facts.records_size();
+  AddState(start.facts, v1::RUNNING, "");
+  const auto recorded = [this, facts](int64_t first_number) {
     v1::ExperimentEvent event;
     *event.mutable_space() = options_.space;
-    Watch(std::move(event));
-    if (final_state_ == v1::EXPERIMENT_STATE_UNSPECIFIED) WatchState(v1::RUNNING, "");
+    Watch(std::move(event), 0);
+    if (final_state_ == v1::EXPERIMENT_STATE_UNSPECIFIED) WatchState(v1::RUNNING, "", first_number + facts);
   };
-  Record(std::move(batch), recorded, [] {});
+  Record(std::move(start.facts), recorded, [] {});
   if (options_.config.has_max_duration()) {
-    self_->delayed_send(self_, Delay(options_.config.max_duration()), deadline_atom_v);
+    const absl::Duration left = absl::FromChrono(Delay(options_.config.max_duration())) - start.ran;
+    self_->delayed_send(self_, Delay(std::max(left, absl::ZeroDuration())), deadline_atom_v);
+  }
+  for (v1::RunAgain& again : start.alone) self_->send(engine_, std::move(again));
+  if (!start.models.empty()) {
+    v1::RunModels run;
+    for (v1::TrialModel& model : start.models) *run.add_models() = std::move(model);
+    SendModels(std::move(run), /*full=*/Room() <= 0);
   }
   Proceed();
 }
@@ -117,11 +124,11 @@ void ExperimentStateMachine::Fill() {
             });
 }
 
-int ExperimentStateMachine::Room() const { return options_.max_in_flight - in_flight_.room_taken(); }
+int ExperimentStateMachine::Room() const { return options_.max_in_flight - options_.ledger->room_taken(); }
 
 int ExperimentStateMachine::Left() const {
   const bool limited = options_.config.has_max_trial_number();
-  return (limited ? options_.config.max_trial_number() : std::numeric_limits<int>::max()) - models_;
+  return (limited ? options_.config.max_trial_number() : std::numeric_limits<int>::max()) - options_.ledger->models();
 }
 
 void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
@@ -130,18 +137,18 @@ void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
   if (reply.has_error()) {
     return Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the strategy failed: ", reply.error().message()));
   }
-  v1::AskCall& call = *AddCall().mutable_ask();
-  call.set_count(asked);
-  *call.mutable_reply() = reply;
   exhausted_ = reply.exhausted();
   // What ended since it was asked may help it to a proposal.
   const bool waits = reply.samples().empty() && untold_.empty();
+  v1::AskCall& call = *AddCall().mutable_ask();
+  call.set_count(asked);
+  *call.mutable_reply() = reply;
   v1::JournalBatch batch = std::exchange(calls_, {});
-  v1::RunModels run = MakeModels(std::move(reply), batch);
+  v1::RunModels run = MakeModels(reply, batch);
   // The engine has its trials recorded before it queues them, behind this.
   Record(
-      std::move(batch), [] {}, [] {});
-  if (waits && !exhausted_ && in_flight_.empty()) {
+      std::move(batch), [](int64_t) {}, [] {});
+  if (waits && !exhausted_ && options_.ledger->in_flight() == 0) {
     return Stop(v1::EXPERIMENT_FAILED, "the strategy proposes nothing although nothing is running");
   }
   SendModels(std::move(run), /*full=*/waits || Room() <= 0);
@@ -149,33 +156,29 @@ void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
   Proceed();
 }
 
-v1::RunModels ExperimentStateMachine::MakeModels(v1::AskReply reply, v1::JournalBatch& batch) {
+v1::RunModels ExperimentStateMachine::MakeModels(const v1::AskReply& reply, v1::JournalBatch& batch) {
   v1::RunModels run;
-  for (v1::Sample& sample : *reply.mutable_samples()) {
-    const int ordinal = ++models_;
-    v1::ModelCreated& created = *AddRecord(batch).mutable_model();
-    created.set_model(ordinal);
-    *created.mutable_sample() = sample;
+  for (const v1::Sample& sample : reply.samples()) {
     v1::TrialModel& model = *run.add_models();
-    model.set_model(ordinal);
-    model.set_attempt(1);
-    model.set_model_seed(ModelSeed(options_.seed, ordinal));
-    *model.mutable_sample() = sample;
-    in_flight_.Add(ordinal, std::move(sample));
+    model = options_.ledger->Create(sample);
+    v1::ModelCreated& created = *AddRecord(batch).mutable_model();
+    created.set_model(model.model());
+    *created.mutable_sample() = sample;
   }
   return run;
 }
 
 void ExperimentStateMachine::SendModels(v1::RunModels run, bool full) {
-  run.set_in_flight(in_flight_.size());
+  run.set_in_flight(options_.ledger->in_flight());
   run.set_full(full);
-  run.set_last(exhausted_ || Left() == 0);
+  run.set_last(exhausted_ || Left() <= 0);
   self_->send(engine_, std::move(run));
 }
 
 caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& planned) {
   if (!journal_.ok()) return ToCafError(journal_);
   v1::JournalBatch batch;
+  std::vector<int> models;
   for (const v1::TrialSpec& trial : planned.trials()) {
     v1::TrialQueued& queued = *AddRecord(batch).mutable_trial();
     queued.set_trial(trial.trial());
@@ -184,78 +187,56 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
       v1::TrialMember& member = *queued.add_members();
       member.set_model(model.model());
       member.set_attempt(model.attempt());
-      in_flight_.Plan(model.model(), trial.trial());
-      if (kept_weights_.has_value()) {
-        kept_weights_->Plan(model.model(), model.attempt(), model.output_folder());
-      }
+      models.push_back(model.model());
     }
+    if (const absl::Status status = options_.ledger->Plan(queued); !status.ok()) return ToCafError(status);
   }
   auto promise = self_->make_response_promise<v1::Ack>();
-  RequestJournal(
-      std::move(batch), [promise]() mutable { promise.deliver(v1::Ack()); },
-      [promise](const caf::error& error) mutable { promise.deliver(error); });
+  Record(
+      std::move(batch), [promise](int64_t) mutable { promise.deliver(v1::Ack()); },
+      [this, promise, models = std::move(models)]() mutable {
+        promise.deliver(ToCafError(journal_));
+        for (const int model : models) Drop(model);
+      });
   return promise;
 }
 
 void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_event() = event;
-  const auto recorded = [this, event = std::move(event)] {
-    v1::ExperimentEvent experiment_event;
-    *experiment_event.mutable_model() = event;
-    Watch(std::move(experiment_event));
-  };
-  Record(std::move(batch), recorded, [] {});
-}
-
-void ExperimentStateMachine::OnOutcome(v1::ModelOutcome outcome) {
-  std::optional<v1::Sample> sample = in_flight_.TakeSample(outcome.model());
-  if (!sample.has_value()) return;
-  v1::TellRequest tell;
-  tell.set_model(outcome.model());
-  *tell.mutable_sample() = *std::move(sample);
-  tell.set_outcome(outcome.outcome());
-  const auto value = outcome.metrics().values().find("default");
-  if (value != outcome.metrics().values().end()) tell.set_value(value->second);
-
-  v1::JournalBatch batch;
-  *AddRecord(batch).mutable_outcome() = outcome;
-  const int model = outcome.model();
+  if (event.has_intermediate()) options_.ledger->Report(event);
+  Ledger::Decision decision;
+  if (event.has_ended()) decision = options_.ledger->EndAttempt(event);
+  // Its trial is recorded behind this.
+  if (decision.again.has_value()) self_->send(engine_, *std::move(decision.again));
+  const int decided = decision.outcome.has_value() ? event.model() : 0;
+  if (decided != 0) *AddRecord(batch).mutable_outcome() = *decision.outcome;
   Record(
       std::move(batch),
-      [this, outcome = std::move(outcome), tell = std::move(tell)] { OnOutcomeRecorded(outcome, tell); },
-      [this, model] { OnOutcomeLost(model); });
+      [this, event = std::move(event), outcome = std::move(decision.outcome)](int64_t first_number) mutable {
+        v1::ExperimentEvent experiment_event;
+        *experiment_event.mutable_model() = std::move(event);
+        Watch(std::move(experiment_event), first_number);
+        if (outcome.has_value()) OnOutcomeRecorded(*std::move(outcome), first_number + 1);
+      },
+      [this, decided] { Drop(decided); });
 }
 
-void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, v1::TellRequest tell) {
-  in_flight_.End(outcome.model());
-  untold_.push_back(std::move(tell));
-  CountOutcome(outcome);
-  RemoveWeights(outcome);
-  const std::string failure = outcome.failure().message();
-  const bool data_unreadable = outcome.failure().reason() == v1::DATA_UNREADABLE;
+void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number) {
+  Ledger::Closed closed = options_.ledger->Close(outcome);
+  untold_.push_back(std::move(closed.tell));
+  for (const std::string& folder : closed.needless_weights) options_.remove_weights(folder);
+  options_.remove_checkpoints(closed.checkpoint_folder);
   v1::ExperimentEvent event;
   *event.mutable_outcome() = std::move(outcome);
-  Watch(std::move(event));
-  if (data_unreadable || lost_in_a_row_ >= kMaxLostInARow) return Stop(v1::EXPERIMENT_FAILED, failure);
+  Watch(std::move(event), number);
+  if (!options_.ledger->hopeless().empty()) return Stop(v1::EXPERIMENT_FAILED, options_.ledger->hopeless());
   Proceed();
 }
 
-void ExperimentStateMachine::OnOutcomeLost(int model) {
-  in_flight_.End(model);
+void ExperimentStateMachine::Drop(int model) {
+  options_.ledger->Drop(model);
   MaybeFinish();
-}
-
-void ExperimentStateMachine::CountOutcome(const v1::ModelOutcome& outcome) {
-  if (outcome.outcome() == v1::SUCCEEDED || outcome.outcome() == v1::STOPPED_EARLY) ++succeeded_;
-  if (outcome.outcome() == v1::FAILED && failed_++ == 0) first_failure_ = outcome.failure().message();
-  const bool lost = outcome.outcome() == v1::FAILED && outcome.failure().reason() == v1::WORKER_LOST;
-  lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
-}
-
-void ExperimentStateMachine::RemoveWeights(const v1::ModelOutcome& outcome) {
-  if (!kept_weights_.has_value()) return;
-  for (const std::string& folder : kept_weights_->End(outcome)) options_.remove_weights(folder);
 }
 
 void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string reason) {
@@ -268,60 +249,75 @@ void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string r
   self_->send(engine_, std::move(cancel));
   v1::JournalBatch batch = std::exchange(calls_, {});
   AddState(batch, v1::STOPPING, final_reason_);
+  const int behind_state = batch.records_size();
+  std::vector<v1::ModelOutcome> outcomes = options_.ledger->Cancel();
+  std::vector<int> models;
+  for (const v1::ModelOutcome& outcome : outcomes) {
+    *AddRecord(batch).mutable_outcome() = outcome;
+    models.push_back(outcome.model());
+  }
   Record(
-      std::move(batch), [this] { WatchState(v1::STOPPING, final_reason_); }, [] {});
+      std::move(batch),
+      [this, behind_state, outcomes = std::move(outcomes)](int64_t first_number) mutable {
+        int64_t number = first_number + behind_state;
+        WatchState(v1::STOPPING, final_reason_, number - 1);
+        for (v1::ModelOutcome& outcome : outcomes) OnOutcomeRecorded(std::move(outcome), number++);
+      },
+      [this, models = std::move(models)] {
+        for (const int model : models) options_.ledger->Drop(model);
+        MaybeFinish();
+      });
   MaybeFinish();
 }
 
 void ExperimentStateMachine::MaybeFinish() {
-  if (!in_flight_.empty() || finished_) return;
+  const Ledger& ledger = *options_.ledger;
+  if (ledger.in_flight() > 0 || finished_) return;
   if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return Finish(final_state_, final_reason_);
   if (asking_) return;
-  const bool limit = options_.config.has_max_trial_number() && models_ >= options_.config.max_trial_number();
+  const bool limit = Left() <= 0;
   if (!limit && !exhausted_) return;
-  if (succeeded_ == 0 && failed_ > 0) {
-    return Finish(v1::EXPERIMENT_FAILED,
-                  absl::StrCat("no model succeeded, ", failed_, " failed; the first: ", first_failure_));
+  if (ledger.succeeded() == 0 && ledger.failed() > 0) {
+    return Finish(v1::EXPERIMENT_FAILED, absl::StrCat("no model succeeded, ", ledger.failed(),
+                                                      " failed; the first: ", ledger.first_failure()));
   }
-  Finish(v1::DONE, limit ? absl::StrCat("max_trial_number: ", models_, " models") : "the space is exhausted");
+  Finish(v1::DONE,
+         limit ? absl::StrCat("max_trial_number: ", Counted(ledger.models(), "model")) : "the space is exhausted");
 }
 
 void ExperimentStateMachine::Finish(v1::ExperimentState state, const std::string& reason) {
   finished_ = true;
   v1::JournalBatch batch = std::exchange(calls_, {});
   AddState(batch, state, reason);
+  const int calls = batch.records_size() - 1;
   Record(
-      std::move(batch), [this, state, reason] { End(state, reason); },
+      std::move(batch),
+      [this, state, reason, calls](int64_t first_number) { End(state, reason, first_number + calls); },
       // A state that is not in the journal is none that the experiment has. The journal's actor keeps this one.
-      [this] { End(v1::EXPERIMENT_FAILED, std::string(journal_.message())); });
+      [this] { End(v1::EXPERIMENT_FAILED, std::string(journal_.message()), 0); });
 }
 
-void ExperimentStateMachine::End(v1::ExperimentState state, const std::string& reason) {
-  WatchState(state, reason);
+void ExperimentStateMachine::End(v1::ExperimentState state, const std::string& reason, int64_t number) {
+  WatchState(state, reason, number);
   self_->quit(caf::exit_reason::user_shutdown);
 }
 
-void ExperimentStateMachine::Record(v1::JournalBatch batch, std::function<void()> recorded,
-                                    std::function<void()> lost) {
+void ExperimentStateMachine::Record(v1::JournalBatch batch, OnRecorded recorded, OnLost lost) {
   if (!journal_.ok()) return lost();
-  RequestJournal(std::move(batch), std::move(recorded), [lost = std::move(lost)](const caf::error&) { lost(); });
-}
-
-void ExperimentStateMachine::RequestJournal(v1::JournalBatch batch, std::function<void()> recorded,
-                                            std::function<void(const caf::error&)> lost) {
-  journal_writes_.push_back(self_->clock().now());
+  journal_writes_.push_back({self_->clock().now(), std::move(recorded), std::move(lost)});
   StartWatchdog();
+  const auto next = [this] {
+    PendingWrite write = std::move(journal_writes_.front());
+    journal_writes_.pop_front();
+    return write;
+  };
   self_->request(options_.journal, caf::infinite, std::move(batch))
-      .then(
-          [this, recorded = std::move(recorded)](const v1::Ack&) {
-            journal_writes_.pop_front();
-            recorded();
-          },
-          [this, lost = std::move(lost)](const caf::error& error) {
-            journal_writes_.pop_front();
-            OnJournalBroken(error);
-            lost(error);
-          });
+      .then([next](const v1::Recorded& done) { next().recorded(done.first_number()); },
+            [this, next](const caf::error& error) {
+              PendingWrite write = next();
+              OnJournalBroken(error);
+              write.lost();
+            });
 }
 
 void ExperimentStateMachine::StartWatchdog() {
@@ -332,10 +328,16 @@ void ExperimentStateMachine::StartWatchdog() {
 void ExperimentStateMachine::OnWatchdog() {
   watchdog_runs_ = false;
   const auto now = self_->clock().now();
-  if (!journal_writes_.empty() && now - journal_writes_.front() >= kJournalLimit) {
-    finished_ = true;
-    return End(v1::EXPERIMENT_FAILED, absl::StrCat("the journal has not answered for ", kJournalLimit.count(),
-                                                   " minutes: its disk seems to hang"));
+  if (!journal_writes_.empty() && now - journal_writes_.front().since >= kJournalLimit) {
+    self_->request(options_.journal, kPingLimit, v1::Ack())
+        .then([](const v1::Ack&) {},
+              [this](const caf::error&) {
+                finished_ = true;
+                End(v1::EXPERIMENT_FAILED,
+                    absl::StrCat("the journal has not answered for ", kJournalLimit.count(),
+                                 " minutes: its disk seems to hang"),
+                    0);
+              });
   }
   if (asking_ && now - noticed_at_ >= kStrategyNotice) {
     noticed_at_ = now;
@@ -356,17 +358,18 @@ v1::StrategyCall& ExperimentStateMachine::AddCall() {
   return call;
 }
 
-void ExperimentStateMachine::Watch(v1::ExperimentEvent event) {
+void ExperimentStateMachine::Watch(v1::ExperimentEvent event, int64_t number) {
   event.set_experiment(options_.id);
+  event.set_number(number);
   *event.mutable_time() = Now();
   self_->send(options_.watcher, std::move(event));
 }
 
-void ExperimentStateMachine::WatchState(v1::ExperimentState state, const std::string& reason) {
+void ExperimentStateMachine::WatchState(v1::ExperimentState state, const std::string& reason, int64_t number) {
   v1::ExperimentEvent event;
   event.mutable_state()->set_state(state);
   event.mutable_state()->set_reason(reason);
-  Watch(std::move(event));
+  Watch(std::move(event), number);
 }
 
 }  // namespace lanista

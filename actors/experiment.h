@@ -14,8 +14,10 @@
 //      EXPERIMENT_FAILED where no model succeeded.
 //
 // The journal comes first: a sample is recorded before its model is planned, a trial before it is queued, an outcome
-// before the strategy or a watcher hears of it. Requests to the journal are answered in order, so that the last
-// record's answer comes after all others'. Once the journal is broken, nobody hears of anything but of the end.
+// before the strategy or a watcher hears of it, and in one transaction with the end of the attempt that decided. What
+// becomes of attempts and models is the ledger's to decide (src/experiment/ledger.h). Requests to the journal are
+// answered in order, so that the last record's answer comes after all others'. Once the journal is broken, nobody hears
+// of anything but of the end.
 //
 // The strategy's call log is in the order in which the strategy executes the calls, because each call is numbered
 // before the next one is made: while an Ask is in flight nothing is told, and outcomes wait for its answer; then all of
@@ -24,41 +26,48 @@
 //
 // Tells are recorded with the answer to the Ask that follows them, or with the state that does: at any moment the
 // journal has the first of the calls that were executed, and nobody has acted on an answer that it lacks. So resume
-// loses nothing: an outcome without a Tell is told when the log has been replayed, and a last Ask that is not in the
-// log is as if it had never been. From a stop on no calls are made, and the answer to an Ask in flight is dropped.
+// loses nothing (src/experiment/recovery.h): an outcome without a Tell is told when the log has been replayed, and a
+// last Ask that is not in the log is as if it had never been. From a stop on no calls are made, and the answer to an
+// Ask in flight is dropped.
 #ifndef LANISTA_ACTORS_EXPERIMENT_H_
 #define LANISTA_ACTORS_EXPERIMENT_H_
 
+#include <cstdint>
 #include <deque>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "actors/interfaces.h"
-#include "actors/kept_weights.h"
-#include "actors/models_in_flight.h"
 #include "caf/actor_clock.hpp"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
+#include "src/experiment/ledger.h"
+#include "src/experiment/recovery.h"
 
 namespace lanista {
 
 struct ExperimentOptions {
   std::string id;
-  // Limits and objective.
+  // Limits.
   v1::ExperimentConfig config;
-  uint64_t seed = 0;
   v1::SpaceSpec space;
+  // Its own from now on.
+  std::shared_ptr<Ledger> ledger;
+  // What it begins or goes on with.
+  StartingPoint start;
   // Most models in flight.
   int max_in_flight = 1;
   JournalActor journal;
   StrategyActor strategy;
   WatcherActor watcher;
-  // Removes the weights in a folder of an attempt that nobody needs, if there are any. Must not block. Not set: no
-  // model leaves any.
+  // Removes the weights in a folder of an attempt that nobody needs, if there are any. Must not block.
   std::function<void(const std::string& folder)> remove_weights;
+  // Removes a model's checkpoints, if there are any. Must not block.
+  std::function<void(const std::string& folder)> remove_checkpoints;
   // Makes the engine, once.
   std::function<ModelRunnerActor(const ModelOwnerActor&)> make_engine;
 };
@@ -76,6 +85,17 @@ class ExperimentStateMachine {
   ExperimentSelf::behavior_type MakeBehavior(ExperimentOptions options);
 
  private:
+  // What is done once a batch is in the journal, whose first record has this number; or once it is known that it never
+  // will be.
+  using OnRecorded = absl::AnyInvocable<void(int64_t first_number)>;
+  using OnLost = absl::AnyInvocable<void()>;
+
+  struct PendingWrite {
+    caf::actor_clock::time_point since;
+    OnRecorded recorded;
+    OnLost lost;
+  };
+
   void Start();
   // Does what is due: tells the strategy what it has not heard, asks it for models, or ends the experiment.
   void Proceed();
@@ -87,18 +107,15 @@ class ExperimentStateMachine {
   int Left() const;
   void OnProposal(int asked, v1::AskReply reply);
   // The models of samples that the strategy proposed.
-  v1::RunModels MakeModels(v1::AskReply reply, v1::JournalBatch& batch);
+  v1::RunModels MakeModels(const v1::AskReply& reply, v1::JournalBatch& batch);
   // `full`: no other comes before a model in flight has ended.
   void SendModels(v1::RunModels run, bool full);
   caf::result<v1::Ack> OnPlanned(const v1::PlannedTrials& planned);
   void OnModelEvent(v1::ModelEvent event);
-  void OnOutcome(v1::ModelOutcome outcome);
-  // It is in the journal.
-  void OnOutcomeRecorded(v1::ModelOutcome outcome, v1::TellRequest tell);
-  // It is not, and never will be: nobody hears of it.
-  void OnOutcomeLost(int model);
-  void CountOutcome(const v1::ModelOutcome& outcome);
-  void RemoveWeights(const v1::ModelOutcome& outcome);
+  // The outcome is in the journal, as the fact with this number.
+  void OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number);
+  // A model whose outcome, or next trial, can never be recorded: nobody hears of it.
+  void Drop(int model);
 
   // (1): goes to STOPPING, and to `final_state` once nothing is in flight. The first reason counts.
   void Stop(v1::ExperimentState final_state, std::string reason);
@@ -106,21 +123,20 @@ class ExperimentStateMachine {
   void MaybeFinish();
   void Finish(v1::ExperimentState state, const std::string& reason);
   // Tells the watcher the end, and ends.
-  void End(v1::ExperimentState state, const std::string& reason);
+  void End(v1::ExperimentState state, const std::string& reason, int64_t number);
 
   // The strategy's next call: in the log as soon as `calls_` is written.
   v1::StrategyCall& AddCall();
   // Writes records; then does `recorded`, which may tell others of them. Where the journal is broken, the experiment
   // stops and `lost` is done instead: what keeps it from its end although nobody may hear of the records.
-  void Record(v1::JournalBatch batch, std::function<void()> recorded, std::function<void()> lost);
-  void RequestJournal(v1::JournalBatch batch, std::function<void()> recorded,
-                      std::function<void(const caf::error&)> lost);
+  void Record(v1::JournalBatch batch, OnRecorded recorded, OnLost lost);
   void OnJournalBroken(const caf::error& error);
   // From now on until nothing is without an answer.
   void StartWatchdog();
   void OnWatchdog();
-  void Watch(v1::ExperimentEvent event);
-  void WatchState(v1::ExperimentState state, const std::string& reason);
+  // `number`: the journal's, of this fact; 0: it is not in the journal.
+  void Watch(v1::ExperimentEvent event, int64_t number);
+  void WatchState(v1::ExperimentState state, const std::string& reason, int64_t number);
 
   ExperimentSelf::pointer self_;
   ExperimentOptions options_;
@@ -137,23 +153,14 @@ class ExperimentStateMachine {
   v1::JournalBatch calls_;
   // Outcomes that are in the journal and that the strategy has not heard of.
   std::vector<v1::TellRequest> untold_;
-  int models_ = 0;
-  // Until their outcome is in the journal.
-  ModelsInFlight in_flight_;
-  std::optional<KeptWeights> kept_weights_;
-
-  int succeeded_ = 0;
-  int failed_ = 0;
-  std::string first_failure_;
-  int lost_in_a_row_ = 0;
 
   // Set once in STOPPING.
   v1::ExperimentState final_state_ = v1::EXPERIMENT_STATE_UNSPECIFIED;
   std::string final_reason_;
   // Its first error.
   absl::Status journal_;
-  // When the requests that it has not answered were made. It answers in order.
-  std::deque<caf::actor_clock::time_point> journal_writes_;
+  // Requests that it has not answered. It answers in order.
+  std::deque<PendingWrite> journal_writes_;
   bool watchdog_runs_ = false;
   bool finished_ = false;
 };

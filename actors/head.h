@@ -2,17 +2,17 @@
 #ifndef LANISTA_ACTORS_HEAD_H_
 #define LANISTA_ACTORS_HEAD_H_
 
+#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "actors/interfaces.h"
 #include "actors/live_actors.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
-#include "engines/planner.h"
+#include "src/experiment/setup.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
@@ -41,16 +41,14 @@ class HeadState {
     ExperimentActor actor;
   };
 
-  // What an experiment needs to know of its space before it starts, from a trial process.
-  v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed) const;
-  absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig& config,
-                                                       const v1::Discovered& discovered) const;
-  int MaxTrials(const v1::ExperimentConfig& config) const;
   absl::StatusOr<v1::Validated> Validate(const v1::ValidateExperiment& request, uint64_t seed,
                                          const v1::Discovered& discovered) const;
-  // Starts the experiment whose space was learned; returns its id. After an error nothing is left behind.
-  absl::StatusOr<std::string> Launch(const v1::ExperimentConfig& config, uint64_t seed,
-                                     const v1::Discovered& discovered, const WatcherActor& watcher);
+  // Learns the experiment's space, then launches what `set_up` makes of it; the answer is the experiment's id.
+  caf::result<v1::Submitted> DiscoverAndLaunch(
+      const v1::ExperimentConfig& config, uint64_t seed, const WatcherActor& watcher,
+      std::function<absl::StatusOr<ExperimentSetup>(const v1::Discovered&)> set_up);
+  // Starts the actors of an experiment.
+  void Launch(ExperimentSetup setup, const WatcherActor& watcher);
   void OnExperimentDown(const caf::down_msg& down);
 
   HeadActor::pointer self_;

@@ -23,7 +23,9 @@ using WatcherActor = caf::typed_actor<
 // Writes one experiment's journal and holds its lock.
 using JournalActor = caf::typed_actor<
     // Writes the facts together; answers once they are in the journal.
-    caf::replies_to<v1::JournalBatch>::with<v1::Ack>>;
+    caf::replies_to<v1::JournalBatch>::with<v1::Recorded>,
+    // Answers at once, however long the facts that wait have to: it is alive.
+    caf::replies_to<v1::Ack>::with<v1::Ack>>;
 
 // Wraps a strategy.
 using StrategyActor = caf::typed_actor<
@@ -37,26 +39,26 @@ using TrialOwnerActor = caf::typed_actor<
     // An attempt started, reported or ended.
     caf::reacts_to<v1::ModelEvent>>;
 
-// Whoever runs an experiment's models: its owner learns each one's outcome.
+// Whoever runs an experiment's models: its owner learns what becomes of their attempts.
 using ModelRunnerActor = caf::typed_actor<
     // Run these new models.
     caf::reacts_to<v1::RunModels>,
-    // Cancel all that waits or runs.
+    // Run this model's next attempt, before new models.
+    caf::reacts_to<v1::RunAgain>,
+    // Forget what waits, cancel what is queued or runs.
     caf::reacts_to<v1::CancelExperiment>>;
 
-// Turns models into trials and trial events into outcomes.
+// Turns models into trials.
 using EngineActor = ModelRunnerActor::extend<
     // Of its trials: an attempt started, reported or ended.
     caf::reacts_to<v1::ModelEvent>>;
 
 // Whom an engine works for.
 using ModelOwnerActor = caf::typed_actor<
-    // These trials are about to be queued; answers once they are in the journal.
+    // These trials are about to be queued; answers once they are in the journal. After an error they must not run.
     caf::replies_to<v1::PlannedTrials>::with<v1::Ack>,
-    // A fact about an attempt.
-    caf::reacts_to<v1::ModelEvent>,
-    // A model's one outcome.
-    caf::reacts_to<v1::ModelOutcome>>;
+    // An attempt started, reported or ended.
+    caf::reacts_to<v1::ModelEvent>>;
 
 // Owns one experiment: its life cycle, its limits and what is in flight.
 using ExperimentActor = ModelOwnerActor::extend<
@@ -100,6 +102,8 @@ using HeadActor = caf::typed_actor<
     caf::replies_to<v1::ValidateExperiment>::with<v1::Validated>,
     // The same, then starts the experiment.
     caf::replies_to<v1::SubmitExperiment, WatcherActor>::with<v1::Submitted>,
+    // Goes on with one that nobody runs.
+    caf::replies_to<v1::ResumeExperiment, WatcherActor>::with<v1::Submitted>,
     // Stops an experiment.
     caf::reacts_to<v1::StopExperiment>>;
 

@@ -10,27 +10,40 @@
 namespace lanista {
 
 bool JournalState::Commit(const JournalSink& sink) {
+  int64_t number = 0;
   if (status.ok()) {
-    const absl::Status written = sink.write(pending);
-    if (absl::IsUnavailable(written) && retries < kMaxRetries) {
+    const absl::StatusOr<int64_t> written = sink.write(pending);
+    if (absl::IsResourceExhausted(written.status())) {
+      if (!std::exchange(paused, true)) {
+        spdlog::warn("the experiment pauses until its journal can be written: {}",
+                     std::string(written.status().message()));
+      }
+      return false;
+    }
+    if (std::exchange(paused, false)) spdlog::info("there is room for the journal again: the experiment goes on");
+    if (absl::IsUnavailable(written.status()) && retries < kMaxRetries) {
       if (retries++ == 0) {
-        spdlog::warn("the journal cannot be written now, trying again: {}", std::string(written.message()));
+        spdlog::warn("the journal cannot be written now, trying again: {}", std::string(written.status().message()));
       }
       return false;
     }
     retries = 0;
-    if (!written.ok()) {
-      status = Annotate(written, "the journal cannot be written");
+    if (written.ok()) {
+      number = *written;
+    } else {
+      status = Annotate(written.status(), "the journal cannot be written");
       spdlog::error("{}", std::string(status.message()));
       sink.abandon(status);
     }
   }
-  for (auto& promise : waiting) {
-    if (status.ok()) {
-      promise.deliver(v1::Ack());
-    } else {
-      promise.deliver(ToCafError(status));
+  for (Waiting& one : waiting) {
+    if (!status.ok()) {
+      one.promise.deliver(ToCafError(status));
+      continue;
     }
+    v1::Recorded recorded;
+    recorded.set_first_number(number + one.first);
+    one.promise.deliver(std::move(recorded));
   }
   pending.Clear();
   waiting.clear();
@@ -39,14 +52,16 @@ bool JournalState::Commit(const JournalSink& sink) {
 
 JournalSelf::behavior_type Journal(JournalSelf::stateful_pointer<JournalState> self, JournalSink sink) {
   return {
-      [self](v1::JournalBatch& batch) -> caf::result<v1::Ack> {
+      [self](v1::JournalBatch& batch) -> caf::result<v1::Recorded> {
         JournalState& state = self->state;
         // Behind whatever else is in the mailbox already.
         if (state.waiting.empty()) self->send(self, commit_atom_v);
+        const int first = state.pending.records_size();
         for (v1::JournalRecord& record : *batch.mutable_records()) state.pending.add_records()->Swap(&record);
-        state.waiting.push_back(self->make_response_promise<v1::Ack>());
-        return state.waiting.back();
+        state.waiting.push_back({self->make_response_promise<v1::Recorded>(), first});
+        return state.waiting.back().promise;
       },
+      [](const v1::Ack&) { return v1::Ack(); },
       [self, sink = std::move(sink)](commit_atom) {
         if (!self->state.Commit(sink)) self->delayed_send(self, JournalState::kRetryDelay, commit_atom_v);
       },

@@ -7,12 +7,10 @@
 namespace lanista {
 
 // The end of an attempt that did not tell its own: a process that died, a trial that was canceled in the queue.
-// `last_sequence` is that of the attempt's last event.
+// `last_sequence` is that of the attempt's last event. `lost_cause`: where it was LOST.
 v1::ModelEvent EndedEvent(const v1::TrialSpec& spec, const v1::TrialModel& model, int last_sequence,
-                          v1::Outcome outcome, const v1::Failure& failure = {});
-
-// The outcome of a model that is canceled while its attempt waits to begin.
-v1::ModelOutcome CanceledOutcome(const v1::TrialModel& model);
+                          v1::Outcome outcome, const v1::Failure& failure = {},
+                          v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
 
 }  // namespace lanista
 

@@ -208,14 +208,15 @@ void TrainingServiceState::LoseTrial(const QueuedTrial& trial) {
   v1::Failure failure;
   failure.set_reason(v1::WORKER_LOST);
   failure.set_message(std::string(last_failure_.message()));
-  EndTrial(trial, v1::LOST, failure);
+  EndTrial(trial, v1::LOST, failure, v1::WORKER_DOWN);
 }
 
-void TrainingServiceState::EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure) {
+void TrainingServiceState::EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure,
+                                    v1::LostCause lost_cause) {
   // The attempt's own events, if there were any, have lower numbers; nobody knows how many.
   constexpr int kLastSequence = 1 << 30;
   for (const v1::TrialModel& model : trial.spec.models()) {
-    self_->send(trial.owner, EndedEvent(trial.spec, model, kLastSequence, outcome, failure));
+    self_->send(trial.owner, EndedEvent(trial.spec, model, kLastSequence, outcome, failure, lost_cause));
   }
 }
 

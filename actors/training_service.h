@@ -91,7 +91,8 @@ class TrainingServiceState {
   // Work was done: the device is well.
   static void Worked(Slot& slot);
   // All models of the trial ended so, by no doing of theirs.
-  void EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure = {});
+  void EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
+                v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
   // As LOST, for the last failure.
   void LoseTrial(const QueuedTrial& trial);
   // The slot whose worker runs that trial; nullptr if none does.

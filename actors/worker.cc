@@ -288,8 +288,10 @@ void WorkerState::OnExitInTrial(const Trial& trial, const v1::ProcessExited& exi
   const v1::Failure failure = Explain(exited, trial.spec.log_file());
   if (trial.canceled) {
     ReportEnd(trial, v1::CANCELED);
-  } else if (failure.reason() == v1::WORKER_LOST || (!trial.begun && !process_.killed)) {
-    ReportEnd(trial, v1::LOST, failure);
+  } else if (failure.reason() == v1::WORKER_LOST) {
+    ReportEnd(trial, v1::LOST, failure, v1::PROCESS_KILLED);
+  } else if (!trial.begun && !process_.killed) {
+    ReportEnd(trial, v1::LOST, failure, v1::PROCESS_ENDED);
   } else {
     ReportEnd(trial, v1::FAILED, failure);
   }
@@ -318,11 +320,12 @@ void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExite
   EndWork(/*end_process=*/true);
 }
 
-void WorkerState::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure) {
+void WorkerState::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure,
+                            v1::LostCause lost_cause) {
   for (const v1::TrialModel& model : trial.spec.models()) {
     const auto open = trial.open_models.find(model.model());
     if (open == trial.open_models.end()) continue;
-    self_->send(owner_, EndedEvent(trial.spec, model, open->second, outcome, failure));
+    self_->send(owner_, EndedEvent(trial.spec, model, open->second, outcome, failure, lost_cause));
   }
   v1::TrialEnded ended;
   ended.set_experiment(trial.spec.experiment());

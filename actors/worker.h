@@ -119,7 +119,8 @@ class WorkerState {
   void OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited);
 
   // Tells the owner that all models which had not ended ended so, and the trial with them.
-  void ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {});
+  void ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
+                 v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
   // The failure of a process that ended so. `log_file`: where its output went.
   v1::Failure Explain(const v1::ProcessExited& exited, const std::string& log_file = "") const;
   // Begins a step of what the process does: it is killed where the step lasts longer. `limit_name`: the limit's, for

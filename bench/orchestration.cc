@@ -2,7 +2,8 @@
 //
 // Measured: a head in this process (so that its memory can be read) on two CPU slots; the same through `lanista run`.
 // Baseline in the same run: a fresh trial process for each trial, two at a time, which is what systems without warm
-// processes pay at least.
+// processes pay at least. Then one long search: what its head grows by after the first tenth, and how long a resume of
+// it takes until its next trial starts.
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +37,8 @@ struct Size {
   int rounds;
   int trials;
   int cold_trials;
+  // Of the long search.
+  int history;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -65,24 +69,30 @@ int64_t ResidentBytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-struct HeadResult {
-  double trials_per_second = 0;
-  double bytes_per_trial = 0;
-};
-
-// Counts from the first model's end to the last's: processes have started by then.
-HeadResult MeasureHead(const std::string& state_dir, int trials) {
-  const v1::ExperimentConfig config = ConstantSearch(trials);
+std::unique_ptr<LocalHead> StartHead(const std::string& state_dir, const v1::ExperimentConfig& config) {
   absl::StatusOr<StateDir> folder = StateDir::Open(state_dir);
   if (!folder.ok()) Die(std::string(folder.status().message()));
   auto head = LocalHead::Start({*std::move(folder), {Program("lanista-trial"), nullptr}}, config);
   if (!head.ok()) Die(std::string(head.status().message()));
+  return *std::move(head);
+}
+
+struct HeadResult {
+  std::string id;
+  double trials_per_second = 0;
+  // What the head grew by between the trial `early` and the last.
+  double bytes = 0;
+};
+
+// Counts from the first model's end to the last's: processes have started by then. Memory that grows only at the
+// beginning (allocators, caches) is no growth: it counts from the trial `early` on.
+HeadResult MeasureHead(const std::string& state_dir, int trials, int early) {
+  const v1::ExperimentConfig config = ConstantSearch(trials);
+  const std::unique_ptr<LocalHead> head = StartHead(state_dir, config);
   int ended = 0;
   Clock::time_point first, last;
   int64_t bytes_early = 0, bytes_late = 0;
-  // Memory that grows only at the beginning (allocators, caches) is no growth.
-  const int early = trials / 5;
-  const auto id = (*head)->Submit(config, [&](const v1::ExperimentEvent& event) {
+  const auto id = head->Submit(config, /*durable=*/false, [&](const v1::ExperimentEvent& event) {
     if (!event.has_outcome()) return;
     if (event.outcome().outcome() != v1::SUCCEEDED) Die(event.outcome().failure().message());
     ++ended;
@@ -94,12 +104,27 @@ HeadResult MeasureHead(const std::string& state_dir, int trials) {
     }
   });
   if (!id.ok()) Die(std::string(id.status().message()));
-  (*head)->Wait(*id);
+  head->Wait(*id);
   if (ended != trials) Die("not all trials ended");
   HeadResult result;
+  result.id = *id;
   result.trials_per_second = (trials - 1) / std::chrono::duration<double>(last - first).count();
-  result.bytes_per_trial = static_cast<double>(bytes_late - bytes_early) / (trials - early);
+  result.bytes = static_cast<double>(bytes_late - bytes_early);
   return result;
+}
+
+// Seconds until the first trial starts of an experiment that was at its end and goes on.
+double MeasureResume(const std::string& state_dir, const std::string& id, int trials) {
+  const v1::ExperimentConfig config = ConstantSearch(trials + kSlots);
+  const Clock::time_point start = Clock::now();
+  const std::unique_ptr<LocalHead> head = StartHead(state_dir, config);
+  double seconds = 0;
+  const absl::Status resumed = head->Resume(id, config, /*durable=*/false, [&](const v1::ExperimentEvent& event) {
+    if (seconds == 0 && event.model().has_started()) seconds = SecondsSince(start);
+  });
+  if (!resumed.ok()) Die(std::string(resumed.message()));
+  head->Wait(id);
+  return seconds;
 }
 
 // Trials a second of the whole command, start and end included.
@@ -153,22 +178,29 @@ void RunBench(const Size& size) {
   std::printf("%5s %16s %20s %18s %18s %8s\n", "round", "head, trials/s", "head, bytes/trial", "run, trials/s",
               "cold, trials/s", "ratio");
   for (int round = 1; round <= size.rounds; ++round) {
-    const HeadResult head = MeasureHead(state_dir, size.trials);
+    const int early = size.trials / 5;
+    const HeadResult head = MeasureHead(state_dir, size.trials, early);
     warm.push_back(head.trials_per_second);
-    bytes.push_back(head.bytes_per_trial);
+    bytes.push_back(head.bytes / (size.trials - early));
     run.push_back(MeasureRun(state_dir, size.trials));
     cold.push_back(MeasureColdProcesses(size.cold_trials));
     speedup.push_back(warm.back() / cold.back());
     std::printf("%5d %16.0f %20.0f %18.0f %18.2f %8.0f\n", round, warm.back(), bytes.back(), run.back(), cold.back(),
                 speedup.back());
   }
+  const HeadResult history = MeasureHead(state_dir, size.history, size.history / 10);
+  const double resume_seconds = MeasureResume(state_dir, history.id, size.history);
   std::filesystem::remove_all(state_dir);
+  std::printf(
+      "%d trials: the head grew by %.0f bytes after the first tenth; a resume starts its first trial after %.2f s\n",
+      size.history, history.bytes, resume_seconds);
   std::printf("%d trials a round, %d slots; cold: a fresh trial process for each of %d trials, %d at a time\n",
               size.trials, kSlots, size.cold_trials, kSlots);
   std::printf(
       "{\"bench\": \"orchestration\", \"figures\": {\"trials_per_second\": %.1f, \"head_bytes_per_trial\": %.1f, "
-      "\"run_trials_per_second\": %.1f, \"speedup_over_cold_processes\": %.1f}}\n",
-      Median(warm), Median(bytes), Median(run), Median(speedup));
+      "\"run_trials_per_second\": %.1f, \"speedup_over_cold_processes\": %.1f, \"resume_seconds_100k\": %.2f, "
+      "\"head_bytes_100k\": %.0f}}\n",
+      Median(warm), Median(bytes), Median(run), Median(speedup), resume_seconds, history.bytes);
 }
 
 }  // namespace
@@ -181,6 +213,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   spdlog::set_level(spdlog::level::warn);
-  lanista::RunBench(quick ? lanista::Size{1, 2000, 4} : lanista::Size{3, 10000, 10});
+  lanista::RunBench(quick ? lanista::Size{1, 2000, 4, 5000} : lanista::Size{3, 10000, 10, 100000});
   return 0;
 }

@@ -8,6 +8,7 @@
 #   benches     each benchmark with --quick: it runs to its end and prints its figures
 #   asan        AddressSanitizer over all tests that do not use LibTorch
 #   tsan        ThreadSanitizer over all tests that use neither CAF nor LibTorch (scripts/tsan.sh)
+#   resume      searches of each engine and strategy that are killed nine times each, 54 times in all, and go on
 #   repeat      the fast tests ten times, as many beside each other as there are processors
 #   ubsan       UndefinedBehaviorSanitizer over all tests that do not use LibTorch
 set -eu
@@ -24,7 +25,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -35,6 +36,9 @@ for step; do
       ;;
     asan | ubsan) bazel test "--config=$step" --test_tag_filters=-torch --build_tests_only //tests/... ;;
     tsan) ./scripts/tsan.sh ;;
+    resume)
+      bazel test --test_env=LANISTA_TEST_KILLS=9 --test_timeout=3600 --test_filter='*ResumeTest.*' //tests/e2e:e2e_test
+      ;;
     repeat) bazel test --runs_per_test=10 //tests:fast ;;
     *)
       echo "slow_test.sh: there is no step '$step'" >&2

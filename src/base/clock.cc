@@ -5,8 +5,10 @@
 
 namespace lanista {
 
-google::protobuf::Timestamp Now() {
-  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::GetCurrentTimeNanos());
+google::protobuf::Timestamp Now() { return ToTimestamp(absl::Now()); }
+
+google::protobuf::Timestamp ToTimestamp(absl::Time time) {
+  return google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(time));
 }
 
 }  // namespace lanista

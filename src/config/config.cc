@@ -1,5 +1,6 @@
 #include "src/config/config.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/text_format.h"
 #include "src/base/status.h"
 #include "src/config/fields.h"
@@ -81,6 +83,35 @@ void FillDefaults(v1::ExperimentConfig& config) {
   if (config.training_service().empty()) config.add_training_service()->mutable_local();
 }
 
+// Sets fields as `--set` does. Returns their paths.
+absl::StatusOr<std::vector<std::string>> ApplyOverrides(v1::ExperimentConfig& config,
+                                                        const std::vector<std::string>& overrides) {
+  std::vector<std::string> set;
+  for (const std::string& override_text : overrides) {
+    const size_t equals = override_text.find('=');
+    if (equals == std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat("--set ", override_text, ": write path.to.field=value"));
+    }
+    set.push_back(override_text.substr(0, equals));
+    LANISTA_RETURN_IF_ERROR(Annotate(SetField(config, set.back(), override_text.substr(equals + 1)),
+                                     absl::StrCat("--set ", override_text)));
+  }
+  LANISTA_RETURN_IF_ERROR(Annotate(ResolvePaths(config, UserDirectory()), "--set"));
+  return set;
+}
+
+// `place`: where the configuration comes from, unless one of the fields that were `set` is at fault.
+absl::Status ViolationError(const Violation& violation, std::string place, const std::vector<std::string>& set) {
+  for (const std::string& one : set) {
+    if (IsBelow(violation.path, one)) place = absl::StrCat("--set ", one);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(place, ": ", violation.path, ": ", violation.message));
+}
+
+// What may be set when an experiment goes on.
+constexpr const char* kResumable[] = {"max_trial_number", "max_duration", "trial_concurrency", "training_service",
+                                      "trial_timeout"};
+
 }  // namespace
 
 absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides) {
@@ -98,26 +129,32 @@ absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const s
   LANISTA_RETURN_IF_ERROR(
       Annotate(ResolvePaths(config, std::filesystem::path(full_path).parent_path().string()), path));
 
-  std::vector<std::string> set;
-  for (const std::string& override_text : overrides) {
-    const size_t equals = override_text.find('=');
-    if (equals == std::string::npos) {
-      return absl::InvalidArgumentError(absl::StrCat("--set ", override_text, ": write path.to.field=value"));
-    }
-    set.push_back(override_text.substr(0, equals));
-    LANISTA_RETURN_IF_ERROR(Annotate(SetField(config, set.back(), override_text.substr(equals + 1)),
-                                     absl::StrCat("--set ", override_text)));
-  }
-  LANISTA_RETURN_IF_ERROR(Annotate(ResolvePaths(config, UserDirectory()), "--set"));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> set, ApplyOverrides(config, overrides));
   FillDefaults(config);
 
   const std::optional<Violation> violation = FindViolation(config);
   if (!violation) return config;
-  std::string place = absl::StrCat(path, LocationOf(violation->path, config.GetDescriptor(), &locations));
-  for (const std::string& one : set) {
-    if (IsBelow(violation->path, one)) place = absl::StrCat("--set ", one);
+  return ViolationError(*violation, absl::StrCat(path, LocationOf(violation->path, config.GetDescriptor(), &locations)),
+                        set);
+}
+
+absl::StatusOr<v1::ExperimentConfig> ConfigToResume(v1::ExperimentConfig config,
+                                                    const std::vector<std::string>& overrides) {
+  for (const std::string& override_text : overrides) {
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<FieldStep> steps,
+                             ParseFieldPath(override_text.substr(0, override_text.find('='))));
+    const std::string& field = steps.front().name;
+    if (std::find(std::begin(kResumable), std::end(kResumable), field) != std::end(kResumable)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--set ", override_text, ": '", field,
+                     "' cannot be changed when an experiment goes on, only limits and placement can: ",
+                     absl::StrJoin(kResumable, ", ")));
   }
-  return absl::InvalidArgumentError(absl::StrCat(place, ": ", violation->path, ": ", violation->message));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> set, ApplyOverrides(config, overrides));
+  if (const std::optional<Violation> violation = FindViolation(config)) {
+    return ViolationError(*violation, "the experiment's configuration", set);
+  }
+  return config;
 }
 
 }  // namespace lanista

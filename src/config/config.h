@@ -22,6 +22,11 @@ namespace lanista {
 // and validates. Relative paths in the file start at its folder, those in overrides where the user stands.
 absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides);
 
+// The configuration with which an experiment goes on that began with `config`: with `overrides` as LoadConfig takes
+// them. Only limits and placement may be set, because anything else would change what the experiment's models are.
+absl::StatusOr<v1::ExperimentConfig> ConfigToResume(v1::ExperimentConfig config,
+                                                    const std::vector<std::string>& overrides);
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_CONFIG_CONFIG_H_

@@ -67,7 +67,9 @@ class Parser {
     app_.add_option("--log-level", line_.log_level, "what stderr shows: trace, debug, info, warn, error or off")
         ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
     app_.add_flag("--json", line_.json, "one JSON document on stdout");
-    app_.add_option("--set", line_.overrides, "path.to.field=value: overrides a field of CONFIG; may be repeated")
+    app_.add_option(
+            "--set", line_.overrides,
+            "path.to.field=value: overrides a field of CONFIG, or of what `resume` goes on with; may be repeated")
         ->allow_extra_args(false);
     app_.add_option("--trial-program", line_.trial_program,
                     "the program that runs trials; default: lanista-trial beside this one");
@@ -106,8 +108,15 @@ class Parser {
     return command;
   }
 
+  void AddDurable(CLI::App* command) {
+    command->add_flag("--durable", line_.durable,
+                      "lose nothing to power loss, either: wait for the disk with each record");
+  }
+
   void AddExperimentCommands() {
-    AddConfigCommand("run", "run an experiment to its end on this machine's devices");
+    AddDurable(AddConfigCommand("run", "run an experiment to its end on this machine's devices"));
+    AddDurable(AddExperimentCommand(
+        "resume", "go on with an experiment that was interrupted or stopped, or that may have higher limits (--set)"));
     CLI::App* const validate =
         AddConfigCommand("validate", "check a configuration, print the space's choices and its size; run nothing");
     validate->add_flag("--explain-cgo", line_.explain_cgo,

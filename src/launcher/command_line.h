@@ -22,7 +22,7 @@ struct TrialsSelection {
 struct CommandLine {
   // What the user called the program by, without its folder.
   std::string program = "lanista";
-  // run, validate, devices, version, list, show, trials, export, delete, import, convert or show-graph.
+  // run, resume, validate, devices, version, list, show, trials, export, delete, import, convert or show-graph.
   std::string command;
 
   // Global: before or after the command.
@@ -35,10 +35,12 @@ struct CommandLine {
   std::string trial_program;
 
   std::string config;
+  // run, resume: the journal also survives power loss.
+  bool durable = false;
   // validate.
   bool explain_cgo = false;
   int samples = 8;
-  // show, trials, export, delete: an id, the beginning of one, or "latest".
+  // resume, show, trials, export, delete: an id, the beginning of one, or "latest".
   std::string experiment;
   TrialsSelection trials;
   // delete: do not ask.

@@ -20,6 +20,7 @@ struct CommandContext {
 };
 
 absl::StatusOr<int> RunExperiment(const CommandContext& context);
+absl::StatusOr<int> ResumeExperiment(const CommandContext& context);
 absl::StatusOr<int> ValidateExperiment(const CommandContext& context);
 absl::StatusOr<int> ShowDevices(const CommandContext& context);
 absl::StatusOr<int> ShowVersion(const CommandContext& context);

@@ -31,10 +31,11 @@ using Command = absl::StatusOr<int> (*)(const CommandContext&);
 
 const std::map<std::string, Command>& Commands() {
   static const auto* const kCommands = new std::map<std::string, Command>{
-      {"run", RunExperiment},   {"validate", ValidateExperiment}, {"devices", ShowDevices},
-      {"version", ShowVersion}, {"list", ListExperiments},        {"show", ShowExperiment},
-      {"trials", ShowTrials},   {"export", ExportModels},         {"delete", DeleteExperiment},
-      {"import", ImportGraph},  {"convert", ConvertGraph},        {"show-graph", ShowGraph},
+      {"run", RunExperiment},       {"resume", ResumeExperiment}, {"validate", ValidateExperiment},
+      {"devices", ShowDevices},     {"version", ShowVersion},     {"list", ListExperiments},
+      {"show", ShowExperiment},     {"trials", ShowTrials},       {"export", ExportModels},
+      {"delete", DeleteExperiment}, {"import", ImportGraph},      {"convert", ConvertGraph},
+      {"show-graph", ShowGraph},
   };
   return *kCommands;
 }

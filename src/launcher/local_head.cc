@@ -208,12 +208,22 @@ absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& co
   return validated;
 }
 
-absl::StatusOr<std::string> LocalHead::Submit(const v1::ExperimentConfig& config, Watcher watcher) {
+absl::StatusOr<std::string> LocalHead::Submit(const v1::ExperimentConfig& config, bool durable, Watcher watcher) {
   v1::SubmitExperiment submit;
   *submit.mutable_config() = config;
+  submit.set_durable(durable);
   LANISTA_ASSIGN_OR_RETURN(v1::Submitted submitted,
                            impl_->Ask<v1::Submitted>(std::move(submit), impl_->MakeWatcher(std::move(watcher))));
   return submitted.experiment();
+}
+
+absl::Status LocalHead::Resume(const std::string& experiment, const v1::ExperimentConfig& config, bool durable,
+                               Watcher watcher) {
+  v1::ResumeExperiment resume;
+  resume.set_experiment(experiment);
+  *resume.mutable_config() = config;
+  resume.set_durable(durable);
+  return impl_->Ask<v1::Submitted>(std::move(resume), impl_->MakeWatcher(std::move(watcher))).status();
 }
 
 void LocalHead::Stop(const std::string& experiment, const std::string& reason) {

@@ -43,7 +43,12 @@ class LocalHead {
 
   // Starts an experiment and returns its id. Blocks until its space is known and everything is checked: errors are the
   // configuration's (exit code 2), and nothing was started or recorded. `config` has been through LoadConfig.
-  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config, Watcher watcher);
+  // `durable`: see v1::SubmitExperiment.
+  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config, bool durable, Watcher watcher);
+
+  // Goes on with an experiment of the state folder that nobody runs, under `config` (see ConfigToResume). Blocks as
+  // Submit does; after an error its journal says what it said before.
+  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config, bool durable, Watcher watcher);
 
   // Asks an experiment to stop; returns at once.
   void Stop(const std::string& experiment, const std::string& reason);

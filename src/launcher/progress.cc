@@ -96,7 +96,8 @@ std::string FormatFailure(const v1::Failure& failure) {
   return message.empty() ? text : absl::StrCat(text, ": ", message);
 }
 
-Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now)
+Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now,
+                   const std::optional<EarlierProgress>& earlier)
     : name_(OneLine(config.name())),
       minimize_(config.objective() == v1::MINIMIZE),
       live_(live),
@@ -105,6 +106,15 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
       learning_since_(now),
       next_tick_(now + kQuietElsewhere) {
   if (config.has_max_trial_number()) total_ = config.max_trial_number();
+  if (!earlier.has_value()) return;
+  // Those that were canceled run again.
+  succeeded_ = earlier->counts.succeeded;
+  failed_ = earlier->counts.failed;
+  stopped_early_ = earlier->counts.stopped_early;
+  earlier_ = finished();
+  if (!earlier->best.has_value()) return;
+  const ModelRecord& best = *earlier->best;
+  best_ = {best.model, best.outcome->metrics().values().at("default"), best.sample_json};
 }
 
 std::vector<std::string> Progress::Update(const v1::ExperimentEvent& event, absl::Time now) {
@@ -143,6 +153,7 @@ std::vector<std::string> Progress::OnSpace(const std::string& experiment, const 
     }
   }
   if (total_) absl::StrAppend(&models, ", at most ", *total_, " to try");
+  if (earlier_ > 0) absl::StrAppend(&models, "; ", Counted(earlier_, "model"), " finished before");
   std::vector<std::string> lines = {absl::StrCat("experiment ", experiment, ": ", models)};
   for (const std::string& warning : spec.warnings()) lines.push_back(absl::StrCat("warning: ", OneLine(warning)));
   return lines;
@@ -236,11 +247,11 @@ std::string Progress::Head(int width, absl::Time now) const {
                   Count("stopped early", stopped_early_), Count("canceled", canceled_));
   if (first_start_) {
     const absl::Duration elapsed = now - *first_start_;
-    absl::StrAppend(&counts, "  ", ShortDuration(elapsed), Rate(finished(), elapsed));
+    absl::StrAppend(&counts, "  ", ShortDuration(elapsed), Rate(finished() - earlier_, elapsed));
     if (state_ == v1::STOPPING) {
       absl::StrAppend(&counts, "  stopping");
-    } else if (total_ && finished() > 0 && finished() < *total_) {
-      absl::StrAppend(&counts, "  ETA ", ShortDuration(elapsed * (*total_ - finished()) / finished()));
+    } else if (total_ && finished() > earlier_ && finished() < *total_) {
+      absl::StrAppend(&counts, "  ETA ", ShortDuration(elapsed * (*total_ - finished()) / (finished() - earlier_)));
     }
   }
   if (!total_) return name + counts;

@@ -12,15 +12,24 @@
 
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
+#include "src/storage/journal.h"
 
 namespace lanista {
+
+// What an experiment did before it goes on.
+struct EarlierProgress {
+  ModelCounts counts;
+  std::optional<ModelRecord> best;
+};
 
 // The state of one experiment. Not thread-safe.
 class Progress {
  public:
   // Discovery of the space begins at `now`. `live`: a block (below) shows successes, so that Update returns lines only
   // for failures and warnings.
-  Progress(const v1::ExperimentConfig& config, bool live, absl::Time now);
+  // `earlier`: if it goes on.
+  Progress(const v1::ExperimentConfig& config, bool live, absl::Time now,
+           const std::optional<EarlierProgress>& earlier = std::nullopt);
 
   // Takes in an event that came at `now`; returns the lines to print, which stay on the screen. On a live display only
   // the first failure of a kind is a line; the block counts the others.
@@ -91,6 +100,8 @@ class Progress {
   int failed_ = 0;
   int stopped_early_ = 0;
   int canceled_ = 0;
+  // Those that were finished before.
+  int earlier_ = 0;
   std::optional<Best> best_;
   // By WithoutNumbers(FormatFailure(...)).
   std::map<std::string, FailureKind> failure_kinds_;

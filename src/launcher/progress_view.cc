@@ -81,10 +81,10 @@ ProgressOutput StandardOutput() { return OutputTo(STDOUT_FILENO); }
 ProgressOutput StandardError() { return OutputTo(STDERR_FILENO); }
 
 ProgressView::ProgressView(const v1::ExperimentConfig& config, ProgressOutput output,
-                           std::function<int()> constructions)
+                           std::function<int()> constructions, const std::optional<EarlierProgress>& earlier)
     : output_(std::move(output)),
       constructions_(std::move(constructions)),
-      progress_(config, output_.terminal_size != nullptr, output_.now()),
+      progress_(config, output_.terminal_size != nullptr, output_.now(), earlier),
       thread_(&ProgressView::Write, this) {}
 
 ProgressView::~ProgressView() {

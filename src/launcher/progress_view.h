@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,7 +53,8 @@ ProgressOutput StandardError();
 class ProgressView {
  public:
   // `constructions`: how many constructions of the space have been tried; called on that thread. Empty: not known.
-  ProgressView(const v1::ExperimentConfig& config, ProgressOutput output, std::function<int()> constructions = {});
+  ProgressView(const v1::ExperimentConfig& config, ProgressOutput output, std::function<int()> constructions = {},
+               const std::optional<EarlierProgress>& earlier = std::nullopt);
   // Writes what is left and removes the block.
   ~ProgressView();
 

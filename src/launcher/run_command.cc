@@ -1,13 +1,15 @@
-// run.
+// run and resume.
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -18,8 +20,10 @@
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/local_head.h"
+#include "src/launcher/progress.h"
 #include "src/launcher/progress_view.h"
 #include "src/launcher/signal_thread.h"
+#include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 #include "src/views/documents.h"
@@ -63,7 +67,8 @@ class Interrupt {
     if (experiment_.empty()) {
       PrintNote("interrupted: the experiment had not started");
     } else if (head_ != nullptr) {
-      PrintNote(absl::StrCat("ended at once: what was reported until now is in the journal of ", experiment_));
+      PrintNote(absl::StrCat("ended at once: what was reported until now is in the journal of ", experiment_,
+                             ", and `resume` goes on from there"));
     } else {
       PrintNote(absl::StrCat("interrupted: ", experiment_, " has ended and is recorded"));
     }
@@ -82,8 +87,9 @@ class Interrupt {
 // The live progress of a run, with log lines above it.
 class Display {
  public:
-  Display(const v1::ExperimentConfig& config, const LocalHead& head)
-      : view_(config, StandardOutput(), [&head] { return head.constructions(); }) {
+  Display(const v1::ExperimentConfig& config, const std::optional<EarlierProgress>& earlier, const LocalHead& head)
+      : view_(
+            config, StandardOutput(), [&head] { return head.constructions(); }, earlier) {
     if (isatty(STDOUT_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return;
     RedirectConsoleLog([this](absl::string_view line) { view_.Print(line); });
   }
@@ -105,7 +111,7 @@ nlohmann::ordered_json WithoutReason(nlohmann::ordered_json document) {
 }
 
 // Prints the end, from the journal: with --json the document of `show`; else state, top models, failures, where the
-// results lie and how to get at them. Returns how many models have a result.
+// results lie, how to get at them and how to go on. Returns how many models have a result.
 absl::StatusOr<int> PrintSummary(const CommandContext& context, const std::string& folder) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   LANISTA_ASSIGN_OR_RETURN(const nlohmann::ordered_json document, ShowDocument(reader));
@@ -117,23 +123,28 @@ absl::StatusOr<int> PrintSummary(const CommandContext& context, const std::strin
     PrintText(absl::StrCat("\n", ShowText(WithoutReason(document), OutputWidth()), "\n"));
     PrintLine(absl::StrCat("results: ", folder));
   }
+  const std::string id = document["id"].get<std::string>();
+  const std::string state_dir =
+      context.line.state_dir == CommandLine().state_dir ? "" : absl::StrCat(" --state-dir ", context.line.state_dir);
   if (!context.line.json && counts.succeeded > 0) {
-    const std::string state_dir =
-        context.line.state_dir == CommandLine().state_dir ? "" : absl::StrCat(" --state-dir ", context.line.state_dir);
-    PrintLine(absl::StrCat("export:  ", context.line.program, " export ", document["id"].get<std::string>(),
-                           " --top 3 --out DIR", state_dir));
+    PrintLine(absl::StrCat("export:  ", context.line.program, " export ", id, " --top 3 --out DIR", state_dir));
+  }
+  if (!context.line.json && document["status"] != "DONE") {
+    PrintLine(absl::StrCat("go on:   ", context.line.program, " resume ", id, state_dir));
   }
   std::fflush(stdout);
   return with_result;
 }
 
-}  // namespace
+// Starts an experiment, or goes on with one, on a head; returns its id.
+using StartExperiment = std::function<absl::StatusOr<std::string>(LocalHead& head, LocalHead::Watcher watcher)>;
 
-absl::StatusOr<int> RunExperiment(const CommandContext& context) {
+// Runs an experiment to its end on a head of this process, shows its progress and prints what came of it. `earlier`:
+// what it did before, if it goes on.
+absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& state_dir,
+                             const v1::ExperimentConfig& config, const std::optional<EarlierProgress>& earlier,
+                             const StartExperiment& start) {
   const CommandLine& line = context.line;
-  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(line.config, line.overrides));
-  LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
-  LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
   LoggingOptions logging;
   if (!line.log_level.empty()) logging.console_level = line.log_level;
   logging.file = absl::StrCat(state_dir.root(), "/lanista.log");
@@ -147,12 +158,13 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   const SignalThread signals([&](int count) { interrupt.OnSignal(count); });
 
   std::optional<Display> display;
-  if (!line.json) display.emplace(config, *head);
-  LANISTA_ASSIGN_OR_RETURN(const std::string id, head->Submit(config, [&](const v1::ExperimentEvent& event) {
-    // Set with the first event, because a user may press Ctrl-C before Submit has returned.
-    interrupt.Started(event.experiment());
-    if (display) display->OnEvent(event);
-  }));
+  if (!line.json) display.emplace(config, earlier, *head);
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, start(*head, [&](const v1::ExperimentEvent& event) {
+                             // Set with the first event, because a user may press Ctrl-C before the experiment's id is
+                             // here.
+                             interrupt.Started(event.experiment());
+                             if (display) display->OnEvent(event);
+                           }));
   const v1::StateChanged end = head->Wait(id);
   display.reset();
 
@@ -172,6 +184,41 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   if (!error.empty()) PrintError(error);
   if (line.json && !with_result.ok()) PrintJson({{"error", error}});
   return error.empty() && !interrupt.stopped() ? kExitDone : kExitFailed;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunExperiment(const CommandContext& context) {
+  const CommandLine& line = context.line;
+  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(line.config, line.overrides));
+  LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
+  LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
+  return RunToEnd(context, state_dir, config, std::nullopt, [&](LocalHead& head, LocalHead::Watcher watcher) {
+    return head.Submit(config, line.durable, std::move(watcher));
+  });
+}
+
+absl::StatusOr<int> ResumeExperiment(const CommandContext& context) {
+  const CommandLine& line = context.line;
+  LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, FindExperiment(StateDir::OpenReadOnly(root), line.experiment));
+  LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+  EarlierProgress earlier;
+  v1::ExperimentConfig config;
+  {
+    // Closed before the head opens the journal: a transaction that stays open would keep SQLite from tidying its log.
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+    LANISTA_ASSIGN_OR_RETURN(config, ConfigToResume(reader.experiment().config(), line.overrides));
+    LANISTA_ASSIGN_OR_RETURN(earlier.counts, reader.CountModels());
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> best, reader.BestModels(1));
+    if (!best.empty()) earlier.best = best.front();
+  }
+  return RunToEnd(context, state_dir, config, earlier,
+                  [&](LocalHead& head, LocalHead::Watcher watcher) -> absl::StatusOr<std::string> {
+                    LANISTA_RETURN_IF_ERROR(head.Resume(id, config, line.durable, std::move(watcher)));
+                    return id;
+                  });
 }
 
 }  // namespace lanista

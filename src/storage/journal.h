@@ -8,9 +8,12 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,7 +27,9 @@
 namespace lanista {
 
 // The version of the schema (PRAGMA user_version); counts up with every change that an older program would misread.
-inline constexpr int kJournalVersion = 2;
+inline constexpr int kJournalVersion = 3;
+// Older journals are read as they are, and upgraded by the first writer.
+inline constexpr int kOldestJournalVersion = 2;
 
 // A device as LibTorch names it: "cpu:0", "cuda:1".
 std::string DeviceName(const v1::Device& device);
@@ -43,22 +48,25 @@ class JournalWriter {
                                                                const v1::ExperimentCreated& created,
                                                                const JournalOptions& options = {});
 
-  // Goes on with a journal. NOT_FOUND; FAILED_PRECONDITION if a newer Lanista wrote it; DATA_LOSS if it is not one.
+  // Goes on with a journal; one of an older version is upgraded. NOT_FOUND; FAILED_PRECONDITION if a newer Lanista
+  // wrote it; DATA_LOSS if it is not one.
   static absl::StatusOr<std::unique_ptr<JournalWriter>> Open(const std::string& folder,
                                                              const JournalOptions& options = {});
 
   ~JournalWriter();
 
-  // Writes all records, or (after an error) none; when it returns OK they survive this process. A record without a time
-  // gets the current one. Events are known by (model, attempt, sequence): one that comes twice is written once, and the
-  // first start and the first end of an attempt stand.
+  // Writes all records, or (after an error) none; when it returns OK they survive this process. Returns the number of
+  // the first one: facts of all kinds are counted together, from 1 (the experiment itself), and those of a batch have
+  // consecutive numbers. A record without a time gets the current one. Events are known by (model, attempt, sequence):
+  // one that comes twice is written once (its second number stays unused), and the first start and the first end of an
+  // attempt stand.
   //
   // ALREADY_EXISTS: a second outcome of a model, a model, trial, attempt or strategy call that is there.
   // FAILED_PRECONDITION: an event of an attempt, or an outcome of a model, that the journal has never heard of.
   // RESOURCE_EXHAUSTED: the disk is full. UNAVAILABLE: it cannot be written now. After these two the journal is as it
   // was and Write may be called again.
   // DATA_LOSS: the journal was deleted, moved or replaced, or is damaged: nobody will read what is written to it.
-  absl::Status Write(const v1::JournalBatch& batch);
+  absl::StatusOr<int64_t> Write(const v1::JournalBatch& batch);
 
   // For a journal that cannot be written any more: records that the experiment has failed, and why, in the journal or
   // (where that fails, too) in a file beside it; JournalReader::State knows both. Nothing can be written afterwards.
@@ -74,6 +82,8 @@ class JournalWriter {
 
   SqliteDatabase database_;
   std::unique_ptr<Statements> statements_;
+  // Of the next fact.
+  int64_t next_number_ = 1;
   // The database's.
   std::vector<NamedFile> files_;
   std::optional<LastWords> last_words_;
@@ -95,18 +105,23 @@ struct ModelRecord {
   std::string sample_json;
   // `model` and `sample` are not repeated in it.
   std::optional<v1::ModelOutcome> outcome;
+  absl::Time decided;
 };
 
 struct AttemptRecord {
   int model = 0;
   int attempt = 0;
   int trial = 0;
+  // Models of that trial.
+  int members = 1;
   absl::Time queued;
   // v1::TrialQueued's.
   std::string alone_because;
   std::optional<absl::Time> started;
   v1::Device device;
   std::optional<absl::Time> ended;
+  // It went on from a checkpoint, behind so many steps.
+  int resumed_steps = 0;
   // Outcome UNSPECIFIED until it has ended.
   v1::ModelEnded end;
 };
@@ -138,6 +153,7 @@ class JournalReader {
   static absl::StatusOr<JournalReader> Open(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
+  // With the configuration in force: the last one, where it was changed by a resume.
   const v1::ExperimentCreated& experiment() const { return experiment_; }
   absl::Time created() const { return created_; }
   // The process that held the experiment just before the journal was read: asked in this order, so that an experiment
@@ -150,6 +166,8 @@ class JournalReader {
   absl::StatusOr<StateRecord> State() const;
   // When the last fact was written.
   absl::StatusOr<absl::Time> LastTime() const;
+  // How long it was in one of these states, all times together; where it is in one now, up to the last fact.
+  absl::StatusOr<absl::Duration> TimeIn(const std::vector<v1::ExperimentState>& states) const;
   absl::StatusOr<ModelCounts> CountModels() const;
   // The `count` best models that succeeded, best `default` first by the experiment's objective; of equal ones the
   // earlier first.
@@ -158,17 +176,31 @@ class JournalReader {
   // All of a kind, in the order of their numbers (states: of time).
   absl::StatusOr<std::vector<StateRecord>> States() const;
   absl::StatusOr<std::optional<v1::SpaceSpec>> Space() const;
-  absl::StatusOr<std::vector<v1::StrategyCall>> StrategyCalls() const;
+  // The same with the program that discovered it (empty: an older version did not say), and without the graphs.
+  absl::StatusOr<std::optional<v1::Discovered>> Discovery() const;
   absl::StatusOr<std::vector<ModelRecord>> Models() const;
   absl::StatusOr<std::vector<AttemptRecord>> Attempts() const;
   absl::StatusOr<std::vector<IntermediateRecord>> Intermediates() const;
 
+  // The same one by one, for journals that are larger than memory should be. They stop at the first error that `visit`
+  // returns, and return it.
+  absl::Status VisitStrategyCalls(const std::function<absl::Status(const v1::StrategyCall&)>& visit) const;
+  absl::Status VisitModels(const std::function<absl::Status(ModelRecord)>& visit) const;
+  // Of models without an outcome, or with the outcome CANCELED: their attempts, and (model, step) of what these
+  // reported, in this order.
+  absl::StatusOr<std::vector<AttemptRecord>> UndecidedAttempts() const;
+  absl::StatusOr<std::vector<std::pair<int, int>>> UndecidedSteps() const;
+  // The number of the last trial; 0: there is none.
+  absl::StatusOr<int> LastTrial() const;
+
  private:
   JournalReader() = default;
   absl::Status Begin(const std::string& file, int flags);
-  absl::StatusOr<std::vector<ModelRecord>> QueryModels(const std::string& clauses) const;
+  absl::Status QueryModels(const std::string& clauses, const std::function<absl::Status(ModelRecord)>& visit) const;
+  absl::StatusOr<std::vector<AttemptRecord>> QueryAttempts(const std::string& clauses) const;
 
   std::string folder_;
+  int version_ = 0;
   std::optional<pid_t> holder_;
   v1::ExperimentCreated experiment_;
   absl::Time created_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <system_error>
@@ -80,6 +81,17 @@ std::string ImmutableUri(const std::string& file) {
   return absl::StrCat("file:", absl::StrReplaceAll(file, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}), "?immutable=1");
 }
 
+// What a query visits, as a list.
+template <typename Query>
+absl::StatusOr<std::vector<ModelRecord>> Collect(const Query& query) {
+  std::vector<ModelRecord> models;
+  LANISTA_RETURN_IF_ERROR(query([&models](ModelRecord model) {
+    models.push_back(std::move(model));
+    return absl::OkStatus();
+  }));
+  return models;
+}
+
 }  // namespace
 
 absl::StatusOr<JournalReader> JournalReader::Open(const std::string& folder) {
@@ -106,7 +118,7 @@ absl::Status JournalReader::Begin(const std::string& file, int flags) {
   LANISTA_ASSIGN_OR_RETURN(database_, SqliteDatabase::Open(file, flags));
   // The first read of the transaction fixes what the reader sees.
   LANISTA_RETURN_IF_ERROR(database_.Execute("BEGIN"));
-  LANISTA_RETURN_IF_ERROR(CheckSchema(database_, JournalFile(folder_)));
+  LANISTA_ASSIGN_OR_RETURN(version_, CheckSchema(database_, JournalFile(folder_)));
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
                            database_.Prepare("SELECT id, name, time, seed, config FROM experiment"));
   LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
@@ -115,7 +127,12 @@ absl::Status JournalReader::Begin(const std::string& file, int flags) {
   name_ = TextAt(row, 1);
   created_ = TimeAt(row, 2);
   experiment_.set_seed(row.Int64(3));
-  return ParseAt(row, 4, experiment_.mutable_config());
+  LANISTA_RETURN_IF_ERROR(ParseAt(row, 4, experiment_.mutable_config()));
+  if (version_ < kJournalVersion) return absl::OkStatus();
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement change,
+                           database_.Prepare("SELECT config FROM config_change ORDER BY number DESC LIMIT 1"));
+  LANISTA_ASSIGN_OR_RETURN(const bool changed, change.Next());
+  return changed ? ParseAt(change, 0, experiment_.mutable_config()) : absl::OkStatus();
 }
 
 absl::StatusOr<StateRecord> JournalReader::State() const {
@@ -146,6 +163,18 @@ absl::StatusOr<absl::Time> JournalReader::LastTime() const {
   return TimeAt(row, 0);
 }
 
+absl::StatusOr<absl::Duration> JournalReader::TimeIn(const std::vector<v1::ExperimentState>& states) const {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> changes, States());
+  LANISTA_ASSIGN_OR_RETURN(const absl::Time last, LastTime());
+  absl::Duration time;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (std::find(states.begin(), states.end(), changes[i].change.state()) == states.end()) continue;
+    const absl::Time until = i + 1 < changes.size() ? changes[i + 1].time : std::max(last, changes[i].time);
+    time += std::max(until - changes[i].time, absl::ZeroDuration());
+  }
+  return time;
+}
+
 absl::StatusOr<ModelCounts> JournalReader::CountModels() const {
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
       SELECT count(*), total(outcome = 'SUCCEEDED'), total(outcome = 'FAILED'), total(outcome = 'STOPPED_EARLY'),
@@ -157,32 +186,45 @@ absl::StatusOr<ModelCounts> JournalReader::CountModels() const {
 
 absl::StatusOr<std::vector<ModelRecord>> JournalReader::BestModels(int count) const {
   const bool minimize = experiment_.config().objective() == v1::MINIMIZE;
-  return QueryModels(absl::StrCat("WHERE outcome = 'SUCCEEDED' AND value IS NOT NULL ORDER BY value ",
-                                  minimize ? "ASC" : "DESC", ", model LIMIT ", count));
+  return Collect([&](const auto& visit) {
+    return QueryModels(absl::StrCat("WHERE outcome = 'SUCCEEDED' AND value IS NOT NULL ORDER BY value ",
+                                    minimize ? "ASC" : "DESC", ", model LIMIT ", count),
+                       visit);
+  });
 }
 
-absl::StatusOr<std::vector<ModelRecord>> JournalReader::Models() const { return QueryModels("ORDER BY model"); }
+absl::StatusOr<std::vector<ModelRecord>> JournalReader::Models() const {
+  return Collect([&](const auto& visit) { return VisitModels(visit); });
+}
 
-absl::StatusOr<std::vector<ModelRecord>> JournalReader::QueryModels(const std::string& clauses) const {
+absl::Status JournalReader::VisitModels(const std::function<absl::Status(ModelRecord)>& visit) const {
+  return QueryModels("ORDER BY model", visit);
+}
+
+absl::Status JournalReader::QueryModels(const std::string& clauses,
+                                        const std::function<absl::Status(ModelRecord)>& visit) const {
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(absl::StrCat(R"sql(
-      SELECT model, model.time, sample, sample_proto, outcome, attempt, metrics, reason, message, signal, exit_status
+      SELECT model, model.time, sample, sample_proto, outcome, attempt, metrics, reason, message, signal, exit_status,
+             outcome.time
       FROM model LEFT JOIN outcome USING (model) )sql",
                                                                                clauses)));
-  std::vector<ModelRecord> models;
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return models;
-    ModelRecord& model = models.emplace_back();
+    if (!found) return absl::OkStatus();
+    ModelRecord model;
     model.model = row.Int(0);
     model.created = TimeAt(row, 1);
     model.sample_json = TextAt(row, 2);
     LANISTA_RETURN_IF_ERROR(ParseAt(row, 3, &model.sample));
-    if (row.IsNull(4)) continue;
-    v1::ModelOutcome& outcome = model.outcome.emplace();
-    outcome.set_outcome(OutcomeAt(row, 4));
-    outcome.set_attempt(row.Int(5));
-    LANISTA_RETURN_IF_ERROR(MetricsAt(row, 6, outcome.mutable_metrics()));
-    FailureAt(row, 7, &outcome);
+    if (!row.IsNull(4)) {
+      v1::ModelOutcome& outcome = model.outcome.emplace();
+      outcome.set_outcome(OutcomeAt(row, 4));
+      outcome.set_attempt(row.Int(5));
+      LANISTA_RETURN_IF_ERROR(MetricsAt(row, 6, outcome.mutable_metrics()));
+      FailureAt(row, 7, &outcome);
+      model.decided = TimeAt(row, 11);
+    }
+    LANISTA_RETURN_IF_ERROR(visit(std::move(model)));
   }
 }
 
@@ -198,32 +240,76 @@ absl::StatusOr<std::vector<StateRecord>> JournalReader::States() const {
 }
 
 absl::StatusOr<std::optional<v1::SpaceSpec>> JournalReader::Space() const {
-  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT spec FROM space"));
-  LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-  std::optional<v1::SpaceSpec> spec;
-  if (found) LANISTA_RETURN_IF_ERROR(ParseAt(row, 0, &spec.emplace()));
-  return spec;
+  LANISTA_ASSIGN_OR_RETURN(std::optional<v1::Discovered> discovered, Discovery());
+  if (!discovered.has_value()) return std::nullopt;
+  return std::move(*discovered->mutable_space());
 }
 
-absl::StatusOr<std::vector<v1::StrategyCall>> JournalReader::StrategyCalls() const {
+absl::StatusOr<std::optional<v1::Discovered>> JournalReader::Discovery() const {
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare(absl::StrCat(
+          "SELECT spec, ", version_ < kJournalVersion ? "'', 0" : "program, multi_model_evaluator", " FROM space")));
+  LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+  if (!found) return std::nullopt;
+  v1::Discovered discovered;
+  LANISTA_RETURN_IF_ERROR(ParseAt(row, 0, discovered.mutable_space()));
+  discovered.set_program(TextAt(row, 1));
+  discovered.set_multi_model_evaluator(row.Int(2) != 0);
+  return discovered;
+}
+
+absl::Status JournalReader::VisitStrategyCalls(
+    const std::function<absl::Status(const v1::StrategyCall&)>& visit) const {
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT call FROM strategy_call ORDER BY sequence"));
-  std::vector<v1::StrategyCall> calls;
+  v1::StrategyCall call;
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return calls;
-    LANISTA_RETURN_IF_ERROR(ParseAt(row, 0, &calls.emplace_back()));
+    if (!found) return absl::OkStatus();
+    LANISTA_RETURN_IF_ERROR(ParseAt(row, 0, &call));
+    LANISTA_RETURN_IF_ERROR(visit(call));
   }
 }
 
-absl::StatusOr<std::vector<AttemptRecord>> JournalReader::Attempts() const {
-  // One row for each final metric of an attempt, or one row without.
+absl::StatusOr<std::vector<AttemptRecord>> JournalReader::Attempts() const { return QueryAttempts(""); }
+
+absl::StatusOr<std::vector<AttemptRecord>> JournalReader::UndecidedAttempts() const {
+  return QueryAttempts(
+      "WHERE NOT EXISTS (SELECT 1 FROM outcome AS o WHERE o.model = a.model AND o.outcome != 'CANCELED')");
+}
+
+absl::StatusOr<std::vector<std::pair<int, int>>> JournalReader::UndecidedSteps() const {
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
+      SELECT DISTINCT model, step FROM metric JOIN model USING (model) LEFT JOIN outcome USING (model)
+      WHERE step IS NOT NULL AND (outcome IS NULL OR outcome = 'CANCELED') ORDER BY model, step)sql"));
+  std::vector<std::pair<int, int>> steps;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return steps;
+    steps.emplace_back(row.Int(0), row.Int(1));
+  }
+}
+
+absl::StatusOr<int> JournalReader::LastTrial() const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT ifnull(max(trial), 0) FROM trial"));
+  LANISTA_RETURN_IF_ERROR(row.Next().status());
+  return row.Int(0);
+}
+
+absl::StatusOr<std::vector<AttemptRecord>> JournalReader::QueryAttempts(const std::string& clauses) const {
+  // One row for each final metric of an attempt, or one row without.
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare(absl::StrCat(R"sql(
       SELECT a.model, a.attempt, a.trial, t.time, a.started, a.device_proto, a.ended, a.outcome,
              a.reason, a.message, a.signal, a.exit_status, a.actual_sample, t.alone_because, a.models_memory,
-             m.name, m.value
+             m.name, m.value, s.members, )sql",
+                                     version_ < kJournalVersion ? "NULL, 0" : "lost_cause, resumed_steps",
+                                     R"sql(
       FROM attempt AS a JOIN trial AS t USING (trial)
-           LEFT JOIN metric AS m ON m.model = a.model AND m.attempt = a.attempt AND m.step IS NULL
-      ORDER BY a.model, a.attempt)sql"));
+           JOIN (SELECT trial, count(*) AS members FROM attempt GROUP BY trial) AS s USING (trial)
+           LEFT JOIN metric AS m ON m.model = a.model AND m.attempt = a.attempt AND m.step IS NULL )sql",
+                                     clauses, " ORDER BY a.model, a.attempt")));
   std::vector<AttemptRecord> attempts;
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
@@ -242,6 +328,11 @@ absl::StatusOr<std::vector<AttemptRecord>> JournalReader::Attempts() const {
       if (!row.IsNull(12)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 12, attempt.end.mutable_actual_sample()));
       attempt.alone_because = TextAt(row, 13);
       attempt.end.set_models_memory(row.Int64(14));
+      v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED;
+      v1::LostCause_Parse(row.Bytes(18), &cause);
+      attempt.end.set_lost_cause(cause);
+      attempt.resumed_steps = row.Int(19);
+      attempt.members = row.Int(17);
     }
     if (!row.IsNull(15)) {
       (*attempts.back().end.mutable_metrics()->mutable_values())[TextAt(row, 15)] = ValueAt(row, 16);

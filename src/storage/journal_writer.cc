@@ -55,8 +55,12 @@ std::string Describe(const v1::JournalRecord& record) {
   switch (record.kind_case()) {
     case v1::JournalRecord::kCreated:
       return "the experiment";
-    case v1::JournalRecord::kSpace:
+    case v1::JournalRecord::kDiscovered:
       return "the space";
+    case v1::JournalRecord::kConfig:
+      return "a change of the configuration";
+    case v1::JournalRecord::kReopened:
+      return absl::StrCat("that model ", record.reopened().model(), " runs again");
     case v1::JournalRecord::kState:
       return "a change of state";
     case v1::JournalRecord::kStrategyCall:
@@ -86,26 +90,42 @@ class JournalWriter::Statements {
   absl::Status Commit() { return commit_.Run(); }
   absl::Status Rollback() { return rollback_.Run(); }
 
-  absl::Status Write(const v1::JournalRecord& record);
-  absl::Status WriteCreated(int64_t time, const v1::ExperimentCreated& created);
+  // Writes a record as the fact with this number.
+  absl::Status Write(int64_t number, const v1::JournalRecord& record);
+
+  absl::StatusOr<int64_t> LastNumber();
 
  private:
+  // What the table `fact` says of one: its kind, and what it is about.
+  struct FactKey {
+    explicit FactKey(absl::string_view fact_kind, int64_t fact_id = 1) : kind(fact_kind), id(fact_id) {}
+
+    absl::string_view kind;
+    int64_t id;
+    std::optional<int> attempt;
+    std::optional<int> sequence;
+  };
+
+  absl::Status WriteCreated(int64_t time, const v1::ExperimentCreated& created);
+  absl::Status WriteDiscovered(int64_t time, const v1::Discovered& discovered);
+  // Writes a record into the table of its kind; nullopt where it says nothing new.
+  absl::StatusOr<std::optional<FactKey>> WriteRecord(int64_t time, const v1::JournalRecord& record);
   explicit Statements(const SqliteDatabase& database) : database_(database) {}
 
   absl::Status WriteTrial(int64_t time, const v1::TrialQueued& trial);
-  absl::Status WriteEvent(int64_t time, const v1::ModelEvent& event);
+  absl::StatusOr<std::optional<FactKey>> WriteEvent(int64_t time, const v1::ModelEvent& event);
   absl::Status WriteEnd(int64_t time, const v1::ModelEvent& event);
   absl::Status WriteMetrics(int64_t time, const v1::ModelEvent& event, std::optional<int> step,
                             const v1::Metrics& metrics);
   absl::Status WriteOutcome(int64_t time, const v1::ModelOutcome& outcome);
-  // After an UPDATE that may have found nothing to do: an error if that is because there is no such attempt.
+  // For an UPDATE that found nothing to do: an error if that is because there is no such attempt.
   absl::Status CheckAttempt(const v1::ModelEvent& event);
 
   const SqliteDatabase& database_;
   SqliteStatement begin_, commit_, rollback_;
   SqliteStatement insert_experiment_, insert_space_, insert_state_, insert_call_, insert_model_, insert_trial_,
-      insert_attempt_, start_attempt_, end_attempt_, select_attempt_, insert_metric_, insert_outcome_, select_sample_,
-      update_sample_;
+      insert_attempt_, start_attempt_, end_attempt_, select_attempt_, insert_metric_, insert_outcome_, delete_outcome_,
+      select_sample_, update_sample_, insert_config_, insert_fact_, last_number_;
 };
 
 absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statements::Prepare(
@@ -117,21 +137,25 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
       {&s.commit_, "COMMIT"},
       {&s.rollback_, "ROLLBACK"},
       {&s.insert_experiment_, "INSERT INTO experiment VALUES (1, ?, ?, ?, ?, ?)"},
-      {&s.insert_space_, "INSERT INTO space VALUES (1, ?, ?, ?)"},
+      {&s.insert_space_, "INSERT INTO space VALUES (1, ?, ?, ?, ?, ?)"},
       {&s.insert_state_, "INSERT INTO state_change (time, state, reason) VALUES (?, ?, ?)"},
       {&s.insert_call_, "INSERT INTO strategy_call VALUES (?, ?, ?)"},
       {&s.insert_model_, "INSERT INTO model VALUES (?, ?, ?, ?)"},
       {&s.insert_trial_, "INSERT INTO trial VALUES (?, ?, ?)"},
       {&s.insert_attempt_, "INSERT INTO attempt (model, attempt, trial) VALUES (?, ?, ?)"},
       {&s.start_attempt_,
-       "UPDATE attempt SET started = ?3, node = ?4, device = ?5, device_proto = ?6 "
+       "UPDATE attempt SET started = ?3, node = ?4, device = ?5, device_proto = ?6, resumed_steps = ?7 "
        "WHERE model = ?1 AND attempt = ?2 AND started IS NULL"},
       {&s.end_attempt_,
        "UPDATE attempt SET ended = ?3, outcome = ?4, reason = ?5, message = ?6, signal = ?7, exit_status = ?8, "
-       "actual_sample = ?9, models_memory = ?10 WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
+       "actual_sample = ?9, models_memory = ?10, lost_cause = ?11 WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
       {&s.select_attempt_, "SELECT 1 FROM attempt WHERE model = ? AND attempt = ?"},
       {&s.insert_metric_, "INSERT OR IGNORE INTO metric VALUES (?, ?, ?, ?, ?, ?, ?)"},
       {&s.insert_outcome_, "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {&s.delete_outcome_, "DELETE FROM outcome WHERE model = ?"},
+      {&s.insert_config_, "INSERT INTO config_change (time, config) VALUES (?, ?)"},
+      {&s.insert_fact_, "INSERT INTO fact VALUES (?, ?, ?, ?, ?, ?)"},
+      {&s.last_number_, "SELECT ifnull(max(number), 0) FROM fact"},
       {&s.select_sample_, "SELECT 1 FROM model WHERE model = ? AND sample_proto = ?"},
       {&s.update_sample_, "UPDATE model SET sample = ?2, sample_proto = ?3 WHERE model = ?1"},
   };
@@ -141,32 +165,62 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
   return statements;
 }
 
-absl::Status JournalWriter::Statements::Write(const v1::JournalRecord& record) {
+absl::StatusOr<int64_t> JournalWriter::Statements::LastNumber() {
+  LANISTA_RETURN_IF_ERROR(last_number_.Start());
+  LANISTA_RETURN_IF_ERROR(last_number_.Next().status());
+  const int64_t number = last_number_.Int64(0);
+  LANISTA_RETURN_IF_ERROR(last_number_.Next().status());
+  return number;
+}
+
+absl::Status JournalWriter::Statements::Write(int64_t number, const v1::JournalRecord& record) {
   const int64_t time = TimeOf(record);
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<FactKey> key, WriteRecord(time, record));
+  if (!key.has_value()) return absl::OkStatus();
+  return insert_fact_.Run(number, time, key->kind, key->id, key->attempt, key->sequence);
+}
+
+absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter::Statements::WriteRecord(
+    int64_t time, const v1::JournalRecord& record) {
   switch (record.kind_case()) {
     case v1::JournalRecord::kCreated:
-      return WriteCreated(time, record.created());
-    case v1::JournalRecord::kSpace: {
-      const std::string spec = record.space().SerializeAsString();
-      return insert_space_.Run(time, record.space().fingerprint(), SqliteBlob{spec});
+      LANISTA_RETURN_IF_ERROR(WriteCreated(time, record.created()));
+      return FactKey("experiment");
+    case v1::JournalRecord::kDiscovered:
+      LANISTA_RETURN_IF_ERROR(WriteDiscovered(time, record.discovered()));
+      return FactKey("space");
+    case v1::JournalRecord::kConfig: {
+      const std::string config = record.config().config().SerializeAsString();
+      LANISTA_RETURN_IF_ERROR(insert_config_.Run(time, SqliteBlob{config}));
+      return FactKey("config_change", database_.last_row());
     }
     case v1::JournalRecord::kState:
-      return insert_state_.Run(time, v1::ExperimentState_Name(record.state().state()), record.state().reason());
+      LANISTA_RETURN_IF_ERROR(
+          insert_state_.Run(time, v1::ExperimentState_Name(record.state().state()), record.state().reason()));
+      return FactKey("state_change", database_.last_row());
     case v1::JournalRecord::kStrategyCall: {
       const std::string call = record.strategy_call().SerializeAsString();
-      return insert_call_.Run(record.strategy_call().sequence(), time, SqliteBlob{call});
+      LANISTA_RETURN_IF_ERROR(insert_call_.Run(record.strategy_call().sequence(), time, SqliteBlob{call}));
+      return FactKey("strategy_call", record.strategy_call().sequence());
     }
     case v1::JournalRecord::kModel: {
       const v1::Sample& sample = record.model().sample();
       const std::string json = Space::ToJson(sample), bytes = sample.SerializeAsString();
-      return insert_model_.Run(record.model().model(), time, json, SqliteBlob{bytes});
+      LANISTA_RETURN_IF_ERROR(insert_model_.Run(record.model().model(), time, json, SqliteBlob{bytes}));
+      return FactKey("model", record.model().model());
     }
     case v1::JournalRecord::kTrial:
-      return WriteTrial(time, record.trial());
+      LANISTA_RETURN_IF_ERROR(WriteTrial(time, record.trial()));
+      return FactKey("trial", record.trial().trial());
     case v1::JournalRecord::kEvent:
       return WriteEvent(time, record.event());
     case v1::JournalRecord::kOutcome:
-      return WriteOutcome(time, record.outcome());
+      LANISTA_RETURN_IF_ERROR(WriteOutcome(time, record.outcome()));
+      return FactKey("outcome", record.outcome().model());
+    case v1::JournalRecord::kReopened:
+      LANISTA_RETURN_IF_ERROR(delete_outcome_.Run(record.reopened().model()));
+      if (database_.changes() == 0) return absl::FailedPreconditionError("it has no outcome");
+      return FactKey("outcome_removed", record.reopened().model());
     case v1::JournalRecord::KIND_NOT_SET:
       break;
   }
@@ -182,6 +236,12 @@ absl::Status JournalWriter::Statements::WriteCreated(int64_t time, const v1::Exp
   return insert_experiment_.Run(created.experiment(), name, time, int64_t{created.seed()}, SqliteBlob{bytes});
 }
 
+absl::Status JournalWriter::Statements::WriteDiscovered(int64_t time, const v1::Discovered& discovered) {
+  const std::string spec = discovered.space().SerializeAsString();
+  return insert_space_.Run(time, discovered.space().fingerprint(), SqliteBlob{spec}, discovered.program(),
+                           discovered.multi_model_evaluator());
+}
+
 absl::Status JournalWriter::Statements::WriteTrial(int64_t time, const v1::TrialQueued& trial) {
   LANISTA_RETURN_IF_ERROR(insert_trial_.Run(trial.trial(), time, trial.alone_because()));
   for (const v1::TrialMember& member : trial.members()) {
@@ -190,24 +250,40 @@ absl::Status JournalWriter::Statements::WriteTrial(int64_t time, const v1::Trial
   return absl::OkStatus();
 }
 
-absl::Status JournalWriter::Statements::WriteEvent(int64_t time, const v1::ModelEvent& event) {
+absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter::Statements::WriteEvent(
+    int64_t time, const v1::ModelEvent& event) {
   if (event.has_time()) time = Microseconds(event.time());
+  FactKey key("", event.model());
+  key.attempt = event.attempt();
   switch (event.kind_case()) {
     case v1::ModelEvent::kStarted: {
+      key.kind = "attempt_started";
       const v1::Device& device = event.started().device();
       const std::string name = DeviceName(device), bytes = device.SerializeAsString();
-      LANISTA_RETURN_IF_ERROR(
-          start_attempt_.Run(event.model(), event.attempt(), time, device.node(), name, SqliteBlob{bytes}));
-      return CheckAttempt(event);
+      LANISTA_RETURN_IF_ERROR(start_attempt_.Run(event.model(), event.attempt(), time, device.node(), name,
+                                                 SqliteBlob{bytes}, event.started().resumed_steps()));
+      break;
     }
     case v1::ModelEvent::kIntermediate:
-      return WriteMetrics(time, event, event.intermediate().step(), event.intermediate().metrics());
+      key.kind = "attempt_reported";
+      key.sequence = event.sequence();
+      LANISTA_RETURN_IF_ERROR(WriteMetrics(time, event, event.intermediate().step(), event.intermediate().metrics()));
+      if (event.intermediate().metrics().values().empty() || database_.changes() == 0) return std::nullopt;
+      return key;
     case v1::ModelEvent::kEnded:
-      return WriteEnd(time, event);
-    case v1::ModelEvent::KIND_NOT_SET:
+      key.kind = "attempt_ended";
+      LANISTA_RETURN_IF_ERROR(WriteEnd(time, event));
       break;
+    case v1::ModelEvent::KIND_NOT_SET:
+      return absl::InvalidArgumentError("the event says nothing");
   }
-  return absl::InvalidArgumentError("the event says nothing");
+  if (database_.changes() > 0) {
+    // The metrics go with the end that stands: a second one (of an attempt that had been given up) changes nothing.
+    if (event.has_ended()) LANISTA_RETURN_IF_ERROR(WriteMetrics(time, event, std::nullopt, event.ended().metrics()));
+    return key;
+  }
+  LANISTA_RETURN_IF_ERROR(CheckAttempt(event));
+  return std::nullopt;
 }
 
 absl::Status JournalWriter::Statements::WriteEnd(int64_t time, const v1::ModelEvent& event) {
@@ -216,12 +292,10 @@ absl::Status JournalWriter::Statements::WriteEnd(int64_t time, const v1::ModelEv
   const std::string sample = end.actual_sample().SerializeAsString();
   const auto actual = end.has_actual_sample() ? std::make_optional(SqliteBlob{sample}) : std::nullopt;
   const auto memory = end.models_memory() > 0 ? std::make_optional(int64_t{end.models_memory()}) : std::nullopt;
-  LANISTA_RETURN_IF_ERROR(end_attempt_.Run(event.model(), event.attempt(), time, v1::Outcome_Name(end.outcome()),
-                                           failure.reason, failure.message, failure.signal, failure.exit_status, actual,
-                                           memory));
-  // A second end (of an attempt that had been given up) changes nothing, its metrics included.
-  if (database_.changes() == 0) return CheckAttempt(event);
-  return WriteMetrics(time, event, std::nullopt, end.metrics());
+  const auto cause =
+      end.outcome() == v1::LOST ? std::make_optional(v1::LostCause_Name(end.lost_cause())) : std::nullopt;
+  return end_attempt_.Run(event.model(), event.attempt(), time, v1::Outcome_Name(end.outcome()), failure.reason,
+                          failure.message, failure.signal, failure.exit_status, actual, memory, cause);
 }
 
 absl::Status JournalWriter::Statements::WriteMetrics(int64_t time, const v1::ModelEvent& event, std::optional<int> step,
@@ -237,7 +311,6 @@ absl::Status JournalWriter::Statements::WriteMetrics(int64_t time, const v1::Mod
 }
 
 absl::Status JournalWriter::Statements::CheckAttempt(const v1::ModelEvent& event) {
-  if (database_.changes() > 0) return absl::OkStatus();
   LANISTA_RETURN_IF_ERROR(select_attempt_.Start(event.model(), event.attempt()));
   LANISTA_ASSIGN_OR_RETURN(const bool known, select_attempt_.Next());
   if (!known) return absl::FailedPreconditionError("no trial was recorded for this attempt");
@@ -288,7 +361,8 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Open(const std::st
     return absl::NotFoundError(absl::StrCat("there is no journal in ", folder));
   }
   LANISTA_ASSIGN_OR_RETURN(SqliteDatabase database, SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE));
-  LANISTA_RETURN_IF_ERROR(CheckSchema(database, file));
+  LANISTA_RETURN_IF_ERROR(CheckSchema(database, file).status());
+  LANISTA_RETURN_IF_ERROR(UpgradeSchema(database));
   return Start(std::move(database), folder, options, nullptr);
 }
 
@@ -308,9 +382,13 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Start(SqliteDataba
   }
   LANISTA_ASSIGN_OR_RETURN(writer->statements_, Statements::Prepare(db));
   if (created != nullptr) {
-    LANISTA_RETURN_IF_ERROR(writer->statements_->WriteCreated(absl::ToUnixMicros(absl::Now()), *created));
+    v1::JournalRecord record;
+    *record.mutable_created() = *created;
+    LANISTA_RETURN_IF_ERROR(writer->statements_->Write(writer->next_number_, record));
     LANISTA_RETURN_IF_ERROR(writer->statements_->Commit());
   }
+  LANISTA_ASSIGN_OR_RETURN(const int64_t last_number, writer->statements_->LastNumber());
+  writer->next_number_ = last_number + 1;
   const std::string file = JournalFile(folder);
   for (const char* suffix : {"", "-wal", "-shm"}) {
     absl::StatusOr<NamedFile> named = NamedFile::At(file + suffix);
@@ -323,11 +401,12 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Start(SqliteDataba
   return writer;
 }
 
-absl::Status JournalWriter::Write(const v1::JournalBatch& batch) {
+absl::StatusOr<int64_t> JournalWriter::Write(const v1::JournalBatch& batch) {
   LANISTA_RETURN_IF_ERROR(statements_->Begin());
   absl::Status status;
+  int64_t number = next_number_;
   for (const v1::JournalRecord& record : batch.records()) {
-    status = statements_->Write(record);
+    status = statements_->Write(number++, record);
     if (!status.ok()) {
       status = Annotate(status, absl::StrCat("cannot record ", Describe(record)));
       break;
@@ -338,7 +417,8 @@ absl::Status JournalWriter::Write(const v1::JournalBatch& batch) {
   if (!status.ok() && database_.in_transaction()) (void)statements_->Rollback();
   // Last, so that nothing is acknowledged that was written to a file without a name.
   for (size_t i = 0; status.ok() && i < files_.size(); ++i) status = files_[i].Check();
-  return status;
+  if (!status.ok()) return status;
+  return std::exchange(next_number_, number);
 }
 
 absl::Status JournalWriter::Abandon(const std::string& reason) {
@@ -346,7 +426,7 @@ absl::Status JournalWriter::Abandon(const std::string& reason) {
   v1::StateChanged& state = *batch.add_records()->mutable_state();
   state.set_state(v1::EXPERIMENT_FAILED);
   state.set_reason(reason);
-  const absl::Status written = Write(batch);
+  const absl::Status written = Write(batch).status();
   statements_.reset();
   database_ = SqliteDatabase();
   return written.ok() ? written : last_words_->Write(absl::Now(), reason);

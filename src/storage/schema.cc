@@ -31,7 +31,9 @@ CREATE TABLE space (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   time INTEGER NOT NULL,
   fingerprint TEXT NOT NULL,
-  spec BLOB NOT NULL  -- lanista.v1.SpaceSpec
+  spec BLOB NOT NULL,  -- lanista.v1.SpaceSpec
+  program TEXT NOT NULL,  -- the build that discovered it; empty: not known
+  multi_model_evaluator INTEGER NOT NULL  -- 1: the evaluator can train several models in one trial
 );
 CREATE TABLE strategy_call (
   sequence INTEGER PRIMARY KEY,
@@ -65,6 +67,8 @@ CREATE TABLE attempt (
   exit_status INTEGER,
   actual_sample BLOB,  -- lanista.v1.Sample, where it differs from the model's
   models_memory INTEGER,  -- bytes that the trial's models took at most; NULL: not measured
+  lost_cause TEXT,  -- why it was LOST
+  resumed_steps INTEGER NOT NULL DEFAULT 0,  -- it went on from a checkpoint behind so many steps
   PRIMARY KEY (model, attempt)
 ) WITHOUT ROWID;
 CREATE TABLE metric (
@@ -93,18 +97,68 @@ CREATE TABLE outcome (
 );
 )sql";
 
+// What version 3 added in tables of its own.
+constexpr char kFactSchema[] = R"sql(
+CREATE TABLE fact (
+  number INTEGER PRIMARY KEY,  -- counts facts of all kinds, in the order in which they were written; may have gaps
+  time INTEGER NOT NULL,
+  kind TEXT NOT NULL,  -- experiment, space, config_change, state_change, strategy_call, model, trial, attempt_started,
+                       -- attempt_reported, attempt_ended, outcome, or outcome_removed (the model runs again)
+  id INTEGER NOT NULL,  -- number of the model, trial, call or change
+  attempt INTEGER,
+  sequence INTEGER  -- attempt_reported: of the event
+);
+CREATE TABLE config_change (
+  number INTEGER PRIMARY KEY,
+  time INTEGER NOT NULL,
+  config BLOB NOT NULL  -- lanista.v1.ExperimentConfig, from here on
+);
+)sql";
+
+// Version 2 as version 3: its facts are numbered by their times, and where those are equal as they were written.
+constexpr char kUpgradeFrom2[] = R"sql(
+ALTER TABLE space ADD COLUMN program TEXT NOT NULL DEFAULT '';
+ALTER TABLE space ADD COLUMN multi_model_evaluator INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN lost_cause TEXT;
+ALTER TABLE attempt ADD COLUMN resumed_steps INTEGER NOT NULL DEFAULT 0;
+INSERT INTO fact (time, kind, id, attempt, sequence)
+  SELECT time, kind, id, attempt, sequence FROM (
+    SELECT time, 1 AS rank, 'experiment' AS kind, 1 AS id, NULL AS attempt, NULL AS sequence FROM experiment
+    UNION ALL SELECT time, 2, 'space', 1, NULL, NULL FROM space
+    UNION ALL SELECT time, 3, 'strategy_call', sequence, NULL, NULL FROM strategy_call
+    UNION ALL SELECT time, 4, 'model', model, NULL, NULL FROM model
+    UNION ALL SELECT time, 5, 'trial', trial, NULL, NULL FROM trial
+    UNION ALL SELECT started, 6, 'attempt_started', model, attempt, NULL FROM attempt WHERE started IS NOT NULL
+    UNION ALL SELECT DISTINCT time, 7, 'attempt_reported', model, attempt, sequence FROM metric WHERE step IS NOT NULL
+    UNION ALL SELECT ended, 8, 'attempt_ended', model, attempt, NULL FROM attempt WHERE ended IS NOT NULL
+    UNION ALL SELECT time, 9, 'outcome', model, NULL, NULL FROM outcome
+    UNION ALL SELECT time, 10, 'state_change', number, NULL, NULL FROM state_change)
+  ORDER BY time, rank, id, attempt, sequence;
+PRAGMA user_version = 3;
+)sql";
+
 }  // namespace
 
 absl::Status CreateSchema(const SqliteDatabase& database) {
-  return database.Execute(absl::StrCat(kJournalSchema, "PRAGMA application_id = ", kApplicationId,
+  return database.Execute(absl::StrCat(kJournalSchema, kFactSchema, "PRAGMA application_id = ", kApplicationId,
                                        "; PRAGMA user_version = ", kJournalVersion, ";"));
 }
 
-absl::Status CheckSchema(const SqliteDatabase& database, const std::string& file) {
+absl::Status UpgradeSchema(const SqliteDatabase& database) {
+  LANISTA_ASSIGN_OR_RETURN(const int64_t version, database.Pragma("user_version"));
+  if (version == kJournalVersion) return absl::OkStatus();
+  LANISTA_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
+  absl::Status upgraded = database.Execute(absl::StrCat(kFactSchema, kUpgradeFrom2));
+  if (upgraded.ok()) upgraded = database.Execute("COMMIT");
+  if (!upgraded.ok() && database.in_transaction()) database.Execute("ROLLBACK").IgnoreError();
+  return upgraded;
+}
+
+absl::StatusOr<int> CheckSchema(const SqliteDatabase& database, const std::string& file) {
   LANISTA_ASSIGN_OR_RETURN(const int64_t application, database.Pragma("application_id"));
   if (application != kApplicationId) return absl::DataLossError(absl::StrCat(file, ": not a journal of Lanista's"));
   LANISTA_ASSIGN_OR_RETURN(const int64_t version, database.Pragma("user_version"));
-  if (version == kJournalVersion) return absl::OkStatus();
+  if (version == kJournalVersion || version == kOldestJournalVersion) return static_cast<int>(version);
   const bool newer = version > kJournalVersion;
   return absl::FailedPreconditionError(
       absl::StrCat(file, ": written by ", newer ? "a newer" : "an older", " Lanista (schema ", version,

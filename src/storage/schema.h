@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "src/storage/sqlite.h"
 
 namespace lanista {
@@ -12,9 +13,13 @@ namespace lanista {
 // Makes the tables. REQUIRES: a transaction is open, so that they appear together.
 absl::Status CreateSchema(const SqliteDatabase& database);
 
-// OK if `database`, opened from `file`, is a journal that this program understands. FAILED_PRECONDITION if it is newer,
-// DATA_LOSS if it is no journal at all.
-absl::Status CheckSchema(const SqliteDatabase& database, const std::string& file);
+// Makes a journal of an older version that CheckSchema accepts one of this version, in one transaction; whoever reads
+// it meanwhile sees the older one.
+absl::Status UpgradeSchema(const SqliteDatabase& database);
+
+// Returns the version of `database`, opened from `file`, where this program understands it. FAILED_PRECONDITION if it
+// is newer, or too old; DATA_LOSS if it is no journal at all.
+absl::StatusOr<int> CheckSchema(const SqliteDatabase& database, const std::string& file);
 
 // The journal's file in an experiment's folder.
 std::string JournalFile(const std::string& folder);

@@ -95,6 +95,8 @@ class SqliteDatabase {
 
   // Rows that the last INSERT, UPDATE or DELETE changed.
   int changes() const { return sqlite3_changes(database_.get()); }
+  // The row that the last INSERT made.
+  int64_t last_row() const { return sqlite3_last_insert_rowid(database_.get()); }
   // Whether a transaction is open.
   bool in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
 

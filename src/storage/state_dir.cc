@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/storage/experiment_lock.h"
+#include "src/storage/file_system.h"
 
 namespace lanista {
 namespace {
@@ -70,6 +71,7 @@ absl::StatusOr<StateDir> StateDir::Open(const std::string& path) {
         ErrnoToStatus(error.value(), experiments.string()),
         absl::StrCat("cannot write to the state folder ", state_dir.root_, " (choose another one with --state-dir)"));
   }
+  LANISTA_RETURN_IF_ERROR(CheckLocalFileSystem(state_dir.root_));
   return state_dir;
 }
 
@@ -122,6 +124,8 @@ std::string TrialLogFile(int trial) { return absl::StrCat("logs/trial-", trial, 
 std::string TrialOutputFolder(int trial, int model, bool merged) {
   return merged ? absl::StrCat("trials/", trial, "/", model) : absl::StrCat("trials/", trial);
 }
+
+std::string CheckpointFolder(int model) { return absl::StrCat("checkpoints/", model); }
 
 absl::Status RemoveExperiment(const StateDir& state_dir, absl::string_view id) {
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));

@@ -5,6 +5,7 @@
 //                        last_words   why it ended, where the journal could not be written (last_words.h)
 //                        logs/        what trials printed: one file a trial
 //                        trials/      what evaluators left behind: one folder a trial
+//                        checkpoints/ what lets lost attempts go on: one folder a model, until it has its outcome
 //
 // Ids from outside are checked before they touch the file system.
 #ifndef LANISTA_SRC_STORAGE_STATE_DIR_H_
@@ -26,7 +27,8 @@ absl::Status CheckExperimentId(absl::string_view id);
 // Names in a state folder. A value: copies are cheap, any thread may use it.
 class StateDir {
  public:
-  // Makes the folder, with its parents, where it is missing. An error names the folder that cannot be made or written.
+  // Makes the folder, with its parents, where it is missing. An error names the folder that cannot be made or written,
+  // or that lies on a network file system.
   static absl::StatusOr<StateDir> Open(const std::string& path);
 
   // For readers: makes and writes nothing. A folder that is not there is an empty state folder.
@@ -54,6 +56,8 @@ class StateDir {
 // folder for each model. Only names: nothing is made.
 std::string TrialLogFile(int trial);
 std::string TrialOutputFolder(int trial, int model, bool merged);
+// Below an experiment's folder: what lets a model's next attempt go on. One folder for all of its attempts.
+std::string CheckpointFolder(int model);
 
 // Deletes the experiment's folder with all that is in it; what links in it point to stays. NOT_FOUND if there is none,
 // FAILED_PRECONDITION (with the pid) while a process holds the experiment.

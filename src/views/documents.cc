@@ -83,10 +83,14 @@ absl::StatusOr<Standing> StandingOf(const JournalReader& reader, const ViewOptio
   } else if (!reader.holder().has_value()) {
     standing.interrupted = true;
     standing.status = "INTERRUPTED";
-    standing.reason = "the process that ran it ended before the experiment did";
+    standing.reason = absl::StrCat("the process that ran it ended before the experiment did; `resume ",
+                                   reader.experiment().experiment(), "` goes on with it");
     LANISTA_ASSIGN_OR_RETURN(until, reader.LastTime());
   }
-  standing.seconds = Seconds(until - reader.created());
+  // Before a resume nothing ran.
+  LANISTA_ASSIGN_OR_RETURN(const absl::Duration away,
+                           reader.TimeIn({v1::DONE, v1::STOPPED, v1::EXPERIMENT_FAILED, v1::INTERRUPTED}));
+  standing.seconds = Seconds(until - reader.created() - away);
   return standing;
 }
 
@@ -165,6 +169,9 @@ Json AttemptJson(const AttemptRecord& attempt, const std::vector<int>& members) 
   json["models_memory"] = attempt.end.models_memory() > 0 ? Json(attempt.end.models_memory()) : Json();
   json["outcome"] = attempt.ended.has_value() ? Json(v1::Outcome_Name(attempt.end.outcome())) : Json();
   json["failure"] = attempt.end.has_failure() ? FailureJson(attempt.end.failure()) : Json();
+  const v1::LostCause cause = attempt.end.lost_cause();
+  json["lost_cause"] = cause == v1::LOST_CAUSE_UNSPECIFIED ? Json() : Json(v1::LostCause_Name(cause));
+  json["resumed_steps"] = attempt.resumed_steps;
   return json;
 }
 
@@ -246,19 +253,28 @@ absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
   auto intermediate = intermediates.begin();
   for (const ModelRecord& model : models) {
     Json attempts_json = Json::array();
-    int latest = 0;
+    int shown = 0;
+    // What the shown attempt went on from: earlier attempts reported these steps.
+    int resumed_steps = 0;
     bool started = false;
     for (; attempt != attempts.end() && attempt->model == model.model; ++attempt) {
       attempts_json.push_back(AttemptJson(*attempt, members[attempt->trial]));
-      latest = attempt->attempt;
+      const bool behind_outcome =
+          model.outcome.has_value() && model.outcome->attempt() > 0 && attempt->attempt > model.outcome->attempt();
+      if (!behind_outcome) {
+        shown = attempt->attempt;
+        resumed_steps = attempt->resumed_steps;
+      }
       started = attempt->started.has_value() && !attempt->ended.has_value();
     }
-    const int shown = model.outcome.has_value() && model.outcome->attempt() > 0 ? model.outcome->attempt() : latest;
     Json steps = Json::array();
     for (; intermediate != intermediates.end() && intermediate->model == model.model; ++intermediate) {
-      if (intermediate->attempt != shown) continue;
+      const int number = intermediate->intermediate.step();
+      const bool earlier = intermediate->attempt < shown && number < resumed_steps &&
+                           (steps.empty() || steps.back()["step"].get<int>() < number);
+      if (intermediate->attempt != shown && !earlier) continue;
       Json step;
-      step["step"] = intermediate->intermediate.step();
+      step["step"] = number;
       step["time"] = TimeJson(intermediate->time);
       step["metrics"] = MetricsJson(intermediate->intermediate.metrics());
       steps.push_back(std::move(step));

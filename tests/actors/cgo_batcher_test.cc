@@ -9,15 +9,12 @@ namespace {
 class CgoBatcherTest : public ActorTest {
  protected:
   CgoBatcherTest() {
-    owner_ = Spawn([this](ModelOwnerActor::pointer) -> ModelOwnerActor::behavior_type {
-      return {[](const v1::PlannedTrials&) { return v1::Ack(); }, [](const v1::ModelEvent&) {},
-              [this](const v1::ModelOutcome& outcome) { outcomes_.push_back(outcome); }};
-    });
     engine_ = Spawn([this](EngineActor::pointer) -> EngineActor::behavior_type {
       return {[this](const v1::RunModels& run) { batches_.push_back(run.models_size()); },
-              [this](const v1::CancelExperiment&) { ++cancels_; }, [](const v1::ModelEvent&) {}};
+              [this](const v1::RunAgain&) { ++again_; }, [this](const v1::CancelExperiment&) { ++cancels_; },
+              [](const v1::ModelEvent&) {}};
     });
-    batcher_ = Spawn(CgoBatcher, ModelWindow{4, absl::Seconds(10)}, owner_, engine_);
+    batcher_ = Spawn(CgoBatcher, ModelWindow{4, absl::Seconds(10)}, engine_);
   }
 
   // `count` models come; `in_flight` are without an outcome.
@@ -33,9 +30,8 @@ class CgoBatcherTest : public ActorTest {
 
   int models_ = 0;
   std::vector<int> batches_;
-  std::vector<v1::ModelOutcome> outcomes_;
+  int again_ = 0;
   int cancels_ = 0;
-  ModelOwnerActor owner_;
   EngineActor engine_;
   CgoBatcherActor batcher_;
 };
@@ -68,7 +64,7 @@ TEST_F(CgoBatcherTest, ATimerOfAWindowThatIsClosedDoesNotCloseTheNext) {
 }
 
 TEST_F(CgoBatcherTest, AWindowOfCenturiesStaysOpen) {
-  const CgoBatcherActor batcher = Spawn(CgoBatcher, ModelWindow{4, absl::InfiniteDuration()}, owner_, engine_);
+  const CgoBatcherActor batcher = Spawn(CgoBatcher, ModelWindow{4, absl::InfiniteDuration()}, engine_);
   v1::RunModels run;
   *run.add_models() = MakeModel(1);
   run.set_in_flight(9);
@@ -97,10 +93,15 @@ TEST_F(CgoBatcherTest, AStopDoesNotWaitForTheWindow) {
   caf::anon_send(batcher_, cancel);
   Run();
   EXPECT_EQ(cancels_, 1);
-  ASSERT_EQ(outcomes_.size(), 2u);
-  EXPECT_EQ(outcomes_[1].model(), 2);
-  EXPECT_EQ(outcomes_[1].outcome(), v1::CANCELED);
   RunDelayed();
+  EXPECT_TRUE(batches_.empty());
+}
+
+TEST_F(CgoBatcherTest, AModelThatRunsAgainWaitsForNobody) {
+  Come(1, 9);
+  caf::anon_send(batcher_, v1::RunAgain());
+  Run();
+  EXPECT_EQ(again_, 1);
   EXPECT_TRUE(batches_.empty());
 }
 

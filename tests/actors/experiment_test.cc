@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -35,6 +36,9 @@ class ExperimentTest : public ActorTest {
           google::protobuf::util::TimeUtil::SecondsToDuration(max_duration_seconds_);
     }
     options.config.mutable_keep_weights()->set_best(1);
+    options.ledger = std::make_shared<Ledger>(options.config, /*seed=*/1, "folder");
+    options.start = start_;
+    options.remove_checkpoints = [this](const std::string& folder) { removed_checkpoints_.push_back(folder); };
     options.remove_weights = [this](const std::string& folder) { removed_weights_.push_back(folder); };
     strategy_ = Spawn([this](HeldStrategy::pointer self) -> HeldStrategy::behavior_type {
       return {[this, self](const v1::AskRequest& ask) {
@@ -54,9 +58,15 @@ class ExperimentTest : public ActorTest {
     options.strategy = strategy_;
     journal_ = Spawn([this](HeldJournal::pointer self) -> HeldJournal::behavior_type {
       return {[this, self](const v1::JournalBatch& batch) {
-                auto promise = self->make_response_promise<v1::Ack>();
+                auto promise = self->make_response_promise<v1::Recorded>();
                 writes_.emplace_back(promise, batch);
                 if (!hold_writes_) Write();
+                return promise;
+              },
+              [this, self](const v1::Ack&) {
+                auto promise = self->make_response_promise<v1::Ack>();
+                pings_.push_back(promise);
+                if (journal_alive_) promise.deliver(v1::Ack());
                 return promise;
               },
               [this](commit_atom) { Write(); }};
@@ -65,24 +75,26 @@ class ExperimentTest : public ActorTest {
     options.watcher = Spawn([this](WatcherActor::pointer) -> WatcherActor::behavior_type {
       return {[this](const v1::ExperimentEvent& event) {
         if (event.has_state()) states_.push_back(event.state());
+        watched_.push_back(event);
         if (event.has_outcome()) absl::StrAppend(&log_, "watch", event.outcome().model(), " ");
         if (event.has_model()) absl::StrAppend(&log_, "event", event.model().model(), " ");
       }};
     });
     options.make_engine = [this](const ModelOwnerActor& owner) -> ModelRunnerActor {
-      return Spawn([this, owner](ModelRunnerActor::pointer self) -> ModelRunnerActor::behavior_type {
-        return {[this](const v1::RunModels& run) {
-                  for (const v1::TrialModel& model : run.models()) running_.push_back(model.model());
+      return Spawn([this, owner](ModelRunnerActor::pointer) -> ModelRunnerActor::behavior_type {
+        return {[this, owner](const v1::RunModels& run) {
                   last_run_ = run;
-                },
-                [this, self, owner](const v1::CancelExperiment&) {
-                  if (keep_open_) return;
-                  for (const int model : running_) {
-                    v1::ModelOutcome outcome;
-                    outcome.set_model(model);
-                    outcome.set_outcome(v1::CANCELED);
-                    self->send(owner, outcome);
+                  // A trial each.
+                  for (const v1::TrialModel& model : run.models()) {
+                    running_.push_back(model.model());
+                    attempts_[model.model()] = model.attempt();
+                    caf::anon_send(owner, Planned(1000 + model.model(), {model.model()}));
                   }
+                },
+                [this](const v1::RunAgain& again) { again_.push_back(again); },
+                [this, owner](const v1::CancelExperiment&) {
+                  if (keep_open_) return;
+                  for (const int model : running_) caf::anon_send(owner, Ended(model, v1::CANCELED));
                   running_.clear();
                 }};
       });
@@ -99,31 +111,42 @@ class ExperimentTest : public ActorTest {
 
   void SendEnd(v1::Outcome outcome, v1::FailureReason reason = v1::EXCEPTION) {
     ASSERT_FALSE(running_.empty());
-    v1::ModelOutcome message;
-    message.set_model(running_.front());
-    message.set_attempt(attempts_[running_.front()]);
+    caf::anon_send(experiment_, Ended(running_.front(), outcome, reason));
     running_.erase(running_.begin());
-    message.set_outcome(outcome);
-    if (outcome == v1::SUCCEEDED) (*message.mutable_metrics()->mutable_values())["default"] = 0.5;
-    if (outcome == v1::FAILED) {
-      message.mutable_failure()->set_reason(reason);
-      message.mutable_failure()->set_message("boom");
-    }
-    caf::anon_send(experiment_, message);
   }
 
-  // The next attempts of these models are made by this trial.
-  void Plan(int trial, const std::vector<int>& models) {
+  // A model's current attempt ended so.
+  v1::ModelEvent Ended(int model, v1::Outcome outcome, v1::FailureReason reason = v1::EXCEPTION) {
+    v1::ModelEvent event;
+    event.set_model(model);
+    event.set_attempt(attempts_[model]);
+    v1::ModelEnded& ended = *event.mutable_ended();
+    ended.set_outcome(outcome);
+    if (outcome == v1::SUCCEEDED) (*ended.mutable_metrics()->mutable_values())["default"] = 0.5;
+    if (outcome == v1::FAILED) {
+      ended.mutable_failure()->set_reason(reason);
+      ended.mutable_failure()->set_message("boom");
+    }
+    return event;
+  }
+
+  // The current attempts of these models are made by this trial.
+  v1::PlannedTrials Planned(int trial, const std::vector<int>& models) {
     v1::PlannedTrials planned;
     v1::TrialSpec& spec = *planned.add_trials();
     spec.set_trial(trial);
     for (const int model : models) {
       v1::TrialModel& member = *spec.add_models();
       member.set_model(model);
-      member.set_attempt(++attempts_[model]);
-      member.set_output_folder(absl::StrCat("trial", trial, "/", model));
+      member.set_attempt(attempts_[model]);
     }
-    caf::anon_send(experiment_, planned);
+    return planned;
+  }
+
+  // The next attempts of these models are made by this trial.
+  void Plan(int trial, const std::vector<int>& models) {
+    for (const int model : models) ++attempts_[model];
+    caf::anon_send(experiment_, Planned(trial, models));
   }
 
   // What the strategy does when asked.
@@ -160,7 +183,10 @@ class ExperimentTest : public ActorTest {
       promise.deliver(ToCafError(absl::ResourceExhaustedError("the disk is full")));
       return;
     }
+    v1::Recorded recorded;
+    recorded.set_first_number(static_cast<int64_t>(facts_.size()) + 1);
     for (const v1::JournalRecord& record : batch.records()) {
+      facts_.push_back(record);
       if (record.has_outcome()) {
         absl::StrAppend(&log_, "journal", record.outcome().model(), " ");
         recorded_outcomes_.insert(record.outcome().model());
@@ -171,7 +197,7 @@ class ExperimentTest : public ActorTest {
       recorded_calls_.push_back(call.has_tell() ? absl::StrCat("tell ", call.tell().model())
                                                 : absl::StrCat("ask ", call.ask().count()));
     }
-    promise.deliver(v1::Ack());
+    promise.deliver(std::move(recorded));
   }
 
   v1::ExperimentState state() const { return states_.empty() ? v1::CREATED : states_.back().state(); }
@@ -188,7 +214,16 @@ class ExperimentTest : public ActorTest {
   bool hold_asks_ = false;
   bool hold_writes_ = false;
   std::deque<std::pair<caf::typed_response_promise<v1::AskReply>, v1::AskReply>> asks_;
-  std::deque<std::pair<caf::typed_response_promise<v1::Ack>, v1::JournalBatch>> writes_;
+  std::deque<std::pair<caf::typed_response_promise<v1::Recorded>, v1::JournalBatch>> writes_;
+  // What the journal has, and whether it says that it is alive.
+  std::vector<v1::JournalRecord> facts_;
+  bool journal_alive_ = true;
+  std::vector<caf::typed_response_promise<v1::Ack>> pings_;
+  std::vector<v1::ExperimentEvent> watched_;
+  // What the experiment goes on with.
+  StartingPoint start_;
+  std::vector<v1::RunAgain> again_;
+  std::vector<std::string> removed_checkpoints_;
   // So many samples more come with each outcome that the strategy hears of.
   int samples_a_tell_ = 0;
   // The engine does not cancel what runs: the experiment stays.
@@ -262,12 +297,10 @@ TEST_F(ExperimentTest, AnOutcomeIsInTheJournalBeforeAnyoneHearsOfIt) {
 
 TEST_F(ExperimentTest, AnOutcomeCountsOnce) {
   StartExperiment(3, 1, 3);
-  v1::ModelOutcome outcome;
-  outcome.set_model(1);
-  outcome.set_outcome(v1::SUCCEEDED);
-  caf::anon_send(experiment_, outcome);
+  const v1::ModelEvent ended = Ended(1, v1::SUCCEEDED);
+  caf::anon_send(experiment_, ended);
   Run();
-  caf::anon_send(experiment_, outcome);
+  caf::anon_send(experiment_, ended);
   Run();
   EXPECT_EQ(log_.find("journal1", 1), std::string::npos) << log_;
 }
@@ -426,7 +459,9 @@ TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThemWhateverComesWhen)
     const int stop_at = chance(30) ? static_cast<int>(random() % 100) : -1;
     for (int step = 0; step < 10000 && state() != v1::DONE && state() != v1::STOPPED; ++step) {
       if (step == stop_at) caf::anon_send(experiment_, v1::StopExperiment());
-      if (chance(20) && !running_.empty()) Plan(++trials, running_);
+      // From a stop on plans are refused.
+      const bool stopped = stop_at >= 0 && step >= stop_at;
+      if (chance(20) && !running_.empty() && !stopped) Plan(++trials, running_);
       while (chance(50) && !running_.empty()) SendEnd(v1::SUCCEEDED);
       // Messages may pass each other halfway.
       while (chance(50) && scheduler().try_run_once()) {
@@ -436,11 +471,16 @@ TEST_F(ExperimentTest, CallsAreLoggedAsTheStrategyExecutedThemWhateverComesWhen)
       if (chance(50)) Run();
     }
     Run();
-    ASSERT_TRUE(state() == v1::DONE || state() == v1::STOPPED) << "seed " << seed << ": " << Executed();
+    ASSERT_TRUE(state() == v1::DONE || state() == v1::STOPPED)
+        << "seed " << seed << ": " << Executed() << "; " << states_.back().reason();
     // A stop drops the answer to the last call.
     if (state() == v1::STOPPED && executed_.size() == recorded_calls_.size() + 1) executed_.pop_back();
     ASSERT_EQ(Recorded(), Executed()) << "seed " << seed;
-    if (state() == v1::STOPPED) asks_.clear();
+    // Nor does a stop wait for records of attempts that decide nothing.
+    if (state() == v1::STOPPED) {
+      asks_.clear();
+      writes_.clear();
+    }
     ASSERT_TRUE(asks_.empty());
     ASSERT_TRUE(writes_.empty());
   }
@@ -533,11 +573,32 @@ TEST_F(ExperimentTest, AStrategyMayThinkForAsLongAsItLikes) {
 TEST_F(ExperimentTest, AJournalThatDoesNotAnswerFailsIt) {
   StartExperiment(2, 1, 0);
   hold_writes_ = true;
+  journal_alive_ = false;
   SendEnd(v1::SUCCEEDED);
   Run();
   RunDelayed();
   EXPECT_EQ(state(), v1::EXPERIMENT_FAILED);
   EXPECT_EQ(states_.back().reason(), "the journal has not answered for 10 minutes: its disk seems to hang");
+}
+
+TEST_F(ExperimentTest, AJournalThatWaitsForADiskIsWaitedFor) {
+  StartExperiment(2, 1, 0);
+  hold_writes_ = true;
+  SendEnd(v1::SUCCEEDED);
+  Run();
+  for (int minutes = 0; minutes < 60; ++minutes) {
+    ASSERT_TRUE(scheduler().trigger_timeout());
+    Run();
+  }
+  EXPECT_FALSE(pings_.empty());
+  EXPECT_EQ(state(), v1::RUNNING);
+  EXPECT_TRUE(running_.empty()) << "nothing is assigned meanwhile";
+  hold_writes_ = false;
+  while (!writes_.empty()) {
+    AnswerWrite();
+    Run();
+  }
+  EXPECT_EQ(running_, std::vector<int>{2});
 }
 
 TEST_F(ExperimentTest, AnsweredRequestsLeaveNothingBehind) {
@@ -571,10 +632,66 @@ TEST_F(ExperimentTest, WeightsOfAttemptsThatDoNotDecideAreRemoved) {
   Plan(2, {1});
   Plan(3, {2});
   EndOne(v1::SUCCEEDED);
-  EXPECT_EQ(removed_weights_, std::vector<std::string>{"trial1/1"});
+  EXPECT_EQ(removed_weights_, (std::vector<std::string>{"folder/trials/1001", "folder/trials/1/1"}));
   removed_weights_.clear();
   EndOne(v1::FAILED);
-  EXPECT_EQ(removed_weights_, (std::vector<std::string>{"trial1/2", "trial3/2"}));
+  EXPECT_EQ(removed_weights_, (std::vector<std::string>{"folder/trials/1002", "folder/trials/1/2", "folder/trials/3"}));
+}
+
+TEST_F(ExperimentTest, CheckpointsGoWithTheOutcome) {
+  StartExperiment(/*samples=*/2, /*concurrency=*/2, /*max_trials=*/0);
+  EXPECT_TRUE(removed_checkpoints_.empty());
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(removed_checkpoints_, std::vector<std::string>{"folder/checkpoints/1"});
+}
+
+TEST_F(ExperimentTest, AnAttemptAndItsOutcomeAreRecordedTogetherAndNumbered) {
+  StartExperiment(/*samples=*/1, /*concurrency=*/1, /*max_trials=*/0);
+  EndOne(v1::SUCCEEDED);
+  const auto number_of = [this](const auto& is) {
+    for (const v1::ExperimentEvent& event : watched_) {
+      if (is(event)) return event.number();
+    }
+    return int64_t{0};
+  };
+  const int64_t end = number_of([](const v1::ExperimentEvent& event) { return event.has_model(); });
+  const int64_t outcome = number_of([](const v1::ExperimentEvent& event) { return event.has_outcome(); });
+  EXPECT_EQ(outcome, end + 1);
+  ASSERT_GT(end, 0);
+  EXPECT_TRUE(facts_[static_cast<size_t>(end) - 1].event().has_ended());
+  EXPECT_TRUE(facts_[static_cast<size_t>(outcome) - 1].has_outcome());
+  const int64_t done = number_of([](const v1::ExperimentEvent& event) { return event.state().state() == v1::DONE; });
+  ASSERT_GT(done, outcome);
+  EXPECT_EQ(facts_[static_cast<size_t>(done) - 1].state().state(), v1::DONE);
+}
+
+TEST_F(ExperimentTest, AnExperimentThatGoesOnTellsWhatWasNotTold) {
+  v1::TellRequest& untold = start_.untold.emplace_back();
+  untold.set_model(7);
+  recorded_outcomes_.insert(7);
+  start_.strategy_calls = 3;
+  v1::RunAgain& again = start_.alone.emplace_back();
+  again.mutable_model()->set_model(5);
+  start_.facts.add_records()->mutable_reopened()->set_model(5);
+  for (int call = 1; call <= 3; ++call) recorded_calls_.push_back("earlier");
+  StartExperiment(/*samples=*/2, /*concurrency=*/1, /*max_trials=*/0);
+  EXPECT_EQ(Executed(), "tell 7, ask 1");
+  ASSERT_EQ(again_.size(), 1u);
+  EXPECT_EQ(again_[0].model().model(), 5);
+  EXPECT_TRUE(facts_[0].has_reopened());
+  EXPECT_EQ(facts_[1].state().state(), v1::RUNNING);
+}
+
+TEST_F(ExperimentTest, MaxDurationCountsWhatItRanBefore) {
+  max_duration_seconds_ = 60;
+  start_.ran = absl::Seconds(50);
+  StartExperiment(10, 2, 0);
+  scheduler().advance_time(std::chrono::seconds(9));
+  Run();
+  EXPECT_EQ(state(), v1::RUNNING);
+  scheduler().advance_time(std::chrono::seconds(2));
+  Run();
+  EXPECT_EQ(state(), v1::DONE);
 }
 
 }  // namespace

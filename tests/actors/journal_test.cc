@@ -1,5 +1,10 @@
 #include "actors/journal.h"
 
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
@@ -9,9 +14,10 @@ class JournalTest : public ActorTest {
  protected:
   JournalTest() {
     JournalSink sink;
-    sink.write = [this](const v1::JournalBatch& batch) {
+    sink.write = [this](const v1::JournalBatch& batch) -> absl::StatusOr<int64_t> {
       writes_.push_back(batch.records_size());
-      return error_;
+      if (!error_.ok()) return error_;
+      return std::exchange(next_number_, next_number_ + batch.records_size());
     };
     sink.abandon = [this](const absl::Status& status) { abandoned_.push_back(std::string(status.message())); };
     journal_ = Spawn(Journal, sink);
@@ -24,12 +30,12 @@ class JournalTest : public ActorTest {
     requests_.push_back(self_->request(journal_, caf::infinite, batch));
   }
 
-  // "ok" or an error's text for each request, in order.
+  // The number of its first record, or an error's text, for each request, in order.
   std::vector<std::string> Answers() {
     Run();
     std::vector<std::string> answers;
     for (auto& request : requests_) {
-      request.receive([&](const v1::Ack&) { answers.push_back("ok"); },
+      request.receive([&](const v1::Recorded& recorded) { answers.push_back(std::to_string(recorded.first_number())); },
                       [&](const caf::error& error) { answers.push_back(std::string(FromCafError(error).message())); });
     }
     requests_.clear();
@@ -39,6 +45,7 @@ class JournalTest : public ActorTest {
   std::vector<int> writes_;
   std::vector<std::string> abandoned_;
   absl::Status error_;
+  int64_t next_number_ = 1;
   JournalActor journal_;
   caf::scoped_actor self_{system_};
   using Request = decltype(self_->request(journal_, caf::infinite, v1::JournalBatch()));
@@ -49,7 +56,7 @@ TEST_F(JournalTest, WhatWaitsIsWrittenInOneTransactionAndAnsweredAfterIt) {
   Ask(1);
   Ask(2);
   Ask(3);
-  EXPECT_EQ(Answers(), (std::vector<std::string>{"ok", "ok", "ok"}));
+  EXPECT_EQ(Answers(), (std::vector<std::string>{"1", "2", "4"}));
   EXPECT_EQ(writes_, std::vector<int>{6});
 }
 
@@ -57,13 +64,13 @@ TEST_F(JournalTest, LaterRequestsGetATransactionOfTheirOwn) {
   Ask(1);
   Answers();
   Ask(1);
-  EXPECT_EQ(Answers(), std::vector<std::string>{"ok"});
+  EXPECT_EQ(Answers(), std::vector<std::string>{"2"});
   EXPECT_EQ(writes_, (std::vector<int>{1, 1}));
 }
 
 TEST_F(JournalTest, AfterAnErrorNothingIsWritten) {
-  error_ = absl::ResourceExhaustedError("the disk is full");
-  const std::string answer = "the journal cannot be written: the disk is full";
+  error_ = absl::DataLossError("it was deleted");
+  const std::string answer = "the journal cannot be written: it was deleted";
   Ask(1);
   Ask(1);
   EXPECT_EQ(Answers(), (std::vector<std::string>{answer, answer}));
@@ -84,9 +91,27 @@ TEST_F(JournalTest, AnErrorThatPassesCostsNothing) {
   EXPECT_EQ(writes_, std::vector<int>{2}) << "nobody asks in vain before the delay is over";
   error_ = absl::OkStatus();
   scheduler().advance_time(JournalState::kRetryDelay);
-  EXPECT_EQ(Answers(), (std::vector<std::string>{"ok", "ok"}));
+  EXPECT_EQ(Answers(), (std::vector<std::string>{"1", "3"}));
   EXPECT_EQ(writes_, (std::vector<int>{2, 3}));
   EXPECT_TRUE(abandoned_.empty());
+}
+
+TEST_F(JournalTest, AFullDiskIsWaitedForHoweverLongItTakes) {
+  error_ = absl::ResourceExhaustedError("the disk is full");
+  Ask(1);
+  for (int i = 0; i < 10 * JournalState::kMaxRetries; ++i) {
+    Run();
+    scheduler().advance_time(JournalState::kRetryDelay);
+  }
+  auto alive = self_->request(journal_, caf::infinite, v1::Ack());
+  Run();
+  bool answered = false;
+  alive.receive([&](const v1::Ack&) { answered = true; }, [](const caf::error&) {});
+  EXPECT_TRUE(answered) << "it waits, and says that it is alive";
+  EXPECT_TRUE(abandoned_.empty());
+  error_ = absl::OkStatus();
+  scheduler().advance_time(JournalState::kRetryDelay);
+  EXPECT_EQ(Answers(), std::vector<std::string>{"1"});
 }
 
 TEST_F(JournalTest, AnErrorThatDoesNotPassEndsAfterSomeRetries) {

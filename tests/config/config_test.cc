@@ -167,7 +167,8 @@ TEST_F(ConfigTest, RequiredBlocksAreNamed) {
   EXPECT_THAT(TextError("strategy { random {} }"), HasSubstr("c.textproto: space: is required: the model space"));
   EXPECT_EQ(JsonError("{}"), TextError("").replace(0, std::string("c.textproto").size(), "c.json"));
   EXPECT_EQ(TextError("space { registered: \"net\" }\nstrategy { }\nevaluator { constant {} }"),
-            "c.textproto:2:1: strategy: nothing is set; set one of: random, grid_search, custom");
+            "c.textproto:2:1: strategy: nothing is set; set one of: random, grid_search, evolution, tpe, policy_rl, "
+            "nsga2, chain, custom");
   EXPECT_THAT(TextError("space { registered: \"net\" }\nstrategy { random {} }\nevaluator {\n  classification {} }"),
               HasSubstr("c.textproto:4:3: evaluator.classification.dataset: is required"));
 }
@@ -311,7 +312,7 @@ TEST_F(ConfigTest, ErrorsInOverridesNameTheOverride) {
   EXPECT_EQ(TextError(kText, {"seed"}), "--set seed: write path.to.field=value");
   EXPECT_EQ(TextError(kText, {"strategy={ randm {} }"}),
             "--set strategy={ randm {} }: unknown field 'randm'; did you mean 'random'? allowed here: random, "
-            "grid_search, custom");
+            "grid_search, evolution, tpe, policy_rl, nsga2, chain, custom");
   EXPECT_THAT(TextError(kText, {"strategy={ random { dedup: maybe } }"}), HasSubstr("'dedup' wants true or false"));
   EXPECT_THAT(TextError(kText, {"strategy={ random {}"}), HasSubstr("a '}' is missing"));
 }

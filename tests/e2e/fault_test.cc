@@ -1,6 +1,5 @@
 // Models, processes and heads that break, as a user sees it.
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <filesystem>
@@ -219,24 +218,6 @@ TEST(FaultTest, MaxDurationEndsARun) {
       RunCommand(kFaultyProgram, {"run", config, "--json", "--state-dir", FreshFolder(), "--set", "max_duration=1s"});
   EXPECT_EQ(run.Json()["reason"], "max_duration is over");
   EXPECT_GT(run.Json()["models"]["canceled"], 0);
-}
-
-TEST(FaultTest, AFullDiskEndsTheRunWithThatReason) {
-  const std::string state = FreshFolder();
-  if (mount("tmpfs", state.c_str(), "tmpfs", 0, "size=400k") != 0) GTEST_SKIP() << "cannot mount a small disk here";
-  const std::string config = WriteFile("endless.textproto", kEndlessSearch);
-  const CommandResult run = RunCommand(kLanista, {"run", config, "--state-dir", state});
-  EXPECT_EQ(run.exit_code, 1);
-  EXPECT_THAT(run.err, HasSubstr("full"));
-  EXPECT_THAT(run.out, HasSubstr("FAILED")) << "the summary of that very process";
-  int told = 0;
-  for (size_t at = run.out.find(" succeeded"); at != std::string::npos; at = run.out.find(" succeeded", at + 1)) ++told;
-  const nlohmann::json experiment = OnlyExperiment(state);
-  EXPECT_EQ(experiment["status"], "FAILED");
-  EXPECT_LE(told, experiment["models"]["succeeded"].get<int>() + 1) << "one line of the summary says so, too";
-  const nlohmann::json show = RunCommand(kLanista, {"show", experiment["id"], "--json", "--state-dir", state}).Json();
-  EXPECT_THAT(show["reason"].get<std::string>(), HasSubstr("full"));
-  umount(state.c_str());
 }
 
 TEST(FaultTest, AJournalThatIsDeletedEndsTheRun) {

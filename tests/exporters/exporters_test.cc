@@ -67,7 +67,7 @@ class ExportersTest : public ::testing::Test {
       })pb");
     space_ = Space::FromProto(spec_).value();
     v1::JournalBatch batch;
-    *batch.add_records()->mutable_space() = space_->spec();
+    *batch.add_records()->mutable_discovered()->mutable_space() = space_->spec();
     ASSERT_TRUE(writer_->Write(batch).ok());
   }
 

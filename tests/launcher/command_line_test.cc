@@ -38,7 +38,7 @@ TEST(CommandLineTest, EveryCommandIsKnown) {
     EXPECT_EQ(Good({command, "x.textproto"}).command, command);
     EXPECT_EQ(Good({command, "x.textproto"}).config, "x.textproto");
   }
-  for (const char* command : {"show", "trials", "export", "delete"}) {
+  for (const char* command : {"resume", "show", "trials", "export", "delete"}) {
     EXPECT_EQ(Good({command, "digits-1"}).command, command);
     EXPECT_EQ(Good({command, "digits-1"}).experiment, "digits-1");
   }

@@ -17,6 +17,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "src/space/space.h"
 #include "src/storage/sqlite.h"
+#include "tests/storage/old_journal.h"
 #include "tests/storage/storage_testing.h"
 
 namespace lanista {
@@ -96,17 +97,21 @@ TEST_F(JournalTest, GivesBackEveryRecordAsItWasWritten) {
   const auto batch = Batch(absl::StrCat(R"pb(
                                           records {
                                             time { seconds: 100 nanos: 5000 }
-                                            space {
-                                              choices {
-                                                label: "op"
-                                                kind: LAYER_CHOICE
-                                                candidates { s: "conv" }
-                                                candidates { s: "depth\"wise" }
-                                                n_chosen: 1
+                                            discovered {
+                                              space {
+                                                choices {
+                                                  label: "op"
+                                                  kind: LAYER_CHOICE
+                                                  candidates { s: "conv" }
+                                                  candidates { s: "depth\"wise" }
+                                                  n_chosen: 1
+                                                }
+                                                complete: true
+                                                fingerprint: "0123456789abcdef"
+                                                warnings: "careful"
                                               }
-                                              complete: true
-                                              fingerprint: "0123456789abcdef"
-                                              warnings: "careful"
+                                              program: "build 7"
+                                              multi_model_evaluator: true
                                             }
                                           }
                                           records {
@@ -147,7 +152,8 @@ TEST_F(JournalTest, GivesBackEveryRecordAsItWasWritten) {
   const JournalReader reader = Read();
   EXPECT_TRUE(MessageDifferencer::Equals(reader.experiment(), created_));
   EXPECT_EQ(reader.name(), "mnist");
-  EXPECT_TRUE(MessageDifferencer::Equals(**reader.Space(), batch.records(0).space()));
+  EXPECT_TRUE(MessageDifferencer::Equals(**reader.Discovery(), batch.records(0).discovered()));
+  EXPECT_TRUE(MessageDifferencer::Equals(**reader.Space(), batch.records(0).discovered().space()));
 
   const auto states = reader.States().value();
   ASSERT_EQ(states.size(), 2);
@@ -155,7 +161,13 @@ TEST_F(JournalTest, GivesBackEveryRecordAsItWasWritten) {
   EXPECT_TRUE(MessageDifferencer::Equals(states[0].change, batch.records(1).state()));
   EXPECT_TRUE(MessageDifferencer::Equals(reader.State()->change, batch.records(12).state()));
 
-  const auto calls = reader.StrategyCalls().value();
+  std::vector<v1::StrategyCall> calls;
+  ASSERT_TRUE(reader
+                  .VisitStrategyCalls([&calls](const v1::StrategyCall& call) {
+                    calls.push_back(call);
+                    return absl::OkStatus();
+                  })
+                  .ok());
   ASSERT_EQ(calls.size(), 2);
   EXPECT_TRUE(MessageDifferencer::Equals(calls[0], batch.records(2).strategy_call()));
   EXPECT_TRUE(MessageDifferencer::Equals(calls[1], batch.records(11).strategy_call()));
@@ -215,7 +227,7 @@ TEST_F(JournalTest, RefusesASecondOutcomeAndTheWholeBatchWithIt) {
   ASSERT_TRUE(writer->Write(EndedModel(1, 0.5)).ok());
   v1::JournalBatch batch = NewModel(2);
   *batch.add_records() = Batch("records { outcome { model: 1 outcome: CANCELED } }").records(0);
-  const absl::Status status = writer->Write(batch);
+  const absl::Status status = writer->Write(batch).status();
   EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("the outcome of model 1"));
   const JournalReader reader = Read();
@@ -234,11 +246,11 @@ TEST_F(JournalTest, RefusesFactsThatContradictItself) {
            "records { outcome { model: 9 outcome: FAILED } }",
            "records { trial { trial: 9 members { model: 9 attempt: 1 } } }",
        }) {
-    const absl::Status status = writer->Write(Batch(text));
+    const absl::Status status = writer->Write(Batch(text)).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << text << ": " << status;
   }
   for (const char* text : {"records { model { model: 1 } }", "records { trial { trial: 1 } }"}) {
-    const absl::Status status = writer->Write(Batch(text));
+    const absl::Status status = writer->Write(Batch(text)).status();
     EXPECT_TRUE(absl::IsAlreadyExists(status)) << text << ": " << status;
   }
   for (const char* text : {
@@ -248,7 +260,7 @@ TEST_F(JournalTest, RefusesFactsThatContradictItself) {
            "records { outcome { model: 1 } }",
            "records { outcome { model: 1 outcome: LOST } }",
        }) {
-    const absl::Status status = writer->Write(Batch(text));
+    const absl::Status status = writer->Write(Batch(text)).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << text << ": " << status;
   }
 }
@@ -482,7 +494,7 @@ void FillUntilItFails(JournalWriter& writer, const std::function<JournalReader()
     batch = NewModel(++model);
     batch.mutable_records(0)->mutable_model()->mutable_sample()->mutable_decisions(0)->set_label(
         std::string(5000, 'x'));
-    status = writer.Write(batch);
+    status = writer.Write(batch).status();
   }
   EXPECT_EQ(status.code(), expected) << status;
   EXPECT_EQ(read().CountModels()->total, model - 1);
@@ -533,7 +545,7 @@ TEST_F(JournalTest, AJournalThatWasDeletedOrReplacedTakesNothingMore) {
       } else {
         std::filesystem::remove(file() + suffix);
       }
-      const absl::Status status = writer->Write(NewModel(2));
+      const absl::Status status = writer->Write(NewModel(2)).status();
       EXPECT_TRUE(absl::IsDataLoss(status)) << status;
       EXPECT_THAT(std::string(status.message()),
                   HasSubstr(file() + suffix + (replaced ? " was replaced by" : " was deleted")));
@@ -542,7 +554,7 @@ TEST_F(JournalTest, AJournalThatWasDeletedOrReplacedTakesNothingMore) {
   std::filesystem::remove_all(folder());
   const auto writer = Create();
   std::filesystem::remove_all(folder());
-  EXPECT_TRUE(absl::IsDataLoss(writer->Write(NewModel(1))));
+  EXPECT_TRUE(absl::IsDataLoss(writer->Write(NewModel(1)).status()));
 }
 
 TEST_F(JournalTest, AnAbandonedJournalSaysWhy) {
@@ -603,6 +615,131 @@ TEST_F(JournalTest, TextThatIsNotUtf8IsShownAllTheSame) {
   const auto attempts = reader.Attempts();
   ASSERT_TRUE(attempts.ok()) << attempts.status();
   EXPECT_EQ(attempts->at(0).end.metrics().values().count("pr\xef\xbf\xbd"), 1u);
+}
+
+TEST_F(JournalTest, FactsOfAllKindsAreCountedTogether) {
+  auto writer = Create();
+  // The experiment itself is the first.
+  EXPECT_EQ(writer->Write(NewModel(1)).value(), 2);
+  const int64_t next = 2 + NewModel(1).records_size();
+  EXPECT_EQ(writer->Write(EndedModel(1, 0.5)).value(), next);
+  EXPECT_TRUE(absl::IsAlreadyExists(writer->Write(NewModel(1)).status()));
+  writer.reset();
+  auto again = JournalWriter::Open(folder());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ((*again)->Write(NewModel(2)).value(), next + EndedModel(1, 0.5).records_size())
+      << "what was rolled back has no number";
+
+  const auto database = SqliteDatabase::Open(file(), SQLITE_OPEN_READONLY);
+  auto row = database->Prepare("SELECT number, kind, id FROM fact ORDER BY number");
+  std::vector<std::string> facts;
+  while (row->Next().value()) facts.push_back(absl::StrCat(row->Int64(0), row->Bytes(1), row->Int64(2)));
+  EXPECT_EQ(facts, (std::vector<std::string>{"1experiment1", "2model1", "3trial1", "4attempt_ended1", "5outcome1",
+                                             "6model2", "7trial2"}));
+}
+
+TEST_F(JournalTest, AModelThatRunsAgainHasNoOutcome) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+  EXPECT_EQ(writer->Write(Batch("records { reopened { model: 1 } }")).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(writer->Write(Batch("records { outcome { model: 1 outcome: CANCELED } }")).ok());
+  EXPECT_EQ(Read().CountModels()->canceled, 1);
+  ASSERT_TRUE(writer->Write(Batch("records { reopened { model: 1 } }")).ok());
+  EXPECT_EQ(Read().CountModels()->unfinished, 1);
+  ASSERT_TRUE(writer->Write(EndedModel(1, 0.5)).ok());
+  EXPECT_EQ(Read().CountModels()->succeeded, 1);
+}
+
+TEST_F(JournalTest, TheLastConfigurationIsTheOneInForce) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer->Write(Batch("records { config { config { max_trial_number: 7 } } }")).ok());
+  ASSERT_TRUE(writer->Write(Batch("records { config { config { max_trial_number: 9 } } }")).ok());
+  EXPECT_EQ(Read().experiment().config().max_trial_number(), 9);
+}
+
+TEST_F(JournalTest, TimeIsCountedByState) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer
+                  ->Write(Batch(R"pb(records {
+                                       time { seconds: 2000000100 }
+                                       state { state: RUNNING }
+                                     }
+                                     records {
+                                       time { seconds: 2000000130 }
+                                       state { state: INTERRUPTED }
+                                     }
+                                     records {
+                                       time { seconds: 2000000500 }
+                                       state { state: RUNNING }
+                                     }
+                                     records {
+                                       time { seconds: 2000000505 }
+                                       state { state: STOPPING }
+                                     }
+                                     records {
+                                       time { seconds: 2000000507 }
+                                       state { state: STOPPED }
+                                     })pb"))
+                  .ok());
+  EXPECT_EQ(Read().TimeIn({v1::RUNNING}).value(), absl::Seconds(35));
+  EXPECT_EQ(Read().TimeIn({v1::RUNNING, v1::STOPPING}).value(), absl::Seconds(37));
+  EXPECT_EQ(Read().TimeIn({v1::INTERRUPTED}).value(), absl::Seconds(370));
+}
+
+// Whatever a reader says of the journal, as text.
+std::string Everything(const JournalReader& reader) {
+  std::string text = reader.experiment().DebugString();
+  const v1::Discovered discovered = **reader.Discovery();
+  absl::StrAppend(&text, discovered.space().DebugString(), absl::FormatTime(*reader.LastTime()));
+  const auto states = reader.States().value();
+  for (const StateRecord& state : states) absl::StrAppend(&text, state.change.DebugString());
+  const auto models = reader.Models().value();
+  for (const ModelRecord& model : models) {
+    absl::StrAppend(&text, model.model, model.sample_json, model.outcome->DebugString());
+  }
+  const auto attempts = reader.Attempts().value();
+  for (const AttemptRecord& attempt : attempts) {
+    absl::StrAppend(&text, attempt.model, " ", attempt.attempt, " ", attempt.trial, " ", attempt.members,
+                    attempt.end.DebugString());
+  }
+  return text;
+}
+
+TEST_F(JournalTest, VersionTwoIsReadAsItIsAndUpgradedByTheFirstWriter) {
+  {
+    const auto writer = Create();
+    ASSERT_TRUE(writer->Write(Batch("records { discovered { space { fingerprint: 'f' } } }")).ok());
+    for (const int model : {1, 2}) {
+      ASSERT_TRUE(writer->Write(NewModel(model)).ok());
+      ASSERT_TRUE(writer->Write(EndedModel(model, 0.5)).ok());
+    }
+    ASSERT_TRUE(writer->Write(Batch("records { state { state: DONE } }")).ok());
+  }
+  MakeVersion2(file());
+  const std::string before = Everything(Read());
+  EXPECT_EQ(Everything(Read()), before) << "reading changes nothing";
+  const auto writer = JournalWriter::Open(folder());
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  EXPECT_EQ(Everything(Read()), before);
+  const absl::StatusOr<int64_t> number = (*writer)->Write(NewModel(3));
+  ASSERT_TRUE(number.ok()) << number.status();
+  EXPECT_GT(*number, 8) << "its facts are numbered";
+  EXPECT_TRUE((*writer)->Write(Batch("records { config { config { max_trial_number: 7 } } }")).ok());
+}
+
+TEST_F(JournalTest, AReaderOfVersionTwoIsNotDisturbedByItsUpgrade) {
+  {
+    const auto writer = Create();
+    ASSERT_TRUE(writer->Write(Batch("records { discovered { space { fingerprint: 'f' } } }")).ok());
+    ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+    ASSERT_TRUE(writer->Write(EndedModel(1, 0.5)).ok());
+  }
+  MakeVersion2(file());
+  const JournalReader reader = Read();
+  const std::string before = Everything(reader);
+  ASSERT_TRUE(JournalWriter::Open(folder()).ok());
+  EXPECT_EQ(Everything(reader), before);
 }
 
 TEST_F(JournalTest, ADurableJournalWaitsForTheDisk) {

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/storage/experiment_lock.h"
+#include "src/storage/file_system.h"
 #include "src/storage/journal.h"
 #include "tests/storage/storage_testing.h"
 
@@ -194,6 +195,20 @@ TEST(ExperimentLockTest, IsNotInheritedByStartedPrograms) {
   EXPECT_EQ(ExperimentLock::Holder(temp.path()), std::nullopt);
   kill(program, SIGKILL);
   waitpid(program, nullptr, 0);
+}
+
+TEST(FileSystemTest, NetworkFileSystemsAreKnownByTheirNumbers) {
+  EXPECT_STREQ(NetworkFileSystemName(0x6969), "NFS");
+  EXPECT_STREQ(NetworkFileSystemName(0x0bd00bd0), "Lustre");
+  // Some architectures give the number with its sign.
+  EXPECT_STREQ(NetworkFileSystemName(static_cast<uint64_t>(int64_t{static_cast<int32_t>(0xff534d42)})), "CIFS");
+  EXPECT_EQ(NetworkFileSystemName(0xef53), nullptr) << "ext4";
+  EXPECT_EQ(NetworkFileSystemName(0x01021994), nullptr) << "tmpfs";
+}
+
+TEST(FileSystemTest, ThisMachinesTemporaryFolderIsLocal) {
+  EXPECT_TRUE(CheckLocalFileSystem(::testing::TempDir()).ok());
+  EXPECT_FALSE(CheckLocalFileSystem("/there/is/no/such/folder").ok());
 }
 
 }  // namespace

@@ -22,22 +22,24 @@ using Json = nlohmann::ordered_json;
 // An experiment of four models: one succeeded, one failed twice, one succeeded and is better, one still runs.
 constexpr char kRecords[] = R"pb(
   records {
-    space {
-      choices {
-        label: "op"
-        kind: LAYER_CHOICE
-        candidates { s: "conv" }
-        candidates { s: "depthwise" }
-        n_chosen: 1
+    discovered {
+      space {
+        choices {
+          label: "op"
+          kind: LAYER_CHOICE
+          candidates { s: "conv" }
+          candidates { s: "depthwise" }
+          n_chosen: 1
+        }
+        choices {
+          label: "p"
+          kind: VALUE_CHOICE
+          candidates { f: 0.25 }
+          candidates { f: 0.5 }
+          n_chosen: 1
+        }
+        complete: true
       }
-      choices {
-        label: "p"
-        kind: VALUE_CHOICE
-        candidates { f: 0.25 }
-        candidates { f: 0.5 }
-        n_chosen: 1
-      }
-      complete: true
     }
   }
   records {
@@ -301,7 +303,7 @@ class ViewsTest : public ::testing::Test {
   }
 
   void Write(const std::string& records) {
-    const absl::Status status = writer_->Write(Batch(records));
+    const absl::Status status = writer_->Write(Batch(records)).status();
     ASSERT_TRUE(status.ok()) << status;
   }
 
@@ -372,7 +374,9 @@ TEST_F(ViewsTest, BestIsAsLongAsAskedFor) {
 TEST_F(ViewsTest, AnUnknownSizeIsNull) {
   writer_ = JournalWriter::Create(temp_.path() + "/other", v1::ExperimentCreated()).value();
   EXPECT_TRUE(ShowDocument(JournalReader::Open(temp_.path() + "/other").value()).value()["space_size"].is_null());
-  Write("records { space { choices { label: 'x' kind: REPEAT candidates { i: 1 } n_chosen: 1 } complete: false } }");
+  Write(
+      "records { discovered { space { choices { label: 'x' kind: REPEAT candidates { i: 1 } n_chosen: 1 } complete: "
+      "false } } }");
   EXPECT_TRUE(ShowDocument(JournalReader::Open(temp_.path() + "/other").value()).value()["space_size"].is_null());
 }
 
@@ -390,29 +394,29 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
        "failure": null,
        "attempts": [{"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
          "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:43.250Z", "seconds": 2.25, "merged_with": [2], "alone_because": null, "models_memory": null,
-         "outcome": "SUCCEEDED", "failure": null}]},
+         "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 2, "sample": {"op": "depthwise", "p": 0.25}, "status": "FAILED",
        "metrics": {"final": null, "intermediate": []},
        "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null},
        "attempts": [
          {"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
           "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:42.000Z", "seconds": 1.0, "merged_with": [1], "alone_because": null, "models_memory": 5000000000,
-          "outcome": "LOST", "failure": null},
+          "outcome": "LOST", "failure": null, "lost_cause": null, "resumed_steps": 0},
          {"attempt": 2, "trial": 2, "device": "cuda:1", "node": "host",
           "start": "1970-01-01T00:16:43.000Z", "end": "1970-01-01T00:16:44.000Z", "seconds": 1.0, "merged_with": [], "alone_because": "it runs again", "models_memory": null,
           "outcome": "FAILED",
-          "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}}]},
+          "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 3, "sample": {"op": "conv", "p": 0.5}, "status": "SUCCEEDED",
        "metrics": {"final": {"default": 0.9}, "intermediate": []}, "failure": null,
        "attempts": [{"attempt": 1, "trial": 3, "device": "cpu:0", "node": "host",
          "start": "1970-01-01T00:16:44.000Z", "end": "1970-01-01T00:16:45.000Z", "seconds": 1.0, "merged_with": [], "alone_because": null, "models_memory": null,
-         "outcome": "SUCCEEDED", "failure": null}]},
+         "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 4, "sample": {"op": "depthwise", "p": 0.5}, "status": "RUNNING",
        "metrics": {"final": null, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:47.000Z", "metrics": {"default": 0.125}}]},
        "failure": null,
        "attempts": [{"attempt": 1, "trial": 4, "device": "cpu:1", "node": "host",
-         "start": "1970-01-01T00:16:46.000Z", "end": null, "seconds": null, "merged_with": [], "alone_because": null, "models_memory": null, "outcome": null, "failure": null}]}
+         "start": "1970-01-01T00:16:46.000Z", "end": null, "seconds": null, "merged_with": [], "alone_because": null, "models_memory": null, "outcome": null, "failure": null, "lost_cause": null, "resumed_steps": 0}]}
     ]})json"))
       << ToText(*document);
 }
@@ -510,7 +514,7 @@ TEST_F(ViewsTest, TextOfListHasALineForEachExperiment) {
   EXPECT_EQ(ListText(document),
             R"(id          status       models  failed  best  created                   took  reason
 mnist-k3f9  INTERRUPTED       4       1   0.9  2026-01-02T03:04:05.000Z  4.2s  )"
-            "the process that ran it ended before the experiment did\n");
+            "the process that ran it ended before the experiment did; `resume mnist-k3f9` goes on with it\n");
 }
 
 TEST_F(ViewsTest, TrialsCanBeSelectedAndSorted) {

@@ -1,11 +1,8 @@
 // The models of an experiment that have no outcome yet, and the room that they take.
-#ifndef LANISTA_ACTORS_MODELS_IN_FLIGHT_H_
-#define LANISTA_ACTORS_MODELS_IN_FLIGHT_H_
+#ifndef LANISTA_SRC_EXPERIMENT_MODELS_IN_FLIGHT_H_
+#define LANISTA_SRC_EXPERIMENT_MODELS_IN_FLIGHT_H_
 
 #include <map>
-#include <optional>
-
-#include "protos/space.pb.h"
 
 namespace lanista {
 
@@ -16,14 +13,10 @@ namespace lanista {
 // A plain object, used by one thread.
 class ModelsInFlight {
  public:
-  // `sample`: as the strategy knows it.
-  void Add(int model, v1::Sample sample);
+  void Add(int model);
 
   // The model's next attempt is made by this trial. No matter where the model is not in flight.
   void Plan(int model, int trial);
-
-  // The sample of a model that comes to its end; nullopt if it is not in flight, or was asked for before.
-  std::optional<v1::Sample> TakeSample(int model);
 
   // REQUIRES: it is in flight.
   void End(int model);
@@ -34,11 +27,6 @@ class ModelsInFlight {
   int room_taken() const { return size() + held_; }
 
  private:
-  struct Model {
-    std::optional<v1::Sample> sample;
-    // 0: none yet.
-    int trial = 0;
-  };
   struct Trial {
     // Those in flight whose last trial it is, and those that ended in it.
     int in_flight = 0;
@@ -48,7 +36,8 @@ class ModelsInFlight {
   // One model in flight less. `ended`: it takes room as long as the trial has others.
   void Leave(int trial, bool ended);
 
-  std::map<int, Model> models_;
+  // Each model's last trial; 0: none yet.
+  std::map<int, int> models_;
   std::map<int, Trial> trials_;
   // All that ended in these trials.
   int held_ = 0;
@@ -56,4 +45,4 @@ class ModelsInFlight {
 
 }  // namespace lanista
 
-#endif  // LANISTA_ACTORS_MODELS_IN_FLIGHT_H_
+#endif  // LANISTA_SRC_EXPERIMENT_MODELS_IN_FLIGHT_H_

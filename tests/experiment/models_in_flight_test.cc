@@ -1,4 +1,4 @@
-#include "actors/models_in_flight.h"
+#include "src/experiment/models_in_flight.h"
 
 #include "gtest/gtest.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 ModelsInFlight MakeModels(int count) {
   ModelsInFlight models;
-  for (int model = 1; model <= count; ++model) models.Add(model, v1::Sample());
+  for (int model = 1; model <= count; ++model) models.Add(model);
   return models;
 }
 
@@ -46,13 +46,6 @@ TEST(ModelsInFlight, ThoseThatTryAgainElsewhereHoldNobodyBack) {
   EXPECT_EQ(models.room_taken(), 2);
   models.End(2);
   EXPECT_EQ(models.room_taken(), 1);
-}
-
-TEST(ModelsInFlight, ASampleIsTakenOnce) {
-  ModelsInFlight models = MakeModels(1);
-  EXPECT_TRUE(models.TakeSample(1).has_value());
-  EXPECT_FALSE(models.TakeSample(1).has_value());
-  EXPECT_FALSE(models.TakeSample(2).has_value());
 }
 
 }  // namespace

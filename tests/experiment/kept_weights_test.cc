@@ -1,4 +1,4 @@
-#include "actors/kept_weights.h"
+#include "src/experiment/kept_weights.h"
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"

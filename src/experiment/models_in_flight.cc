@@ -1,28 +1,20 @@
-#include "actors/models_in_flight.h"
-
-#include <utility>
+#include "src/experiment/models_in_flight.h"
 
 namespace lanista {
 
-void ModelsInFlight::Add(int model, v1::Sample sample) { models_[model].sample = std::move(sample); }
+void ModelsInFlight::Add(int model) { models_[model] = 0; }
 
 void ModelsInFlight::Plan(int model, int trial) {
   const auto found = models_.find(model);
   if (found == models_.end()) return;
-  Leave(found->second.trial, /*ended=*/false);
-  found->second.trial = trial;
+  Leave(found->second, /*ended=*/false);
+  found->second = trial;
   ++trials_[trial].in_flight;
-}
-
-std::optional<v1::Sample> ModelsInFlight::TakeSample(int model) {
-  const auto found = models_.find(model);
-  if (found == models_.end()) return std::nullopt;
-  return std::exchange(found->second.sample, std::nullopt);
 }
 
 void ModelsInFlight::End(int model) {
   const auto found = models_.find(model);
-  Leave(found->second.trial, /*ended=*/true);
+  Leave(found->second, /*ended=*/true);
   models_.erase(found);
 }
 

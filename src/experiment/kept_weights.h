@@ -1,6 +1,6 @@
 // Whose trained weights are kept: those of the best models.
-#ifndef LANISTA_ACTORS_KEPT_WEIGHTS_H_
-#define LANISTA_ACTORS_KEPT_WEIGHTS_H_
+#ifndef LANISTA_SRC_EXPERIMENT_KEPT_WEIGHTS_H_
+#define LANISTA_SRC_EXPERIMENT_KEPT_WEIGHTS_H_
 
 #include <map>
 #include <string>
@@ -37,4 +37,4 @@ class KeptWeights {
 
 }  // namespace lanista
 
-#endif  // LANISTA_ACTORS_KEPT_WEIGHTS_H_
+#endif  // LANISTA_SRC_EXPERIMENT_KEPT_WEIGHTS_H_

@@ -1,4 +1,4 @@
-#include "actors/kept_weights.h"
+#include "src/experiment/kept_weights.h"
 
 namespace lanista {
 

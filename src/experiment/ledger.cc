@@ -1,0 +1,181 @@
+#include "src/experiment/ledger.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/hash.h"
+#include "src/storage/state_dir.h"
+
+namespace lanista {
+namespace {
+
+// A model whose attempts were lost as often has failed: whatever loses them may be its doing after all.
+constexpr int kMaxLost = 3;
+// So many models in a row that failed so mean that nothing can run here.
+constexpr int kMaxLostInARow = 3;
+
+bool IsHeadsEnd(const v1::ModelEnded& ended) {
+  return ended.outcome() == v1::LOST && ended.lost_cause() == v1::HEAD_ENDED;
+}
+
+}  // namespace
+
+Ledger::Ledger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder)
+    : seed_(seed), folder_(std::move(folder)) {
+  if (config.keep_weights().best() > 0) {
+    kept_weights_.emplace(config.keep_weights().best(), config.objective());
+  }
+}
+
+v1::TrialModel Ledger::Create(const v1::Sample& sample) {
+  const int ordinal = ++models_;
+  v1::TrialModel& model = open_[ordinal].model;
+  model.set_model(ordinal);
+  model.set_attempt(1);
+  model.set_model_seed(ModelSeed(seed_, static_cast<uint64_t>(ordinal)));
+  model.set_checkpoint_folder(absl::StrCat(folder_, "/", CheckpointFolder(ordinal)));
+  *model.mutable_sample() = sample;
+  in_flight_.Add(ordinal);
+  return model;
+}
+
+absl::Status Ledger::Plan(const v1::TrialQueued& trial) {
+  if (canceled_) return absl::CancelledError("the experiment is being stopped: no trial begins any more");
+  for (const v1::TrialMember& member : trial.members()) {
+    PlanOne(member.model(), member.attempt(), trial.trial(), trial.members_size() > 1, trial.alone_because());
+  }
+  return absl::OkStatus();
+}
+
+void Ledger::PlanOne(int model, int attempt, int trial, bool merged, const std::string& alone_because) {
+  RestoreTrials(trial);
+  const auto found = open_.find(model);
+  if (found == open_.end()) return;
+  Open& open = found->second;
+  open.model.set_attempt(attempt);
+  open.trial = trial;
+  open.merged = merged;
+  open.alone_because = alone_because;
+  in_flight_.Plan(model, trial);
+  if (!kept_weights_.has_value()) return;
+  kept_weights_->Plan(model, attempt, absl::StrCat(folder_, "/", TrialOutputFolder(trial, model, merged)));
+}
+
+void Ledger::Report(const v1::ModelEvent& reported) {
+  const auto found = open_.find(reported.model());
+  if (found == open_.end()) return;
+  v1::TrialModel& model = found->second.model;
+  if (reported.intermediate().step() == model.reported_steps()) model.set_reported_steps(model.reported_steps() + 1);
+}
+
+Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
+  Decision decision;
+  const auto found = open_.find(event.model());
+  if (found == open_.end()) return decision;
+  Open& open = found->second;
+  if (open.decided || open.trial == 0 || open.model.attempt() != event.attempt()) return decision;
+  const v1::ModelEnded& ended = event.ended();
+  open.lost += ended.outcome() == v1::LOST && !IsHeadsEnd(ended);
+  if (!GoesOn(open, ended)) {
+    decision.outcome = Decide(open, ended);
+    return decision;
+  }
+  if (open.merged && !IsHeadsEnd(ended)) {
+    open.alone_because = absl::StrCat("it runs again after merged trial ", open.trial);
+  }
+  decision.may_merge = IsHeadsEnd(ended);
+  open.trial = 0;
+  open.model.set_attempt(event.attempt() + 1);
+  v1::RunAgain& again = decision.again.emplace();
+  *again.mutable_model() = open.model;
+  again.set_alone_because(open.alone_because);
+  return decision;
+}
+
+bool Ledger::GoesOn(const Open& open, const v1::ModelEnded& ended) const {
+  if (canceled_) return false;
+  switch (ended.outcome()) {
+    case v1::LOST:
+      return IsHeadsEnd(ended) || open.merged || open.lost < kMaxLost;
+    case v1::FAILED:
+    case v1::UNMERGED:
+      return open.merged;
+    default:
+      return false;
+  }
+}
+
+v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
+  open.decided = true;
+  v1::ModelOutcome outcome;
+  outcome.set_model(open.model.model());
+  outcome.set_attempt(open.model.attempt());
+  outcome.set_outcome(ended.outcome());
+  if (ended.outcome() == v1::LOST || ended.outcome() == v1::UNMERGED) {
+    outcome.set_outcome(canceled_ ? v1::CANCELED : v1::FAILED);
+  }
+  if (ended.outcome() == v1::FAILED && open.merged && canceled_) outcome.set_outcome(v1::CANCELED);
+  if (ended.has_metrics()) *outcome.mutable_metrics() = ended.metrics();
+  if (ended.has_failure() && outcome.outcome() == v1::FAILED) *outcome.mutable_failure() = ended.failure();
+  *outcome.mutable_sample() = ended.has_actual_sample() ? ended.actual_sample() : open.model.sample();
+  return outcome;
+}
+
+std::vector<v1::ModelOutcome> Ledger::Cancel() {
+  canceled_ = true;
+  std::vector<v1::ModelOutcome> outcomes;
+  for (auto& [ordinal, open] : open_) {
+    if (open.decided || open.trial != 0) continue;
+    open.decided = true;
+    v1::ModelOutcome& outcome = outcomes.emplace_back();
+    outcome.set_model(ordinal);
+    // An earlier one, if there was one.
+    outcome.set_attempt(open.model.attempt() - 1);
+    outcome.set_outcome(v1::CANCELED);
+    *outcome.mutable_sample() = open.model.sample();
+  }
+  return outcomes;
+}
+
+Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
+  const auto found = open_.find(outcome.model());
+  Closed closed;
+  closed.tell.set_model(outcome.model());
+  // As the strategy knows it.
+  *closed.tell.mutable_sample() = std::move(*found->second.model.mutable_sample());
+  closed.tell.set_outcome(outcome.outcome());
+  const auto value = outcome.metrics().values().find("default");
+  if (value != outcome.metrics().values().end()) closed.tell.set_value(value->second);
+  closed.checkpoint_folder = found->second.model.checkpoint_folder();
+  if (kept_weights_.has_value()) closed.needless_weights = kept_weights_->End(outcome);
+  Count(outcome);
+  Drop(outcome.model());
+  return closed;
+}
+
+void Ledger::Drop(int model) {
+  if (open_.erase(model) > 0) in_flight_.End(model);
+}
+
+void Ledger::Count(const v1::ModelOutcome& outcome) {
+  if (outcome.outcome() == v1::SUCCEEDED || outcome.outcome() == v1::STOPPED_EARLY) ++succeeded_;
+  if (outcome.outcome() == v1::FAILED && failed_++ == 0) first_failure_ = outcome.failure().message();
+  const bool lost = outcome.outcome() == v1::FAILED && outcome.failure().reason() == v1::WORKER_LOST;
+  lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
+  const bool data_unreadable = outcome.failure().reason() == v1::DATA_UNREADABLE;
+  if (data_unreadable || lost_in_a_row_ >= kMaxLostInARow) hopeless_ = outcome.failure().message();
+}
+
+void Ledger::RestoreClosed(const v1::ModelOutcome& outcome, const std::string& weights_folder) {
+  ++models_;
+  if (kept_weights_.has_value() && !weights_folder.empty()) {
+    kept_weights_->Plan(outcome.model(), outcome.attempt(), weights_folder);
+    kept_weights_->End(outcome);
+  }
+  Count(outcome);
+  // Whatever made it hopeless may have been mended.
+  lost_in_a_row_ = 0;
+  hopeless_.clear();
+}
+
+}  // namespace lanista

@@ -1,0 +1,159 @@
+// The ledger of an experiment: its models and their attempts, and what becomes of them. Everybody else (worker,
+// training service, trial process) only reports how an attempt ended; the ledger alone decides.
+//
+// A model:
+//
+//              (1)            (2)             (3)            (6)
+//      (none) -----> WAITING -----> PLANNED ------> DECIDED -----> (closed)
+//                     |   ^            |               ^
+//                     |   +----(4)-----+               |
+//                     +--------------(5)---------------+
+//
+//   1. Create: the strategy proposed its sample. It waits for its first attempt.
+//   2. Plan: a trial with its current attempt is about to be queued.
+//   3. EndAttempt: the attempt ended, and decides. The model has an outcome: the attempt's own, except that
+//        LOST or UNMERGED   becomes FAILED (lost too often), or CANCELED where the experiment is being canceled;
+//        FAILED             becomes CANCELED where that happens to a merged trial: another of its models may be at
+//                           fault, and this one does not run again to tell.
+//   4. EndAttempt: the attempt ended, and decides nothing. The model waits for its next attempt:
+//        it was LOST        up to kMaxLost times; a head that ended (HEAD_ENDED) is not counted;
+//        merged             and FAILED (whatever the reason: another model may be at fault), UNMERGED or LOST: the next
+//                           attempt is alone. Not after HEAD_ENDED: that says nothing about the models.
+//   5. Cancel: the experiment stops. What waits is CANCELED; what is planned ends by its own events.
+//   6. Close: the outcome is in the journal. It counts, and the model takes no room any more. (Drop: it never will be.)
+//
+// Ends of attempts that are not current (of an earlier attempt, or told twice) decide nothing.
+//
+// A plain object: no actor, no clock, no file. It is rebuilt from the journal (recovery.h), and holds nothing of models
+// that are closed but counts and the folders of the best: its memory follows what is in flight. Used by one thread.
+#ifndef LANISTA_SRC_EXPERIMENT_LEDGER_H_
+#define LANISTA_SRC_EXPERIMENT_LEDGER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "protos/experiment.pb.h"
+#include "protos/messages.pb.h"
+#include "src/experiment/kept_weights.h"
+#include "src/experiment/models_in_flight.h"
+
+namespace lanista {
+
+class Ledger {
+ public:
+  // What follows from the end of an attempt: one of these, or nothing.
+  struct Decision {
+    std::optional<v1::ModelOutcome> outcome;
+    std::optional<v1::RunAgain> again;
+    // `again` may be merged with other models.
+    bool may_merge = false;
+  };
+
+  // What follows from an outcome that is in the journal.
+  struct Closed {
+    // What the strategy is to hear.
+    v1::TellRequest tell;
+    // Folders of attempts whose weights nobody needs any more, whether there are any or not.
+    std::vector<std::string> needless_weights;
+    // Of the model's checkpoints, whether there are any or not.
+    std::string checkpoint_folder;
+  };
+
+  // `config`: limits, objective, keep_weights. `folder`: the experiment's, for what attempts write.
+  Ledger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder);
+
+  // (1): a model of this sample, with its first attempt.
+  v1::TrialModel Create(const v1::Sample& sample);
+
+  // (2). Once canceled: an error, and nothing is planned.
+  absl::Status Plan(const v1::TrialQueued& trial);
+
+  // An attempt reported a step: its next one need not report it again.
+  void Report(const v1::ModelEvent& reported);
+
+  // (3) or (4). REQUIRES: event.has_ended().
+  Decision EndAttempt(const v1::ModelEvent& event);
+
+  // (5). Returns the outcomes of what waited. Nothing is attempted again from now on.
+  std::vector<v1::ModelOutcome> Cancel();
+
+  // (6). REQUIRES: EndAttempt or Cancel returned this outcome.
+  Closed Close(const v1::ModelOutcome& outcome);
+
+  // (6) for a model whose outcome, or next trial, cannot be recorded. No matter where it is not in flight.
+  void Drop(int model);
+
+  // For one model; also for rebuilding from the journal.
+  void PlanOne(int model, int attempt, int trial, bool merged, const std::string& alone_because);
+  // The same: the next model was created and has this outcome. `weights_folder`: of the deciding
+  // attempt, where its weights are kept; else empty.
+  void RestoreClosed(const v1::ModelOutcome& outcome, const std::string& weights_folder);
+  // The same: trials up to this number were planned.
+  void RestoreTrials(int last) { trials_ = std::max(trials_, last); }
+
+  // A model that is not closed, in its current attempt. REQUIRES: it is there.
+  const v1::TrialModel& open_model(int model) const { return open_.at(model).model; }
+  // Models that were created.
+  int models() const { return models_; }
+  // The last trial's number.
+  int trials() const { return trials_; }
+  // Models that are not closed.
+  int in_flight() const { return in_flight_.size(); }
+  // The room that they take, in models (see ModelsInFlight).
+  int room_taken() const { return in_flight_.room_taken(); }
+
+  // Closed models that succeeded or were stopped early.
+  int succeeded() const { return succeeded_; }
+  int failed() const { return failed_; }
+  // Why the first of them did.
+  const std::string& first_failure() const { return first_failure_; }
+  // Why it is pointless to go on; empty: it is not. The last model's workers were lost too often, and so were those of
+  // the models before it; or no model can read the data.
+  const std::string& hopeless() const { return hopeless_; }
+
+ private:
+  struct Open {
+    // In its current attempt.
+    v1::TrialModel model;
+    // Its trial, while the attempt is planned; 0: it waits.
+    int trial = 0;
+    bool merged = false;
+    std::string alone_because;
+    // Attempts that were, not counting those of a head that ended.
+    int lost = 0;
+    bool decided = false;
+  };
+
+  // Whether an attempt that ended so is followed by another one.
+  bool GoesOn(const Open& open, const v1::ModelEnded& ended) const;
+  v1::ModelOutcome Decide(Open& open, const v1::ModelEnded& ended);
+  // Counts an outcome.
+  void Count(const v1::ModelOutcome& outcome);
+
+  const uint64_t seed_;
+  const std::string folder_;
+  // Absent where no weights are kept.
+  std::optional<KeptWeights> kept_weights_;
+
+  int models_ = 0;
+  int trials_ = 0;
+  bool canceled_ = false;
+  // Models that are not closed.
+  std::map<int, Open> open_;
+  ModelsInFlight in_flight_;
+
+  int succeeded_ = 0;
+  int failed_ = 0;
+  int lost_in_a_row_ = 0;
+  std::string first_failure_;
+  std::string hopeless_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_EXPERIMENT_LEDGER_H_

@@ -1,0 +1,230 @@
+#include "src/experiment/setup.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "google/protobuf/util/time_util.h"
+#include "spdlog/spdlog.h"
+#include "src/base/hash.h"
+#include "src/base/status.h"
+#include "src/space/space.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+// What the journal keeps of a discovery: graphs are large, and a resume discovers them again.
+v1::Discovered WithoutGraphs(const v1::Discovered& discovered) {
+  v1::Discovered kept;
+  *kept.mutable_space() = discovered.space();
+  kept.set_program(discovered.program());
+  kept.set_multi_model_evaluator(discovered.multi_model_evaluator());
+  return kept;
+}
+
+v1::TrialSpec MakeTrialTemplate(const std::string& id, const v1::ExperimentConfig& config, uint64_t seed,
+                                const v1::Discovered& discovered) {
+  v1::TrialSpec trial;
+  trial.set_experiment(id);
+  *trial.mutable_space() = config.space();
+  *trial.mutable_engine() = config.engine();
+  *trial.mutable_evaluator() = config.evaluator();
+  trial.set_space_fingerprint(discovered.space().fingerprint());
+  *trial.mutable_space_files() = discovered.space().files();
+  trial.set_program(discovered.program());
+  trial.set_order_seed(OrderSeed(seed));
+  if (config.has_deterministic()) trial.set_deterministic(config.deterministic());
+  if (config.has_trial_timeout()) *trial.mutable_timeout() = config.trial_timeout();
+  trial.set_keep_weights(config.keep_weights().best() > 0);
+  return trial;
+}
+
+// Whether the space of today is the one that the experiment began with.
+absl::Status CheckSameSpace(const v1::SpaceSpec& here, const v1::SpaceSpec& there) {
+  if (here.fingerprint() != there.fingerprint()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the space is not the one that the experiment began with; what differs (here: the program now, "
+                     "there: the experiment):\n",
+                     DescribeDifference(here, there)));
+  }
+  for (const v1::FileDigest& file : there.files()) {
+    const bool same = std::any_of(here.files().begin(), here.files().end(), [&file](const v1::FileDigest& one) {
+      return one.path() == file.path() && one.sha256() == file.sha256();
+    });
+    if (same) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(file.path(), " has changed since the experiment began: put back the file with SHA-256 ",
+                     file.sha256(), ", or start a new experiment"));
+  }
+  if (there.has_data() && !MessageDifferencer::Equals(here.data(), there.data())) {
+    return absl::FailedPreconditionError(
+        "the evaluator's data has changed since the experiment began (its shapes, classes or statistics): put the old "
+        "data back, or start a new experiment");
+  }
+  return absl::OkStatus();
+}
+
+// Whether there is anything to do for an experiment that came to its end.
+absl::Status CheckSomethingIsLeft(const v1::ExperimentConfig& config, const Ledger& ledger,
+                                  const StartingPoint& start) {
+  if (config.has_max_duration() &&
+      start.ran >= absl::Seconds(google::protobuf::util::TimeUtil::DurationToSeconds(config.max_duration()))) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the experiment has used up its max_duration (it ran for ",
+                     absl::FormatDuration(absl::Trunc(start.ran, absl::Seconds(1))),
+                     "): give it more, for example --set max_duration=",
+                     2 * google::protobuf::util::TimeUtil::DurationToSeconds(config.max_duration()), "s"));
+  }
+  if (ledger.in_flight() > 0) return absl::OkStatus();
+  if (config.has_max_trial_number() && ledger.models() >= config.max_trial_number()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the experiment has tried all ", ledger.models(),
+        " models of its max_trial_number: give it more, for example --set max_trial_number=", 2 * ledger.models()));
+  }
+  if (start.exhausted) return absl::FailedPreconditionError("nothing is left to try: the space is exhausted");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+uint64_t ExperimentSeed(const v1::ExperimentConfig& config) {
+  // 31 bits: a number that a user can read and type.
+  return config.has_seed() ? static_cast<uint64_t>(config.seed()) : std::random_device()() >> 1;
+}
+
+v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed) {
+  v1::Discover discover;
+  *discover.mutable_space() = config.space();
+  *discover.mutable_engine() = config.engine();
+  *discover.mutable_evaluator() = config.evaluator();
+  discover.set_order_seed(OrderSeed(seed));
+  return discover;
+}
+
+absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
+                                                              const v1::SpaceSpec& space, uint64_t seed) {
+  auto strategy = GuardedStrategy::Create(config.strategy(), space, StrategySeed(seed));
+  if (!strategy.ok()) return Annotate(strategy.status(), "strategy");
+  return strategy;
+}
+
+absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig& config,
+                                                     const v1::Discovered& discovered,
+                                                     const std::vector<v1::Device>& devices) {
+  PlannerContext context;
+  context.multi_model_evaluator = discovered.multi_model_evaluator();
+  context.space = config.space();
+  if (discovered.has_graph_space()) context.graph_space = discovered.graph_space();
+  context.evaluator = config.evaluator();
+  for (const v1::Device& device : devices) {
+    const int64_t memory = device.kind() == v1::GPU ? device.memory() : device.memory_limit();
+    if (memory > 0 && (context.device_memory == 0 || memory < context.device_memory)) context.device_memory = memory;
+  }
+  auto planner = PlannerRegistry::Get().Create(config.engine(), context);
+  if (!planner.ok()) return Annotate(planner.status(), "engine");
+  return planner;
+}
+
+int MaxTrials(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices) {
+  return config.has_trial_concurrency() ? config.trial_concurrency() : static_cast<int>(devices.size());
+}
+
+absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, const v1::ExperimentConfig& config,
+                                              uint64_t seed, const v1::Discovered& discovered,
+                                              const std::vector<v1::Device>& devices, const JournalOptions& options) {
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy, MakeStrategy(config, discovered.space(), seed));
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Planner> planner, MakePlanner(config, discovered, devices));
+
+  v1::ExperimentCreated created;
+  LANISTA_ASSIGN_OR_RETURN(*created.mutable_experiment(), state_dir.NewExperimentId(config.name()));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(created.experiment()));
+  *created.mutable_config() = config;
+  created.set_seed(static_cast<int64_t>(seed));
+  const auto hold = [&]() -> absl::StatusOr<std::shared_ptr<HeldExperiment>> {
+    LANISTA_ASSIGN_OR_RETURN(ExperimentLock lock, ExperimentLock::Acquire(folder));
+    LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Create(folder, created, options));
+    return std::make_shared<HeldExperiment>(
+        HeldExperiment{created.experiment(), folder, created, std::move(lock), std::move(writer)});
+  };
+  absl::StatusOr<std::shared_ptr<HeldExperiment>> held = hold();
+  if (!held.ok()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+    return held.status();
+  }
+  StartingPoint start;
+  *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
+  return ExperimentSetup{*std::move(held),
+                         config,
+                         seed,
+                         discovered.space(),
+                         std::move(strategy),
+                         std::move(planner),
+                         Ledger(config, seed, folder),
+                         std::move(start),
+                         MakeTrialTemplate(created.experiment(), config, seed, discovered),
+                         MaxTrials(config, devices)};
+}
+
+absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& state_dir, const std::string& id,
+                                                               const JournalOptions& options) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    return absl::NotFoundError(absl::StrCat("there is no experiment '", id, "' in ", state_dir.root()));
+  }
+  LANISTA_ASSIGN_OR_RETURN(ExperimentLock lock, ExperimentLock::Acquire(folder));
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Open(folder, options));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  return std::make_shared<HeldExperiment>(
+      HeldExperiment{id, folder, reader.experiment(), std::move(lock), std::move(writer)});
+}
+
+absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment> held,
+                                                  const v1::ExperimentConfig& config, const v1::Discovered& discovered,
+                                                  const std::vector<v1::Device>& devices) {
+  const uint64_t seed = static_cast<uint64_t>(held->created.seed());
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(held->folder));
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::Discovered> began, journal.Discovery());
+  if (began.has_value()) {
+    LANISTA_RETURN_IF_ERROR(CheckSameSpace(discovered.space(), began->space()));
+    if (!began->program().empty() && began->program() != discovered.program()) {
+      spdlog::warn(
+          "[{}] another build of the program began this experiment: models from here on may differ from those of that "
+          "one in their last bits",
+          held->id);
+    }
+  }
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy, MakeStrategy(config, discovered.space(), seed));
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Planner> planner, MakePlanner(config, discovered, devices));
+  Ledger ledger(config, seed, held->folder);
+  LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *strategy, ledger));
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
+  if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
+  // Killed before its first facts were recorded.
+  if (!began.has_value()) *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
+  if (!MessageDifferencer::Equals(config, journal.experiment().config())) {
+    *start.facts.add_records()->mutable_config()->mutable_config() = config;
+  }
+  v1::TrialSpec trial_template = MakeTrialTemplate(held->id, config, seed, discovered);
+  return ExperimentSetup{std::move(held),
+                         config,
+                         seed,
+                         discovered.space(),
+                         std::move(strategy),
+                         std::move(planner),
+                         std::move(ledger),
+                         std::move(start),
+                         std::move(trial_template),
+                         MaxTrials(config, devices)};
+}
+
+}  // namespace lanista

@@ -1,0 +1,89 @@
+// What makes an experiment, before any actor runs it: its folder, journal and lock, its strategy, planner and ledger.
+#ifndef LANISTA_SRC_EXPERIMENT_SETUP_H_
+#define LANISTA_SRC_EXPERIMENT_SETUP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engines/planner.h"
+#include "protos/experiment.pb.h"
+#include "protos/messages.pb.h"
+#include "src/experiment/ledger.h"
+#include "src/experiment/recovery.h"
+#include "src/storage/experiment_lock.h"
+#include "src/storage/journal.h"
+#include "src/storage/state_dir.h"
+#include "src/strategies/guarded_strategy.h"
+
+namespace lanista {
+
+// An experiment whose lock this process holds, with its journal. Lets go of both when it is destroyed.
+struct HeldExperiment {
+  std::string id;
+  std::string folder;
+  // With the configuration that it had when it was held.
+  v1::ExperimentCreated created;
+  ExperimentLock lock;
+  std::unique_ptr<JournalWriter> writer;
+};
+
+// An experiment that is ready to run.
+struct ExperimentSetup {
+  // In this order: the journal stays until all others are gone.
+  std::shared_ptr<HeldExperiment> held;
+  // In force from now on.
+  v1::ExperimentConfig config;
+  uint64_t seed = 0;
+  v1::SpaceSpec space;
+  std::shared_ptr<GuardedStrategy> strategy;
+  std::shared_ptr<Planner> planner;
+  Ledger ledger;
+  StartingPoint start;
+  // What all of its trials have in common.
+  v1::TrialSpec trial_template;
+  // Most trials at the same time.
+  int max_trials = 1;
+};
+
+// The seed of an experiment: the configured one, else drawn.
+uint64_t ExperimentSeed(const v1::ExperimentConfig& config);
+
+// What an experiment needs to know of its space before it starts, from a trial process.
+v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed);
+
+// `config.strategy` for this space; errors name it.
+absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
+                                                              const v1::SpaceSpec& space, uint64_t seed);
+
+// The planning half of `config.engine`, for these devices; errors name it.
+absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig& config,
+                                                     const v1::Discovered& discovered,
+                                                     const std::vector<v1::Device>& devices);
+
+// Most trials at the same time on these devices.
+int MaxTrials(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices);
+
+// A new experiment whose space was discovered. After an error nothing is left behind.
+absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, const v1::ExperimentConfig& config,
+                                              uint64_t seed, const v1::Discovered& discovered,
+                                              const std::vector<v1::Device>& devices, const JournalOptions& options);
+
+// Takes the lock of an experiment that nobody runs, and opens its journal, which is upgraded where an older version
+// wrote it. NOT_FOUND; FAILED_PRECONDITION names the process that runs it.
+absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& state_dir, const std::string& id,
+                                                               const JournalOptions& options);
+
+// The experiment that goes on with `config` (see ConfigToResume), whose space was discovered again. FAILED_PRECONDITION
+// where it cannot be the same experiment: another space, changed files, other data, a strategy that answers otherwise;
+// or where it came to its end and no limit is higher now. After an error the journal says what it said before.
+absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment> held,
+                                                  const v1::ExperimentConfig& config, const v1::Discovered& discovered,
+                                                  const std::vector<v1::Device>& devices);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_EXPERIMENT_SETUP_H_

@@ -1,0 +1,96 @@
+#include "src/strategies/guarded_strategy.h"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/display_text.h"
+#include "src/base/status.h"
+
+namespace lanista {
+namespace {
+
+template <typename Function>
+auto Guard(Function&& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("the strategy threw: ", error.what()));
+  } catch (...) {
+    return absl::InternalError("the strategy threw something that is no std::exception");
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v1::StrategyConfig& config,
+                                                                         v1::SpaceSpec spec, uint64_t seed) {
+  LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(std::move(spec)));
+  // First the space, where it stays.
+  auto guarded = std::make_shared<GuardedStrategy>(std::move(space), nullptr);
+  LANISTA_ASSIGN_OR_RETURN(guarded->strategy_, Guard([&]() -> StrategyRegistry::Result {
+                             return StrategyRegistry::Get().Create(config, guarded->space_, seed);
+                           }));
+  return guarded;
+}
+
+absl::StatusOr<Strategy::Proposal> GuardedStrategy::Ask(int count) {
+  absl::StatusOr<Strategy::Proposal> proposal = Guard([&] { return strategy_->Ask(count); });
+  if (!proposal.ok()) return proposal;
+  if (static_cast<int>(proposal->samples.size()) > count) {
+    return absl::InternalError(absl::StrCat("the strategy proposed ", proposal->samples.size(),
+                                            " samples where at most ", count, " were asked for"));
+  }
+  for (const v1::Sample& sample : proposal->samples) {
+    if (const absl::Status checked = space_.Check(sample); !checked.ok()) {
+      return absl::InternalError(
+          absl::StrCat("the strategy proposed what is no model of the space: ", checked.message()));
+    }
+  }
+  return proposal;
+}
+
+absl::Status GuardedStrategy::Tell(const v1::Sample& sample, const Observation& observation) {
+  return Guard([&] {
+    strategy_->Tell(sample, observation);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status GuardedStrategy::Replay(const v1::StrategyCall& call, v1::Objective objective) {
+  if (call.has_tell()) return Tell(call.tell().sample(), ObservationOf(call.tell(), objective));
+  const v1::AskReply& recorded = call.ask().reply();
+  LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, Ask(call.ask().count()));
+  const auto differs = [&](const std::string& here, const std::string& there) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("call ", call.sequence(), " of the strategy, which was asked for ", call.ask().count(),
+                     " models, is answered otherwise than it was: ", here, " here, ", there,
+                     " in the journal; the strategy's code must be the one that began the experiment"));
+  };
+  const size_t count = static_cast<size_t>(recorded.samples_size());
+  for (size_t i = 0; i < std::min(count, proposal.samples.size()); ++i) {
+    const v1::Sample& there = recorded.samples(static_cast<int>(i));
+    if (Space::Key(proposal.samples[i]) != Space::Key(there)) {
+      return differs(Space::ToJson(proposal.samples[i]), Space::ToJson(there));
+    }
+  }
+  if (proposal.samples.size() != count) {
+    return differs(Counted(static_cast<int64_t>(proposal.samples.size()), "model"),
+                   Counted(static_cast<int64_t>(count), "model"));
+  }
+  if (proposal.exhausted != recorded.exhausted()) {
+    const auto text = [](bool exhausted) { return exhausted ? "nothing more will come" : "more may come"; };
+    return differs(text(proposal.exhausted), text(recorded.exhausted()));
+  }
+  return absl::OkStatus();
+}
+
+Observation ObservationOf(const v1::TellRequest& tell, v1::Objective objective) {
+  Observation observation;
+  observation.outcome = tell.outcome();
+  if (tell.has_value()) observation.value = objective == v1::MINIMIZE ? -tell.value() : tell.value();
+  return observation;
+}
+
+}  // namespace lanista

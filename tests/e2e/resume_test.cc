@@ -1,0 +1,293 @@
+// Searches that are killed, stopped and cut off, and go on: as a user does it, against one that nobody disturbed.
+#include <signal.h>
+#include <sys/mount.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/command.h"
+#include "tests/storage/old_journal.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Heads that are killed in each search; scripts/slow_test.sh sets more.
+int Kills() {
+  const char* const text = std::getenv("LANISTA_TEST_KILLS");
+  int kills = 3;
+  const bool valid = text == nullptr || absl::SimpleAtoi(text, &kills);
+  EXPECT_TRUE(valid) << text;
+  return kills;
+}
+
+constexpr char kNet[] = R"(
+  name: "Net"
+  graphs {
+    name: "Net"
+    inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 1, 28, 28] } } }
+    nodes { name: "flatten" op { type: "Flatten" } inputs { node: "x" } }
+    nodes { name: "hidden" inputs { node: "flatten" }
+      op { type: "Linear" attr { key: "in_features" value { i: 784 } } attr { key: "out_features" value { i: 16 } } } }
+    nodes { name: "relu" op { type: "ReLU" } inputs { node: "hidden" } }
+    nodes { name: "output" inputs { node: "relu" }
+      op { type: "Linear" attr { key: "in_features" value { i: 16 } } attr { key: "out_features" value { i: 10 } } } }
+    outputs { node: "output" }
+  }
+)";
+
+// Eight to twenty models that train for three short epochs. SPACE, ENGINE and STRATEGY are filled in.
+constexpr char kSearch[] = R"(
+  name: "search"
+  space { SPACE }
+  strategy { STRATEGY }
+  engine { ENGINE }
+  evaluator {
+    classification {
+      dataset { synthetic_digits { train_samples: 200 validation_samples: 40 } }
+      batch_size: 20
+      max_epochs: 3
+    }
+  }
+  training_service { local { cpu_slots: 2 memory_limit: 1500000000 } }
+  max_trial_number: 10
+  keep_weights { best: 2 }
+  seed: 3
+)";
+
+struct Search {
+  std::string name;
+  // Its space is one of kFaultyProgram's, else of kLanista's.
+  bool faulty = false;
+  std::string space;
+  std::string engine;
+  std::string strategy;
+};
+
+void PrintTo(const Search& search, std::ostream* out) { *out << search.name; }
+
+std::vector<Search> Searches() {
+  const std::string some_bad =
+      R"(registered: "some_bad" params { key: "fault" value { s: "throw" } } params { key: "bad" value { list { values { i: 2 } } } })";
+  const std::string graph = R"(graph { path: "net.textproto" }
+    mutator { layer_choice { target: "relu" candidate { keep {} } candidate { op { type: "Tanh" } } candidate { op { type: "GELU" } } } }
+    mutator { value_choice { target: "hidden" attr: "out_features" candidate { i: 8 } candidate { i: 16 } candidate { i: 24 } candidate { i: 32 } }
+              also { target: "output" attr: "in_features" } })";
+  return {{"DirectRandom", false, R"(registered: "mlp")", "direct {}", "random {}"},
+          {"DirectGrid", true, some_bad, "direct {}", "grid_search {}"},
+          {"GraphRandom", false, graph, "graph {}", "random {}"},
+          {"GraphGrid", false, graph, "graph {}", "grid_search { shuffle: true }"},
+          {"CgoRandom", false, graph, "cgo { max_concurrency_cgo: 3 batch_waiting_time: 0.1 }", "random {}"},
+          {"CgoGrid", true, some_bad, "cgo { max_concurrency_cgo: 3 batch_waiting_time: 0.1 }", "grid_search {}"}};
+}
+
+// The one experiment of a state folder; null where there is none yet.
+nlohmann::json OnlyExperiment(const std::string& state) {
+  const nlohmann::json list = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json();
+  return list["experiments"].empty() ? nlohmann::json() : list["experiments"][0];
+}
+
+// What the models of an experiment came to, whatever attempts it took: equal for equal searches.
+std::map<int, nlohmann::json> Results(const std::string& state) {
+  const std::string id = OnlyExperiment(state)["id"];
+  const nlohmann::json trials = RunCommand(kLanista, {"trials", id, "--json", "--state-dir", state}).Json();
+  std::map<int, nlohmann::json> models;
+  for (nlohmann::json model : trials["models"]) {
+    for (nlohmann::json& report : model["metrics"]["intermediate"]) report.erase("time");
+    for (const nlohmann::json& attempt : model["attempts"]) EXPECT_FALSE(attempt["end"].is_null()) << model;
+    model.erase("attempts");
+    models[model["id"]] = model;
+  }
+  return models;
+}
+
+class ResumeTest : public ::testing::TestWithParam<Search> {
+ protected:
+  void SetUp() override {
+    folder_ = FreshFolder();
+    std::ofstream(folder_ + "/net.textproto") << kNet;
+    std::ofstream(Config()) << absl::StrReplaceAll(
+        kSearch, {{"SPACE", GetParam().space}, {"ENGINE", GetParam().engine}, {"STRATEGY", GetParam().strategy}});
+  }
+
+  static const std::string& Program() { return GetParam().faulty ? kFaultyProgram : kLanista; }
+  std::string Config() const { return folder_ + "/search.textproto"; }
+
+  std::map<int, nlohmann::json> Undisturbed() const {
+    const std::string state = FreshFolder();
+    const CommandResult run = RunCommand(Program(), {"run", Config(), "--json", "--state-dir", state});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return Results(state);
+  }
+
+  std::string folder_;
+};
+
+TEST_P(ResumeTest, AHeadThatIsKilledAtAnyMomentLosesNothing) {
+  const std::map<int, nlohmann::json> undisturbed = Undisturbed();
+  ASSERT_GE(undisturbed.size(), 8u);
+
+  const std::string state = FreshFolder();
+  std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(GetParam().name)));
+  std::string id = "";
+  int kills = Kills();
+  for (int life = 0;; ++life) {
+    ASSERT_LT(life, 100);
+    BackgroundCommand head(Program(), id.empty() ? std::vector<std::string>{"run", Config(), "--state-dir", state}
+                                                 : std::vector<std::string>{"resume", id, "--state-dir", state});
+    if (kills-- <= 0) {
+      EXPECT_EQ(head.Wait(), 0);
+      break;
+    }
+    // After some line of what it tells: at once, or a moment later.
+    const int lines = static_cast<int>(random() % 4);
+    bool runs = head.WaitForLine("models in the space");
+    for (int line = 0; runs && line < lines; ++line) runs = head.WaitForLine("model");
+    if (!runs) {
+      EXPECT_EQ(head.Wait(), 0) << "it came to its end";
+      break;
+    }
+    const std::vector<pid_t> children = head.Children();
+    // A trial process goes first, now and then.
+    if (random() % 3 == 0 && !children.empty()) kill(children.front(), SIGKILL);
+    kill(head.pid(), SIGKILL);
+    EXPECT_EQ(head.Wait(), -SIGKILL);
+    for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child)) << "an orphan outlives its head";
+    id = OnlyExperiment(state)["id"];
+    ASSERT_EQ(OnlyExperiment(state)["status"], "INTERRUPTED");
+    // Once an older version has been at work.
+    if (life == 1) MakeVersion2(absl::StrCat(state, "/experiments/", id, "/journal.db"));
+  }
+  EXPECT_EQ(OnlyExperiment(state)["status"], "DONE");
+  const std::map<int, nlohmann::json> results = Results(state);
+  ASSERT_EQ(results.size(), undisturbed.size());
+  for (const auto& [model, result] : results) EXPECT_EQ(result, undisturbed.at(model));
+}
+
+INSTANTIATE_TEST_SUITE_P(, ResumeTest, ::testing::ValuesIn(Searches()),
+                         [](const auto& search) { return search.param.name; });
+
+constexpr char kConstantSearch[] = R"(
+  name: "constant"
+  space { registered: "mnist_cnn" }
+  strategy { random { dedup: false } }
+  evaluator { constant { value: 0.5 } }
+  training_service { local { cpu_slots: 2 } }
+  max_trial_number: 20
+  seed: 1
+)";
+
+class ResumeCommandTest : public ::testing::Test {
+ protected:
+  CommandResult Run(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"--state-dir", state_});
+    return RunCommand(kLanista, all);
+  }
+
+  const std::string state_ = FreshFolder();
+  const std::string config_ = WriteFile("constant.textproto", kConstantSearch);
+};
+
+TEST_F(ResumeCommandTest, AHigherLimitLetsAFinishedExperimentGoOn) {
+  ASSERT_EQ(Run({"run", config_}).exit_code, 0);
+  const CommandResult refused = Run({"resume", "latest"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--set max_trial_number=40"));
+
+  const CommandResult more = Run({"resume", "latest", "--set", "max_trial_number=25"});
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_THAT(more.out, HasSubstr("20 models finished before"));
+  EXPECT_EQ(OnlyExperiment(state_)["models"]["succeeded"], 25);
+}
+
+TEST_F(ResumeCommandTest, WhatCannotChangeIsRefusedByName) {
+  ASSERT_EQ(Run({"run", config_}).exit_code, 0);
+  const CommandResult seed = Run({"resume", "latest", "--set", "seed=2"});
+  EXPECT_EQ(seed.exit_code, 2);
+  EXPECT_THAT(seed.err, HasSubstr("'seed' cannot be changed"));
+  EXPECT_THAT(seed.err, HasSubstr("max_trial_number, max_duration, trial_concurrency"));
+  EXPECT_EQ(Run({"resume", "latest", "--set", "max_trial_number=0"}).exit_code, 2);
+  EXPECT_EQ(Run({"resume", "nobody"}).exit_code, 2);
+}
+
+TEST_F(ResumeCommandTest, ARunningExperimentIsRefusedAndNamesItsProcess) {
+  BackgroundCommand run(kLanista, {"run", config_, "--state-dir", state_, "--set", "max_trial_number=1000000"});
+  ASSERT_TRUE(run.WaitForLine("model 5 succeeded"));
+  const CommandResult refused = Run({"resume", "latest"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(absl::StrCat("process ", run.pid())));
+
+  kill(run.pid(), SIGINT);
+  EXPECT_EQ(run.Wait(), 1);
+  const int before = OnlyExperiment(state_)["models"]["succeeded"];
+  const CommandResult more = Run({"resume", "latest", "--set", absl::StrCat("max_trial_number=", before + 10)});
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_GE(OnlyExperiment(state_)["models"]["succeeded"], before);
+  EXPECT_EQ(OnlyExperiment(state_)["models"]["canceled"], 0) << "they run again";
+}
+
+TEST_F(ResumeCommandTest, AnInterruptedExperimentSaysHowItGoesOn) {
+  std::string id;
+  {
+    BackgroundCommand run(kLanista, {"run", config_, "--state-dir", state_, "--set", "max_trial_number=1000000"});
+    ASSERT_TRUE(run.WaitForLine("model 5 succeeded"));
+    id = OnlyExperiment(state_)["id"];
+    kill(run.pid(), SIGKILL);
+    run.Wait();
+  }
+  EXPECT_THAT(Run({"show", id}).out, HasSubstr(absl::StrCat("`resume ", id, "` goes on with it")));
+  // Two at once: one of them gets it.
+  BackgroundCommand first(kLanista, {"resume", id, "--state-dir", state_});
+  ASSERT_TRUE(first.WaitForLine("models in the space"));
+  EXPECT_EQ(Run({"resume", id}).exit_code, 2);
+}
+
+TEST_F(ResumeCommandTest, ADamagedJournalAndAForeignProgramAreRefused) {
+  const std::string foreign = WriteFile("foreign.textproto", R"(
+    space { registered: "crashes_in_constructor" }
+    strategy { grid_search {} }
+    evaluator { custom { name: "talkative" } }
+    training_service { local { cpu_slots: 1 } }
+    max_trial_number: 1
+  )");
+  ASSERT_EQ(RunCommand(kFaultyProgram, {"run", foreign, "--state-dir", state_}).exit_code, 0);
+  const std::string id = OnlyExperiment(state_)["id"];
+  const CommandResult elsewhere = Run({"resume", id, "--set", "max_trial_number=2"});
+  EXPECT_EQ(elsewhere.exit_code, 2);
+  EXPECT_THAT(elsewhere.err, HasSubstr("'talkative' is not registered in this program"));
+  EXPECT_EQ(OnlyExperiment(state_)["status"], "DONE") << "nothing has changed";
+  std::filesystem::resize_file(absl::StrCat(state_, "/experiments/", id, "/journal.db"), 3000);
+  EXPECT_NE(Run({"resume", id, "--set", "max_trial_number=2"}).exit_code, 0);
+}
+
+TEST_F(ResumeCommandTest, AFullDiskPausesTheExperimentUntilThereIsRoom) {
+  if (mount("tmpfs", state_.c_str(), "tmpfs", 0, "size=400k") != 0) GTEST_SKIP() << "cannot mount a small disk here";
+  BackgroundCommand run(kLanista, {"run", config_, "--state-dir", state_, "--set", "max_trial_number=3000"});
+  // Nothing is told any more where nothing can be recorded.
+  while (run.WaitForLine(" succeeded", /*seconds=*/3)) {
+  }
+  EXPECT_EQ(OnlyExperiment(state_)["status"], "RUNNING");
+  const int before = OnlyExperiment(state_)["models"]["succeeded"];
+  EXPECT_LT(before, 3000);
+  ASSERT_EQ(mount("tmpfs", state_.c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
+  EXPECT_TRUE(run.WaitForLine("results: "));
+  EXPECT_EQ(run.Wait(), 0);
+  EXPECT_EQ(OnlyExperiment(state_)["models"]["succeeded"], 3000);
+  umount(state_.c_str());
+}
+
+}  // namespace
+}  // namespace lanista

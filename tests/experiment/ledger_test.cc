@@ -1,0 +1,200 @@
+#include "src/experiment/ledger.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace lanista {
+namespace {
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  static v1::ExperimentConfig Config() {
+    v1::ExperimentConfig config;
+    config.mutable_keep_weights()->set_best(1);
+    return config;
+  }
+
+  void Create(int count) {
+    for (int i = 0; i < count; ++i) ledger_->Create(v1::Sample());
+  }
+
+  // A trial of these (model, attempt).
+  absl::Status Plan(int trial, const std::vector<std::pair<int, int>>& members) {
+    v1::TrialQueued queued;
+    queued.set_trial(trial);
+    queued.set_alone_because(members.size() == 1 ? "no others came" : "");
+    for (const auto& [model, attempt] : members) {
+      v1::TrialMember& member = *queued.add_members();
+      member.set_model(model);
+      member.set_attempt(attempt);
+    }
+    return ledger_->Plan(queued);
+  }
+
+  Ledger::Decision End(int model, int attempt, v1::Outcome outcome, v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED) {
+    v1::ModelEvent event;
+    event.set_model(model);
+    event.set_attempt(attempt);
+    v1::ModelEnded& ended = *event.mutable_ended();
+    ended.set_outcome(outcome);
+    ended.set_lost_cause(cause);
+    if (outcome == v1::SUCCEEDED) (*ended.mutable_metrics()->mutable_values())["default"] = 0.5;
+    if (outcome == v1::FAILED || outcome == v1::LOST) {
+      ended.mutable_failure()->set_reason(outcome == v1::LOST ? v1::WORKER_LOST : v1::EXCEPTION);
+      ended.mutable_failure()->set_message("boom");
+    }
+    return ledger_->EndAttempt(event);
+  }
+
+  // "SUCCEEDED", "again 2 merged|alone", or "nothing".
+  static std::string Text(const Ledger::Decision& decision) {
+    EXPECT_FALSE(decision.outcome.has_value() && decision.again.has_value());
+    if (decision.outcome.has_value()) return v1::Outcome_Name(decision.outcome->outcome());
+    if (!decision.again.has_value()) return "nothing";
+    return "again " + std::to_string(decision.again->model().attempt()) + (decision.may_merge ? " merged" : " alone");
+  }
+
+  std::optional<Ledger> ledger_ = Ledger(Config(), /*seed=*/1, "folder");
+};
+
+TEST_F(LedgerTest, ModelsAreNumberedAndHaveSeedsOfTheirOwn) {
+  const v1::TrialModel first = ledger_->Create(v1::Sample()), second = ledger_->Create(v1::Sample());
+  EXPECT_EQ(first.model(), 1);
+  EXPECT_EQ(second.model(), 2);
+  EXPECT_NE(first.model_seed(), second.model_seed());
+  EXPECT_EQ(second.checkpoint_folder(), "folder/checkpoints/2");
+  EXPECT_EQ(ledger_->in_flight(), 2);
+}
+
+TEST_F(LedgerTest, TheCurrentAttemptDecidesOnce) {
+  Create(1);
+  EXPECT_EQ(Text(End(1, 1, v1::SUCCEEDED)), "nothing") << "it is not planned";
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  EXPECT_EQ(Text(End(1, 2, v1::SUCCEEDED)), "nothing") << "there is no such attempt";
+  EXPECT_EQ(Text(End(2, 1, v1::SUCCEEDED)), "nothing") << "nor such a model";
+  const Ledger::Decision decision = End(1, 1, v1::SUCCEEDED);
+  ASSERT_EQ(Text(decision), "SUCCEEDED");
+  EXPECT_EQ(Text(End(1, 1, v1::FAILED)), "nothing");
+  EXPECT_EQ(ledger_->in_flight(), 1) << "until the outcome is in the journal";
+  const Ledger::Closed closed = ledger_->Close(*decision.outcome);
+  EXPECT_EQ(closed.tell.value(), 0.5);
+  EXPECT_EQ(ledger_->in_flight(), 0);
+  EXPECT_EQ(ledger_->succeeded(), 1);
+}
+
+// What becomes of an attempt that ends so: alone or merged, and whether the experiment is being canceled.
+TEST_F(LedgerTest, WhatAnEndOfAnAttemptMeans) {
+  const struct {
+    v1::Outcome outcome;
+    const char* alone;
+    const char* merged;
+    const char* alone_canceled;
+    const char* merged_canceled;
+  } kRows[] = {
+      {v1::SUCCEEDED, "SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED"},
+      {v1::STOPPED_EARLY, "STOPPED_EARLY", "STOPPED_EARLY", "STOPPED_EARLY", "STOPPED_EARLY"},
+      {v1::FAILED, "FAILED", "again 2 alone", "FAILED", "CANCELED"},
+      {v1::LOST, "again 2 alone", "again 2 alone", "CANCELED", "CANCELED"},
+      {v1::UNMERGED, "FAILED", "again 2 alone", "CANCELED", "CANCELED"},
+      {v1::CANCELED, "CANCELED", "CANCELED", "CANCELED", "CANCELED"},
+  };
+  for (const auto& row : kRows) {
+    for (const bool merged : {false, true}) {
+      for (const bool canceled : {false, true}) {
+        ledger_.emplace(Config(), 1, "folder");
+        Create(2);
+        ASSERT_TRUE((merged ? Plan(1, {{1, 1}, {2, 1}}) : Plan(1, {{1, 1}})).ok());
+        if (canceled) ledger_->Cancel();
+        EXPECT_EQ(Text(End(1, 1, row.outcome)),
+                  canceled ? (merged ? row.merged_canceled : row.alone_canceled) : (merged ? row.merged : row.alone))
+            << v1::Outcome_Name(row.outcome) << " merged " << merged << " canceled " << canceled;
+      }
+    }
+  }
+}
+
+TEST_F(LedgerTest, AModelThatIsLostAgainAndAgainHasFailed) {
+  Create(1);
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    ASSERT_TRUE(Plan(attempt, {{1, attempt}}).ok());
+    EXPECT_EQ(Text(End(1, attempt, v1::LOST, v1::WORKER_DOWN)), "again " + std::to_string(attempt + 1) + " alone");
+  }
+  ASSERT_TRUE(Plan(3, {{1, 3}}).ok());
+  EXPECT_EQ(Text(End(1, 3, v1::LOST, v1::PROCESS_KILLED)), "FAILED");
+}
+
+TEST_F(LedgerTest, AHeadThatEndsIsNeverTheModelsFault) {
+  Create(2);
+  for (int attempt = 1; attempt <= 10; ++attempt) {
+    ASSERT_TRUE(Plan(attempt, {{1, attempt}, {2, attempt}}).ok());
+    EXPECT_EQ(Text(End(1, attempt, v1::LOST, v1::HEAD_ENDED)), "again " + std::to_string(attempt + 1) + " merged");
+    EXPECT_EQ(Text(End(2, attempt, v1::LOST, v1::HEAD_ENDED)), "again " + std::to_string(attempt + 1) + " merged");
+  }
+}
+
+TEST_F(LedgerTest, AnAttemptSaysWhyItIsAlone) {
+  Create(3);
+  ASSERT_TRUE(Plan(1, {{1, 1}, {2, 1}}).ok());
+  EXPECT_EQ(End(1, 1, v1::UNMERGED).again->alone_because(), "it runs again after merged trial 1");
+  ASSERT_TRUE(Plan(2, {{3, 1}}).ok());
+  EXPECT_EQ(End(3, 1, v1::LOST, v1::WORKER_DOWN).again->alone_because(), "no others came");
+}
+
+TEST_F(LedgerTest, ACancelEndsWhatWaitsAndNothingIsPlannedAnyMore) {
+  Create(3);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  ASSERT_TRUE(Plan(2, {{2, 1}}).ok());
+  ASSERT_EQ(Text(End(2, 1, v1::LOST, v1::WORKER_DOWN)), "again 2 alone");
+  const std::vector<v1::ModelOutcome> outcomes = ledger_->Cancel();
+  ASSERT_EQ(outcomes.size(), 2u);
+  EXPECT_EQ(outcomes[0].model(), 2);
+  EXPECT_EQ(outcomes[0].attempt(), 1) << "the one that was";
+  EXPECT_EQ(outcomes[1].model(), 3);
+  EXPECT_EQ(outcomes[1].attempt(), 0);
+  EXPECT_TRUE(ledger_->Cancel().empty()) << "once";
+  EXPECT_TRUE(absl::IsCancelled(Plan(3, {{3, 1}})));
+}
+
+TEST_F(LedgerTest, WorkersThatAreLostForModelAfterModelMakeItHopeless) {
+  Create(4);
+  int trial = 0;
+  for (int model = 1; model <= 3; ++model) {
+    EXPECT_EQ(ledger_->hopeless(), "");
+    for (int attempt = 1; attempt <= 3; ++attempt) {
+      ASSERT_TRUE(Plan(++trial, {{model, attempt}}).ok());
+      const Ledger::Decision decision = End(model, attempt, v1::LOST, v1::WORKER_DOWN);
+      if (decision.outcome.has_value()) ledger_->Close(*decision.outcome);
+    }
+  }
+  EXPECT_EQ(ledger_->hopeless(), "boom");
+  EXPECT_EQ(ledger_->failed(), 3);
+  EXPECT_EQ(ledger_->first_failure(), "boom");
+}
+
+TEST_F(LedgerTest, StepsThatWereReportedAreKnownToTheNextAttempt) {
+  Create(1);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  v1::ModelEvent report;
+  report.set_model(1);
+  report.set_attempt(1);
+  for (const int step : {0, 1, 3}) {
+    report.mutable_intermediate()->set_step(step);
+    ledger_->Report(report);
+  }
+  EXPECT_EQ(End(1, 1, v1::LOST, v1::WORKER_DOWN).again->model().reported_steps(), 2) << "step 2 is missing";
+}
+
+TEST_F(LedgerTest, WhatCannotBeRecordedIsForgotten) {
+  Create(2);
+  ledger_->Drop(1);
+  ledger_->Drop(1);
+  EXPECT_EQ(ledger_->in_flight(), 1);
+  EXPECT_EQ(ledger_->failed(), 0);
+}
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,443 @@
+// An experiment without actors: begun, cut off after any of its transactions, and gone on with.
+#include "src/experiment/setup.h"
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "src/base/status.h"
+#include "src/space/space.h"
+#include "tests/storage/old_journal.h"
+#include "tests/storage/storage_testing.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+
+// As discovery does.
+void SetFingerprint(v1::Discovered& discovered) {
+  discovered.mutable_space()->clear_fingerprint();
+  *discovered.mutable_space() = Space::FromProto(discovered.space())->spec();
+}
+
+// Three choices of four: 64 models.
+v1::Discovered MakeDiscovered() {
+  v1::Discovered discovered;
+  discovered.set_program("build 1");
+  for (const char* label : {"a", "b", "c"}) {
+    v1::Choice& choice = *discovered.mutable_space()->add_choices();
+    choice.set_label(label);
+    choice.set_kind(v1::VALUE_CHOICE);
+    choice.set_n_chosen(1);
+    for (int option = 0; option < 4; ++option) choice.add_candidates()->set_i(option);
+  }
+  discovered.mutable_space()->set_complete(true);
+  SetFingerprint(discovered);
+  return discovered;
+}
+
+v1::ExperimentConfig MakeConfig(int models) {
+  v1::ExperimentConfig config;
+  config.set_name("search");
+  config.set_seed(7);
+  config.set_max_trial_number(models);
+  config.mutable_strategy()->mutable_random();
+  config.mutable_engine()->mutable_direct();
+  config.mutable_evaluator()->mutable_constant();
+  config.mutable_keep_weights()->set_best(2);
+  return config;
+}
+
+// What a model's training comes to: a function of its sample. Every fifth fails.
+double ValueOf(const v1::Sample& sample) {
+  double value = 0;
+  for (const v1::Decision& decision : sample.decisions()) value = value * 4 + decision.index(0);
+  return value;
+}
+bool Fails(const v1::Sample& sample) { return static_cast<int>(ValueOf(sample)) % 5 == 0; }
+
+// Does in one thread what the actors of an experiment do together: four models in flight, two a trial. A trial in which
+// a model fails ends for both; they run again alone.
+class Simulation {
+ public:
+  explicit Simulation(ExperimentSetup setup) : setup_(std::move(setup)), ledger_(setup_.ledger) {}
+
+  // Runs until that many transactions are written; true once the experiment is at its end.
+  bool Run(int transactions) {
+    left_ = transactions;
+    StartingPoint start = std::exchange(setup_.start, {});
+    calls_ = start.strategy_calls;
+    untold_ = std::move(start.untold);
+    bool exhausted = start.exhausted;
+    for (v1::TrialModel& model : start.models) waiting_.push_back(std::move(model));
+    for (v1::RunAgain& again : start.alone) alone_.push_back(std::move(*again.mutable_model()));
+    AddState(start.facts, v1::RUNNING);
+    if (!Write(start.facts)) return false;
+    while (true) {
+      const int room = std::min(4 - ledger_.in_flight(), setup_.config.max_trial_number() - ledger_.models());
+      v1::JournalBatch batch;
+      for (const v1::TellRequest& tell : std::exchange(untold_, {})) {
+        EXPECT_TRUE(setup_.strategy->Tell(tell.sample(), ObservationOf(tell, v1::MAXIMIZE)).ok());
+        *AddCall(batch).mutable_tell() = tell;
+      }
+      if (room > 0 && !exhausted) {
+        const auto proposal = setup_.strategy->Ask(room);
+        EXPECT_TRUE(proposal.ok()) << proposal.status();
+        v1::AskCall& ask = *AddCall(batch).mutable_ask();
+        ask.set_count(room);
+        ask.mutable_reply()->set_exhausted(exhausted = proposal->exhausted);
+        for (const v1::Sample& sample : proposal->samples) {
+          *ask.mutable_reply()->add_samples() = sample;
+          waiting_.push_back(ledger_.Create(sample));
+          v1::ModelCreated& created = *batch.add_records()->mutable_model();
+          created.set_model(ledger_.models());
+          *created.mutable_sample() = sample;
+        }
+      }
+      if (!Write(batch)) return false;
+      while (!alone_.empty() || !waiting_.empty()) {
+        if (!PlanOne()) return false;
+      }
+      if (running_.empty()) break;
+      if (!EndOne()) return false;
+    }
+    v1::JournalBatch batch;
+    AddState(batch, v1::DONE);
+    return Write(batch);
+  }
+
+  const Ledger& ledger() const { return ledger_; }
+
+ private:
+  static void AddState(v1::JournalBatch& batch, v1::ExperimentState state) {
+    batch.add_records()->mutable_state()->set_state(state);
+  }
+  v1::StrategyCall& AddCall(v1::JournalBatch& batch) {
+    v1::StrategyCall& call = *batch.add_records()->mutable_strategy_call();
+    call.set_sequence(++calls_);
+    return call;
+  }
+  bool Write(const v1::JournalBatch& batch) {
+    if (left_-- == 0) return false;
+    const absl::Status written = setup_.held->writer->Write(batch).status();
+    EXPECT_TRUE(written.ok()) << written;
+    return true;
+  }
+
+  bool PlanOne() {
+    std::deque<v1::TrialModel>& from = alone_.empty() ? waiting_ : alone_;
+    const size_t count = alone_.empty() ? std::min<size_t>(2, waiting_.size()) : 1;
+    v1::TrialQueued queued;
+    queued.set_trial(ledger_.trials() + 1);
+    std::vector<v1::TrialModel> models;
+    for (size_t i = 0; i < count; ++i) {
+      v1::TrialMember& member = *queued.add_members();
+      member.set_model(from.front().model());
+      member.set_attempt(from.front().attempt());
+      models.push_back(std::move(from.front()));
+      from.pop_front();
+    }
+    EXPECT_TRUE(ledger_.Plan(queued).ok());
+    running_.emplace_back(queued.trial(), std::move(models));
+    v1::JournalBatch batch;
+    *batch.add_records()->mutable_trial() = queued;
+    return Write(batch);
+  }
+
+  // Ends the oldest trial.
+  bool EndOne() {
+    const auto [trial, models] = running_.front();
+    running_.pop_front();
+    const bool breaks = models.size() > 1 && std::any_of(models.begin(), models.end(), [](const v1::TrialModel& model) {
+                          return Fails(model.sample());
+                        });
+    for (const v1::TrialModel& model : models) {
+      v1::ModelEvent event;
+      event.set_trial(trial);
+      event.set_model(model.model());
+      event.set_attempt(model.attempt());
+      event.set_sequence(1);
+      v1::JournalBatch report;
+      *report.add_records()->mutable_event() = event;
+      (*report.mutable_records(0)
+            ->mutable_event()
+            ->mutable_intermediate()
+            ->mutable_metrics()
+            ->mutable_values())["loss"] = 0.5;
+      if (!Write(report)) return false;
+      event.set_sequence(2);
+      v1::ModelEnded& ended = *event.mutable_ended();
+      ended.set_outcome(breaks ? v1::UNMERGED : Fails(model.sample()) ? v1::FAILED : v1::SUCCEEDED);
+      if (ended.outcome() == v1::SUCCEEDED) {
+        (*ended.mutable_metrics()->mutable_values())["default"] = ValueOf(model.sample());
+      } else {
+        ended.mutable_failure()->set_reason(breaks ? v1::MERGED_TRIAL_FAILED : v1::EXCEPTION);
+        ended.mutable_failure()->set_message("boom");
+      }
+      v1::JournalBatch batch;
+      *batch.add_records()->mutable_event() = event;
+      Ledger::Decision decision = ledger_.EndAttempt(event);
+      if (decision.outcome.has_value()) *batch.add_records()->mutable_outcome() = *decision.outcome;
+      if (!Write(batch)) return false;
+      if (decision.outcome.has_value()) untold_.push_back(ledger_.Close(*decision.outcome).tell);
+      if (decision.again.has_value()) alone_.push_back(decision.again->model());
+    }
+    return true;
+  }
+
+  ExperimentSetup setup_;
+  Ledger& ledger_;
+  int left_ = 0;
+  int calls_ = 0;
+  std::vector<v1::TellRequest> untold_;
+  std::deque<v1::TrialModel> waiting_;
+  std::deque<v1::TrialModel> alone_;
+  std::deque<std::pair<int, std::vector<v1::TrialModel>>> running_;
+};
+
+class SetupTest : public ::testing::Test {
+ protected:
+  SetupTest() : state_dir_(*StateDir::Open(temp_.path())), devices_(2) {}
+
+  absl::StatusOr<ExperimentSetup> New(const v1::ExperimentConfig& config) {
+    return NewExperiment(state_dir_, config, ExperimentSeed(config), MakeDiscovered(), devices_, {});
+  }
+  absl::StatusOr<ExperimentSetup> Resume(const std::string& id, const v1::ExperimentConfig& config,
+                                         const v1::Discovered& discovered = MakeDiscovered()) {
+    LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<HeldExperiment> held, HoldExperiment(state_dir_, id, {}));
+    return ResumedExperiment(std::move(held), config, discovered, devices_);
+  }
+  JournalReader Read(const std::string& id) { return *JournalReader::Open(*state_dir_.ExperimentFolder(id)); }
+
+  // Each model's sample and outcome.
+  std::map<int, std::string> Models(const std::string& id) {
+    std::map<int, std::string> models;
+    const std::vector<ModelRecord> records = Read(id).Models().value();
+    for (const ModelRecord& model : records) {
+      models[model.model] = absl::StrCat(
+          model.sample_json, " ", model.outcome.has_value() ? v1::Outcome_Name(model.outcome->outcome()) : "none", " ",
+          model.outcome.has_value() && model.outcome->metrics().values().count("default") > 0
+              ? absl::StrCat(model.outcome->metrics().values().at("default"))
+              : "");
+    }
+    return models;
+  }
+
+  // Runs a new experiment, cut off after so many transactions; returns its id.
+  std::string RunNew(const v1::ExperimentConfig& config, int transactions) {
+    absl::StatusOr<ExperimentSetup> setup = New(config);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    const std::string id = setup->held->id;
+    Simulation(*std::move(setup)).Run(transactions);
+    return id;
+  }
+
+  TempFolder temp_;
+  StateDir state_dir_;
+  std::vector<v1::Device> devices_;
+};
+
+constexpr int kToTheEnd = 1 << 30;
+
+TEST_F(SetupTest, AnExperimentThatIsCutOffAnywhereGoesOnAsIfItHadNotBeen) {
+  const v1::ExperimentConfig config = MakeConfig(12);
+  const std::map<int, std::string> undisturbed = Models(RunNew(config, kToTheEnd));
+  ASSERT_EQ(undisturbed.size(), 12u);
+  bool at_its_end = false;
+  for (int cut = 0; !at_its_end; ++cut) {
+    SCOPED_TRACE(absl::StrCat("cut off after ", cut, " transactions"));
+    const std::string id = RunNew(config, cut);
+    at_its_end = Read(id).State()->change.state() == v1::DONE;
+    if (at_its_end) break;
+    // Odd ones are cut off once more, by a version 2 of Lanista.
+    if (cut % 2 == 1) {
+      absl::StatusOr<ExperimentSetup> again = Resume(id, config);
+      ASSERT_TRUE(again.ok()) << again.status();
+      if (Simulation(*std::move(again)).Run(3)) continue;
+      MakeVersion2(*state_dir_.ExperimentFolder(id) + "/journal.db");
+    }
+    absl::StatusOr<ExperimentSetup> setup = Resume(id, config);
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    Simulation simulation(*std::move(setup));
+    ASSERT_TRUE(simulation.Run(kToTheEnd));
+    ASSERT_EQ(Models(id), undisturbed);
+    EXPECT_EQ(simulation.ledger().succeeded() + simulation.ledger().failed(), 12);
+    const std::vector<AttemptRecord> attempts = Read(id).Attempts().value();
+    for (const AttemptRecord& attempt : attempts) EXPECT_TRUE(attempt.ended.has_value());
+  }
+}
+
+TEST_F(SetupTest, ModelsThatAStopCanceledRunAgain) {
+  const v1::ExperimentConfig config = MakeConfig(12);
+  const std::map<int, std::string> undisturbed = Models(RunNew(config, kToTheEnd));
+  // Two of the first four are planned.
+  const std::string id = RunNew(config, 3);
+  {
+    const absl::StatusOr<std::shared_ptr<HeldExperiment>> held = HoldExperiment(state_dir_, id, {});
+    ASSERT_TRUE(held.ok()) << held.status();
+    v1::JournalBatch stop = Batch(R"pb(records { state { state: STOPPING } }
+                                       records {
+                                         event {
+                                           model: 1
+                                           attempt: 1
+                                           sequence: 1
+                                           ended { outcome: CANCELED }
+                                         }
+                                       }
+                                       records { outcome { model: 1 attempt: 1 outcome: CANCELED } }
+                                       records {
+                                         event {
+                                           model: 2
+                                           attempt: 1
+                                           sequence: 1
+                                           ended { outcome: CANCELED }
+                                         }
+                                       }
+                                       records { outcome { model: 2 attempt: 1 outcome: CANCELED } }
+                                       records { outcome { model: 3 outcome: CANCELED } }
+                                       records { outcome { model: 4 outcome: CANCELED } }
+                                       records { state { state: STOPPED } })pb");
+    ASSERT_TRUE((*held)->writer->Write(stop).ok());
+  }
+  absl::StatusOr<ExperimentSetup> setup = Resume(id, config);
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  EXPECT_EQ(setup->start.models.size(), 4u);
+  ASSERT_TRUE(Simulation(*std::move(setup)).Run(kToTheEnd));
+  EXPECT_EQ(Models(id), undisturbed);
+}
+
+TEST_F(SetupTest, HigherLimitsLetAFinishedExperimentGoOn) {
+  const std::string id = RunNew(MakeConfig(8), kToTheEnd);
+  const absl::Status refused = Resume(id, MakeConfig(8)).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--set max_trial_number=16"));
+  absl::StatusOr<ExperimentSetup> setup = Resume(id, MakeConfig(16));
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  ASSERT_TRUE(Simulation(*std::move(setup)).Run(kToTheEnd));
+  EXPECT_EQ(Models(id).size(), 16u);
+  EXPECT_EQ(Read(id).experiment().config().max_trial_number(), 16) << "what changed is recorded";
+  EXPECT_EQ(Resume(id, MakeConfig(8)).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SetupTest, AnExhaustedSpaceStaysExhausted) {
+  v1::ExperimentConfig config = MakeConfig(1000);
+  const std::string id = RunNew(config, kToTheEnd);
+  EXPECT_EQ(Models(id).size(), 64u);
+  EXPECT_THAT(std::string(Resume(id, config).status().message()), HasSubstr("the space is exhausted"));
+}
+
+TEST_F(SetupTest, MaxDurationThatIsUsedUpIsSaid) {
+  v1::ExperimentConfig config = MakeConfig(1000);
+  const std::string id = RunNew(config, 5);
+  {
+    const auto held = HoldExperiment(state_dir_, id, {});
+    ASSERT_TRUE((*held)
+                    ->writer
+                    ->Write(Batch(R"pb(records {
+                                         time { seconds: 4000000000 }
+                                         state { state: STOPPING }
+                                       }
+                                       records {
+                                         time { seconds: 4000000001 }
+                                         state { state: DONE }
+                                       })pb"))
+                    .ok());
+  }
+  config.mutable_max_duration()->set_seconds(60);
+  EXPECT_THAT(std::string(Resume(id, config).status().message()), HasSubstr("--set max_duration=120s"));
+}
+
+TEST_F(SetupTest, AnotherSpaceOtherFilesAndOtherDataAreRefused) {
+  const v1::ExperimentConfig config = MakeConfig(8);
+  v1::Discovered began = MakeDiscovered();
+  v1::FileDigest& file = *began.mutable_space()->add_files();
+  file.set_path("/net.pt");
+  file.set_sha256("1234");
+  began.mutable_space()->mutable_data()->add_input_shape(28);
+  std::string id;
+  {
+    auto setup = NewExperiment(state_dir_, config, 7, began, devices_, {});
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    id = setup->held->id;
+    Simulation(*std::move(setup)).Run(4);
+  }
+  const auto refusal = [&](const v1::Discovered& discovered) {
+    const absl::Status status = Resume(id, config, discovered).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    return std::string(status.message());
+  };
+  v1::Discovered other = began;
+  other.mutable_space()->mutable_choices(0)->set_label("z");
+  SetFingerprint(other);
+  EXPECT_THAT(refusal(other), HasSubstr("choice 'z': only here"));
+  other = began;
+  other.mutable_space()->mutable_files(0)->set_sha256("5678");
+  EXPECT_THAT(refusal(other), HasSubstr("/net.pt has changed since the experiment began"));
+  other = began;
+  other.mutable_space()->mutable_data()->set_input_shape(0, 32);
+  EXPECT_THAT(refusal(other), HasSubstr("data has changed"));
+  other = began;
+  other.set_program("build 2");
+  EXPECT_TRUE(Resume(id, config, other).ok()) << "another build of the same space goes on, with a warning";
+  EXPECT_TRUE(Resume(id, config, began).ok());
+}
+
+TEST_F(SetupTest, AStrategyThatAnswersOtherwiseIsRefusedWithBothAnswers) {
+  v1::ExperimentConfig config = MakeConfig(8);
+  const std::string id = RunNew(config, 6);
+  config.mutable_strategy()->mutable_grid_search();
+  const absl::Status status = Resume(id, config).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("call 1 of the strategy, which was asked for 4 models"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(R"({"a":0,"b":0,"c":0} here)"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("in the journal"));
+}
+
+TEST_F(SetupTest, AnExperimentIsHeldOnce) {
+  const absl::StatusOr<ExperimentSetup> running = New(MakeConfig(8));
+  ASSERT_TRUE(running.ok());
+  const absl::Status status = HoldExperiment(state_dir_, running->held->id, {}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("in use by process"));
+  EXPECT_TRUE(absl::IsNotFound(HoldExperiment(state_dir_, "nobody", {}).status()));
+}
+
+TEST_F(SetupTest, TheBestWeightsStayTheBestAfterAResume) {
+  const v1::ExperimentConfig config = MakeConfig(24);
+  const std::string id = RunNew(config, 40);
+  absl::StatusOr<ExperimentSetup> setup = Resume(id, config);
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  const auto best = Read(id).BestModels(2);
+  ASSERT_EQ(best->size(), 2u);
+  // A model that is better than both: the weights of the worse one go.
+  Ledger& ledger = setup->ledger;
+  const int model = ledger.Create(v1::Sample()).model();
+  ledger.PlanOne(model, 1, 1000, false, "");
+  v1::ModelEvent event;
+  event.set_model(model);
+  event.set_attempt(1);
+  event.mutable_ended()->set_outcome(v1::SUCCEEDED);
+  (*event.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 1e9;
+  const Ledger::Decision decision = ledger.EndAttempt(event);
+  const Ledger::Closed closed = ledger.Close(*decision.outcome);
+  ASSERT_EQ(closed.needless_weights.size(), 1u);
+  const auto attempts = Read(id).Attempts();
+  const auto deciding = std::find_if(attempts->begin(), attempts->end(), [&](const AttemptRecord& attempt) {
+    return attempt.model == best->at(1).model && attempt.attempt == best->at(1).outcome->attempt();
+  });
+  EXPECT_EQ(closed.needless_weights[0],
+            absl::StrCat(*state_dir_.ExperimentFolder(id), "/",
+                         TrialOutputFolder(deciding->trial, deciding->model, deciding->members > 1)));
+}
+
+}  // namespace
+}  // namespace lanista
