@@ -34,7 +34,9 @@ uint64_t ExperimentSeed(const v1::ExperimentConfig& config) {
 
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
                                                               const v1::SpaceSpec& spec, uint64_t seed) {
-  auto strategy = GuardedStrategy::Create(config.strategy(), spec, StrategySeed(seed));
+  std::optional<int> max_models;
+  if (config.has_max_trial_number()) max_models = config.max_trial_number();
+  auto strategy = GuardedStrategy::Create(config.strategy(), spec, StrategySeed(seed), max_models);
   if (!strategy.ok()) return Annotate(strategy.status(), "strategy");
   return strategy;
 }

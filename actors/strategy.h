@@ -4,6 +4,7 @@
 #define LANISTA_ACTORS_STRATEGY_H_
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -16,9 +17,9 @@ namespace lanista {
 // A strategy and the space that it proposes models of. Used by one thread at a time.
 class GuardedStrategy {
  public:
-  // Takes over `spec`. What the factory throws is an error.
+  // Takes over `spec`. `max_models` is what the experiment was created with. What the factory throws is an error.
   static absl::StatusOr<std::shared_ptr<GuardedStrategy>> Create(const v1::StrategyConfig& config, v1::SpaceSpec spec,
-                                                                 uint64_t seed);
+                                                                 uint64_t seed, std::optional<int> max_models);
   // Of a strategy that was made for this space elsewhere.
   GuardedStrategy(Space space, std::unique_ptr<Strategy> strategy)
       : space_(std::move(space)), strategy_(std::move(strategy)) {}

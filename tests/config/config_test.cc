@@ -167,7 +167,8 @@ TEST_F(ConfigTest, RequiredBlocksAreNamed) {
   EXPECT_THAT(TextError("strategy { random {} }"), HasSubstr("c.textproto: space: is required: the model space"));
   EXPECT_EQ(JsonError("{}"), TextError("").replace(0, std::string("c.textproto").size(), "c.json"));
   EXPECT_EQ(TextError("space { registered: \"net\" }\nstrategy { }\nevaluator { constant {} }"),
-            "c.textproto:2:1: strategy: nothing is set; set one of: random, grid_search, custom");
+            "c.textproto:2:1: strategy: nothing is set; set one of: random, grid_search, evolution, "
+            "tpe, policy_rl, nsga2, chain, custom");
   EXPECT_THAT(TextError("space { registered: \"net\" }\nstrategy { random {} }\nevaluator {\n  classification {} }"),
               HasSubstr("c.textproto:4:3: evaluator.classification.dataset: is required"));
 }
@@ -311,7 +312,7 @@ TEST_F(ConfigTest, ErrorsInOverridesNameTheOverride) {
   EXPECT_EQ(TextError(kText, {"seed"}), "--set seed: write path.to.field=value");
   EXPECT_EQ(TextError(kText, {"strategy={ randm {} }"}),
             "--set strategy={ randm {} }: unknown field 'randm'; did you mean 'random'? allowed here: random, "
-            "grid_search, custom");
+            "grid_search, evolution, tpe, policy_rl, nsga2, chain, custom");
   EXPECT_THAT(TextError(kText, {"strategy={ random { dedup: maybe } }"}), HasSubstr("'dedup' wants true or false"));
   EXPECT_THAT(TextError(kText, {"strategy={ random {}"}), HasSubstr("a '}' is missing"));
 }
@@ -374,6 +375,45 @@ TEST(CheckConfigTest, EveryBadFieldOfAnEvaluatorIsNamedWithWhatIsAllowed) {
     ASSERT_TRUE(
         google::protobuf::TextFormat::ParseFromString(absl::StrCat("dataset { csv { path: 'x' } } ", text), &config));
     EXPECT_EQ(CheckConfig(config, "e"), absl::InvalidArgumentError(message)) << text;
+  }
+}
+
+TEST(CheckConfigTest, EveryBadFieldOfAStrategyIsNamedWithWhatIsAllowed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"evolution { population: 1 }", "s.evolution.population: must be at least 2, got 1"},
+      {"evolution { sample: 0 }", "s.evolution.sample: must be at least 1, got 0"},
+      {"evolution { mutations: 0 }", "s.evolution.mutations: must be at least 1, got 0"},
+      {"evolution { population: 20 sample: 21 }",
+       "s.evolution.sample: must be at most 'population', which is 20, got 21"},
+      {"evolution { sample: 101 }", "s.evolution.sample: must be at most 'population', which is 100, got 101"},
+      {"tpe { startup: 0 }", "s.tpe.startup: must be at least 1, got 0"},
+      {"tpe { candidates: -1 }", "s.tpe.candidates: must be at least 1, got -1"},
+      {"tpe { good_fraction: 1 }", "s.tpe.good_fraction: must be in (0, 1), got 1"},
+      {"tpe { good_max: 0 }", "s.tpe.good_max: must be at least 1, got 0"},
+      {"tpe { prior_weight: 0 }", "s.tpe.prior_weight: must be greater than 0, got 0"},
+      {"policy_rl { models_per_update: 0 }", "s.policy_rl.models_per_update: must be at least 1, got 0"},
+      {"policy_rl { learning_rate: nan }", "s.policy_rl.learning_rate: must be greater than 0, got nan"},
+      {"policy_rl { clip: 1 }", "s.policy_rl.clip: must be in (0, 1), got 1"},
+      {"policy_rl { epochs: 0 }", "s.policy_rl.epochs: must be at least 1, got 0"},
+      {"policy_rl { entropy_weight: -0.5 }", "s.policy_rl.entropy_weight: must be at least 0, got -0.5"},
+      {"nsga2 { population: 0 }", "s.nsga2.population: must be at least 2, got 0"},
+      {"nsga2 { crossover: 1.5 }", "s.nsga2.crossover: must be in [0, 1], got 1.5"},
+      {"nsga2 { mutation: 0 }", "s.nsga2.mutation: must be in (0, 1], got 0"},
+      {"chain {}", "s.chain.stage: is required: at least one, for example stage { strategy { random {} } }"},
+      {"chain { stage { models: 0 strategy { random {} } } }", "s.chain.stage[0].models: must be at least 1, got 0"},
+      {"chain { stage { models: 5 } }",
+       "s.chain.stage[0].strategy: is required: what proposes the stage's models, for example strategy { random {} }"},
+      {"chain { stage { models: 5 strategy { random {} } } stage { strategy { random {} } } "
+       "stage { strategy { random {} } } }",
+       "s.chain.stage[1].models: is required: only the last stage may leave it out, the next stages would never get "
+       "their turn"},
+      {"chain { stage { strategy { tpe { startup: 0 } } } }",
+       "s.chain.stage[0].strategy.tpe.startup: must be at least 1, got 0"},
+  };
+  for (const auto& [text, message] : cases) {
+    v1::StrategyConfig config;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config));
+    EXPECT_EQ(CheckConfig(config, "s"), absl::InvalidArgumentError(message)) << text;
   }
 }
 

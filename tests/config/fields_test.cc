@@ -90,7 +90,8 @@ TEST(SetFieldTest, DurationsMayBeWrittenWithAUnit) {
 
 TEST(SetFieldTest, ErrorsSayWhatIsAllowed) {
   EXPECT_EQ(Set("strategy.randon.dedup", "true"),
-            "unknown field 'randon'; did you mean 'random'? allowed here: random, grid_search, custom");
+            "unknown field 'randon'; did you mean 'random'? allowed here: random, grid_search, evolution, tpe, "
+            "policy_rl, nsga2, chain, custom");
   EXPECT_EQ(Set("objective", "MAXIMISE"),
             "'MAXIMISE' is not a value of 'objective'; did you mean 'MAXIMIZE'? allowed here: MAXIMIZE, MINIMIZE");
   EXPECT_EQ(Set("seed", "x"), "'seed' wants an integer, got x");

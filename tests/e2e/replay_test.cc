@@ -22,6 +22,9 @@ std::string Proposed(const v1::AskReply& reply) {
 
 // Runs a search, with several models at once so that outcomes come in any order, and with failures among them.
 std::string RunSearch(const std::string& strategy, const std::string& state) {
+  // The only one that has no defaults.
+  const std::string stages =
+      strategy == "chain" ? "stage { models: 3 strategy { random {} } } stage { strategy { evolution {} } }" : "";
   const std::string config = WriteFile(strategy + ".textproto", absl::StrCat(R"(
     space { registered: "crashes_in_constructor" }
     evaluator { custom { name: "talkative" } }
@@ -30,7 +33,7 @@ std::string RunSearch(const std::string& strategy, const std::string& state) {
     objective: MINIMIZE
     seed: 11
     strategy { )",
-                                                                             strategy, " {} }"));
+                                                                             strategy, " { ", stages, " } }"));
   const CommandResult run = RunCommand(kFaultyProgram, {"run", config, "--json", "--state-dir", state});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   return absl::StrCat(state, "/experiments/", run.Json()["id"].get<std::string>());
@@ -48,7 +51,7 @@ TEST_P(ReplayTest, AFreshStrategyGivesTheRecordedAnswers) {
   ASSERT_TRUE(calls.ok()) << calls.status();
 
   const uint64_t seed = StrategySeed(static_cast<uint64_t>(journal->experiment().seed()));
-  const auto strategy = GuardedStrategy::Create(config.strategy(), **spec, seed);
+  const auto strategy = GuardedStrategy::Create(config.strategy(), **spec, seed, config.max_trial_number());
   ASSERT_TRUE(strategy.ok()) << strategy.status();
   int asks = 0, tells = 0;
   for (const v1::StrategyCall& call : *calls) {
