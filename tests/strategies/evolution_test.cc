@@ -1,10 +1,16 @@
 // Regularized evolution against its definition.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
+#include <memory>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
 #include "src/strategies/strategy.h"
 #include "tests/space/testing.h"
 #include "tests/strategies/testing.h"
@@ -114,6 +120,25 @@ TEST(EvolutionTest, ThePopulationFollowsTheNumberOfModels) {
     }
     EXPECT_EQ(draws, population);
   }
+}
+
+TEST(EvolutionTest, ABudgetThatIsTooSmallToLearnIsAWarning) {
+  const Space space = MakeHuge();
+  const auto before = spdlog::default_logger();
+  const auto warning = [&](const std::string& config, int max_models) {
+    std::ostringstream log;
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+    StrategyContext context(space, 1);
+    context.max_models = max_models;
+    Make(ParseStrategy(config), context);
+    spdlog::set_default_logger(before);
+    return log.str();
+  };
+  EXPECT_THAT(warning("evolution { population: 100 }", 199), ::testing::HasSubstr("and it has 199 in all"));
+  EXPECT_EQ(warning("evolution { population: 100 }", 200), "");
+  EXPECT_EQ(warning("evolution {}", 20), "") << "the default follows the budget";
+  EXPECT_NE(warning("evolution {}", 19), "");
 }
 
 TEST(EvolutionTest, CrossoverTakesChoicesFromBothParents) {
