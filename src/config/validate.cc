@@ -67,6 +67,23 @@ const std::map<std::string, Range>& Ranges() {
     auto* const ranges = new std::map<std::string, Range>{
         {"ExperimentConfig.trial_concurrency", AtLeast(1)},
         {"ExperimentConfig.max_trial_number", AtLeast(1)},
+        {"EvolutionConfig.population", AtLeast(2)},
+        {"EvolutionConfig.sample", AtLeast(1)},
+        {"EvolutionConfig.mutations", AtLeast(1)},
+        {"TpeConfig.startup", AtLeast(1)},
+        {"TpeConfig.candidates", AtLeast(1)},
+        {"TpeConfig.good_fraction", kOpenFraction},
+        {"TpeConfig.good_max", AtLeast(1)},
+        {"TpeConfig.prior_weight", kPositive},
+        {"PolicyRlConfig.models_per_update", AtLeast(1)},
+        {"PolicyRlConfig.learning_rate", kPositive},
+        {"PolicyRlConfig.clip", kOpenFraction},
+        {"PolicyRlConfig.epochs", AtLeast(1)},
+        {"PolicyRlConfig.entropy_weight", AtLeast(0)},
+        {"Nsga2Config.population", AtLeast(2)},
+        {"Nsga2Config.crossover", kProbability},
+        {"Nsga2Config.mutation", kFraction},
+        {"ChainStageConfig.models", AtLeast(1)},
         {"CgoEngineConfig.max_concurrency_cgo", {1, 1024, false, false}},
         {"CgoEngineConfig.batch_waiting_time", AtLeast(0)},
         {"ClassificationConfig.label_smoothing", kDecay},
@@ -126,6 +143,8 @@ const std::map<std::string, std::string>& RequiredFields() {
       {"ExperimentConfig.space", "the model space, for example space { registered: \"mnist_cnn\" }"},
       {"ExperimentConfig.strategy", "what proposes models, for example strategy { random {} }"},
       {"ExperimentConfig.evaluator", "what scores models, for example evaluator { classification { ... } }"},
+      {"ChainConfig.stage", "at least one, for example stage { strategy { random {} } }"},
+      {"ChainStageConfig.strategy", "what proposes the stage's models, for example strategy { random {} }"},
       {"ClassificationConfig.dataset", "for example dataset { synthetic_digits {} }"},
       {"RegressionConfig.dataset", "for example dataset { csv { path: \"data.csv\" } }"},
       {"Cifar10Config.root", "the folder with data_batch_1.bin to test_batch.bin"},
@@ -156,6 +175,7 @@ std::string Join(const std::string& path, absl::string_view field) {
 
 bool IsSet(const Message& message, const FieldDescriptor& field) {
   const Reflection* const reflection = message.GetReflection();
+  if (field.is_repeated()) return reflection->FieldSize(message, &field) > 0;
   if (!reflection->HasField(message, &field)) return false;
   return field.cpp_type() != FieldDescriptor::CPPTYPE_STRING || !reflection->GetString(message, &field).empty();
 }
@@ -199,6 +219,23 @@ std::optional<Violation> CheckTogether(const v1::IdxConfig& idx, const std::stri
   if (idx.has_root() && idx.has_split()) {
     return Violation{Join(path, "split"),
                      "a folder has its own validation files; 'split' goes with 'images' and 'labels'"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> CheckTogether(const v1::EvolutionConfig& evolution, const std::string& path) {
+  constexpr int kDefaultPopulation = 100;
+  const int population = evolution.has_population() ? evolution.population() : kDefaultPopulation;
+  if (evolution.sample() <= population) return std::nullopt;
+  return Violation{Join(path, "sample"),
+                   absl::StrCat("must be at most 'population', which is ", population, ", got ", evolution.sample())};
+}
+
+std::optional<Violation> CheckTogether(const v1::ChainConfig& chain, const std::string& path) {
+  for (int i = 0; i + 1 < chain.stage_size(); ++i) {
+    if (chain.stage(i).has_models()) continue;
+    return Violation{absl::StrCat(Join(path, "stage"), "[", i, "].models"),
+                     "is required: only the last stage may leave it out, the next stages would never get their turn"};
   }
   return std::nullopt;
 }
@@ -357,6 +394,8 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
       if (auto violation = CheckValue(message, field, -1, field_path)) return violation;
     }
   }
+  if (auto violation = CheckIf<v1::EvolutionConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::ChainConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::IdxConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ImageFolderConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::CsvConfig>(message, path)) return violation;

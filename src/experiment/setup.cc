@@ -111,7 +111,9 @@ v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed) {
 
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
                                                               const v1::SpaceSpec& space, uint64_t seed) {
-  auto strategy = GuardedStrategy::Create(config.strategy(), space, StrategySeed(seed));
+  std::optional<int> max_models;
+  if (config.has_max_trial_number()) max_models = config.max_trial_number();
+  auto strategy = GuardedStrategy::Create(config.strategy(), space, StrategySeed(seed), max_models);
   if (!strategy.ok()) return Annotate(strategy.status(), "strategy");
   return strategy;
 }
@@ -203,7 +205,9 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
           held->id);
     }
   }
-  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy, MakeStrategy(config, discovered.space(), seed));
+  // With the limit that it had at first, which strategies size themselves by: another one would give other answers.
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy,
+                           MakeStrategy(journal.first_config(), discovered.space(), seed));
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Planner> planner, MakePlanner(config, discovered, devices));
   Ledger ledger(config, seed, held->folder);
   LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *strategy, ledger));

@@ -55,7 +55,7 @@ uint64_t ExperimentSeed(const v1::ExperimentConfig& config);
 // What an experiment needs to know of its space before it starts, from a trial process.
 v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed);
 
-// `config.strategy` for this space; errors name it.
+// `config.strategy` for this space and as many models as `config` allows; errors name it.
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
                                                               const v1::SpaceSpec& space, uint64_t seed);
 

@@ -17,6 +17,9 @@ inline uint64_t Uniform(std::mt19937_64& random, uint64_t bound) {
   return drawn % bound;
 }
 
+// A number from [0, 1), in steps of 2^-53.
+inline double UniformReal(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_SPACE_DRAW_H_

@@ -422,7 +422,11 @@ absl::StatusOr<Space> Space::FromProto(v1::SpaceSpec spec) {
   return space;
 }
 
-v1::Sample Space::ToSample(const std::vector<int32_t>& options) const {
+int32_t Space::option_count(int choice) const { return index_->table.choices[choice].options; }
+
+bool Space::IsActive(int choice, const Options& options) const { return index_->table.IsActive(choice, options); }
+
+v1::Sample Space::ToSample(const Options& options) const {
   v1::Sample sample;
   for (size_t i = 0; i < options.size(); ++i) {
     if (options[i] >= 0) *sample.add_decisions() = MakeDecision(spec_.choices(i), options[i]);
@@ -430,41 +434,65 @@ v1::Sample Space::ToSample(const std::vector<int32_t>& options) const {
   return sample;
 }
 
-void Space::SetToFirst(size_t first, std::vector<int32_t>* options) const {
-  for (size_t i = first; i < options->size(); ++i) (*options)[i] = index_->table.IsActive(i, *options) ? 0 : -1;
+void Space::SetToFirst(size_t first, Options* options) const {
+  for (size_t i = first; i < options->size(); ++i) (*options)[i] = IsActive(i, *options) ? 0 : -1;
 }
 
 v1::Sample Space::Unrank(const mpz_class& number) const { return ToSample(index_->graph->Unrank(number)); }
 
-v1::Sample Space::First() const {
-  std::vector<int32_t> options(spec_.choices_size(), -1);
+Space::Options Space::FirstOptions() const {
+  Options options(choice_count(), -1);
   SetToFirst(0, &options);
-  return ToSample(options);
+  return options;
+}
+
+v1::Sample Space::First() const { return ToSample(FirstOptions()); }
+
+bool Space::Advance(Options* options) const {
+  for (size_t i = options->size(); i-- > 0;) {
+    int32_t& option = (*options)[i];
+    if (option < 0 || option + 1 == option_count(i)) continue;
+    ++option;
+    SetToFirst(i + 1, options);
+    return true;
+  }
+  return false;
 }
 
 std::optional<v1::Sample> Space::Next(const v1::Sample& sample) const {
-  absl::StatusOr<std::vector<int32_t>> options = Options(sample);
-  if (!options.ok()) return std::nullopt;
-  for (size_t i = options->size(); i-- > 0;) {
-    int32_t& option = (*options)[i];
-    if (option < 0 || option + 1 == index_->table.choices[i].options) continue;
-    ++option;
-    SetToFirst(i + 1, &*options);
-    return ToSample(*options);
-  }
-  return std::nullopt;
+  absl::StatusOr<Options> options = OptionsOf(sample);
+  if (!options.ok() || !Advance(&*options)) return std::nullopt;
+  return ToSample(*options);
 }
 
-v1::Sample Space::Random(std::mt19937_64& random) const {
-  std::vector<int32_t> options(spec_.choices_size(), -1);
+Space::Options Space::RandomOptions(std::mt19937_64& random) const {
+  Options options(choice_count(), -1);
   for (size_t i = 0; i < options.size(); ++i) {
-    if (index_->table.IsActive(i, options)) options[i] = Uniform(random, index_->table.choices[i].options);
+    if (IsActive(i, options)) options[i] = Uniform(random, option_count(i));
   }
-  return ToSample(options);
+  return options;
 }
 
-absl::StatusOr<std::vector<int32_t>> Space::Options(const v1::Sample& sample) const {
-  std::vector<int32_t> options(spec_.choices_size(), -1);
+v1::Sample Space::Random(std::mt19937_64& random) const { return ToSample(RandomOptions(random)); }
+
+Space::Options Space::With(Options options, int choice, int32_t option, std::mt19937_64& random) const {
+  options[choice] = option;
+  for (size_t i = choice + 1; i < options.size(); ++i) {
+    if (!IsActive(i, options)) {
+      options[i] = -1;
+    } else if (options[i] < 0) {
+      options[i] = Uniform(random, option_count(i));
+    }
+  }
+  return options;
+}
+
+v1::Sample Space::With(const v1::Sample& sample, int choice, int32_t option, std::mt19937_64& random) const {
+  return ToSample(With(*OptionsOf(sample), choice, option, random));
+}
+
+absl::StatusOr<Space::Options> Space::OptionsOf(const v1::Sample& sample) const {
+  Options options(choice_count(), -1);
   int next = 0;
   // Choices before `end` that the sample passes over must not be active.
   const auto pass_over = [&](int end) {
@@ -495,7 +523,7 @@ absl::StatusOr<std::vector<int32_t>> Space::Options(const v1::Sample& sample) co
   return options;
 }
 
-absl::Status Space::Check(const v1::Sample& sample) const { return Options(sample).status(); }
+absl::Status Space::Check(const v1::Sample& sample) const { return OptionsOf(sample).status(); }
 
 std::string Space::ToJson(const v1::Sample& sample) {
   Json json = Json::object();
@@ -524,7 +552,7 @@ absl::StatusOr<v1::Sample> Space::FromJson(const std::string& json) const {
   if (!members.is_object()) {
     return absl::InvalidArgumentError("a sample is a JSON object: {\"label\": candidate, ...}");
   }
-  std::vector<int32_t> options(spec_.choices_size(), -1);
+  Options options(choice_count(), -1);
   absl::flat_hash_map<std::string, const Json*> given;
   for (const auto& member : members.items()) given.emplace(member.key(), &member.value());
   for (int i = 0; i < spec_.choices_size(); ++i) {

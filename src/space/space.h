@@ -47,6 +47,11 @@ class Space {
   // Draws each active choice uniformly from its options.
   v1::Sample Random(std::mt19937_64& random) const;
 
+  // `sample` with `option` for choice number `choice`. Keeps all other choices that are still active, draws those that
+  // have become active, drops those that are not active any more.
+  // REQUIRES: OptionsOf(sample) is OK, `choice` is active in it, and 0 <= option < option_count(choice).
+  v1::Sample With(const v1::Sample& sample, int choice, int32_t option, std::mt19937_64& random) const;
+
   // OK if `sample` decides exactly the active choices, in the order of the space, with candidates of theirs; else
   // INVALID_ARGUMENT names the label. An incomplete space lets unknown labels pass.
   absl::Status Check(const v1::Sample& sample) const;
@@ -66,16 +71,35 @@ class Space {
   // The choices as a tree of conditions, for `validate`: one line a choice, indented below what it depends on.
   std::string Describe() const;
 
+  // ---- Models as options: what algorithms compute with.
+
+  // The option of each choice in the order of the space, -1 for those that are not active.
+  using Options = std::vector<int32_t>;
+
+  int choice_count() const { return spec_.choices_size(); }
+  int32_t option_count(int choice) const;
+  // Whether choice number `choice` is active, given the options of all earlier choices.
+  bool IsActive(int choice, const Options& options) const;
+
+  // The options of a sample; the error of Check if it is none of the space. Labels that an incomplete space does not
+  // list have none.
+  absl::StatusOr<Options> OptionsOf(const v1::Sample& sample) const;
+  v1::Sample ToSample(const Options& options) const;
+
+  // Random, Next and With of options. Advance returns false after the last model and leaves `options` as they are.
+  Options RandomOptions(std::mt19937_64& random) const;
+  bool Advance(Options* options) const;
+  Options With(Options options, int choice, int32_t option, std::mt19937_64& random) const;
+  // The options of First().
+  Options FirstOptions() const;
+
  private:
   struct Index;
 
   Space() = default;
 
-  // The options of all choices, -1 for those that are not active.
-  absl::StatusOr<std::vector<int32_t>> Options(const v1::Sample& sample) const;
-  v1::Sample ToSample(const std::vector<int32_t>& options) const;
   // Sets the choices from `first` on, as their conditions have it: option 0, or not active.
-  void SetToFirst(size_t first, std::vector<int32_t>* options) const;
+  void SetToFirst(size_t first, Options* options) const;
 
   v1::SpaceSpec spec_;
   std::optional<mpz_class> size_;

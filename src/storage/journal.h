@@ -155,6 +155,8 @@ class JournalReader {
   const std::string& folder() const { return folder_; }
   // With the configuration in force: the last one, where it was changed by a resume.
   const v1::ExperimentCreated& experiment() const { return experiment_; }
+  // The configuration that it was created with.
+  const v1::ExperimentConfig& first_config() const { return first_config_; }
   absl::Time created() const { return created_; }
   // The process that held the experiment just before the journal was read: asked in this order, so that an experiment
   // that ends meanwhile is never taken for an interrupted one.
@@ -203,6 +205,7 @@ class JournalReader {
   int version_ = 0;
   std::optional<pid_t> holder_;
   v1::ExperimentCreated experiment_;
+  v1::ExperimentConfig first_config_;
   absl::Time created_;
   std::string name_;
   std::optional<LastWords::Words> last_words_;

@@ -127,7 +127,8 @@ absl::Status JournalReader::Begin(const std::string& file, int flags) {
   name_ = TextAt(row, 1);
   created_ = TimeAt(row, 2);
   experiment_.set_seed(row.Int64(3));
-  LANISTA_RETURN_IF_ERROR(ParseAt(row, 4, experiment_.mutable_config()));
+  LANISTA_RETURN_IF_ERROR(ParseAt(row, 4, &first_config_));
+  *experiment_.mutable_config() = first_config_;
   if (version_ < kJournalVersion) return absl::OkStatus();
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement change,
                            database_.Prepare("SELECT config FROM config_change ORDER BY number DESC LIMIT 1"));

@@ -1,35 +1,110 @@
 // Grid search: every model of the space once, in its order or shuffled, one at a time: no list of models is ever made.
+// Models that came from elsewhere are left out.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "src/base/hash.h"
+#include "src/base/status.h"
+#include "src/strategies/proposals.h"
 #include "src/strategies/strategy.h"
 
 namespace lanista {
 namespace {
 
-// Walks in lexicographic order. Needs no size: of an incomplete space it visits every sample that discovery knows of.
-class GridSearch : public Strategy {
+// Walks through all models, as `Next` of a derived class names them.
+class Walk : public Strategy {
  public:
-  explicit GridSearch(const Space& space) : space_(space), next_(space.First()) {}
+  explicit Walk(const StrategyContext& context) : violation_(context.violation) {}
 
   absl::StatusOr<Proposal> Ask(int count) override {
     Proposal proposal;
-    while (static_cast<int>(proposal.samples.size()) < count && next_.has_value()) {
-      proposal.samples.push_back(*std::move(next_));
-      next_ = space_.Next(proposal.samples.back());
+    LANISTA_RETURN_IF_ERROR(LookAhead());
+    while (static_cast<int>(proposal.samples.size()) < count && ahead_.has_value()) {
+      running_.insert(Space::Key(*ahead_));
+      proposal.samples.push_back(*std::move(ahead_));
+      ahead_.reset();
+      LANISTA_RETURN_IF_ERROR(LookAhead());
     }
-    proposal.exhausted = !next_.has_value();
+    proposal.exhausted = !ahead_.has_value();
     return proposal;
   }
 
-  void Tell(const v1::Sample&, const Observation&) override {}
+  void Tell(const v1::Sample& sample, const Observation&) override {
+    std::string key = Space::Key(sample);
+    if (running_.erase(key) == 0) elsewhere_.insert(std::move(key));
+  }
+
+  void Expect(const v1::Sample& sample) override { elsewhere_.insert(Space::Key(sample)); }
+
+ protected:
+  // The next model of the walk; nullopt behind the last.
+  virtual std::optional<v1::Sample> Next() = 0;
 
  private:
+  // Finds the next model within the limits that did not come from elsewhere. The error of NothingWithinLimits.
+  absl::Status LookAhead() {
+    while (!ended_ && (!ahead_.has_value() || elsewhere_.contains(Space::Key(*ahead_)))) {
+      ahead_ = Next();
+      while (ahead_.has_value() && IsOutside(*ahead_)) {
+        // Once there was a model, the walk goes on to the end of the space, however far the next one is.
+        const bool gives_up = !AnyKnown() && outside_ >= Proposals::kLimitTests;
+        ahead_ = gives_up ? std::nullopt : Next();
+      }
+      ended_ = !ahead_.has_value();
+    }
+    if (ended_ && outside_ > 0 && !AnyKnown()) return NothingWithinLimits(outside_, least_violation_);
+    found_ = found_ || ahead_.has_value();
+    return absl::OkStatus();
+  }
+
+  bool AnyKnown() const { return found_ || !elsewhere_.empty(); }
+
+  bool IsOutside(const v1::Sample& sample) {
+    if (!violation_) return false;
+    const double violation = violation_(sample).value_or(0);
+    if (violation <= 0) return false;
+    least_violation_ = outside_++ == 0 ? violation : std::min(least_violation_, violation);
+    return true;
+  }
+
+  const std::function<std::optional<double>(const v1::Sample&)> violation_;
+  // Models outside the limits that the walk has passed, and the least that one of them misses them by.
+  int64_t outside_ = 0;
+  double least_violation_ = 0;
+  // Whether there was a model to propose.
+  bool found_ = false;
+  // Keys of models that it has proposed and that are not told yet, and of those that somebody else has proposed.
+  absl::flat_hash_set<std::string> running_;
+  absl::flat_hash_set<std::string> elsewhere_;
+  // The model that comes next, so that it is known when none does.
+  std::optional<v1::Sample> ahead_;
+  bool ended_ = false;
+};
+
+// Walks in lexicographic order. Needs no size: of an incomplete space it visits every sample that discovery knows of.
+class GridSearch : public Walk {
+ public:
+  explicit GridSearch(const StrategyContext& context) : Walk(context), space_(context.space) {}
+
+ private:
+  std::optional<v1::Sample> Next() override {
+    if (!last_.has_value()) {
+      last_ = space_.FirstOptions();
+    } else if (!space_.Advance(&*last_)) {
+      return std::nullopt;
+    }
+    return space_.ToSample(*last_);
+  }
+
   const Space& space_;
-  std::optional<v1::Sample> next_;
+  std::optional<Space::Options> last_;
 };
 
 // A permutation of 0 .. size-1 that is computed, not stored: a Feistel network permutes the numbers of 2k bits, and
@@ -85,37 +160,32 @@ class Permutation {
   mpz_class half_;
 };
 
-class ShuffledGridSearch : public Strategy {
+class ShuffledGridSearch : public Walk {
  public:
   // REQUIRES: the space's size is known.
-  ShuffledGridSearch(const Space& space, uint64_t seed) : space_(space), permutation_(*space.size(), seed) {}
-
-  absl::StatusOr<Proposal> Ask(int count) override {
-    Proposal proposal;
-    for (; static_cast<int>(proposal.samples.size()) < count && next_ < *space_.size(); ++next_) {
-      proposal.samples.push_back(space_.Unrank(permutation_(next_)));
-    }
-    proposal.exhausted = next_ == *space_.size();
-    return proposal;
-  }
-
-  void Tell(const v1::Sample&, const Observation&) override {}
+  explicit ShuffledGridSearch(const StrategyContext& context)
+      : Walk(context), space_(context.space), permutation_(*space_.size(), context.seed) {}
 
  private:
+  std::optional<v1::Sample> Next() override {
+    if (next_ == *space_.size()) return std::nullopt;
+    return space_.Unrank(permutation_(next_++));
+  }
+
   const Space& space_;
   const Permutation permutation_;
   mpz_class next_ = 0;
 };
 
-absl::StatusOr<std::unique_ptr<Strategy>> MakeGridSearch(const v1::GridSearchConfig& config, const Space& space,
-                                                         uint64_t seed) {
-  if (!config.shuffle()) return std::make_unique<GridSearch>(space);
-  if (!space.size().has_value()) {
+absl::StatusOr<std::unique_ptr<Strategy>> MakeGridSearch(const v1::GridSearchConfig& config,
+                                                         const StrategyContext& context) {
+  if (!config.shuffle()) return std::make_unique<GridSearch>(context);
+  if (!context.space.size().has_value()) {
     return absl::FailedPreconditionError(
         "grid_search with shuffle needs a space whose size is known, and this one's is not (see `lanista validate`); "
         "use grid_search without shuffle, or random");
   }
-  return std::make_unique<ShuffledGridSearch>(space, seed);
+  return std::make_unique<ShuffledGridSearch>(context);
 }
 
 LANISTA_REGISTER(StrategyRegistry, grid_search, v1::GridSearchConfig, MakeGridSearch);

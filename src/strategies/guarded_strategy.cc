@@ -25,12 +25,15 @@ auto Guard(Function&& call) -> decltype(call()) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v1::StrategyConfig& config,
-                                                                         v1::SpaceSpec spec, uint64_t seed) {
+                                                                         v1::SpaceSpec spec, uint64_t seed,
+                                                                         std::optional<int> max_models) {
   LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(std::move(spec)));
   // First the space, where it stays.
   auto guarded = std::make_shared<GuardedStrategy>(std::move(space), nullptr);
+  StrategyContext context(guarded->space_, seed);
+  context.max_models = max_models;
   LANISTA_ASSIGN_OR_RETURN(guarded->strategy_, Guard([&]() -> StrategyRegistry::Result {
-                             return StrategyRegistry::Get().Create(config, guarded->space_, seed);
+                             return StrategyRegistry::Get().Create(config, context);
                            }));
   return guarded;
 }

@@ -2,7 +2,9 @@
 #ifndef LANISTA_SRC_STRATEGIES_GUARDED_STRATEGY_H_
 #define LANISTA_SRC_STRATEGIES_GUARDED_STRATEGY_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -17,9 +19,9 @@ namespace lanista {
 // A strategy and the space that it proposes models of. Used by one thread at a time.
 class GuardedStrategy {
  public:
-  // Takes over `spec`. What the factory throws is an error.
+  // Takes over `spec`. `max_models` is what the experiment was created with. What the factory throws is an error.
   static absl::StatusOr<std::shared_ptr<GuardedStrategy>> Create(const v1::StrategyConfig& config, v1::SpaceSpec spec,
-                                                                 uint64_t seed);
+                                                                 uint64_t seed, std::optional<int> max_models);
   // Of a strategy that was made for this space elsewhere.
   GuardedStrategy(Space space, std::unique_ptr<Strategy> strategy)
       : space_(std::move(space)), strategy_(std::move(strategy)) {}

@@ -3,14 +3,18 @@
 #define LANISTA_SRC_STRATEGIES_STRATEGY_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "protos/experiment.pb.h"
 #include "protos/space.pb.h"
 #include "protos/trial.pb.h"
+#include "src/base/custom.h"
 #include "src/base/registry.h"
 #include "src/space/space.h"
 
@@ -21,7 +25,58 @@ struct Observation {
   v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
   // `default`, turned so that larger is better; absent where the model failed or was canceled.
   std::optional<double> value;
+  // Steps that it has reported.
+  int steps = 0;
+  // Where the experiment has several objectives: the value of each, turned so that larger is better, with `value` the
+  // first; empty where `value` is absent.
+  std::vector<double> objectives;
+  // How far the model misses the limits, summed over them; 0: it fulfils them all.
+  double violation = 0;
 };
+
+// Whether there is something to learn from the observation: it has a value, or it says how far the limits are.
+bool IsInformative(const Observation& observation);
+
+// -1 if `a` is better than `b` by what counts before values: observations without information come last, then feasible
+// before infeasible, smaller violation, SUCCEEDED before STOPPED_EARLY, and of those that were stopped more steps. 1 if
+// it is worse, 0 if their values decide. Steps of models that ran to their end do not count: how many reports an
+// evaluator makes says nothing about the model.
+int CompareStanding(const Observation& a, const Observation& b);
+
+// Whether `a` is better than `b`: by CompareStanding, then by the larger value. The one order for all strategies that
+// learn from one objective.
+bool Ranks(const Observation& a, const Observation& b);
+
+// Whether a strategy with this setting learns from the observation: informative ones always, failures (not models that
+// were canceled) with WORST.
+bool LearnsFrom(const Observation& observation, v1::OnFailure on_failure);
+
+// What a strategy is made for. Only `space` must outlive the strategy.
+struct StrategyContext {
+  StrategyContext(const Space& space_in, uint64_t seed_in) : space(space_in), seed(seed_in) {}
+
+  const Space& space;
+  // All randomness of the strategy comes from it.
+  uint64_t seed;
+  // How many models the strategy may propose; nullopt: no limit. What the experiment was created with: if the limit is
+  // changed later, a replay must still give the same samples.
+  std::optional<int> max_models;
+  // Number of objectives, at least 1.
+  int objectives = 1;
+  // How far a sample misses those limits that can be computed before training (Observation::violation); nullopt where
+  // it is not known. Samples with more than 0 are never proposed. A pure function. Empty: there are no such limits.
+  std::function<std::optional<double>(const v1::Sample&)> violation;
+};
+
+// The default of a population: `usual`, but with a limit of N models at most N / 5, at least 10.
+int DefaultPopulation(const StrategyContext& context, int usual);
+
+// Logs a warning if the experiment's models are not many more than the `models` that the strategy needs before it has
+// learnt anything.
+void WarnOfSmallBudget(const StrategyContext& context, absl::string_view strategy, int models);
+
+// INVALID_ARGUMENT if there are several objectives; for factories of strategies that learn from one only.
+absl::Status CheckOneObjective(const StrategyContext& context, absl::string_view strategy);
 
 // Proposes models. Used by one thread at a time. Deterministic: the same calls in the same order give the same samples
 // (resume replays them), all randomness comes from the seed handed to the factory.
@@ -36,23 +91,32 @@ class Strategy {
     bool exhausted = false;
   };
 
+  // Does not wait for outcomes while it has anything sensible to propose: devices are idle.
   // REQUIRES: count >= 1.
   virtual absl::StatusOr<Proposal> Ask(int count) = 0;
 
-  // The outcome of a sample that Ask returned; exactly once for each.
+  // The outcome of a sample: exactly once for each that Ask returned or Expect announced, in any order. Also outcomes
+  // of models from elsewhere, of an earlier experiment.
   virtual void Tell(const v1::Sample& sample, const Observation& observation) = 0;
+
+  // Another strategy (a stage of the same chain) has proposed the sample: its outcome will be told, so there is no need
+  // to propose it here.
+  virtual void Expect(const v1::Sample& /*sample*/) {}
 };
 
-// Factories take (config, the space, the strategy's seed). The space outlives the strategy.
-using StrategyRegistry = Registry<Strategy, const Space&, uint64_t>;
+// Factories take (config, context). The context's space outlives the strategy.
+using StrategyRegistry = Registry<Strategy, const StrategyContext&>;
 
 }  // namespace lanista
 
 // Registers a strategy of the user's own, for `strategy { custom { name: "NAME" params { ... } } }`:
 //
-//   absl::StatusOr<std::unique_ptr<lanista::Strategy>> MakeMine(const lanista::v1::Custom& config,
-//                                                               const lanista::Space& space, uint64_t seed);
+//   absl::StatusOr<std::unique_ptr<lanista::Strategy>> MakeMine(const lanista::Params& params,
+//                                                               const lanista::StrategyContext& context);
 //   LANISTA_REGISTER_STRATEGY("mine", MakeMine);
-#define LANISTA_REGISTER_STRATEGY(name, make) LANISTA_REGISTER_CUSTOM(::lanista::StrategyRegistry, name, make)
+//
+// Parameters that MakeMine misses or does not read are errors of the configuration.
+#define LANISTA_REGISTER_STRATEGY(name, make) \
+  LANISTA_REGISTER_WITH_PARAMS(::lanista::StrategyRegistry, "strategy", name, make)
 
 #endif  // LANISTA_SRC_STRATEGIES_STRATEGY_H_

@@ -108,13 +108,13 @@ TEST_F(StrategyTest, WhatTellThrowsIsTheAnswerToTheNextAsk) {
   EXPECT_EQ(Ask().error().message(), "the strategy threw: no such arm");
 }
 
-StrategyRegistry::Result MakeNone(const v1::Custom&, const Space&, uint64_t) { throw std::bad_alloc(); }
+StrategyRegistry::Result MakeNone(const Params&, const StrategyContext&) { throw std::bad_alloc(); }
 LANISTA_REGISTER_STRATEGY("throws when made", MakeNone);
 
 TEST(GuardedStrategyTest, WhatAFactoryThrowsIsAnError) {
   v1::StrategyConfig config;
   config.mutable_custom()->set_name("throws when made");
-  const auto strategy = GuardedStrategy::Create(config, OneChoice(), 1);
+  const auto strategy = GuardedStrategy::Create(config, OneChoice(), 1, std::nullopt);
   EXPECT_TRUE(absl::IsInternal(strategy.status())) << strategy.status();
 }
 

@@ -310,6 +310,42 @@ TEST(SpaceTest, AnIncompleteSpaceLetsOtherLabelsPass) {
   EXPECT_EQ(OptionOf(MakeChoice("late", 9), sample->decisions(1)), 5);
 }
 
+TEST(SpaceTest, WithSetsOneChoiceAndDrawsOrDropsWhatDependsOnIt) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 300; ++round) {
+    const Space space = MakeRandomSpace(random);
+    const v1::Sample before = space.Random(random);
+    const Space::Options options = *space.OptionsOf(before);
+    for (int choice = 0; choice < space.choice_count(); ++choice) {
+      if (options[choice] < 0) continue;
+      const auto option = static_cast<int32_t>(Uniform(random, space.option_count(choice)));
+      const v1::Sample after = space.With(before, choice, option, random);
+      ASSERT_TRUE(space.Check(after).ok()) << space.Check(after) << "\n" << space.Describe();
+      const Space::Options changed = *space.OptionsOf(after);
+      ASSERT_EQ(changed[choice], option);
+      for (int other = 0; other < space.choice_count(); ++other) {
+        if (other == choice || options[other] < 0 || changed[other] < 0) continue;
+        ASSERT_EQ(changed[other], options[other]) << "choices that stay active keep their options";
+      }
+    }
+  }
+}
+
+TEST(SpaceTest, OptionsAndSamplesAreTheSameModels) {
+  std::mt19937_64 random(12);
+  for (int round = 0; round < 100; ++round) {
+    const Space space = MakeRandomSpace(random);
+    Space::Options options = space.FirstOptions();
+    std::optional<v1::Sample> sample = space.First();
+    while (sample.has_value()) {
+      ASSERT_EQ(space.ToSample(options).SerializeAsString(), sample->SerializeAsString());
+      ASSERT_EQ(*space.OptionsOf(*sample), options);
+      sample = space.Next(*sample);
+      ASSERT_EQ(space.Advance(&options), sample.has_value());
+    }
+  }
+}
+
 TEST(SpaceTest, EachOptionIsDrawnEquallyOften) {
   const Space space = MakeSpace({MakeChoice("a", 3)});
   std::mt19937_64 random(1);

@@ -4,90 +4,36 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "protos/experiment.pb.h"
 #include "src/space/space.h"
 #include "src/strategies/strategy.h"
 #include "tests/space/testing.h"
+#include "tests/strategies/testing.h"
 
 namespace lanista {
 namespace {
 
+using testing::Failed;
 using ::testing::HasSubstr;
+using testing::Keys;
+using testing::Make;
+using testing::MakeBlock;
 using testing::MakeChoice;
+using testing::MakeHuge;
+using testing::MakeLopsided;
+using testing::MakeQuickStart;
 using testing::MakeSpace;
 using testing::MakeSpec;
-
-// The 18 models of NNI's quick start.
-Space MakeQuickStart() {
-  return MakeSpace({MakeChoice("layer", 2), MakeChoice("dropout", 3), MakeChoice("feature", 3)});
-}
-
-// One model is as likely as all others together: rejection alone would not find these.
-Space MakeLopsided() {
-  std::vector<v1::Choice> choices = {MakeChoice("c0", 2)};
-  for (int i = 1; i < 20; ++i) {
-    choices.push_back(MakeChoice(absl::StrCat("c", i), 2, {{{absl::StrCat("c", i - 1), {1}}}}));
-  }
-  return MakeSpace(choices);
-}
-
-Space MakeHuge() {
-  std::vector<v1::Choice> choices;
-  for (int i = 0; i < 30; ++i) choices.push_back(MakeChoice(absl::StrCat("c", i), 10));
-  return MakeSpace(choices);
-}
-
-std::unique_ptr<Strategy> Make(const v1::StrategyConfig& config, const Space& space, uint64_t seed = 1) {
-  auto strategy = StrategyRegistry::Get().Create(config, space, seed);
-  EXPECT_TRUE(strategy.ok()) << strategy.status();
-  return *std::move(strategy);
-}
-
-v1::StrategyConfig Named(const std::string& name) {
-  v1::StrategyConfig config;
-  config.GetReflection()->MutableMessage(&config, config.GetDescriptor()->FindFieldByName(name));
-  return config;
-}
-
-// What a model scores here: any fixed function of the sample.
-Observation Score(const v1::Sample& sample) {
-  Observation observation;
-  observation.outcome = v1::SUCCEEDED;
-  observation.value = 0;
-  for (const v1::Decision& decision : sample.decisions()) *observation.value += decision.index(0);
-  return observation;
-}
-
-// Asks for up to `count` at a time, tells at once, until the strategy is exhausted or has proposed `limit`.
-std::vector<v1::Sample> RunSearch(Strategy* strategy, int count, size_t limit) {
-  std::vector<v1::Sample> samples;
-  bool exhausted = false;
-  while (!exhausted && samples.size() < limit) {
-    const auto proposal = strategy->Ask(count);
-    EXPECT_TRUE(proposal.ok()) << proposal.status();
-    if (!proposal.ok()) break;
-    EXPECT_LE(proposal->samples.size(), count);
-    EXPECT_TRUE(proposal->exhausted || !proposal->samples.empty()) << "nothing is in flight, so nothing to wait for";
-    if (!proposal->exhausted && proposal->samples.empty()) break;
-    for (const v1::Sample& sample : proposal->samples) {
-      samples.push_back(sample);
-      strategy->Tell(sample, Score(sample));
-    }
-    exhausted = proposal->exhausted;
-  }
-  return samples;
-}
-
-std::vector<std::string> Keys(const std::vector<v1::Sample>& samples) {
-  std::vector<std::string> keys;
-  for (const v1::Sample& sample : samples) keys.push_back(Space::Key(sample));
-  return keys;
-}
+using testing::Named;
+using testing::ParseStrategy;
+using testing::RunAtOnce;
+using testing::RunSearch;
+using testing::Score;
+using testing::Succeeded;
 
 class StrategyContract : public ::testing::TestWithParam<std::string> {
  protected:
@@ -95,7 +41,7 @@ class StrategyContract : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(StrategyContract, ProposesValidSamplesOnly) {
-  for (const Space& space : {MakeQuickStart(), MakeLopsided(), MakeHuge()}) {
+  for (const Space& space : {MakeQuickStart(), MakeLopsided(), MakeHuge(), MakeBlock()}) {
     for (const v1::Sample& sample : RunSearch(Make(config_, space).get(), 3, 60)) {
       ASSERT_TRUE(space.Check(sample).ok()) << space.Check(sample);
     }
@@ -141,22 +87,115 @@ TEST_P(StrategyContract, ASpaceOfOneModelIsProposedOnce) {
 
 TEST_P(StrategyContract, AHugeSpaceIsNotListed) {
   const Space space = MakeHuge();
-  EXPECT_EQ(RunSearch(Make(config_, space).get(), 10, 1000).size(), 1000);
+  EXPECT_EQ(RunSearch(Make(config_, space).get(), 10, 300).size(), 300);
+}
+
+TEST_P(StrategyContract, KeepsEightModelsInFlightWhateverTheOrderOfTheirOutcomes) {
+  for (const Space& space : {MakeHuge(), MakeBlock()}) {
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      const std::vector<v1::Sample> samples = RunAtOnce(Make(config_, space, seed).get(), 8, 200, seed);
+      const std::vector<std::string> keys = Keys(samples);
+      EXPECT_EQ(keys.size(), 200);
+      EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 200) << "a model twice";
+      for (const v1::Sample& sample : samples) ASSERT_TRUE(space.Check(sample).ok()) << space.Check(sample);
+    }
+  }
+}
+
+TEST_P(StrategyContract, FindsEveryModelOfASpaceWithConditionsOnce) {
+  const Space space = MakeBlock();
+  const std::vector<std::string> keys = Keys(RunAtOnce(Make(config_, space).get(), 8, 10000, 5));
+  EXPECT_EQ(*space.size(), keys.size());
+  EXPECT_EQ(*space.size(), std::set<std::string>(keys.begin(), keys.end()).size());
+}
+
+// Outcomes of all kinds.
+Observation MixedOutcome(const v1::Sample& sample) {
+  Observation observation = Score(sample);
+  switch (std::hash<std::string>()(Space::Key(sample)) % 5) {
+    case 0:
+      return Failed();
+    case 1:
+      observation.outcome = v1::STOPPED_EARLY;
+      observation.steps = 3;
+      break;
+    case 2:
+      observation.violation = 0.5;
+      break;
+    case 3: {
+      Observation canceled;
+      canceled.outcome = v1::CANCELED;
+      return canceled;
+    }
+    default:
+      observation.steps = 9;
+  }
+  return observation;
+}
+
+TEST_P(StrategyContract, AReplayOfTheSameCallsGivesTheSameSamples) {
+  const Space space = MakeBlock();
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    EXPECT_EQ(Keys(RunAtOnce(Make(config_, space, seed).get(), 8, 150, seed, MixedOutcome)),
+              Keys(RunAtOnce(Make(config_, space, seed).get(), 8, 150, seed, MixedOutcome)));
+  }
 }
 
 TEST_P(StrategyContract, GoesOnWhenModelsFail) {
   const Space space = MakeQuickStart();
-  const std::unique_ptr<Strategy> strategy = Make(config_, space);
-  Observation failure;
-  failure.outcome = v1::FAILED;
-  size_t proposed = 0;
-  for (int i = 0; i < 18; ++i) {
-    const auto proposal = strategy->Ask(1);
-    ASSERT_TRUE(proposal.ok());
-    for (const v1::Sample& sample : proposal->samples) strategy->Tell(sample, failure);
-    proposed += proposal->samples.size();
+  const auto fail = [](const v1::Sample&) { return Failed(); };
+  const std::vector<std::string> keys = Keys(RunSearch(Make(config_, space).get(), 1, 100, fail));
+  EXPECT_EQ(keys.size(), 18);
+  EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 18);
+  EXPECT_EQ(RunAtOnce(Make(config_, MakeHuge()).get(), 8, 100, 1, fail).size(), 100);
+}
+
+TEST_P(StrategyContract, LearnsFromModelsThatWereStoppedAndFromThoseOutsideTheLimits) {
+  const Space space = MakeHuge();
+  EXPECT_EQ(RunAtOnce(Make(config_, space).get(), 8, 150, 2, MixedOutcome).size(), 150);
+}
+
+// Samples whose decisions add up to more than 4 miss a limit.
+std::optional<double> OverFour(const v1::Sample& sample) { return std::max(0.0, *Score(sample).value - 4); }
+
+TEST_P(StrategyContract, ProposesNothingOutsideTheLimits) {
+  const Space space = MakeBlock();
+  StrategyContext context(space, 3);
+  context.violation = OverFour;
+  std::set<std::string> feasible;
+  for (std::optional<v1::Sample> sample = space.First(); sample.has_value(); sample = space.Next(*sample)) {
+    if (OverFour(*sample) == 0) feasible.insert(Space::Key(*sample));
   }
-  EXPECT_EQ(proposed, 18);
+  const std::vector<std::string> keys = Keys(RunAtOnce(Make(config_, context).get(), 8, 100000, 7));
+  EXPECT_EQ(keys.size(), feasible.size());
+  EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()), feasible);
+}
+
+TEST_P(StrategyContract, LimitsThatNothingFulfilsAreAnErrorThatSaysHowFarTheyAre) {
+  // The whole of the first is tried, and 10,000 models of the second.
+  const Space large = MakeSpace({MakeChoice("a", 1000), MakeChoice("b", 1000)});
+  for (const Space& space : {MakeBlock(), large}) {
+    StrategyContext context(space, 3);
+    context.violation = [](const v1::Sample& sample) { return 2 + *Score(sample).value; };
+    const auto proposal = Make(config_, context)->Ask(1);
+    EXPECT_TRUE(absl::IsFailedPrecondition(proposal.status())) << proposal.status();
+    EXPECT_THAT(std::string(proposal.status().message()),
+                HasSubstr("is within the limits; the nearest misses them by "));
+  }
+}
+
+TEST_P(StrategyContract, WhatSomebodyElseProposedOrToldIsNotProposedAgain) {
+  const Space space = MakeQuickStart();
+  const std::unique_ptr<Strategy> strategy = Make(config_, space);
+  const v1::Sample told = space.Unrank(3);
+  const v1::Sample expected = space.Unrank(11);
+  strategy->Tell(told, Succeeded(1));
+  strategy->Expect(expected);
+  std::vector<std::string> keys = Keys(RunSearch(strategy.get(), 4, 100));
+  EXPECT_EQ(keys.size(), 16);
+  keys.push_back(Space::Key(told));
+  keys.push_back(Space::Key(expected));
+  EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 18);
 }
 
 TEST_P(StrategyContract, WorksWithWhatIsKnownOfAnIncompleteSpace) {
@@ -188,20 +227,71 @@ class Stubborn : public Strategy {
   const Space& space_;
 };
 
-absl::StatusOr<std::unique_ptr<Strategy>> MakeStubborn(const v1::Custom&, const Space& space, uint64_t) {
-  return std::make_unique<Stubborn>(space);
+absl::StatusOr<std::unique_ptr<Strategy>> MakeStubborn(const Params& params, const StrategyContext& context) {
+  params.Get<int64_t>("patience", 3);
+  return std::make_unique<Stubborn>(context.space);
 }
 LANISTA_REGISTER_STRATEGY("stubborn", MakeStubborn);
 
 TEST(StrategyRegistryTest, HoldsExactlyTheBuiltInStrategiesAndTheUsers) {
-  EXPECT_EQ(StrategyRegistry::Get().Names(), (std::vector<std::string>{"grid_search", "random", "custom:stubborn"}));
+  EXPECT_EQ(StrategyRegistry::Get().Names(),
+            (std::vector<std::string>{"chain", "evolution", "grid_search", "nsga2", "policy_rl", "random", "tpe",
+                                      "custom:stubborn"}));
 }
 
 TEST(StrategyRegistryTest, UsersStrategiesAreCreatedByName) {
-  v1::StrategyConfig config;
-  config.mutable_custom()->set_name("stubborn");
   const Space space = MakeQuickStart();
-  EXPECT_EQ(Make(config, space)->Ask(2)->samples.size(), 2);
+  EXPECT_EQ(Make(ParseStrategy("custom { name: 'stubborn' }"), space)->Ask(2)->samples.size(), 2);
+}
+
+TEST(StrategyRegistryTest, ParametersOfUsersStrategiesAreChecked) {
+  const Space space = MakeQuickStart();
+  const auto error = [&](const std::string& params) {
+    const auto strategy = StrategyRegistry::Get().Create(
+        ParseStrategy("custom { name: 'stubborn' params { " + params + " } }"), StrategyContext(space, 1));
+    return std::string(strategy.status().message());
+  };
+  EXPECT_THAT(error("key: 'patience' value { s: 'long' }"),
+              HasSubstr("parameter 'patience' of the strategy 'stubborn'"));
+  EXPECT_THAT(error("key: 'patients' value { i: 1 }"), HasSubstr("'patients'"));
+}
+
+TEST(StrategyRegistryTest, StrategiesForOneObjectiveNameThoseForSeveral) {
+  const Space space = MakeQuickStart();
+  StrategyContext context(space, 1);
+  context.objectives = 2;
+  for (const std::string name : {"evolution", "tpe", "policy_rl"}) {
+    const auto strategy = StrategyRegistry::Get().Create(Named(name), context);
+    EXPECT_EQ(strategy.status().message(),
+              name + " learns from one objective, and there are 2; use nsga2, random or grid_search");
+  }
+  for (const std::string name : {"grid_search", "nsga2", "random"}) Make(Named(name), context);
+}
+
+TEST(ObservationTest, RanksByLimitsThenByStandingThenByValue) {
+  const auto make = [](v1::Outcome outcome, std::optional<double> value, int steps, double violation) {
+    Observation observation;
+    observation.outcome = outcome;
+    observation.value = value;
+    observation.steps = steps;
+    observation.violation = violation;
+    return observation;
+  };
+  // The best first.
+  const std::vector<Observation> ranked = {
+      make(v1::SUCCEEDED, 0.9, 3, 0),
+      make(v1::SUCCEEDED, 0.5, 9, 0),
+      make(v1::STOPPED_EARLY, 0.6, 4, 0),
+      make(v1::STOPPED_EARLY, 0.95, 2, 0),
+      make(v1::STOPPED_EARLY, 0.4, 2, 0),
+      make(v1::SUCCEEDED, 0.2, 9, 0.1),
+      make(v1::OUTCOME_UNSPECIFIED, std::nullopt, 0, 0.1),
+      make(v1::SUCCEEDED, 0.99, 9, 0.2),
+      make(v1::FAILED, std::nullopt, 2, 0),
+  };
+  for (size_t a = 0; a < ranked.size(); ++a) {
+    for (size_t b = 0; b < ranked.size(); ++b) EXPECT_EQ(Ranks(ranked[a], ranked[b]), a < b) << a << " " << b;
+  }
 }
 
 TEST(RandomTest, DrawsDifferWithTheSeed) {
@@ -258,7 +348,7 @@ TEST(GridSearchTest, ShuffleOfASpaceOfUnknownSizeSaysWhatToDo) {
   v1::SpaceSpec spec = MakeSpec({MakeChoice("a", 2)});
   spec.set_complete(false);
   const Space space = *Space::FromProto(spec);
-  const auto strategy = StrategyRegistry::Get().Create(Shuffled(), space, 1);
+  const auto strategy = StrategyRegistry::Get().Create(Shuffled(), StrategyContext(space, 1));
   EXPECT_THAT(std::string(strategy.status().message()), HasSubstr("use grid_search without shuffle, or random"));
 }
 

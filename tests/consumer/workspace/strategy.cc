@@ -22,12 +22,14 @@ class Backwards : public lanista::Strategy {
   mpz_class next_;
 };
 
-absl::StatusOr<std::unique_ptr<lanista::Strategy>> MakeBackwards(const lanista::v1::Custom&,
-                                                                 const lanista::Space& space, uint64_t /*seed*/) {
-  if (!space.size().has_value()) return absl::InvalidArgumentError("backwards: the size of the space is not known");
-  return std::make_unique<Backwards>(space);
+absl::StatusOr<std::unique_ptr<lanista::Strategy>> MakeBackwards(const lanista::Params&,
+                                                                 const lanista::StrategyContext& context) {
+  if (!context.space.size().has_value()) {
+    return absl::InvalidArgumentError("backwards: the size of the space is not known");
+  }
+  return std::make_unique<Backwards>(context.space);
 }
 
 }  // namespace
 
-LANISTA_REGISTER_CUSTOM(lanista::StrategyRegistry, "backwards", MakeBackwards);
+LANISTA_REGISTER_STRATEGY("backwards", MakeBackwards);

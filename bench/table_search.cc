@@ -1,0 +1,250 @@
+#include "bench/table_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <queue>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "bench/harness.h"
+#include "src/base/status.h"
+#include "src/data/csv_file.h"
+#include "src/space/draw.h"
+#include "src/strategies/strategy.h"
+
+namespace lanista::bench {
+namespace {
+
+absl::StatusOr<size_t> FindColumn(const std::vector<std::string>& columns, const std::string& name) {
+  const auto found = std::find(columns.begin(), columns.end(), name);
+  if (found != columns.end()) return static_cast<size_t>(found - columns.begin());
+  return absl::InvalidArgumentError(
+      absl::StrCat("the table has no column '", name, "'; it has ", absl::StrJoin(columns, ", ")));
+}
+
+absl::StatusOr<double> ParseNumber(const std::string& text) {
+  double number = 0;
+  if (absl::SimpleAtod(text, &number) && std::isfinite(number)) return number;
+  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no number"));
+}
+
+}  // namespace
+
+double Table::best() const { return *std::max_element(values.begin(), values.end()); }
+
+v1::Choice MakeChoice(const std::string& label) {
+  v1::Choice choice;
+  choice.set_label(label);
+  choice.set_kind(v1::VALUE_CHOICE);
+  choice.set_n_chosen(1);
+  return choice;
+}
+
+absl::StatusOr<Table> ReadTable(const std::string& path, const std::vector<std::string>& choices,
+                                const std::string& metric, const std::string& cost) {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+  LANISTA_RETURN_IF_ERROR(data::ReadCsv(path, ',', [&](int64_t line, std::vector<std::string>& fields) {
+    if (columns.empty()) {
+      columns = fields;
+    } else if (fields.size() != columns.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", line, ": ", fields.size(), " fields, not ", columns.size()));
+    } else {
+      rows.push_back(fields);
+    }
+    return absl::OkStatus();
+  }));
+  v1::SpaceSpec spec;
+  spec.set_complete(true);
+  std::vector<size_t> places;
+  for (const std::string& label : choices) {
+    LANISTA_ASSIGN_OR_RETURN(const size_t place, FindColumn(columns, label));
+    places.push_back(place);
+    std::set<std::string> candidates;
+    for (const auto& row : rows) candidates.insert(row[place]);
+    v1::Choice* const choice = spec.add_choices();
+    *choice = MakeChoice(label);
+    for (const std::string& candidate : candidates) choice->add_candidates()->set_s(candidate);
+  }
+  LANISTA_ASSIGN_OR_RETURN(const size_t metric_place, FindColumn(columns, metric));
+  LANISTA_ASSIGN_OR_RETURN(const size_t cost_place, FindColumn(columns, cost.empty() ? metric : cost));
+  LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(spec));
+  Table table{path, std::move(space), {}, {}, {}};
+  for (const auto& row : rows) {
+    v1::Sample sample;
+    for (size_t i = 0; i < places.size(); ++i) {
+      v1::Decision* const decision = sample.add_decisions();
+      decision->set_label(choices[i]);
+      decision->add_value()->set_s(row[places[i]]);
+    }
+    LANISTA_ASSIGN_OR_RETURN(const Space::Options model, table.space.OptionsOf(sample));
+    if (!table.rows.emplace(Space::Key(table.space.ToSample(model)), table.values.size()).second) {
+      return absl::InvalidArgumentError(absl::StrCat("a model has two rows: ", absl::StrJoin(row, ",")));
+    }
+    LANISTA_ASSIGN_OR_RETURN(const double value, ParseNumber(row[metric_place]));
+    table.values.push_back(value);
+    if (cost.empty()) continue;
+    LANISTA_ASSIGN_OR_RETURN(const double its_cost, ParseNumber(row[cost_place]));
+    table.costs.push_back(its_cost);
+  }
+  if (*table.space.size() != table.values.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has ", table.values.size(), " of ", table.space.size()->get_str(), " models"));
+  }
+  return table;
+}
+
+Table DrawTable() {
+  constexpr int kOperators = 4;
+  v1::SpaceSpec spec;
+  spec.set_complete(true);
+  *spec.add_choices() = MakeChoice("layers");
+  for (const int layers : {2, 4, 6}) spec.mutable_choices(0)->add_candidates()->set_i(layers);
+  *spec.add_choices() = MakeChoice("width");
+  for (const int width : {16, 32, 64, 128}) spec.mutable_choices(1)->add_candidates()->set_i(width);
+  for (int layer = 0; layer < 6; ++layer) {
+    v1::Choice choice = MakeChoice(absl::StrCat("op_", layer));
+    for (int op = 0; op < kOperators; ++op) choice.add_candidates()->set_i(op);
+    if (layer >= 2) {
+      v1::Term* const term = choice.add_active_if()->add_all_of();
+      term->set_label("layers");
+      for (int option = layer / 2; option < 3; ++option) term->add_chosen(option);
+    }
+    *spec.add_choices() = choice;
+  }
+  Table table{"a drawn table with conditions", ValueOrDie(Space::FromProto(spec)), {}, {}, {}};
+  std::mt19937_64 random(20);
+  double alone[6][kOperators];
+  double together[6][kOperators][kOperators];
+  for (auto& layer : alone) {
+    for (double& effect : layer) effect = UniformReal(random);
+  }
+  for (auto& layer : together) {
+    for (auto& before : layer) {
+      for (double& effect : before) effect = UniformReal(random);
+    }
+  }
+  Space::Options model = table.space.FirstOptions();
+  do {
+    const int layers = 2 + 2 * model[0];
+    const int width = 16 << model[1];
+    // Each layer adds less than the one before it, and so does each doubling of the width.
+    double value = 80 + 2 * (1 - std::pow(0.5, model[1] + 1));
+    double cost = 1000;
+    for (int layer = 0; layer < layers; ++layer) {
+      const int op = model[2 + layer];
+      value += 3 * std::pow(0.8, layer) *
+               (alone[layer][op] + (layer == 0 ? 0 : together[layer][model[1 + layer]][op]) - 0.5);
+      cost += width * width * (1 + op);
+    }
+    table.rows.emplace(Space::Key(table.space.ToSample(model)), table.values.size());
+    table.values.push_back(value);
+    table.costs.push_back(cost);
+  } while (table.space.Advance(&model));
+  return table;
+}
+
+std::vector<int> RunSearch(const Table& table, const v1::StrategyConfig& strategy_config, bool with_cost, int models,
+                           uint64_t seed) {
+  StrategyContext context(table.space, seed);
+  context.max_models = models;
+  if (with_cost) context.objectives = 2;
+  const std::unique_ptr<Strategy> strategy = ValueOrDie(StrategyRegistry::Get().Create(strategy_config, context));
+  std::mt19937_64 clock(seed);
+  // When each running model ends, and its number in `rows` and `samples`; the earliest first.
+  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> running;
+  std::vector<v1::Sample> samples;
+  std::vector<int> rows;
+  double now = 0;
+  bool exhausted = false;
+  while (true) {
+    while (!exhausted && static_cast<int>(rows.size()) < models && running.size() < kInFlight) {
+      Strategy::Proposal proposal = ValueOrDie(strategy->Ask(1));
+      exhausted = proposal.exhausted;
+      for (v1::Sample& sample : proposal.samples) {
+        rows.push_back(table.rows.at(Space::Key(sample)));
+        samples.push_back(std::move(sample));
+        running.emplace(now + 0.5 + UniformReal(clock), static_cast<int>(rows.size()) - 1);
+      }
+    }
+    if (running.empty()) return rows;
+    const auto [end, number] = running.top();
+    running.pop();
+    now = end;
+    Observation observation;
+    observation.outcome = v1::SUCCEEDED;
+    observation.value = table.values[rows[number]];
+    if (with_cost) observation.objectives = {*observation.value, -table.costs[rows[number]]};
+    strategy->Tell(samples[number], observation);
+  }
+}
+
+double Regret(const Table& table, const std::vector<int>& rows) {
+  double best = -std::numeric_limits<double>::infinity();
+  for (const int row : rows) best = std::max(best, table.values[row]);
+  return table.best() - best;
+}
+
+double MannWhitney(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<std::pair<double, bool>> all;
+  for (const double x : a) all.emplace_back(x, true);
+  for (const double x : b) all.emplace_back(x, false);
+  std::sort(all.begin(), all.end());
+  double rank_sum = 0;
+  double ties = 0;
+  for (size_t first = 0, end = 0; first < all.size(); first = end) {
+    while (end < all.size() && all[end].first == all[first].first) ++end;
+    const double count = static_cast<double>(end - first);
+    ties += count * count * count - count;
+    for (size_t i = first; i < end; ++i) rank_sum += all[i].second ? static_cast<double>(first + end + 1) / 2 : 0;
+  }
+  const auto n = static_cast<double>(a.size());
+  const auto m = static_cast<double>(b.size());
+  const double u = rank_sum - n * (n + 1) / 2;
+  const double variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)));
+  if (variance <= 0) return 0.5;
+  // Phi(z), by its complement so that small values keep their digits.
+  return 0.5 * std::erfc(-(u + 0.5 - n * m / 2) / std::sqrt(2 * variance));
+}
+
+Hypervolume::Hypervolume(const Table& table) : table_(table) {
+  std::vector<double> sorted = table.values;
+  std::sort(sorted.begin(), sorted.end());
+  least_value_ = sorted[sorted.size() / 10];
+  best_value_ = sorted.back();
+  const auto [cheapest, dearest] = std::minmax_element(table.costs.begin(), table.costs.end());
+  least_cost_ = *cheapest;
+  most_cost_ = *dearest;
+  std::vector<int> all(table.values.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+  whole_ = Area(all);
+}
+
+double Hypervolume::Area(const std::vector<int>& rows) const {
+  std::vector<std::pair<double, double>> points;
+  for (const int row : rows) {
+    const double value = (table_.values[row] - least_value_) / (best_value_ - least_value_);
+    const double saved = (most_cost_ - table_.costs[row]) / (most_cost_ - least_cost_);
+    if (value > 0) points.emplace_back(value, saved);
+  }
+  // From the best value down, each point adds what lies above those before it.
+  std::sort(points.rbegin(), points.rend());
+  double area = 0;
+  double height = 0;
+  for (const auto& [value, saved] : points) {
+    if (saved <= height) continue;
+    area += value * (saved - height);
+    height = saved;
+  }
+  return area;
+}
+
+}  // namespace lanista::bench

@@ -1,0 +1,80 @@
+#include "src/strategies/pareto.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+
+namespace lanista {
+namespace {
+
+size_t CountObjectives(const Observation& observation) {
+  if (!observation.objectives.empty()) return observation.objectives.size();
+  return observation.value.has_value() ? 1 : 0;
+}
+
+double Objective(const Observation& observation, size_t number) {
+  return observation.objectives.empty() ? *observation.value : observation.objectives[number];
+}
+
+}  // namespace
+
+bool Dominates(const Observation& a, const Observation& b) {
+  if (const int standing = CompareStanding(a, b); standing != 0) return standing < 0;
+  const size_t count = std::min(CountObjectives(a), CountObjectives(b));
+  bool better = false;
+  for (size_t i = 0; i < count; ++i) {
+    if (Objective(a, i) < Objective(b, i)) return false;
+    better = better || Objective(a, i) > Objective(b, i);
+  }
+  return better;
+}
+
+std::vector<int> SortIntoFronts(const std::vector<const Observation*>& observations) {
+  const size_t count = observations.size();
+  std::vector<std::vector<size_t>> dominated(count);
+  std::vector<int> dominators(count, 0);
+  for (size_t a = 0; a < count; ++a) {
+    for (size_t b = 0; b < count; ++b) {
+      if (!Dominates(*observations[a], *observations[b])) continue;
+      dominated[a].push_back(b);
+      ++dominators[b];
+    }
+  }
+  std::vector<int> fronts(count, 0);
+  std::vector<size_t> current;
+  for (size_t i = 0; i < count; ++i) {
+    if (dominators[i] == 0) current.push_back(i);
+  }
+  for (int front = 0; !current.empty(); ++front) {
+    std::vector<size_t> next;
+    for (const size_t a : current) {
+      fronts[a] = front;
+      for (const size_t b : dominated[a]) {
+        if (--dominators[b] == 0) next.push_back(b);
+      }
+    }
+    current.swap(next);
+  }
+  return fronts;
+}
+
+std::vector<double> CrowdingDistances(const std::vector<const Observation*>& front) {
+  std::vector<double> distances(front.size(), 0);
+  if (front.empty()) return distances;
+  std::vector<size_t> order(front.size());
+  for (size_t objective = 0; objective < CountObjectives(*front[0]); ++objective) {
+    const auto value = [&](size_t i) { return Objective(*front[i], objective); };
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value(a) < value(b); });
+    distances[order.front()] = distances[order.back()] = std::numeric_limits<double>::infinity();
+    const double extent = value(order.back()) - value(order.front());
+    if (extent <= 0) continue;
+    for (size_t i = 1; i + 1 < order.size(); ++i) {
+      distances[order[i]] += (value(order[i + 1]) - value(order[i - 1])) / extent;
+    }
+  }
+  return distances;
+}
+
+}  // namespace lanista

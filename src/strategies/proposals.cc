@@ -1,0 +1,129 @@
+#include "src/strategies/proposals.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace lanista {
+
+absl::Status NothingWithinLimits(int64_t tried, double least_violation) {
+  return absl::FailedPreconditionError(absl::StrCat("none of the ", tried,
+                                                    " models that were tried is within the limits; the nearest misses "
+                                                    "them by ",
+                                                    least_violation, ": relax them, or change the space"));
+}
+
+Proposals::Proposals(const StrategyContext& context, bool dedup)
+    : dedup_(dedup), space_(context.space), violation_(context.violation), random_(context.seed) {}
+
+std::string Proposals::Key(const Options& model) {
+  // Base 128, the highest bit says that more follows; choices that are not active are left out, as which choice comes
+  // next follows from the options before it.
+  std::string key;
+  key.reserve(model.size());
+  for (const int32_t option : model) {
+    if (option < 0) continue;
+    uint32_t rest = static_cast<uint32_t>(option);
+    for (; rest >= 128; rest >>= 7) key.push_back(static_cast<char>(128 | (rest & 127)));
+    key.push_back(static_cast<char>(rest));
+  }
+  return key;
+}
+
+bool Proposals::IsAllowed(const Options& model, const std::string& key) {
+  if (dedup_ && known_.contains(key)) return false;
+  if (!violation_) return true;
+  if (infeasible_.contains(key)) return false;
+  const std::optional<double> violation = violation_(space_.ToSample(model));
+  if (violation.value_or(0) <= 0) return true;
+  infeasible_.insert(key);
+  if (!least_violation_.has_value() || *violation < *least_violation_) least_violation_ = violation;
+  return false;
+}
+
+bool Proposals::TakeKey(const Options& model, const std::string& key) {
+  if (!IsAllowed(model, key)) return false;
+  known_.insert(key);
+  running_.push_back(model);
+  return true;
+}
+
+bool Proposals::Take(const Options& model) { return TakeKey(model, Key(model)); }
+
+void Proposals::Remember(const std::string& key) {
+  known_.insert(key);
+  // Each model counts once where the space's end is found by counting.
+  if (dedup_) infeasible_.erase(key);
+}
+
+void Proposals::Expect(const Options& model) {
+  Remember(Key(model));
+  running_.push_back(model);
+}
+
+bool Proposals::Told(const Options& model) {
+  Remember(Key(model));
+  const auto found = std::find(running_.begin(), running_.end(), model);
+  if (found == running_.end()) return false;
+  running_.erase(found);
+  return true;
+}
+
+absl::StatusOr<std::optional<Proposals::Options>> Proposals::Draw() {
+  if (exhausted_) return std::nullopt;
+  const size_t tested_before = infeasible_.size();
+  const int draws = violation_ ? kLimitTests : kDraws;
+  Options model;
+  for (int i = 0; i < draws; ++i) {
+    model = space_.RandomOptions(random_);
+    if (Take(model)) return model;
+    // Small spaces are walked through at once, to be sure.
+    if (i >= kDraws && space_.size().has_value() && *space_.size() <= kLimitTests) break;
+  }
+  const int tests = kLimitTests - static_cast<int>(infeasible_.size() - tested_before);
+  std::optional<Options> next = Walk(std::move(model), tests);
+  if (next.has_value()) return next;
+  exhausted_ = true;
+  if (!known_.empty() || infeasible_.empty()) return std::nullopt;
+  return NothingWithinLimits(static_cast<int64_t>(infeasible_.size()), *least_violation_);
+}
+
+std::optional<Proposals::Options> Proposals::Walk(Options start, int tests) {
+  // Nearly all that is likely is known. Walk from the last draw, around the end, to the next model that may be
+  // proposed; the next time on from there: all that lies between is known, so that all walks together pass each model
+  // of the space once.
+  if (!walk_.has_value() || !dedup_) {
+    walk_end_ = Key(start);
+    walk_ = std::move(start);
+  }
+  const size_t tested_before = infeasible_.size();
+  while (static_cast<int>(infeasible_.size() - tested_before) < tests) {
+    if (!space_.Advance(&*walk_)) walk_ = space_.FirstOptions();
+    const std::string key = Key(*walk_);
+    // Without dedup the walk serves to find one model within the limits, and that may be the first again.
+    if (TakeKey(*walk_, key)) return walk_;
+    if (key == walk_end_) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Strategy::Proposal> Proposals::Fill(int count, const std::function<std::optional<Options>()>& propose) {
+  Strategy::Proposal proposal;
+  while (static_cast<int>(proposal.samples.size()) < count && !exhausted_) {
+    std::optional<Options> model = propose();
+    if (!model.has_value()) {
+      absl::StatusOr<std::optional<Options>> drawn = Draw();
+      if (!drawn.ok()) return drawn.status();
+      model = *std::move(drawn);
+    }
+    if (model.has_value()) proposal.samples.push_back(space_.ToSample(*model));
+  }
+  // Known before it is tried where the space is counted.
+  if (dedup_ && space_.size().has_value() && *space_.size() == known_.size() + infeasible_.size()) exhausted_ = true;
+  proposal.exhausted = exhausted_;
+  return proposal;
+}
+
+}  // namespace lanista

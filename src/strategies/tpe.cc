@@ -1,0 +1,141 @@
+// Tree-structured Parzen estimator (Bergstra, Bardenet, Bengio and Kégl, "Algorithms for Hyper-Parameter Optimization",
+// 2011), with the joint density of BOHB (Falkner, Klein and Hutter, 2018) and the defaults that Watanabe,
+// "Tree-Structured Parzen Estimator", 2023, describes: of several models drawn from the density of the good models, it
+// proposes the one whose density among the good ones is largest beside that among the bad ones.
+//
+// Models that are running count as bad: so that those in flight at the same time keep away from each other.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/strategies/parzen.h"
+#include "src/strategies/proposals.h"
+#include "src/strategies/strategy.h"
+
+namespace lanista {
+namespace {
+
+class Tpe : public Strategy {
+ public:
+  struct Options {
+    int startup = 10;
+    int candidates = 24;
+    double good_fraction = 0.1;
+    int good_max = 25;
+    double prior_weight = 1;
+    bool multivariate = true;
+    bool dedup = true;
+    v1::OnFailure on_failure = v1::IGNORE;
+  };
+
+  Tpe(const StrategyContext& context, const Options& options) : options_(options), proposals_(context, options.dedup) {}
+
+  absl::StatusOr<Proposal> Ask(int count) override {
+    return proposals_.Fill(count, [this] { return Propose(); });
+  }
+
+  void Tell(const v1::Sample& sample, const Observation& observation) override {
+    auto model = proposals_.space().OptionsOf(sample);
+    if (!model.ok()) return;
+    proposals_.Told(*model);
+    good_ = nullptr;
+    bad_ = nullptr;
+    if (!LearnsFrom(observation, options_.on_failure)) return;
+    // Behind those that it does not outrank: of equals the earlier is better.
+    const auto place = std::upper_bound(ranking_.begin(), ranking_.end(), observation,
+                                        [this](const Observation& a, int b) { return Ranks(a, told_[b].observation); });
+    ranking_.insert(place, static_cast<int>(told_.size()));
+    told_.push_back({*std::move(model), observation});
+  }
+
+  void Expect(const v1::Sample& sample) override {
+    if (const auto model = proposals_.space().OptionsOf(sample); model.ok()) proposals_.Expect(*model);
+  }
+
+ private:
+  // Where most candidates are known, up to so many are drawn for one that is new.
+  static constexpr int kDraws = 4;
+
+  struct Told {
+    Space::Options model;
+    Observation observation;
+  };
+
+  // The best of the candidates; nullopt where a model should be drawn at random.
+  std::optional<Space::Options> Propose() {
+    if (static_cast<int>(told_.size()) < options_.startup) return std::nullopt;
+    UpdateDensities();
+    std::vector<Space::Options> candidates;
+    for (int i = 0; i < kDraws * options_.candidates; ++i) {
+      Space::Options model = good_->Draw(proposals_.random());
+      if (options_.dedup && proposals_.Known(model)) continue;
+      candidates.push_back(std::move(model));
+      if (static_cast<int>(candidates.size()) == options_.candidates) break;
+    }
+    const std::vector<double> good = good_->Log(candidates);
+    const std::vector<double> bad = bad_->Log(candidates);
+    std::vector<int> order(candidates.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return good[a] - bad[a] > good[b] - bad[b]; });
+    for (const int number : order) {
+      if (proposals_.Take(candidates[number])) return candidates[number];
+    }
+    return std::nullopt;
+  }
+
+  void UpdateDensities() {
+    if (good_ == nullptr) {
+      good_ = MakeDensity();
+      bad_ = MakeDensity();
+      const int count = static_cast<int>(std::ceil(options_.good_fraction * static_cast<double>(ranking_.size())));
+      const int good_count = std::min(count, options_.good_max);
+      for (int place = 0; place < static_cast<int>(ranking_.size()); ++place) {
+        (place < good_count ? good_ : bad_)->Add(told_[ranking_[place]].model);
+      }
+      bad_running_ = 0;
+    }
+    // Since the last outcome, models were only added at the end.
+    const std::vector<Space::Options>& running = proposals_.running();
+    for (; bad_running_ < running.size(); ++bad_running_) bad_->Add(running[bad_running_]);
+  }
+
+  std::unique_ptr<Density> MakeDensity() const {
+    if (options_.multivariate) return std::make_unique<JointDensity>(proposals_.space(), options_.prior_weight);
+    return std::make_unique<IndependentDensity>(proposals_.space(), options_.prior_weight);
+  }
+
+  const Options options_;
+  Proposals proposals_;
+  std::vector<Told> told_;
+  // Numbers of told_, the best first.
+  std::vector<int> ranking_;
+  // Of the good models, and of all others with those that are running. Null once an outcome has changed them.
+  std::unique_ptr<Density> good_;
+  std::unique_ptr<Density> bad_;
+  // Running models that bad_ has.
+  size_t bad_running_ = 0;
+};
+
+absl::StatusOr<std::unique_ptr<Strategy>> MakeTpe(const v1::TpeConfig& config, const StrategyContext& context) {
+  if (const absl::Status one = CheckOneObjective(context, "tpe"); !one.ok()) return one;
+  Tpe::Options options;
+  if (config.has_startup()) options.startup = config.startup();
+  if (config.has_candidates()) options.candidates = config.candidates();
+  if (config.has_good_fraction()) options.good_fraction = config.good_fraction();
+  if (config.has_good_max()) options.good_max = config.good_max();
+  if (config.has_prior_weight()) options.prior_weight = config.prior_weight();
+  if (config.has_multivariate()) options.multivariate = config.multivariate();
+  if (config.has_dedup()) options.dedup = config.dedup();
+  options.on_failure = config.on_failure();
+  WarnOfSmallBudget(context, "tpe", options.startup);
+  return std::make_unique<Tpe>(context, options);
+}
+
+LANISTA_REGISTER(StrategyRegistry, tpe, v1::TpeConfig, MakeTpe);
+
+}  // namespace
+}  // namespace lanista
