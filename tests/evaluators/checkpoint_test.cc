@@ -2,6 +2,7 @@
 // tests/trial/checkpoint_test.cc has trials that go on from them.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <torch/torch.h>
 
@@ -144,6 +145,19 @@ TEST_F(CheckpointFileTest, WhatCannotBeWrittenLeavesTheLastOne) {
   EXPECT_THAT(std::string(WriteCheckpoint(path_, checkpoint_).message()), HasSubstr("sparse"));
   EXPECT_EQ(Content(), good);
   EXPECT_NE(WriteCheckpoint(testing::TempDir() + "/nowhere/checkpoint", checkpoint_), absl::OkStatus());
+}
+
+TEST_F(CheckpointFileTest, WritingAndCheckingTakeNoMemoryForTheTensors) {
+  const auto peak_megabytes = [] {
+    rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss / 1024;
+  };
+  checkpoint_.tensors.push_back({"large", torch::ones({16 << 20})});
+  const int64_t before = peak_megabytes();
+  ASSERT_EQ(WriteCheckpoint(path_, checkpoint_), absl::OkStatus());
+  ASSERT_EQ(CheckCheckpointFile(path_, "me"), absl::OkStatus());
+  EXPECT_LT(peak_megabytes() - before, 16) << "the tensor has 64";
 }
 
 TEST(CheckpointPaceTest, WritesAfterEachIntervalAndAtTheEndOfLongEpochs) {
