@@ -7,16 +7,24 @@
 //
 // Figures, medians of the rounds: slowdown (seconds of the evaluator / by hand with LibTorch's Adam),
 // slowdown_same_optimizer (the same with our optimizer by hand); losses_identical (1 if every epoch's losses and all
-// final weights of the three are the same bit for bit).
+// final weights of the three are the same bit for bit, and also with checkpoints and without).
+//
+// checkpoint_slowdown: an epoch that ends with a checkpoint / one that does not. Nothing is written after the last
+// epoch; so these are runs of two. What the checkpoint costs is the time from the report of the first epoch to the
+// first batch of the second, less that of a run without: a small part of an epoch would be lost in how long epochs
+// differ. The checkpoint is written to the disk of the temporary folder (TMPDIR), and synced.
 //
 //   bazel run -c opt //bench:training_loop -- [--quick]
 #include <torch/torch.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,13 +63,16 @@ struct Result {
   // Of each epoch: training and validation loss.
   std::vector<double> losses;
   std::vector<torch::Tensor> weights;
+  // Between the report of the first epoch and the next batch, if there is one.
+  double between_epochs = 0;
 };
 
-// A trial of the first model of `mnist_cnn`.
+// A trial of the first model of `mnist_cnn`; without a checkpoint folder none are written.
 class BenchTrial : public TrialContext {
  public:
-  BenchTrial(ModelBuilder& builder, const v1::SpaceConfig& space, const v1::Sample& sample)
-      : builder_(builder), space_(space), sample_(sample) {}
+  BenchTrial(ModelBuilder& builder, const v1::SpaceConfig& space, const v1::Sample& sample,
+             std::string checkpoint_folder = "")
+      : builder_(builder), space_(space), sample_(sample), checkpoint_folder_(std::move(checkpoint_folder)) {}
 
   std::shared_ptr<nn::Model> model() override {
     if (model_ == nullptr) {
@@ -75,20 +86,44 @@ class BenchTrial : public TrialContext {
   uint64_t seed() const override { return kModelSeed; }
   uint64_t order_seed() const override { return kOrderSeed; }
   std::string output_folder() override { return "."; }
-  bool canceled() const override { return false; }
+  std::string checkpoint_folder() override { return checkpoint_folder_; }
+  // Asked before each batch.
+  bool canceled() const override {
+    if (reported_.has_value() && between_epochs == 0) between_epochs = reported_->Seconds();
+    return false;
+  }
   void ReportIntermediate(const MetricMap& metrics) override {
+    if (!reported_.has_value()) reported_.emplace();
     losses.push_back(metrics.at("train_loss"));
     losses.push_back(metrics.at("loss"));
   }
   void ReportFinal(const MetricMap&) override {}
 
   std::vector<double> losses;
+  mutable double between_epochs = 0;
 
  private:
   ModelBuilder& builder_;
   const v1::SpaceConfig& space_;
   const v1::Sample& sample_;
+  const std::string checkpoint_folder_;
   std::shared_ptr<nn::Model> model_;
+  std::optional<Stopwatch> reported_;
+};
+
+// Removed at its end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "lanista_training_loop_XXXXXX").string()) {
+    if (mkdtemp(&path_[0]) != nullptr) return;
+    CheckOk(absl::InternalError("cannot make a folder like " + path_));
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
 };
 
 // The same network without choices.
@@ -173,7 +208,7 @@ Result TrainByHand(const data::Example& train, const data::Example& validation, 
 Result TrainByEvaluator(Evaluator& evaluator, BenchTrial trial) {
   const Stopwatch stopwatch;
   CheckOk(evaluator.Evaluate(trial));
-  return Result{stopwatch.Seconds(), trial.losses, trial.model()->parameters()};
+  return Result{stopwatch.Seconds(), trial.losses, trial.model()->parameters(), trial.between_epochs};
 }
 
 bool Identical(const Result& a, const Result& b) {
@@ -192,6 +227,12 @@ void RunBench(const Size& size) {
   classification.set_max_epochs(size.epochs);
   const auto evaluator = ValueOrDie(EvaluatorRegistry::Get().Create(config));
   CheckOk(evaluator->Prepare(kOrderSeed));
+  // With the default interval of checkpoints.
+  classification.set_max_epochs(2);
+  const auto two_epochs = ValueOrDie(EvaluatorRegistry::Get().Create(config));
+  CheckOk(two_epochs->Prepare(kOrderSeed));
+  const TemporaryFolder folder;
+  const std::string checkpoint = folder.path() + "/checkpoint";
   const data::DataSplits splits = ValueOrDie(data::OpenDataset(classification.dataset(), kOrderSeed));
 
   v1::EngineConfig engine;
@@ -203,15 +244,24 @@ void RunBench(const Size& size) {
 
   const data::Example& train = *splits.train->InMemory();
   const data::Example& validation = *splits.validation->InMemory();
-  enum { kEvaluator, kLibTorchAdam, kOurAdam, kLoops };
+  enum { kEvaluator, kLibTorchAdam, kOurAdam, kWithCheckpoint, kWithoutCheckpoint, kLoops };
   const std::function<Result()> loops[kLoops] = {
       [&] { return TrainByEvaluator(*evaluator, BenchTrial(*builder, space, sample)); },
       [&] { return TrainByHand<LibTorchAdam>(train, validation, size.epochs); },
-      [&] { return TrainByHand<OurAdam>(train, validation, size.epochs); }};
-  std::printf("%5s %12s %12s %8s %12s %8s\n", "round", "evaluator, s", "by hand, s", "ratio", "our Adam, s", "ratio");
+      [&] { return TrainByHand<OurAdam>(train, validation, size.epochs); },
+      [&] {
+        std::filesystem::remove(checkpoint);
+        Result result = TrainByEvaluator(*two_epochs, BenchTrial(*builder, space, sample, folder.path()));
+        if (!std::filesystem::exists(checkpoint)) CheckOk(absl::InternalError("no checkpoint was written"));
+        return result;
+      },
+      [&] { return TrainByEvaluator(*two_epochs, BenchTrial(*builder, space, sample)); }};
+  std::printf("%5s %12s %12s %8s %12s %8s %14s %12s %8s\n", "round", "evaluator, s", "by hand, s", "ratio",
+              "our Adam, s", "ratio", "checkpoint, s", "epoch, s", "ratio");
   bool identical = true;
   std::vector<double> slowdowns;
   std::vector<double> slowdowns_same_optimizer;
+  std::vector<double> checkpoint_slowdowns;
   // Round 0 warms up.
   for (int round = 0; round <= size.rounds; ++round) {
     Result results[kLoops];
@@ -220,19 +270,24 @@ void RunBench(const Size& size) {
       results[loop] = loops[loop]();
     }
     identical = identical && Identical(results[kEvaluator], results[kLibTorchAdam]) &&
-                Identical(results[kEvaluator], results[kOurAdam]);
+                Identical(results[kEvaluator], results[kOurAdam]) &&
+                Identical(results[kWithCheckpoint], results[kWithoutCheckpoint]);
     if (round == 0) continue;
     slowdowns.push_back(results[kEvaluator].seconds / results[kLibTorchAdam].seconds);
     slowdowns_same_optimizer.push_back(results[kEvaluator].seconds / results[kOurAdam].seconds);
-    std::printf("%5d %12.4f %12.4f %8.4f %12.4f %8.4f\n", round, results[kEvaluator].seconds,
+    const double epoch = results[kWithoutCheckpoint].seconds / 2;
+    const double cost = results[kWithCheckpoint].between_epochs - results[kWithoutCheckpoint].between_epochs;
+    checkpoint_slowdowns.push_back(1 + cost / epoch);
+    std::printf("%5d %12.4f %12.4f %8.4f %12.4f %8.4f %14.4f %12.4f %8.4f\n", round, results[kEvaluator].seconds,
                 results[kLibTorchAdam].seconds, slowdowns.back(), results[kOurAdam].seconds,
-                slowdowns_same_optimizer.back());
+                slowdowns_same_optimizer.back(), cost, epoch, checkpoint_slowdowns.back());
   }
+  std::printf("a checkpoint has %.1f MB\n", static_cast<double>(std::filesystem::file_size(checkpoint)) / 1e6);
   std::printf("losses and weights %s\n", identical ? "identical" : "DIFFER");
   std::printf(
       "{\"bench\": \"training_loop\", \"figures\": {\"slowdown\": %.4f, \"slowdown_same_optimizer\": %.4f, "
-      "\"losses_identical\": %d}}\n",
-      Median(slowdowns), Median(slowdowns_same_optimizer), identical ? 1 : 0);
+      "\"checkpoint_slowdown\": %.4f, \"losses_identical\": %d}}\n",
+      Median(slowdowns), Median(slowdowns_same_optimizer), Median(checkpoint_slowdowns), identical ? 1 : 0);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
+#include "src/base/unfinished_files.h"
 
 namespace lanista {
 namespace {
@@ -52,7 +53,7 @@ absl::StatusOr<std::string> WithoutLinks(const std::string& path) {
 absl::StatusOr<std::pair<UniqueFd, std::string>> CreateBeside(const std::string& path, const std::string& place) {
   static std::atomic<int> number{0};
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    std::string name = absl::StrCat(FolderOf(place), "/.lanista.", getpid(), ".", ++number);
+    std::string name = absl::StrCat(FolderOf(place), "/", kUnfinishedPrefix, getpid(), ".", ++number);
     UniqueFd file(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (file.get() >= 0) return std::make_pair(std::move(file), std::move(name));
     if (errno != EEXIST) break;

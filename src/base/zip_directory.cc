@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <set>
 #include <utility>
@@ -33,7 +34,7 @@ uint64_t Number(absl::string_view bytes, size_t at, int count) {
 }
 
 // Puts the 64-bit numbers of an entry's extra field (4.5.3) where the entry has kElsewhere. False: they are missing.
-bool ReadWideNumbers(absl::string_view extra, const std::vector<uint64_t*>& numbers) {
+bool ReadWideNumbers(absl::string_view extra, std::initializer_list<uint64_t*> numbers) {
   size_t at = 0;
   while (at + 4 <= extra.size()) {
     const uint64_t id = Number(extra, at, 2), size = Number(extra, at + 2, 2);

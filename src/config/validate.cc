@@ -61,6 +61,9 @@ constexpr Range kSide = {1, 8192, false, false};
 // 3 KB each.
 constexpr Range kDrawnSamples = {1, 1000000, false, false};
 
+// The only duration that may be 0: for "never".
+constexpr char kNoCheckpointsIfZero[] = "CheckpointConfig.interval";
+
 // message.field (without the package) -> its range.
 const std::map<std::string, Range>& Ranges() {
   static const auto* const kRanges = [] {
@@ -345,9 +348,14 @@ std::optional<Violation> CheckValue(const Message& message, const FieldDescripto
     if (field.message_type() != Duration::descriptor()) return CheckMessage(value, path);
     const auto& duration = static_cast<const Duration&>(value);
     if (duration.seconds() > TimeUtil::kDurationMaxSeconds) return Violation{path, "is too long"};
-    const bool positive = duration.seconds() >= 0 && duration.nanos() >= 0 && duration.nanos() < 1000000000 &&
-                          (duration.seconds() > 0 || duration.nanos() > 0);
-    if (!positive) return Violation{path, "must be a positive duration"};
+    const bool zero = duration.seconds() == 0 && duration.nanos() == 0;
+    const bool may_be_zero = ShortName(field) == kNoCheckpointsIfZero;
+    if (zero && may_be_zero) return std::nullopt;
+    const bool positive = duration.seconds() >= 0 && duration.nanos() >= 0 && duration.nanos() < 1000000000 && !zero;
+    if (!positive) {
+      return Violation{
+          path, may_be_zero ? "must be a positive duration, or 0 for no checkpoints" : "must be a positive duration"};
+    }
     if (duration.seconds() == 0 && duration.nanos() < 1000000) return Violation{path, "must be at least 0.001s"};
     return std::nullopt;
   }

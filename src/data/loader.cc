@@ -113,11 +113,11 @@ class Loader::Impl {
 
   int64_t batches() const { return CountBatches(dataset_->size(), options_); }
 
-  void StartEpoch(int64_t epoch) {
+  void StartEpoch(int64_t epoch, int64_t first) {
     const uint64_t epoch_seed = static_cast<uint64_t>(epoch);
     std::vector<int64_t> order = OrderOf(dataset_->size(), options_, epoch);
-    queue_.Start(batches(), [this, epoch_seed, order = std::move(order)](int64_t batch) {
-      const int64_t begin = batch * options_.batch_size;
+    queue_.Start(batches() - first, [this, first, epoch_seed, order = std::move(order)](int64_t batch) {
+      const int64_t begin = (first + batch) * options_.batch_size;
       const int64_t end = std::min(begin + options_.batch_size, static_cast<int64_t>(order.size()));
       return MakeBatch(order.data() + begin, end - begin, epoch_seed);
     });
@@ -167,7 +167,7 @@ Loader::~Loader() = default;
 
 int64_t Loader::batches() const { return impl_->batches(); }
 
-void Loader::StartEpoch(int64_t epoch) { impl_->StartEpoch(epoch); }
+void Loader::StartEpoch(int64_t epoch, int64_t first) { impl_->StartEpoch(epoch, first); }
 
 absl::StatusOr<std::optional<Example>> Loader::Next() { return impl_->Next(); }
 

@@ -61,8 +61,9 @@ class Loader {
   // Batches an epoch.
   int64_t batches() const;
 
-  // Begins epoch `epoch` (any number, from 0); what remains of the one before is dropped.
-  void StartEpoch(int64_t epoch);
+  // Begins epoch `epoch` (any number, from 0) with its batch number `first`; what remains of the one before is dropped.
+  // REQUIRES: 0 <= first <= batches().
+  void StartEpoch(int64_t epoch, int64_t first = 0);
 
   // The next batch: input float32 [N, ...], target [N] or [N, targets]; nullopt at the epoch's end. Errors are the
   // dataset's.

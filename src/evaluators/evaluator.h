@@ -52,6 +52,21 @@ class TrialContext {
   // A folder of this attempt's own, made on the first call (NNI_OUTPUT_DIR).
   virtual std::string output_folder() = 0;
 
+  // A folder for what lets the model's next attempt go on if this one is lost: the same one for all attempts of the
+  // model, and only for it. Made on the first call; removed when the model has its outcome. Write files beside their
+  // places and rename them: the process may be killed at any moment. Empty: there is none, and nothing is kept.
+  virtual std::string checkpoint_folder() { return ""; }
+
+  // True if an earlier attempt left something in checkpoint_folder() that the evaluator's CheckCheckpoint accepted. The
+  // reports of the steps that are recorded already are then part of the model's results. An evaluator that goes on
+  // reports all steps again, from step 0 on, those behind its checkpoint with the metrics that it has kept there: the
+  // context leaves out those that are recorded, whose metrics must be the same.
+  virtual bool resumed() const { return false; }
+
+  // A digest of what decides the model's results: seeds, sample, space, evaluator, program, LibTorch's version, kind of
+  // device. Keep it with a checkpoint: one of another identity is another model's, or another program's.
+  virtual std::string identity() const { return ""; }
+
   // Leaves model(), with its present weights and in evaluation mode, in the output folder as model.onnx, for people to
   // look at (NNI: export_onnx). `example` is an input as the model gets it, a batch of any size. Does nothing where
   // models are no graphs or the experiment keeps no weights; where ONNX cannot express one, the attempt's log says why.
@@ -60,8 +75,8 @@ class TrialContext {
   // True once the trial should end: training loops ask every batch and return absl::CancelledError().
   virtual bool canceled() const = 0;
 
-  // A metric while training, once an epoch for example; the first has step 0. A NaN or infinite value fails the trial:
-  // this then throws NanMetricError.
+  // A metric while training, once an epoch for example; the first has step 0 (also after resumed()). A NaN or infinite
+  // value fails the trial: this then throws NanMetricError.
   virtual void ReportIntermediate(const MetricMap& metrics) = 0;
   void ReportIntermediate(double value) { ReportIntermediate(MetricMap{{"default", value}}); }
 
@@ -93,6 +108,11 @@ class Evaluator {
   // What models get and give, for spaces that follow the data and for users of a trained model; nullopt where the
   // evaluator does not say. Prepare was called.
   virtual std::optional<v1::DataSpec> Data() const { return std::nullopt; }
+
+  // Whether a trial of `context` can go on from what an earlier attempt left in the context's checkpoint folder; asked
+  // before the attempt begins, if there is something. An error says why not, for the attempt's log: the attempt begins
+  // anew then, as if the folder were empty. Draws no random numbers and does not ask for the model. Prepare was called.
+  virtual absl::Status CheckCheckpoint(TrialContext& /*context*/) { return absl::OkStatus(); }
 
   // Trains and scores `context.model()`, reports through the context. Prepare was called. An error, or anything thrown,
   // fails the attempt; so does a return without ReportFinal. DATA_LOSS says that the data cannot be read, which no

@@ -4,6 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/optim/adam.h>
@@ -30,18 +31,6 @@ bool IsDense(const at::Tensor& parameter) {
   return parameter.layout() == at::kStrided && parameter.device().is_cpu() &&
          (parameter.scalar_type() == at::kFloat || parameter.scalar_type() == at::kDouble) &&
          parameter.is_non_overlapping_and_dense() && !parameter.is_neg();
-}
-
-// Whether zero_grad() leaves a gradient of zeros (LibTorch 1.13) or none (2).
-bool ZeroGradLeavesZeros() {
-  static const bool leaves_zeros = [] {
-    at::Tensor parameter = at::zeros({1});
-    parameter.mutable_grad() = at::zeros({1});
-    torch::optim::SGD optimizer({parameter}, torch::optim::SGDOptions(0));
-    optimizer.zero_grad();
-    return parameter.grad().defined();
-  }();
-  return leaves_zeros;
 }
 
 int Slots(const flat::SgdStep& step) { return step.momentum != 0 ? 1 : 0; }
@@ -157,6 +146,37 @@ void FlatOptimizer::Step() {
       Step<float>(hyper, state);
     } else {
       Step<double>(hyper, state);
+    }
+  }
+}
+
+std::vector<ParameterState> FlatOptimizer::GetParameterStates() const {
+  std::vector<ParameterState> states;
+  for (const State& state : states_) {
+    const at::Tensor& parameter = state.parameter;
+    ParameterState& kept = states.emplace_back();
+    kept.steps = state.steps;
+    kept.had_gradient = state.zeroed || parameter.grad().defined();
+    for (int slot = 0; slot < (state.steps > 0 ? slots_ : 0); ++slot) {
+      kept.slots.push_back(
+          at::from_blob(state.slots[slot], parameter.sizes(), parameter.strides(), parameter.options()));
+    }
+  }
+  return states;
+}
+
+void FlatOptimizer::SetParameterStates(std::vector<ParameterState> states) {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < states_.size(); ++i) {
+    State& state = states_[i];
+    state.steps = states[i].steps;
+    state.zeroed = states[i].had_gradient && ZeroGradLeavesZeros();
+    for (size_t slot = 0; slot < states[i].slots.size(); ++slot) {
+      at::Tensor array = std::exchange(states[i].slots[slot], {});
+      // The order in memory is the weights'.
+      if (array.strides() != state.parameter.strides()) array = at::empty_like(state.parameter).copy_(array);
+      state.slots[slot] = array.data_ptr();
+      buffers_.push_back(std::move(array));
     }
   }
 }

@@ -25,6 +25,7 @@
 
 #include "protos/experiment.pb.h"
 #include "src/evaluators/flat_kernels.h"
+#include "src/evaluators/parameter_state.h"
 
 namespace torch::optim {
 class Optimizer;
@@ -56,6 +57,11 @@ class FlatOptimizer {
 
   // Whether a parameter has a sparse gradient (embeddings can); some of LibTorch's optimizers take them.
   bool HasSparseGradients() const;
+
+  // What is kept for each of the UniqueParameters of LibTorch's optimizer; the tensors are the buffers themselves.
+  std::vector<ParameterState> GetParameterStates() const;
+  // Goes on with them; takes their tensors. REQUIRES: no step was made yet; CheckParameterStates accepts them.
+  void SetParameterStates(std::vector<ParameterState> states);
 
  private:
   // A parameter and what is kept for it.

@@ -4,10 +4,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
+#include "src/evaluators/parameter_state.h"
 
 namespace torch::optim {
 class Optimizer;
@@ -19,6 +23,27 @@ namespace lanista {
 // REQUIRES: `config` is one that CheckConfig accepts.
 std::unique_ptr<torch::optim::Optimizer> MakeLibTorchOptimizer(const v1::OptimizerConfig& config,
                                                                std::vector<at::Tensor> parameters);
+
+// The parameters of `optimizer`, one that is listed twice once.
+std::vector<at::Tensor> UniqueParameters(const torch::optim::Optimizer& optimizer);
+
+// What `optimizer` keeps for each of its UniqueParameters; the tensors are its own. UNIMPLEMENTED: something of it is
+// sparse. REQUIRES, here and below: MakeLibTorchOptimizer made it.
+absl::StatusOr<std::vector<ParameterState>> GetParameterStates(torch::optim::Optimizer& optimizer);
+
+// Lets `optimizer`, which has made no step, go on with them; takes their tensors. REQUIRES: CheckParameterStates
+// accepts them.
+void SetParameterStates(std::vector<ParameterState> states, torch::optim::Optimizer& optimizer);
+
+// INVALID_ARGUMENT unless `states` fit `parameters`, for each of which an optimizer keeps `slots` tensors.
+absl::Status CheckParameterStates(const std::vector<ParameterState>& states, const std::vector<at::Tensor>& parameters,
+                                  size_t slots);
+
+// How many tensors `optimizer` keeps for a parameter once it has made a step.
+size_t SlotsPerParameter(const torch::optim::Optimizer& optimizer);
+
+// Whether zero_grad() leaves a gradient of zeros (LibTorch 1.13) or none (2).
+bool ZeroGradLeavesZeros();
 
 }  // namespace lanista
 

@@ -7,11 +7,14 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/data/dataset.h"
+#include "src/evaluators/checkpoint_file.h"
 #include "src/evaluators/criterion.h"
 #include "src/evaluators/evaluator.h"
 #include "src/evaluators/optimizer.h"
@@ -54,6 +57,16 @@ class ModelTrainer {
   // samples trained on, each with the weights of its own step).
   MetricMap FinishEpoch();
 
+  // Adds to `checkpoint` what training needs to go on from here bit for bit; tensors are the trainer's own, so write
+  // them before training goes on. To be called between two calls of Train, or after FinishEpoch. UNIMPLEMENTED: it
+  // cannot be kept. Takes LibTorch's default generators for the model's.
+  absl::Status Save(Checkpoint* checkpoint) const;
+
+  // Goes on from what Save gave, in place of all calls that led there: next comes, if the header names a batch other
+  // than the first, that batch's Train, else StartEpoch. Sets LibTorch's default generators. INVALID_ARGUMENT: it does
+  // not fit the model; nothing is changed then. REQUIRES: no other call was made; `checkpoint` was not changed.
+  absl::Status Restore(Checkpoint checkpoint);
+
  private:
   // The mean loss of one pass over data. On GPUs losses are looked at a few dozen at a time, because each look waits
   // for the device; on CPU at once.
@@ -66,6 +79,10 @@ class ModelTrainer {
   Optimizer optimizer_;
   // Before the schedule.
   const double learning_rate_;
+
+  // Parameters that the optimizer does not move, and a checksum of their initial elements: the next attempt has the
+  // same, so checkpoints hold those alone that something else has changed. Empty without checkpoints.
+  std::map<std::string, uint64_t> untrained_;
 
   std::unique_ptr<LossMeter> train_loss_;
   std::unique_ptr<LossMeter> validation_loss_;

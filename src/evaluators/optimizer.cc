@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "src/base/status.h"
 #include "src/evaluators/libtorch_optimizer.h"
 
 namespace lanista {
@@ -37,6 +38,22 @@ void Optimizer::Step() {
 const std::vector<at::Tensor>& Optimizer::WithGradients() {
   if (flat_ != nullptr) flat_->FillGradients();
   return libtorch_->param_groups().front().params();
+}
+
+absl::StatusOr<std::vector<ParameterState>> Optimizer::GetParameterStates() const {
+  if (flat_ != nullptr) return flat_->GetParameterStates();
+  return lanista::GetParameterStates(*libtorch_);
+}
+
+absl::Status Optimizer::SetParameterStates(std::vector<ParameterState> states) {
+  LANISTA_RETURN_IF_ERROR(CheckParameterStates(states, UniqueParameters(*libtorch_), SlotsPerParameter(*libtorch_)));
+  if (flat_ != nullptr) {
+    flat_->SetParameterStates(std::move(states));
+  } else {
+    lanista::SetParameterStates(std::move(states), *libtorch_);
+  }
+  stepped_ = true;
+  return absl::OkStatus();
 }
 
 double Optimizer::LearningRate() const { return libtorch_->param_groups().front().options().get_lr(); }

@@ -7,8 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
 #include "src/evaluators/flat_optimizer.h"
+#include "src/evaluators/parameter_state.h"
 
 namespace torch::optim {
 class Optimizer;
@@ -40,6 +43,14 @@ class Optimizer {
 
   double LearningRate() const;
   void SetLearningRate(double learning_rate);
+
+  // What is kept for each parameter, in their order, one that is listed twice once; the tensors are not copies. After a
+  // step. UNIMPLEMENTED: gradients are sparse.
+  absl::StatusOr<std::vector<ParameterState>> GetParameterStates() const;
+
+  // Goes on as the optimizer would that gave `states`; takes their tensors, which are on the CPU. REQUIRES: no step was
+  // made yet. INVALID_ARGUMENT: they are another model's or optimizer's; nothing is changed then.
+  absl::Status SetParameterStates(std::vector<ParameterState> states);
 
   // Whether LibTorch's class does the work.
   bool is_libtorch() const { return flat_ == nullptr; }

@@ -2,6 +2,9 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -10,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/data/transform.h"
+#include "src/evaluators/checkpoint_file.h"
+#include "src/evaluators/checkpoint_pace.h"
 #include "src/evaluators/model_trainer.h"
 #include "src/nn/construction.h"
 
@@ -32,6 +37,29 @@ data::Example Repeat(const data::Example& sample, int64_t count, c10::Device dev
   const auto repeat = [&](const at::Tensor& one) { return MoveTo(one.repeat_interleave(count, /*dim=*/0), device); };
   return {repeat(sample.input), repeat(sample.target)};
 }
+
+// The model's checkpoint, or where it will be. Empty: nowhere.
+std::string CheckpointPath(TrialContext& context) {
+  const std::string folder = context.checkpoint_folder();
+  return folder.empty() ? "" : folder + "/checkpoint";
+}
+
+// What reading or writing a file throws, as a status. NaN losses of the model, met on the way, stay what they are.
+template <typename Code>
+absl::Status ErrorsOf(const Code& code) {
+  try {
+    return code();
+  } catch (const NanMetricError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    return absl::InternalError(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+// To the attempt's log.
+void Warn(const std::string& message) { std::fprintf(stderr, "%s\n", message.c_str()); }
 
 absl::StatusOr<v1::DataSpec> Describe(const data::DataSplits& splits, const data::TransformChain& transforms) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<int64_t> shape, transforms.OutputShape(splits.input_shape));
@@ -122,12 +150,14 @@ class SupervisedEvaluator::GroupInTraining {
         criterion_(criterion),
         options_(options),
         path_(path),
-        members_(static_cast<size_t>(group.size())) {}
+        members_(static_cast<size_t>(group.size())),
+        pace_(options.checkpoint_interval, CheckpointPace::Clock::now()) {}
 
   absl::Status Run(data::Loader& train_loader, data::Loader& validation_loader) {
     LANISTA_RETURN_IF_ERROR(ForEachModel([&](int model, Member& member) -> absl::Status {
       TrialContext& context = group_.context(model);
       member.trainer = std::make_unique<ModelTrainer>(context.model(), criterion_, options_, context.device());
+      GoOn(context, member, train_loader.batches());
       return absl::OkStatus();
     }));
     for (int64_t epoch = 0; epoch < options_.max_epochs; ++epoch) {
@@ -135,7 +165,7 @@ class SupervisedEvaluator::GroupInTraining {
     }
     return ForEachModel([&](int model, Member& member) -> absl::Status {
       TrialContext& context = group_.context(model);
-      context.ReportFinal(member.metrics);
+      context.ReportFinal(member.epochs.back());
       if (options_.export_onnx) context.ExportOnnx(example_);
       return absl::OkStatus();
     });
@@ -145,7 +175,15 @@ class SupervisedEvaluator::GroupInTraining {
   enum Mode { kTraining, kValidation };
   struct Member {
     std::unique_ptr<ModelTrainer> trainer;
-    MetricMap metrics;
+    // Each epoch's.
+    std::vector<MetricMap> epochs;
+    // The next batch that it trains on: its place in the order of batches. Epoch and batch, from 0.
+    int64_t epoch = 0;
+    int64_t batch = 0;
+    // It goes on from the middle of `epoch`.
+    bool epoch_started = false;
+    // Its last checkpoint could not be written.
+    bool warned = false;
     // In training and in validation: until it has shown on a copy that it leaves its input as it is then.
     bool gets_copies[2] = {true, true};
   };
@@ -166,35 +204,77 @@ class SupervisedEvaluator::GroupInTraining {
     return absl::OkStatus();
   }
 
-  absl::Status RunEpoch(int64_t epoch, data::Loader& train_loader, data::Loader& validation_loader) {
-    LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) -> absl::Status {
-      member.trainer->StartEpoch(epoch);
-      return absl::OkStatus();
-    }));
-    LANISTA_RETURN_IF_ERROR(
-        ForEachBatch(train_loader, epoch, kTraining,
-                     [](Member& member, const data::Example& batch) { return member.trainer->Train(batch); }));
-    LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) -> absl::Status {
-      member.trainer->StartValidation();
-      return absl::OkStatus();
-    }));
-    LANISTA_RETURN_IF_ERROR(
-        ForEachBatch(validation_loader, epoch, kValidation, [this](Member& member, const data::Example& batch) {
-          example_ = batch.input;
-          return member.trainer->Validate(batch);
-        }));
+  // The same, of those that have come to `epoch`.
+  template <typename Action>
+  absl::Status ForEachModelIn(int64_t epoch, const Action& action) {
     return ForEachModel([&](int model, Member& member) -> absl::Status {
-      member.metrics = member.trainer->FinishEpoch();
-      group_.context(model).ReportIntermediate(member.metrics);
-      return absl::OkStatus();
+      return member.epoch == epoch ? action(model, member) : absl::OkStatus();
     });
   }
 
-  // Gives each batch of an epoch to each model; CANCELED between two of them if the trial should end.
-  template <typename Use>
-  absl::Status ForEachBatch(data::Loader& loader, int64_t epoch, Mode mode, const Use& use) {
+  // The earliest batch of `epoch` that an active model is to train on, at most `batches`; nullopt if none has come to
+  // the epoch.
+  std::optional<int64_t> FirstBatch(int64_t epoch, int64_t batches) const {
+    std::optional<int64_t> first;
+    for (int model = 0; model < group_.size(); ++model) {
+      const Member& member = members_[static_cast<size_t>(model)];
+      if (!group_.active(model) || member.epoch != epoch) continue;
+      first = std::min(first.value_or(batches), member.batch);
+    }
+    return first;
+  }
+
+  absl::Status RunEpoch(int64_t epoch, data::Loader& train_loader, data::Loader& validation_loader) {
+    const std::optional<int64_t> first = FirstBatch(epoch, train_loader.batches());
+    if (!first.has_value()) return absl::OkStatus();
+    LANISTA_RETURN_IF_ERROR(ForEachModelIn(epoch, [&](int, Member& member) -> absl::Status {
+      if (!member.epoch_started) member.trainer->StartEpoch(epoch);
+      member.epoch_started = false;
+      return absl::OkStatus();
+    }));
+    int64_t batch = *first;
+    LANISTA_RETURN_IF_ERROR(ForEachBatch(
+        train_loader, epoch, *first, kTraining,
+        [&](const Member& member) { return member.epoch == epoch && member.batch == batch; },
+        [](Member& member, const data::Example& example) -> absl::Status {
+          LANISTA_RETURN_IF_ERROR(member.trainer->Train(example));
+          ++member.batch;
+          return absl::OkStatus();
+        },
+        [&] {
+          ++batch;
+          return LeaveCheckpoints(epoch, batch, /*epoch_ends=*/false);
+        }));
+    LANISTA_RETURN_IF_ERROR(ForEachModelIn(epoch, [&](int, Member& member) -> absl::Status {
+      member.trainer->StartValidation();
+      return absl::OkStatus();
+    }));
+    LANISTA_RETURN_IF_ERROR(ForEachBatch(
+        validation_loader, epoch, /*first=*/0, kValidation, [&](const Member& member) { return member.epoch == epoch; },
+        [this](Member& member, const data::Example& example) {
+          example_ = example.input;
+          return member.trainer->Validate(example);
+        },
+        [] { return absl::OkStatus(); }));
+    LANISTA_RETURN_IF_ERROR(ForEachModelIn(epoch, [&](int model, Member& member) -> absl::Status {
+      member.epochs.push_back(member.trainer->FinishEpoch());
+      ++member.epoch;
+      member.batch = 0;
+      group_.context(model).ReportIntermediate(member.epochs.back());
+      return absl::OkStatus();
+    }));
+    // Behind the last epoch nothing is left to train.
+    if (epoch + 1 == options_.max_epochs) return absl::OkStatus();
+    return LeaveCheckpoints(epoch + 1, 0, /*epoch_ends=*/true);
+  }
+
+  // Gives each batch of an epoch, from number `first` on, to each model that takes part, and then calls `after`;
+  // CANCELED between two batches if the trial should end.
+  template <typename TakesPart, typename Use, typename After>
+  absl::Status ForEachBatch(data::Loader& loader, int64_t epoch, int64_t first, Mode mode, const TakesPart& takes_part,
+                            const Use& use, const After& after) {
     if (!group_.any_active()) return absl::OkStatus();
-    loader.StartEpoch(epoch);
+    loader.StartEpoch(epoch, first);
     while (group_.any_active()) {
       if (group_.context(0).canceled()) return absl::CancelledError("the trial was canceled");
       const absl::StatusOr<std::optional<data::Example>> batch = loader.Next();
@@ -202,13 +282,15 @@ class SupervisedEvaluator::GroupInTraining {
       if (!batch->has_value()) return absl::OkStatus();
       const c10::Device device = group_.context(0).device();
       const data::Example shared{MoveTo((*batch)->input, device), MoveTo((*batch)->target, device)};
-      LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) {
+      LANISTA_RETURN_IF_ERROR(ForEachModel([&](int, Member& member) -> absl::Status {
+        if (!takes_part(member)) return absl::OkStatus();
         return group_.size() == 1 ? use(member, shared) : UseShared(member.gets_copies[mode], member, shared, use);
       }));
       if (changed_input_) {
         return absl::FailedPreconditionError(
             "a model changes some of its input batches in place, and not others: it cannot share them");
       }
+      LANISTA_RETURN_IF_ERROR(after());
     }
     return absl::OkStatus();
   }
@@ -227,16 +309,83 @@ class SupervisedEvaluator::GroupInTraining {
     return absl::OkStatus();
   }
 
+  // Goes on from the model's checkpoint, if there is one that was accepted when the attempt began. An epoch has
+  // `batches` batches.
+  void GoOn(TrialContext& context, Member& member, int64_t batches) {
+    if (!context.resumed()) return;
+    const absl::Status status = [&]() -> absl::Status {
+      Checkpoint checkpoint;
+      LANISTA_RETURN_IF_ERROR(ErrorsOf([&]() -> absl::Status {
+        LANISTA_ASSIGN_OR_RETURN(checkpoint, ReadCheckpoint(CheckpointPath(context), context.identity()));
+        return absl::OkStatus();
+      }));
+      const v1::CheckpointHeader header = checkpoint.header;
+      if (header.epoch() < 0 || header.epoch() >= options_.max_epochs || header.batch() < 0 ||
+          header.batch() > batches || header.steps_size() != header.epoch()) {
+        return absl::InvalidArgumentError("the checkpoint names a place that does not exist");
+      }
+      LANISTA_RETURN_IF_ERROR(member.trainer->Restore(std::move(checkpoint)));
+      member.epoch = header.epoch();
+      member.batch = header.batch();
+      member.epoch_started = header.batch() > 0;
+      for (const v1::CheckpointStep& step : header.steps()) {
+        member.epochs.emplace_back(step.metrics().begin(), step.metrics().end());
+      }
+      return absl::OkStatus();
+    }();
+    // The next one will replace it. What this attempt computes again has the same bits, so what is recorded stays true.
+    if (!status.ok()) Warn(absl::StrCat("the model begins anew: ", status.message()));
+    for (const MetricMap& metrics : member.epochs) context.ReportIntermediate(metrics);
+  }
+
+  // Writes a checkpoint of each model that stands at this place, if it is time. A model that waits for its place has
+  // one there already. What cannot be written costs no model anything but this.
+  absl::Status LeaveCheckpoints(int64_t epoch, int64_t batch, bool epoch_ends) {
+    const CheckpointPace::Clock::time_point begin = CheckpointPace::Clock::now();
+    if (!pace_.Due(begin, epoch_ends)) return absl::OkStatus();
+    LANISTA_RETURN_IF_ERROR(ForEachModel([&](int model, Member& member) -> absl::Status {
+      if (member.epoch != epoch || member.batch != batch) return absl::OkStatus();
+      const absl::Status status = ErrorsOf([&] { return LeaveCheckpoint(group_.context(model), member); });
+      if (!status.ok() && !member.warned) Warn(absl::StrCat("no checkpoint was written: ", status.message()));
+      member.warned = !status.ok();
+      return absl::OkStatus();
+    }));
+    pace_.Written(begin, CheckpointPace::Clock::now());
+    return absl::OkStatus();
+  }
+
+  static absl::Status LeaveCheckpoint(TrialContext& context, const Member& member) {
+    const std::string path = CheckpointPath(context);
+    if (path.empty()) return absl::OkStatus();
+    Checkpoint checkpoint;
+    LANISTA_RETURN_IF_ERROR(member.trainer->Save(&checkpoint));
+    checkpoint.header.set_identity(context.identity());
+    checkpoint.header.set_epoch(member.epoch);
+    checkpoint.header.set_batch(member.batch);
+    for (const MetricMap& metrics : member.epochs) {
+      checkpoint.header.add_steps()->mutable_metrics()->insert(metrics.begin(), metrics.end());
+    }
+    return WriteCheckpoint(path, checkpoint);
+  }
+
   ModelGroup& group_;
   const Criterion& criterion_;
   const TrainingOptions& options_;
   const std::string& path_;
   std::vector<Member> members_;
+  CheckpointPace pace_;
   // A model has changed a batch that others see.
   bool changed_input_ = false;
   // The last input that the models were given.
   at::Tensor example_;
 };
+
+absl::Status SupervisedEvaluator::CheckCheckpoint(TrialContext& context) {
+  if (options_.checkpoint_interval == std::chrono::nanoseconds::zero()) {
+    return absl::FailedPreconditionError("checkpoints are switched off");
+  }
+  return CheckCheckpointFile(CheckpointPath(context), context.identity());
+}
 
 absl::Status SupervisedEvaluator::EvaluateTogether(ModelGroup& group) {
   return GroupInTraining(group, *criterion_, options_, path_).Run(*train_loader_, *validation_loader_);

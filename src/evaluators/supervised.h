@@ -24,6 +24,11 @@ namespace lanista {
 // only, so that all models see the same ones. All other random numbers are the model's own, drawn while it trains. The
 // models of a group are trained side by side: each batch is read, transformed and moved to the device once, then every
 // model makes its own step on it.
+//
+// Leaves a checkpoint of each model in its checkpoint folder (CheckpointPace says when), and goes on from it. Models of
+// a group may come from different places in the order of batches, some from the beginning: the group starts at the
+// earliest one, and a model takes part from its own place on. So each sees its own batches in their order and nothing
+// twice, which is all that its results depend on, in a group as alone.
 class SupervisedEvaluator : public MultiModelEvaluator {
  public:
   // What distinguishes one built-in evaluator from another; gets DataSplits::outputs. Errors are the configuration's.
@@ -36,6 +41,7 @@ class SupervisedEvaluator : public MultiModelEvaluator {
   // On copies of a training sample: two or, where that fails, a batch.
   absl::Status Try(nn::Model& model, c10::Device device) override;
   std::optional<v1::DataSpec> Data() const override { return data_; }
+  absl::Status CheckCheckpoint(TrialContext& context) override;
   absl::Status EvaluateTogether(ModelGroup& group) override;
 
  private:

@@ -10,6 +10,13 @@ constexpr double kPi = 3.14159265358979323846;
 
 }  // namespace
 
+std::chrono::nanoseconds ToChrono(const google::protobuf::Duration& duration) {
+  // 64 bits hold 292 years of nanoseconds; a configuration may say 10,000.
+  constexpr int64_t kMostSeconds = int64_t{200} * 365 * 24 * 3600;
+  return std::chrono::seconds(std::min<int64_t>(duration.seconds(), kMostSeconds)) +
+         std::chrono::nanoseconds(duration.nanos());
+}
+
 int64_t LimitBatches(int64_t batches, std::optional<double> fraction, std::optional<int64_t> maximum) {
   if (fraction) {
     // 0.29 * 100 is a little less than 29 in binary.

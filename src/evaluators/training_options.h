@@ -2,9 +2,11 @@
 #ifndef LANISTA_SRC_EVALUATORS_TRAINING_OPTIONS_H_
 #define LANISTA_SRC_EVALUATORS_TRAINING_OPTIONS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
+#include "google/protobuf/duration.pb.h"
 #include "google/protobuf/repeated_field.h"
 #include "protos/experiment.pb.h"
 
@@ -27,7 +29,12 @@ struct TrainingOptions {
   int64_t loader_threads = 1;
   bool export_onnx = true;
   bool drop_last = false;
+  // 0: no checkpoints.
+  std::chrono::nanoseconds checkpoint_interval = std::chrono::seconds(60);
 };
+
+// Of a duration that CheckConfig accepts; what is longer than two centuries becomes two centuries.
+std::chrono::nanoseconds ToChrono(const google::protobuf::Duration& duration);
 
 // Reads them from `config`, a ClassificationConfig or a RegressionConfig.
 template <typename Config>
@@ -50,6 +57,7 @@ TrainingOptions MakeTrainingOptions(const Config& config) {
   if (config.has_loader_threads()) options.loader_threads = config.loader_threads();
   if (config.has_export_onnx()) options.export_onnx = config.export_onnx();
   options.drop_last = config.drop_last();
+  if (config.checkpoint().has_interval()) options.checkpoint_interval = ToChrono(config.checkpoint().interval());
   return options;
 }
 

@@ -1,18 +1,26 @@
 #include "src/trial/model_context.h"
 
 #include <torch/utils.h>
+#include <torch/version.h>
 
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "src/base/clock.h"
+#include "src/base/sha256.h"
+#include "src/base/status.h"
+#include "src/base/unfinished_files.h"
 #include "src/exporters/graph_formats_torch.h"
 #include "src/nn/state_dict.h"
 #include "src/ops/graph_module_torch.h"
+#include "src/trial/program_id.h"
 
 namespace lanista {
 namespace {
@@ -31,6 +39,36 @@ v1::Metrics ToProto(const MetricMap& metrics) {
 // What a report may hold: the head keeps all of it, for all models.
 constexpr size_t kMostMetrics = 1000;
 constexpr size_t kLongestName = 200;
+
+// The same bytes for the same message: the entries of maps have a fixed order.
+std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+// What decides the model's results, but for placement: device, threads, merging. Two kinds of device draw from
+// different generators, so that one cannot go on with the other's.
+std::string Identity(const v1::TrialSpec& spec, const v1::Device& device, const v1::TrialModel& model) {
+  v1::TrialSpec parts;
+  parts.set_program(ProgramId());
+  *parts.mutable_space() = spec.space();
+  parts.set_space_fingerprint(spec.space_fingerprint());
+  *parts.mutable_space_files() = spec.space_files();
+  *parts.mutable_evaluator() = spec.evaluator();
+  parts.set_order_seed(spec.order_seed());
+  if (spec.has_deterministic()) parts.set_deterministic(spec.deterministic());
+  v1::TrialModel& only = *parts.add_models();
+  *only.mutable_sample() = model.sample();
+  only.set_model_seed(model.model_seed());
+  return Sha256(absl::StrCat(TORCH_VERSION, " ", v1::DeviceKind_Name(device.kind()), " engine ",
+                             static_cast<int>(spec.engine().kind_case()), " ", DeterministicBytes(parts)));
+}
 
 void CheckMetrics(const MetricMap& metrics) {
   if (metrics.size() > kMostMetrics) {
@@ -60,6 +98,9 @@ void NameMemoryLimit(const v1::Device& device, std::string* message) {
   absl::StrAppend(message, " (memory_limit: ", device.memory_limit(), " bytes)");
 }
 
+ModelContext::ModelContext(const TrialEnvironment& trial, const v1::TrialModel& model)
+    : trial_(trial), model_(model), identity_(Identity(trial.spec, trial.device, model)) {}
+
 std::shared_ptr<nn::Model> ModelContext::model() {
   if (built_.model == nullptr) Build();
   return built_.model;
@@ -85,6 +126,11 @@ std::string ModelContext::output_folder() {
   return model_.output_folder();
 }
 
+std::string ModelContext::checkpoint_folder() {
+  if (!model_.checkpoint_folder().empty()) std::filesystem::create_directories(model_.checkpoint_folder());
+  return model_.checkpoint_folder();
+}
+
 void ModelContext::ExportOnnx(const at::Tensor& example) {
   if (!trial_.spec.keep_weights()) return;
   const auto* const graph = dynamic_cast<const ops::GraphModule*>(model().get());
@@ -97,8 +143,11 @@ void ModelContext::ExportOnnx(const at::Tensor& example) {
 
 void ModelContext::ReportIntermediate(const MetricMap& metrics) {
   CheckMetrics(metrics);
+  const int step = next_step_++;
+  // It is recorded, with the same metrics.
+  if (resumed_ && step < model_.reported_steps()) return;
   v1::ModelEvent event = NextEvent();
-  event.mutable_intermediate()->set_step(next_step_++);
+  event.mutable_intermediate()->set_step(step);
   *event.mutable_intermediate()->mutable_metrics() = ToProto(metrics);
   trial_.emit(std::move(event));
 }
@@ -118,10 +167,32 @@ GuardResult ModelContext::Run(const std::function<absl::Status()>& code) const {
   });
 }
 
-void ModelContext::Started() {
+void ModelContext::Started(Evaluator* evaluator) {
+  if (evaluator != nullptr && !model_.checkpoint_folder().empty()) {
+    const absl::Status found = GuardStatus([&] { return FindCheckpoint(*evaluator); });
+    resumed_ = found.ok();
+    if (!found.ok() && !absl::IsNotFound(found)) {
+      std::fprintf(stderr, "model %d begins anew, as its checkpoint cannot be used: %s\n", model_.model(),
+                   std::string(found.message()).c_str());
+    }
+  }
   v1::ModelEvent event = NextEvent();
   *event.mutable_started()->mutable_device() = trial_.device;
+  if (resumed_) event.mutable_started()->set_resumed_steps(model_.reported_steps());
   trial_.emit(std::move(event));
+}
+
+absl::Status ModelContext::FindCheckpoint(Evaluator& evaluator) {
+  namespace fs = std::filesystem;
+  // A process that was killed while it wrote.
+  RemoveUnfinishedFiles(model_.checkpoint_folder());
+  std::error_code error;
+  if (!fs::exists(model_.checkpoint_folder(), error) && !error) return absl::NotFoundError("there is no folder");
+  if (fs::is_empty(model_.checkpoint_folder(), error) && !error) return absl::NotFoundError("the folder is empty");
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot read ", model_.checkpoint_folder()));
+  const absl::Status usable = evaluator.CheckCheckpoint(*this);
+  // There is something, though not what the evaluator looks for.
+  return absl::IsNotFound(usable) ? absl::FailedPreconditionError(usable.message()) : usable;
 }
 
 absl::Status ModelContext::KeepWeights() {

@@ -39,7 +39,7 @@ struct TrialEnvironment {
 class ModelContext final : public TrialContext {
  public:
   // Both outlive it.
-  ModelContext(const TrialEnvironment& trial, const v1::TrialModel& model) : trial_(trial), model_(model) {}
+  ModelContext(const TrialEnvironment& trial, const v1::TrialModel& model);
 
   std::shared_ptr<nn::Model> model() override;
   const v1::Sample& sample() const override { return model_.sample(); }
@@ -48,6 +48,9 @@ class ModelContext final : public TrialContext {
   uint64_t order_seed() const override { return trial_.spec.order_seed(); }
   bool canceled() const override { return trial_.canceled.load(std::memory_order_relaxed); }
   std::string output_folder() override;
+  std::string checkpoint_folder() override;
+  bool resumed() const override { return resumed_; }
+  std::string identity() const override { return identity_; }
   void ExportOnnx(const at::Tensor& example) override;
   void ReportIntermediate(const MetricMap& metrics) override;
   void ReportFinal(const MetricMap& metrics) override;
@@ -61,8 +64,9 @@ class ModelContext final : public TrialContext {
   // Guard(code), where CANCELLED of a trial that nobody canceled is an error like others.
   GuardResult Run(const std::function<absl::Status()>& code) const;
 
-  // Emits that the attempt began.
-  void Started();
+  // Finds out whether the attempt goes on from what an earlier one left, and emits that it began. `evaluator` is null
+  // where there is none that could go on.
+  void Started(Evaluator* evaluator);
 
   // Leaves the trained weights for exports.
   absl::Status KeepWeights();
@@ -72,10 +76,14 @@ class ModelContext final : public TrialContext {
 
  private:
   void Build();
+  // OK if there is something to go on from; NOT_FOUND if there is nothing at all.
+  absl::Status FindCheckpoint(Evaluator& evaluator);
   v1::ModelEvent NextEvent();
 
   const TrialEnvironment& trial_;
   const v1::TrialModel& model_;
+  const std::string identity_;
+  bool resumed_ = false;
   std::optional<v1::DataSpec> data_;
   BuiltModel built_;
   std::optional<MetricMap> final_;

@@ -229,7 +229,7 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
     LANISTA_ASSIGN_OR_RETURN(evaluator, PreparedEvaluator(spec.evaluator(), spec.order_seed()));
     return absl::OkStatus();
   });
-  for (const auto& context : contexts) context->Started();
+  for (const auto& context : contexts) context->Started(evaluator);
   if (prepared.outcome != v1::SUCCEEDED) {
     for (const auto& context : contexts) context->Ended(prepared);
     return;

@@ -6,14 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 
+#include "src/base/checksum.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
+#include "src/base/unfinished_files.h"
 
 namespace lanista {
 namespace {
@@ -196,6 +199,39 @@ TEST_F(ReadWholeFileTest, PipesAreReadToTheirEndOrBound) {
   EXPECT_EQ(read_through_pipe(300000).value_or(""), text);
   EXPECT_EQ(read_through_pipe(299999).status().code(), absl::StatusCode::kInvalidArgument);
   signal(SIGPIPE, old_handler);
+}
+
+TEST_F(Files, OfUnfinishedFilesNothingIsLeft) {
+  Put("done", "x");
+  OutputFiles files;
+  ASSERT_TRUE(files.Write(Path("begun"), "y").ok());
+  ASSERT_EQ(Count(), 2);
+  fs::create_directory(Path(".lanista.folder"));
+  RemoveUnfinishedFiles(folder_);
+  EXPECT_EQ(Count(), 2);
+  EXPECT_TRUE(fs::exists(Path("done")));
+  EXPECT_TRUE(fs::exists(Path(".lanista.folder")));
+  RemoveUnfinishedFiles(Path("nowhere"));
+}
+
+TEST(ChecksumTest, IsXxHashs) {
+  const auto of = [](const std::string& text) { return ChecksumOf(text.data(), text.size()); };
+  EXPECT_EQ(of(""), 0xEF46DB3751D8E999u);
+  EXPECT_EQ(of("a"), 0xD24EC4F1A98C6E5Bu);
+  EXPECT_EQ(of("abc"), 0x44BC2CF5AD770999u);
+  EXPECT_EQ(of("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1u);
+}
+
+TEST(ChecksumTest, DoesNotDependOnThePieces) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += static_cast<char>(i * i);
+  for (size_t size = 0; size <= text.size(); ++size) {
+    for (const size_t piece : {1, 7, 32, 45}) {
+      Checksum checksum;
+      for (size_t at = 0; at < size; at += piece) checksum.Add(text.data() + at, std::min(piece, size - at));
+      EXPECT_EQ(checksum.Value(), ChecksumOf(text.data(), size)) << size << " in pieces of " << piece;
+    }
+  }
 }
 
 }  // namespace

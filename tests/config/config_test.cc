@@ -180,6 +180,18 @@ TEST_F(ConfigTest, RangesAreChecked) {
   EXPECT_EQ(error("max_duration { }"), "c.textproto:4:1: max_duration: must be a positive duration");
   EXPECT_EQ(error("trial_timeout { seconds: -1 }"), "c.textproto:4:1: trial_timeout: must be a positive duration");
   EXPECT_EQ(error("trial_timeout { nanos: 1 }"), "c.textproto:4:1: trial_timeout: must be at least 0.001s");
+  const auto checkpoint = [this](const std::string& interval) {
+    return TextError(
+        "space { registered: \"net\" } strategy { random {} }\nevaluator { classification { dataset { "
+        "synthetic_digits {} }\n  checkpoint { interval { " +
+        interval + " } } } }");
+  };
+  EXPECT_EQ(checkpoint("seconds: -1"),
+            "c.textproto:3:16: evaluator.classification.checkpoint.interval: must be a positive duration, or 0 for no "
+            "checkpoints");
+  EXPECT_EQ(checkpoint("nanos: 1"),
+            "c.textproto:3:16: evaluator.classification.checkpoint.interval: must be at least 0.001s");
+  EXPECT_EQ(checkpoint(""), "") << "0 switches them off";
   EXPECT_EQ(error("training_service { local { } }\ntraining_service {\n  local {\n    threads_per_slot: 0 } }"),
             "c.textproto:7:5: training_service[1].local.threads_per_slot: must be at least 1, got 0");
   EXPECT_THAT(error("training_service { local { cpu_slots: 0 } }"), HasSubstr("nothing could run"));

@@ -382,6 +382,21 @@ TEST(Loader, AnEpochCanBeLeftInTheMiddle) {
   loader.StartEpoch(6);
 }
 
+TEST(Loader, AnEpochCanBeginInTheMiddle) {
+  for (const int threads : {0, 2}) {
+    Loader loader(MakeInMemoryDataset(CountingImages(19, 1, 1, 1)), NoTransforms(), Options(4, true, threads));
+    std::vector<Example> rest = Epoch(loader, 3);
+    for (int64_t first = 0; first <= 5; ++first) {
+      loader.StartEpoch(3, first);
+      std::vector<Example> batches;
+      while (const auto batch = *loader.Next()) batches.push_back(*batch);
+      EXPECT_EQ(batches.size(), static_cast<size_t>(5 - first));
+      EXPECT_TRUE(Same(batches, rest)) << first;
+      if (!rest.empty()) rest.erase(rest.begin());
+    }
+  }
+}
+
 TEST(Loader, HandsOnTheDatasetsErrors) {
   auto dataset = std::make_shared<OneByOne>(CountingImages(9, 1, 1, 1));
   dataset->bad_ = 7;
