@@ -59,6 +59,7 @@ constexpr char kSearch[] = R"(
       dataset { synthetic_digits { train_samples: 200 validation_samples: 40 } }
       batch_size: 20
       max_epochs: 3
+      checkpoint { interval { nanos: 1000000 } }
     }
   }
   training_service { local { cpu_slots: 2 memory_limit: 1500000000 } }
