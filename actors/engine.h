@@ -1,7 +1,7 @@
 // EngineActor: makes trials of models, and keeps as many of them queued as may run.
 //
 // What becomes of a model whose attempt has ended is its owner's matter (the experiment's ledger): the engine hands on
-// every event, and is told which model runs again. Such trials go before new ones.
+// every event, and is told which model runs again. Such trials go before new ones that still wait.
 #ifndef LANISTA_ACTORS_ENGINE_H_
 #define LANISTA_ACTORS_ENGINE_H_
 

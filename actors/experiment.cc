@@ -204,7 +204,7 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
 void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_event() = event;
-  if (event.has_intermediate()) options_.ledger->Report(event);
+  options_.ledger->Note(event);
   Ledger::Decision decision;
   if (event.has_ended()) decision = options_.ledger->EndAttempt(event);
   // Its trial is recorded behind this.
@@ -226,7 +226,7 @@ void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t
   Ledger::Closed closed = options_.ledger->Close(outcome);
   untold_.push_back(std::move(closed.tell));
   for (const std::string& folder : closed.needless_weights) options_.remove_weights(folder);
-  options_.remove_checkpoints(closed.checkpoint_folder);
+  if (!closed.needless_checkpoints.empty()) options_.remove_checkpoints(closed.needless_checkpoints);
   v1::ExperimentEvent event;
   *event.mutable_outcome() = std::move(outcome);
   Watch(std::move(event), number);

@@ -43,7 +43,7 @@ using TrialOwnerActor = caf::typed_actor<
 using ModelRunnerActor = caf::typed_actor<
     // Run these new models.
     caf::reacts_to<v1::RunModels>,
-    // Run this model's next attempt, before new models.
+    // Run this model's next attempt, before new models that still wait.
     caf::reacts_to<v1::RunAgain>,
     // Forget what waits, cancel what is queued or runs.
     caf::reacts_to<v1::CancelExperiment>>;

@@ -20,6 +20,16 @@ bool IsHeadsEnd(const v1::ModelEnded& ended) {
 
 }  // namespace
 
+v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample) {
+  v1::TellRequest tell;
+  tell.set_model(outcome.model());
+  *tell.mutable_sample() = std::move(sample);
+  tell.set_outcome(outcome.outcome());
+  const auto value = outcome.metrics().values().find("default");
+  if (value != outcome.metrics().values().end()) tell.set_value(value->second);
+  return tell;
+}
+
 Ledger::Ledger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder)
     : seed_(seed), folder_(std::move(folder)) {
   if (config.keep_weights().best() > 0) {
@@ -61,11 +71,13 @@ void Ledger::PlanOne(int model, int attempt, int trial, bool merged, const std::
   kept_weights_->Plan(model, attempt, absl::StrCat(folder_, "/", TrialOutputFolder(trial, model, merged)));
 }
 
-void Ledger::Report(const v1::ModelEvent& reported) {
-  const auto found = open_.find(reported.model());
-  if (found == open_.end()) return;
+void Ledger::Note(const v1::ModelEvent& event) {
+  const auto found = open_.find(event.model());
+  if (found == open_.end() || found->second.model.attempt() != event.attempt()) return;
   v1::TrialModel& model = found->second.model;
-  if (reported.intermediate().step() == model.reported_steps()) model.set_reported_steps(model.reported_steps() + 1);
+  if (event.has_started() && event.started().resumed_steps() == 0) model.set_reported_steps(0);
+  if (!event.has_intermediate()) return;
+  if (event.intermediate().step() == model.reported_steps()) model.set_reported_steps(model.reported_steps() + 1);
 }
 
 Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
@@ -81,9 +93,10 @@ Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
     return decision;
   }
   if (open.merged && !IsHeadsEnd(ended)) {
+    open.must_be_alone = true;
     open.alone_because = absl::StrCat("it runs again after merged trial ", open.trial);
   }
-  decision.may_merge = IsHeadsEnd(ended);
+  decision.may_merge = IsHeadsEnd(ended) && !open.must_be_alone;
   open.trial = 0;
   open.model.set_attempt(event.attempt() + 1);
   v1::RunAgain& again = decision.again.emplace();
@@ -140,13 +153,10 @@ std::vector<v1::ModelOutcome> Ledger::Cancel() {
 Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
   const auto found = open_.find(outcome.model());
   Closed closed;
-  closed.tell.set_model(outcome.model());
-  // As the strategy knows it.
-  *closed.tell.mutable_sample() = std::move(*found->second.model.mutable_sample());
-  closed.tell.set_outcome(outcome.outcome());
-  const auto value = outcome.metrics().values().find("default");
-  if (value != outcome.metrics().values().end()) closed.tell.set_value(value->second);
-  closed.checkpoint_folder = found->second.model.checkpoint_folder();
+  // The sample as the strategy knows it.
+  v1::TrialModel& model = found->second.model;
+  closed.tell = TellOf(outcome, std::move(*model.mutable_sample()));
+  if (outcome.outcome() != v1::CANCELED) closed.needless_checkpoints = model.checkpoint_folder();
   if (kept_weights_.has_value()) closed.needless_weights = kept_weights_->End(outcome);
   Count(outcome);
   Drop(outcome.model());

@@ -18,7 +18,7 @@
 //   4. EndAttempt: the attempt ended, and decides nothing. The model waits for its next attempt:
 //        it was LOST        up to kMaxLost times; a head that ended (HEAD_ENDED) is not counted;
 //        merged             and FAILED (whatever the reason: another model may be at fault), UNMERGED or LOST: the next
-//                           attempt is alone. Not after HEAD_ENDED: that says nothing about the models.
+//                           attempt, and all that follow it, are alone. HEAD_ENDED says nothing about the models.
 //   5. Cancel: the experiment stops. What waits is CANCELED; what is planned ends by its own events.
 //   6. Close: the outcome is in the journal. It counts, and the model takes no room any more. (Drop: it never will be.)
 //
@@ -44,6 +44,9 @@
 
 namespace lanista {
 
+// What a strategy is to hear of the outcome of a model that it proposed as `sample`.
+v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample);
+
 class Ledger {
  public:
   // What follows from the end of an attempt: one of these, or nothing.
@@ -60,8 +63,9 @@ class Ledger {
     v1::TellRequest tell;
     // Folders of attempts whose weights nobody needs any more, whether there are any or not.
     std::vector<std::string> needless_weights;
-    // Of the model's checkpoints, whether there are any or not.
-    std::string checkpoint_folder;
+    // Of checkpoints that nobody needs any more, whether there are any or not. Empty where the model was CANCELED: a
+    // resume takes that outcome back, and goes on from them.
+    std::string needless_checkpoints;
   };
 
   // `config`: limits, objective, keep_weights. `folder`: the experiment's, for what attempts write.
@@ -73,8 +77,9 @@ class Ledger {
   // (2). Once canceled: an error, and nothing is planned.
   absl::Status Plan(const v1::TrialQueued& trial);
 
-  // An attempt reported a step: its next one need not report it again.
-  void Report(const v1::ModelEvent& reported);
+  // An attempt started, or reported a step: one that goes on from its checkpoint need not report that again. An attempt
+  // that began anew begins another curve: steps of those before it do not count.
+  void Note(const v1::ModelEvent& event);
 
   // (3) or (4). REQUIRES: event.has_ended().
   Decision EndAttempt(const v1::ModelEvent& event);
@@ -88,15 +93,20 @@ class Ledger {
   // (6) for a model whose outcome, or next trial, cannot be recorded. No matter where it is not in flight.
   void Drop(int model);
 
-  // For one model; also for rebuilding from the journal.
+  // ---- Rebuilding from the journal (recovery.h) ----
+
+  // (2) for one member of a trial, whether the experiment was canceled or not.
   void PlanOne(int model, int attempt, int trial, bool merged, const std::string& alone_because);
-  // The same: the next model was created and has this outcome. `weights_folder`: of the deciding
-  // attempt, where its weights are kept; else empty.
+  // (1) to (6) for the next model, which has this outcome. `weights_folder`: of the deciding attempt, where its weights
+  // are kept; else empty.
   void RestoreClosed(const v1::ModelOutcome& outcome, const std::string& weights_folder);
-  // The same: trials up to this number were planned.
+  // Trials up to this number were planned.
   void RestoreTrials(int last) { trials_ = std::max(trials_, last); }
 
-  // A model that is not closed, in its current attempt. REQUIRES: it is there.
+  // ---- What there is ----
+
+  bool is_open(int model) const { return open_.count(model) > 0; }
+  // A model that is not closed, in its current attempt. REQUIRES: is_open(model).
   const v1::TrialModel& open_model(int model) const { return open_.at(model).model; }
   // Models that were created.
   int models() const { return models_; }
@@ -124,6 +134,8 @@ class Ledger {
     int trial = 0;
     bool merged = false;
     std::string alone_because;
+    // A merged trial with it failed: all later attempts are alone.
+    bool must_be_alone = false;
     // Attempts that were, not counting those of a head that ended.
     int lost = 0;
     bool decided = false;

@@ -1,6 +1,8 @@
 #include "src/experiment/recovery.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,10 +21,6 @@ absl::Status Contradiction(int model, const char* what) {
   return absl::DataLossError(absl::StrCat("the journal contradicts itself: model ", model, " ", what));
 }
 
-bool IsFinal(v1::ExperimentState state) {
-  return state == v1::DONE || state == v1::STOPPED || state == v1::EXPERIMENT_FAILED;
-}
-
 class Recovery {
  public:
   Recovery(const JournalReader& journal, GuardedStrategy& strategy, Ledger& ledger)
@@ -39,9 +37,8 @@ class Recovery {
     LANISTA_ASSIGN_OR_RETURN(const int last_trial, journal_.LastTrial());
     ledger_.RestoreTrials(last_trial);
     LANISTA_RETURN_IF_ERROR(RestoreAttempts());
-    std::stable_sort(untold_.begin(), untold_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (auto& [decided, tell] : untold_) start_.untold.push_back(std::move(tell));
-    LANISTA_ASSIGN_OR_RETURN(start_.ran, journal_.TimeIn({v1::RUNNING}));
+    LANISTA_RETURN_IF_ERROR(SortUntold());
+    LANISTA_ASSIGN_OR_RETURN(start_.ran, journal_.TimeIn({v1::RUNNING}, last_));
     return std::move(start_);
   }
 
@@ -55,11 +52,17 @@ class Recovery {
 
   // Between the last fact and now the experiment was not RUNNING.
   absl::Status NoteInterruption() {
-    LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal_.State());
-    if (IsFinal(state.change.state())) return absl::OkStatus();
-    LANISTA_ASSIGN_OR_RETURN(const absl::Time last, journal_.LastTime());
+    LANISTA_ASSIGN_OR_RETURN(last_, journal_.LastTime());
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, journal_.States());
+    if (states.empty() || IsFinal(states.back().change.state())) return absl::OkStatus();
     v1::JournalRecord& record = AddFact();
-    *record.mutable_time() = ToTimestamp(last);
+    *record.mutable_time() = ToTimestamp(last_);
+    LANISTA_ASSIGN_OR_RETURN(const StateRecord now, journal_.State());
+    if (IsFinal(now.change.state())) {
+      // Only the last words say so: the journal could not be written any more.
+      *record.mutable_state() = now.change;
+      return absl::OkStatus();
+    }
     record.mutable_state()->set_state(v1::INTERRUPTED);
     record.mutable_state()->set_reason("the process that ran it ended before the experiment did");
     return absl::OkStatus();
@@ -84,7 +87,9 @@ class Recovery {
     const int best = journal_.experiment().config().keep_weights().best();
     if (best == 0) return absl::OkStatus();
     LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, journal_.BestModels(best));
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal_.Attempts());
+    std::vector<int> numbers;
+    for (const ModelRecord& model : models) numbers.push_back(model.model);
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal_.AttemptsOf(numbers));
     for (const ModelRecord& model : models) {
       const auto deciding = std::find_if(attempts.begin(), attempts.end(), [&](const AttemptRecord& attempt) {
         return attempt.model == model.model && attempt.attempt == model.outcome->attempt();
@@ -107,13 +112,7 @@ class Recovery {
       const auto kept = kept_weights_.find(model.model);
       ledger_.RestoreClosed(outcome, kept == kept_weights_.end() ? "" : kept->second);
       if (proposed == proposed_.end()) return absl::OkStatus();
-      v1::TellRequest tell;
-      tell.set_model(model.model);
-      *tell.mutable_sample() = std::move(proposed->second);
-      tell.set_outcome(outcome.outcome());
-      const auto value = outcome.metrics().values().find("default");
-      if (value != outcome.metrics().values().end()) tell.set_value(value->second);
-      untold_.emplace_back(model.decided, std::move(tell));
+      start_.untold.push_back(TellOf(outcome, std::move(proposed->second)));
       return absl::OkStatus();
     }
     if (proposed == proposed_.end())
@@ -125,32 +124,61 @@ class Recovery {
   }
 
   absl::Status RestoreAttempts() {
-    LANISTA_ASSIGN_OR_RETURN(const auto steps, journal_.UndecidedSteps());
-    for (const auto& [model, step] : steps) {
-      v1::ModelEvent reported;
-      reported.set_model(model);
-      reported.mutable_intermediate()->set_step(step);
-      ledger_.Report(reported);
+    const std::vector<int> undecided(waiting_.begin(), waiting_.end());
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal_.AttemptsOf(undecided));
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> reports, journal_.IntermediatesOf(undecided));
+    // Both are sorted by model and attempt.
+    auto report = reports.begin();
+    for (const AttemptRecord& attempt : attempts) {
+      ledger_.PlanOne(attempt.model, attempt.attempt, attempt.trial, attempt.members > 1, attempt.alone_because);
+      v1::ModelEvent event = EventOf(attempt);
+      if (attempt.started.has_value()) {
+        event.mutable_started()->set_resumed_steps(attempt.resumed_steps);
+        ledger_.Note(event);
+      }
+      for (; report != reports.end() && report->model == attempt.model && report->attempt == attempt.attempt;
+           ++report) {
+        *event.mutable_intermediate() = report->intermediate;
+        ledger_.Note(event);
+      }
+      RestoreEnd(attempt);
     }
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal_.UndecidedAttempts());
-    for (const AttemptRecord& attempt : attempts) RestoreAttempt(attempt);
     for (const int model : waiting_) start_.models.push_back(ledger_.open_model(model));
     for (auto& [model, again] : alone_) start_.alone.push_back(std::move(again));
     return absl::OkStatus();
   }
 
-  void RestoreAttempt(const AttemptRecord& attempt) {
-    ledger_.PlanOne(attempt.model, attempt.attempt, attempt.trial, attempt.members > 1, attempt.alone_because);
-    waiting_.erase(attempt.model);
-    alone_.erase(attempt.model);
+  // Outcomes that this recovery decides come last.
+  absl::Status SortUntold() {
+    std::vector<int> models;
+    for (const v1::TellRequest& tell : start_.untold) models.push_back(tell.model());
+    LANISTA_ASSIGN_OR_RETURN(const auto numbers, journal_.OutcomeNumbers(models));
+    const auto number = [&numbers](const v1::TellRequest& tell) {
+      const auto found = numbers.find(tell.model());
+      return found == numbers.end() ? std::numeric_limits<int64_t>::max() : found->second;
+    };
+    std::stable_sort(start_.untold.begin(), start_.untold.end(),
+                     [&number](const auto& a, const auto& b) { return number(a) < number(b); });
+    return absl::OkStatus();
+  }
+
+  v1::ModelEvent EventOf(const AttemptRecord& attempt) const {
     v1::ModelEvent event;
     event.set_experiment(journal_.experiment().experiment());
     event.set_trial(attempt.trial);
     event.set_model(attempt.model);
     event.set_attempt(attempt.attempt);
+    return event;
+  }
+
+  // What follows from the end of an attempt; from its head's, where it has none.
+  void RestoreEnd(const AttemptRecord& attempt) {
+    waiting_.erase(attempt.model);
+    alone_.erase(attempt.model);
+    v1::ModelEvent event = EventOf(attempt);
     *event.mutable_ended() = attempt.end;
     if (!attempt.ended.has_value()) {
-      *event.mutable_time() = Now();
+      *event.mutable_time() = ToTimestamp(last_);
       event.mutable_ended()->set_outcome(v1::LOST);
       event.mutable_ended()->set_lost_cause(v1::HEAD_ENDED);
       *AddFact().mutable_event() = event;
@@ -167,7 +195,7 @@ class Recovery {
     } else if (decision.outcome.has_value()) {
       // Its head ended between the end of the attempt and the outcome.
       *AddFact().mutable_outcome() = *decision.outcome;
-      untold_.emplace_back(absl::InfiniteFuture(), ledger_.Close(*decision.outcome).tell);
+      start_.untold.push_back(ledger_.Close(*decision.outcome).tell);
     }
   }
 
@@ -177,6 +205,8 @@ class Recovery {
   const v1::Objective objective_;
 
   StartingPoint start_;
+  // When the last fact was recorded.
+  absl::Time last_;
   int models_proposed_ = 0;
   // As the strategy proposed them: models that it was not told of.
   std::map<int, v1::Sample> proposed_;
@@ -185,8 +215,6 @@ class Recovery {
   // What runs next, by model.
   std::set<int> waiting_;
   std::map<int, v1::RunAgain> alone_;
-  // With the time of the outcome.
-  std::vector<std::pair<absl::Time, v1::TellRequest>> untold_;
 };
 
 }  // namespace

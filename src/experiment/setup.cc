@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -75,13 +76,14 @@ absl::Status CheckSameSpace(const v1::SpaceSpec& here, const v1::SpaceSpec& ther
 // Whether there is anything to do for an experiment that came to its end.
 absl::Status CheckSomethingIsLeft(const v1::ExperimentConfig& config, const Ledger& ledger,
                                   const StartingPoint& start) {
-  if (config.has_max_duration() &&
-      start.ran >= absl::Seconds(google::protobuf::util::TimeUtil::DurationToSeconds(config.max_duration()))) {
+  using google::protobuf::util::TimeUtil;
+  const absl::Duration limit = absl::Nanoseconds(TimeUtil::DurationToNanoseconds(config.max_duration()));
+  if (config.has_max_duration() && start.ran >= limit) {
     return absl::FailedPreconditionError(
         absl::StrCat("the experiment has used up its max_duration (it ran for ",
-                     absl::FormatDuration(absl::Trunc(start.ran, absl::Seconds(1))),
+                     absl::FormatDuration(absl::Trunc(start.ran, absl::Milliseconds(1))),
                      "): give it more, for example --set max_duration=",
-                     2 * google::protobuf::util::TimeUtil::DurationToSeconds(config.max_duration()), "s"));
+                     absl::ToInt64Seconds(absl::Ceil(2 * limit, absl::Seconds(1))), "s"));
   }
   if (ledger.in_flight() > 0) return absl::OkStatus();
   if (config.has_max_trial_number() && ledger.models() >= config.max_trial_number()) {
@@ -91,6 +93,17 @@ absl::Status CheckSomethingIsLeft(const v1::ExperimentConfig& config, const Ledg
   }
   if (start.exhausted) return absl::FailedPreconditionError("nothing is left to try: the space is exhausted");
   return absl::OkStatus();
+}
+
+// Removes checkpoints of models that have their outcome: a head may end between an outcome and this.
+void RemoveNeedlessCheckpoints(const std::string& folder, const Ledger& ledger) {
+  std::error_code error, ignored;
+  for (std::filesystem::directory_iterator entry(folder + "/checkpoints", error), end; !error && entry != end;
+       entry.increment(error)) {
+    int model = 0;
+    if (!absl::SimpleAtoi(entry->path().filename().string(), &model) || ledger.is_open(model)) continue;
+    std::filesystem::remove_all(entry->path(), ignored);
+  }
 }
 
 }  // namespace
@@ -213,6 +226,7 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *strategy, ledger));
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
+  RemoveNeedlessCheckpoints(held->folder, ledger);
   // Killed before its first facts were recorded.
   if (!began.has_value()) *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
   if (!MessageDifferencer::Equals(config, journal.experiment().config())) {

@@ -39,10 +39,6 @@ struct ActorSystemConfig : caf::actor_system_config {
 
 std::atomic<bool> left_actors_behind{false};
 
-bool IsFinal(v1::ExperimentState state) {
-  return state == v1::DONE || state == v1::STOPPED || state == v1::EXPERIMENT_FAILED;
-}
-
 // Final states, on their way from the watching actor to who waits.
 class FinalStates {
  public:

@@ -10,10 +10,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -91,6 +91,9 @@ class JournalWriter {
 
 // ---- What readers get ----
 
+// Whether an experiment in this state has come to its end, as far as it knows.
+bool IsFinal(v1::ExperimentState state);
+
 struct StateRecord {
   absl::Time time;
   v1::StateChanged change;
@@ -105,7 +108,6 @@ struct ModelRecord {
   std::string sample_json;
   // `model` and `sample` are not repeated in it.
   std::optional<v1::ModelOutcome> outcome;
-  absl::Time decided;
 };
 
 struct AttemptRecord {
@@ -168,8 +170,8 @@ class JournalReader {
   absl::StatusOr<StateRecord> State() const;
   // When the last fact was written.
   absl::StatusOr<absl::Time> LastTime() const;
-  // How long it was in one of these states, all times together; where it is in one now, up to the last fact.
-  absl::StatusOr<absl::Duration> TimeIn(const std::vector<v1::ExperimentState>& states) const;
+  // How long it was in one of these states, all times together; where it is in one now, up to `until`.
+  absl::StatusOr<absl::Duration> TimeIn(const std::vector<v1::ExperimentState>& states, absl::Time until) const;
   absl::StatusOr<ModelCounts> CountModels() const;
   // The `count` best models that succeeded, best `default` first by the experiment's objective; of equal ones the
   // earlier first.
@@ -188,10 +190,12 @@ class JournalReader {
   // returns, and return it.
   absl::Status VisitStrategyCalls(const std::function<absl::Status(const v1::StrategyCall&)>& visit) const;
   absl::Status VisitModels(const std::function<absl::Status(ModelRecord)>& visit) const;
-  // Of models without an outcome, or with the outcome CANCELED: their attempts, and (model, step) of what these
-  // reported, in this order.
-  absl::StatusOr<std::vector<AttemptRecord>> UndecidedAttempts() const;
-  absl::StatusOr<std::vector<std::pair<int, int>>> UndecidedSteps() const;
+  // Attempts of these models.
+  absl::StatusOr<std::vector<AttemptRecord>> AttemptsOf(const std::vector<int>& models) const;
+  // What these models reported.
+  absl::StatusOr<std::vector<IntermediateRecord>> IntermediatesOf(const std::vector<int>& models) const;
+  // The numbers of the facts that these models have their outcomes by. Of version 3.
+  absl::StatusOr<std::map<int, int64_t>> OutcomeNumbers(const std::vector<int>& models) const;
   // The number of the last trial; 0: there is none.
   absl::StatusOr<int> LastTrial() const;
 
@@ -200,6 +204,7 @@ class JournalReader {
   absl::Status Begin(const std::string& file, int flags);
   absl::Status QueryModels(const std::string& clauses, const std::function<absl::Status(ModelRecord)>& visit) const;
   absl::StatusOr<std::vector<AttemptRecord>> QueryAttempts(const std::string& clauses) const;
+  absl::StatusOr<std::vector<IntermediateRecord>> QueryIntermediates(const std::string& clauses) const;
 
   std::string folder_;
   int version_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "src/base/status.h"
@@ -152,6 +153,12 @@ absl::StatusOr<StateRecord> JournalReader::State() const {
 }
 
 absl::StatusOr<absl::Time> JournalReader::LastTime() const {
+  if (version_ == kJournalVersion) {
+    LANISTA_ASSIGN_OR_RETURN(SqliteStatement last,
+                             database_.Prepare("SELECT time FROM fact ORDER BY number DESC LIMIT 1"));
+    LANISTA_RETURN_IF_ERROR(last.Next().status());
+    return TimeAt(last, 0);
+  }
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
       SELECT max((SELECT time FROM experiment),
                  ifnull((SELECT max(time) FROM state_change), 0),
@@ -164,14 +171,18 @@ absl::StatusOr<absl::Time> JournalReader::LastTime() const {
   return TimeAt(row, 0);
 }
 
-absl::StatusOr<absl::Duration> JournalReader::TimeIn(const std::vector<v1::ExperimentState>& states) const {
+bool IsFinal(v1::ExperimentState state) {
+  return state == v1::DONE || state == v1::STOPPED || state == v1::EXPERIMENT_FAILED;
+}
+
+absl::StatusOr<absl::Duration> JournalReader::TimeIn(const std::vector<v1::ExperimentState>& states,
+                                                     absl::Time until) const {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> changes, States());
-  LANISTA_ASSIGN_OR_RETURN(const absl::Time last, LastTime());
   absl::Duration time;
   for (size_t i = 0; i < changes.size(); ++i) {
     if (std::find(states.begin(), states.end(), changes[i].change.state()) == states.end()) continue;
-    const absl::Time until = i + 1 < changes.size() ? changes[i + 1].time : std::max(last, changes[i].time);
-    time += std::max(until - changes[i].time, absl::ZeroDuration());
+    const absl::Time end = i + 1 < changes.size() ? changes[i + 1].time : until;
+    time += std::max(end - changes[i].time, absl::ZeroDuration());
   }
   return time;
 }
@@ -205,8 +216,7 @@ absl::Status JournalReader::VisitModels(const std::function<absl::Status(ModelRe
 absl::Status JournalReader::QueryModels(const std::string& clauses,
                                         const std::function<absl::Status(ModelRecord)>& visit) const {
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(absl::StrCat(R"sql(
-      SELECT model, model.time, sample, sample_proto, outcome, attempt, metrics, reason, message, signal, exit_status,
-             outcome.time
+      SELECT model, model.time, sample, sample_proto, outcome, attempt, metrics, reason, message, signal, exit_status
       FROM model LEFT JOIN outcome USING (model) )sql",
                                                                                clauses)));
   while (true) {
@@ -223,7 +233,6 @@ absl::Status JournalReader::QueryModels(const std::string& clauses,
       outcome.set_attempt(row.Int(5));
       LANISTA_RETURN_IF_ERROR(MetricsAt(row, 6, outcome.mutable_metrics()));
       FailureAt(row, 7, &outcome);
-      model.decided = TimeAt(row, 11);
     }
     LANISTA_RETURN_IF_ERROR(visit(std::move(model)));
   }
@@ -274,20 +283,20 @@ absl::Status JournalReader::VisitStrategyCalls(
 
 absl::StatusOr<std::vector<AttemptRecord>> JournalReader::Attempts() const { return QueryAttempts(""); }
 
-absl::StatusOr<std::vector<AttemptRecord>> JournalReader::UndecidedAttempts() const {
-  return QueryAttempts(
-      "WHERE NOT EXISTS (SELECT 1 FROM outcome AS o WHERE o.model = a.model AND o.outcome != 'CANCELED')");
+absl::StatusOr<std::vector<AttemptRecord>> JournalReader::AttemptsOf(const std::vector<int>& models) const {
+  return QueryAttempts(absl::StrCat("WHERE a.model IN (", absl::StrJoin(models, ","), ")"));
 }
 
-absl::StatusOr<std::vector<std::pair<int, int>>> JournalReader::UndecidedSteps() const {
-  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
-      SELECT DISTINCT model, step FROM metric JOIN model USING (model) LEFT JOIN outcome USING (model)
-      WHERE step IS NOT NULL AND (outcome IS NULL OR outcome = 'CANCELED') ORDER BY model, step)sql"));
-  std::vector<std::pair<int, int>> steps;
+absl::StatusOr<std::map<int, int64_t>> JournalReader::OutcomeNumbers(const std::vector<int>& models) const {
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare(absl::StrCat("SELECT id, max(number) FROM fact WHERE kind = 'outcome' AND id IN (",
+                                     absl::StrJoin(models, ","), ") GROUP BY id")));
+  std::map<int, int64_t> numbers;
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return steps;
-    steps.emplace_back(row.Int(0), row.Int(1));
+    if (!found) return numbers;
+    numbers[row.Int(0)] = row.Int64(1);
   }
 }
 
@@ -341,10 +350,18 @@ absl::StatusOr<std::vector<AttemptRecord>> JournalReader::QueryAttempts(const st
   }
 }
 
-absl::StatusOr<std::vector<IntermediateRecord>> JournalReader::Intermediates() const {
-  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
-      SELECT model, attempt, sequence, time, step, name, value FROM metric WHERE step IS NOT NULL
-      ORDER BY model, attempt, sequence)sql"));
+absl::StatusOr<std::vector<IntermediateRecord>> JournalReader::Intermediates() const { return QueryIntermediates(""); }
+
+absl::StatusOr<std::vector<IntermediateRecord>> JournalReader::IntermediatesOf(const std::vector<int>& models) const {
+  return QueryIntermediates(absl::StrCat("AND model IN (", absl::StrJoin(models, ","), ")"));
+}
+
+absl::StatusOr<std::vector<IntermediateRecord>> JournalReader::QueryIntermediates(const std::string& clauses) const {
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare(
+          absl::StrCat("SELECT model, attempt, sequence, time, step, name, value FROM metric WHERE step IS NOT NULL ",
+                       clauses, " ORDER BY model, attempt, sequence")));
   std::vector<IntermediateRecord> records;
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());

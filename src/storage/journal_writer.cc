@@ -19,6 +19,7 @@ namespace {
 int64_t Microseconds(const google::protobuf::Timestamp& time) { return time.seconds() * 1000000 + time.nanos() / 1000; }
 
 int64_t TimeOf(const v1::JournalRecord& record) {
+  if (record.event().has_time()) return Microseconds(record.event().time());
   return record.has_time() ? Microseconds(record.time()) : absl::ToUnixMicros(absl::Now());
 }
 
@@ -252,7 +253,6 @@ absl::Status JournalWriter::Statements::WriteTrial(int64_t time, const v1::Trial
 
 absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter::Statements::WriteEvent(
     int64_t time, const v1::ModelEvent& event) {
-  if (event.has_time()) time = Microseconds(event.time());
   FactKey key("", event.model());
   key.attempt = event.attempt();
   switch (event.kind_case()) {

@@ -1,5 +1,6 @@
 #include "src/storage/sqlite.h"
 
+#include <cerrno>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -52,8 +53,10 @@ absl::Status LastError(sqlite3* database, const char* file) {
   if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && system != 0) {
     absl::StrAppend(&message, " (", std::generic_category().message(system), ")");
   }
-  if (primary == SQLITE_FULL) absl::StrAppend(&message, "; make room there, or choose another folder with --state-dir");
-  return absl::Status(CodeOf(result), message);
+  // SQLite says FULL for a write alone; a quota, and the shared memory beside the log, are errors of input and output.
+  const bool full = primary == SQLITE_FULL || (primary == SQLITE_IOERR && (system == ENOSPC || system == EDQUOT));
+  if (full) absl::StrAppend(&message, "; make room there, or choose another folder with --state-dir");
+  return absl::Status(full ? absl::StatusCode::kResourceExhausted : CodeOf(result), message);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 //                        last_words   why it ended, where the journal could not be written (last_words.h)
 //                        logs/        what trials printed: one file a trial
 //                        trials/      what evaluators left behind: one folder a trial
-//                        checkpoints/ what lets lost attempts go on: one folder a model, until it has its outcome
+//                        checkpoints/ what lets lost attempts go on: one folder a model, until it has a result
 //
 // Ids from outside are checked before they touch the file system.
 #ifndef LANISTA_SRC_STORAGE_STATE_DIR_H_

@@ -50,10 +50,6 @@ Json CountsJson(const ModelCounts& counts) {
   return json;
 }
 
-bool IsFinal(v1::ExperimentState state) {
-  return state == v1::DONE || state == v1::STOPPED || state == v1::EXPERIMENT_FAILED;
-}
-
 // The word for people: without the prefix that C++ enums need.
 std::string StateName(v1::ExperimentState state) {
   return state == v1::EXPERIMENT_FAILED ? "FAILED" : v1::ExperimentState_Name(state);
@@ -89,7 +85,7 @@ absl::StatusOr<Standing> StandingOf(const JournalReader& reader, const ViewOptio
   }
   // Before a resume nothing ran.
   LANISTA_ASSIGN_OR_RETURN(const absl::Duration away,
-                           reader.TimeIn({v1::DONE, v1::STOPPED, v1::EXPERIMENT_FAILED, v1::INTERRUPTED}));
+                           reader.TimeIn({v1::DONE, v1::STOPPED, v1::EXPERIMENT_FAILED, v1::INTERRUPTED}, until));
   standing.seconds = Seconds(until - reader.created() - away);
   return standing;
 }

@@ -136,6 +136,26 @@ TEST_F(LedgerTest, AHeadThatEndsIsNeverTheModelsFault) {
   }
 }
 
+TEST_F(LedgerTest, AModelThatBrokeAMergedTrialStaysAloneWhenTheHeadEnds) {
+  Create(2);
+  ASSERT_TRUE(Plan(1, {{1, 1}, {2, 1}}).ok());
+  EXPECT_EQ(Text(End(1, 1, v1::UNMERGED)), "again 2 alone");
+  ASSERT_TRUE(Plan(2, {{1, 2}}).ok());
+  const Ledger::Decision decision = End(1, 2, v1::LOST, v1::HEAD_ENDED);
+  EXPECT_EQ(Text(decision), "again 3 alone");
+  EXPECT_EQ(decision.again->alone_because(), "it runs again after merged trial 1");
+}
+
+TEST_F(LedgerTest, CheckpointsOfWhatAStopCanceledStay) {
+  Create(2);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  const Ledger::Decision succeeded = End(1, 1, v1::SUCCEEDED);
+  EXPECT_EQ(ledger_->Close(*succeeded.outcome).needless_checkpoints, "folder/checkpoints/1");
+  const std::vector<v1::ModelOutcome> canceled = ledger_->Cancel();
+  ASSERT_EQ(canceled.size(), 1u);
+  EXPECT_EQ(ledger_->Close(canceled[0]).needless_checkpoints, "") << "a resume goes on from them";
+}
+
 TEST_F(LedgerTest, AnAttemptSaysWhyItIsAlone) {
   Create(3);
   ASSERT_TRUE(Plan(1, {{1, 1}, {2, 1}}).ok());
@@ -178,14 +198,31 @@ TEST_F(LedgerTest, WorkersThatAreLostForModelAfterModelMakeItHopeless) {
 TEST_F(LedgerTest, StepsThatWereReportedAreKnownToTheNextAttempt) {
   Create(1);
   ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
-  v1::ModelEvent report;
-  report.set_model(1);
-  report.set_attempt(1);
-  for (const int step : {0, 1, 3}) {
-    report.mutable_intermediate()->set_step(step);
-    ledger_->Report(report);
-  }
+  v1::ModelEvent event;
+  event.set_model(1);
+  event.set_attempt(1);
+  const auto report = [&](const std::vector<int>& steps) {
+    for (const int step : steps) {
+      event.mutable_intermediate()->set_step(step);
+      ledger_->Note(event);
+    }
+  };
+  report({0, 1, 3});
   EXPECT_EQ(End(1, 1, v1::LOST, v1::WORKER_DOWN).again->model().reported_steps(), 2) << "step 2 is missing";
+
+  // One that goes on adds to them; one that begins anew begins another curve.
+  ASSERT_TRUE(Plan(2, {{1, 2}}).ok());
+  event.set_attempt(2);
+  event.mutable_started()->set_resumed_steps(2);
+  ledger_->Note(event);
+  report({2, 3});
+  EXPECT_EQ(End(1, 2, v1::LOST, v1::HEAD_ENDED).again->model().reported_steps(), 4);
+  ASSERT_TRUE(Plan(3, {{1, 3}}).ok());
+  event.set_attempt(3);
+  event.mutable_started()->set_resumed_steps(0);
+  ledger_->Note(event);
+  report({0});
+  EXPECT_EQ(End(1, 3, v1::LOST, v1::HEAD_ENDED).again->model().reported_steps(), 1);
 }
 
 TEST_F(LedgerTest, WhatCannotBeRecordedIsForgotten) {

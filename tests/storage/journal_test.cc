@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "src/space/space.h"
 #include "src/storage/sqlite.h"
@@ -682,9 +683,9 @@ TEST_F(JournalTest, TimeIsCountedByState) {
                                        state { state: STOPPED }
                                      })pb"))
                   .ok());
-  EXPECT_EQ(Read().TimeIn({v1::RUNNING}).value(), absl::Seconds(35));
-  EXPECT_EQ(Read().TimeIn({v1::RUNNING, v1::STOPPING}).value(), absl::Seconds(37));
-  EXPECT_EQ(Read().TimeIn({v1::INTERRUPTED}).value(), absl::Seconds(370));
+  EXPECT_EQ(Read().TimeIn({v1::RUNNING}, absl::Now()).value(), absl::Seconds(35));
+  EXPECT_EQ(Read().TimeIn({v1::RUNNING, v1::STOPPING}, absl::Now()).value(), absl::Seconds(37));
+  EXPECT_EQ(Read().TimeIn({v1::INTERRUPTED}, absl::Now()).value(), absl::Seconds(370));
 }
 
 // Whatever a reader says of the journal, as text.
