@@ -177,15 +177,14 @@ class Recovery {
     alone_.erase(attempt.model);
     v1::ModelEvent event = EventOf(attempt);
     *event.mutable_ended() = attempt.end;
+    // As far as the model is concerned, a stop was the head's end, too.
+    if (!attempt.ended.has_value() || attempt.end.outcome() == v1::CANCELED) {
+      event.mutable_ended()->set_outcome(v1::LOST);
+      event.mutable_ended()->set_lost_cause(v1::HEAD_ENDED);
+    }
     if (!attempt.ended.has_value()) {
       *event.mutable_time() = ToTimestamp(last_);
-      event.mutable_ended()->set_outcome(v1::LOST);
-      event.mutable_ended()->set_lost_cause(v1::HEAD_ENDED);
       *AddFact().mutable_event() = event;
-    } else if (attempt.end.outcome() == v1::CANCELED) {
-      // As far as the model is concerned, the stop was the head's end.
-      event.mutable_ended()->set_outcome(v1::LOST);
-      event.mutable_ended()->set_lost_cause(v1::HEAD_ENDED);
     }
     Ledger::Decision decision = ledger_.EndAttempt(event);
     if (decision.again.has_value() && decision.may_merge) {

@@ -1,6 +1,5 @@
 #include "src/experiment/setup.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <random>
@@ -15,6 +14,7 @@
 #include "spdlog/spdlog.h"
 #include "src/base/hash.h"
 #include "src/base/status.h"
+#include "src/space/file_digests.h"
 #include "src/space/space.h"
 
 namespace lanista {
@@ -56,15 +56,7 @@ absl::Status CheckSameSpace(const v1::SpaceSpec& here, const v1::SpaceSpec& ther
                      "there: the experiment):\n",
                      DescribeDifference(here, there)));
   }
-  for (const v1::FileDigest& file : there.files()) {
-    const bool same = std::any_of(here.files().begin(), here.files().end(), [&file](const v1::FileDigest& one) {
-      return one.path() == file.path() && one.sha256() == file.sha256();
-    });
-    if (same) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(file.path(), " has changed since the experiment began: put back the file with SHA-256 ",
-                     file.sha256(), ", or start a new experiment"));
-  }
+  LANISTA_RETURN_IF_ERROR(CheckSameFiles(here.files(), there.files()));
   if (there.has_data() && !MessageDifferencer::Equals(here.data(), there.data())) {
     return absl::FailedPreconditionError(
         "the evaluator's data has changed since the experiment began (its shapes, classes or statistics): put the old "

@@ -19,7 +19,7 @@
 namespace lanista {
 namespace {
 
-class Evolution : public Strategy {
+class Evolution : public ProposingStrategy {
  public:
   struct Options {
     int population = 0;
@@ -31,24 +31,7 @@ class Evolution : public Strategy {
   };
 
   Evolution(const StrategyContext& context, const Options& options)
-      : options_(options), proposals_(context, options.dedup) {}
-
-  absl::StatusOr<Proposal> Ask(int count) override {
-    return proposals_.Fill(count, [this] { return Breed(); });
-  }
-
-  void Tell(const v1::Sample& sample, const Observation& observation) override {
-    auto model = proposals_.space().OptionsOf(sample);
-    if (!model.ok()) return;
-    proposals_.Told(*model);
-    if (!LearnsFrom(observation, options_.on_failure)) return;
-    population_.push_back({*std::move(model), observation});
-    if (static_cast<int>(population_.size()) > options_.population) population_.pop_front();
-  }
-
-  void Expect(const v1::Sample& sample) override {
-    if (const auto model = proposals_.space().OptionsOf(sample); model.ok()) proposals_.Expect(*model);
-  }
+      : ProposingStrategy(context, options.dedup, options.on_failure), options_(options) {}
 
  private:
   // Children that may be known before a model is drawn at random.
@@ -59,16 +42,21 @@ class Evolution : public Strategy {
     Observation observation;
   };
 
+  void Learn(const Space::Options& model, const Observation& observation) override {
+    population_.push_back({model, observation});
+    if (static_cast<int>(population_.size()) > options_.population) population_.pop_front();
+  }
+
   // A new child of the population; nullopt where a model should be drawn at random.
-  std::optional<Space::Options> Breed() {
-    const size_t filling = population_.size() + proposals_.running().size();
+  std::optional<Space::Options> Propose() override {
+    const size_t filling = population_.size() + proposals().running().size();
     if (population_.empty() || filling < static_cast<size_t>(options_.population)) return std::nullopt;
-    const Space& space = proposals_.space();
+    const Space& space = proposals().space();
     for (int i = 0; i < kChildren; ++i) {
       Space::Options parent = Select().model;
-      if (options_.crossover) parent = Crossover(space, parent, Select().model, proposals_.random());
-      Space::Options child = Mutate(space, parent, options_.mutations, proposals_.random());
-      if (proposals_.Take(child)) return child;
+      if (options_.crossover) parent = Crossover(space, parent, Select().model, proposals().random());
+      Space::Options child = Mutate(space, parent, options_.mutations, proposals().random());
+      if (proposals().Take(child)) return child;
     }
     return std::nullopt;
   }
@@ -77,14 +65,13 @@ class Evolution : public Strategy {
   const Member& Select() {
     const Member* best = nullptr;
     for (int i = 0; i < options_.sample; ++i) {
-      const Member& member = population_[Uniform(proposals_.random(), population_.size())];
+      const Member& member = population_[Uniform(proposals().random(), population_.size())];
       if (best == nullptr || Ranks(member.observation, best->observation)) best = &member;
     }
     return *best;
   }
 
   const Options options_;
-  Proposals proposals_;
   // The oldest first.
   std::deque<Member> population_;
 };

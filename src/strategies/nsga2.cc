@@ -19,7 +19,7 @@
 namespace lanista {
 namespace {
 
-class Nsga2 : public Strategy {
+class Nsga2 : public ProposingStrategy {
  public:
   struct Options {
     int population = 0;
@@ -31,30 +31,7 @@ class Nsga2 : public Strategy {
   };
 
   Nsga2(const StrategyContext& context, const Options& options)
-      : options_(options), proposals_(context, options.dedup) {}
-
-  absl::StatusOr<Proposal> Ask(int count) override {
-    return proposals_.Fill(count, [this] { return Breed(); });
-  }
-
-  void Tell(const v1::Sample& sample, const Observation& observation) override {
-    auto model = proposals_.space().OptionsOf(sample);
-    if (!model.ok()) return;
-    proposals_.Told(*model);
-    if (!LearnsFrom(observation, options_.on_failure)) return;
-    population_.push_back({*std::move(model), observation, 0, 0});
-    Sort();
-    if (static_cast<int>(population_.size()) <= options_.population) return;
-    const auto worst = std::max_element(population_.begin(), population_.end(), IsFitter);
-    const int last_front = worst->front;
-    population_.erase(worst);
-    // It was in the last front and dominated nobody: the fronts stay as they are.
-    MeasureCrowding(last_front);
-  }
-
-  void Expect(const v1::Sample& sample) override {
-    if (const auto model = proposals_.space().OptionsOf(sample); model.ok()) proposals_.Expect(*model);
-  }
+      : ProposingStrategy(context, options.dedup, options.on_failure), options_(options) {}
 
  private:
   // Children that may be known before a model is drawn at random.
@@ -95,33 +72,43 @@ class Nsga2 : public Strategy {
     for (size_t i = 0; i < members.size(); ++i) members[i]->crowding = distances[i];
   }
 
+  void Learn(const Space::Options& model, const Observation& observation) override {
+    population_.push_back({model, observation, 0, 0});
+    Sort();
+    if (static_cast<int>(population_.size()) <= options_.population) return;
+    const auto worst = std::max_element(population_.begin(), population_.end(), IsFitter);
+    const int last_front = worst->front;
+    population_.erase(worst);
+    // It was in the last front and dominated nobody: the fronts stay as they are.
+    MeasureCrowding(last_front);
+  }
+
   // A new child of the population; nullopt where a model should be drawn at random.
-  std::optional<Space::Options> Breed() {
-    const size_t filling = population_.size() + proposals_.running().size();
+  std::optional<Space::Options> Propose() override {
+    const size_t filling = population_.size() + proposals().running().size();
     if (population_.empty() || filling < static_cast<size_t>(options_.population)) return std::nullopt;
-    const Space& space = proposals_.space();
+    const Space& space = proposals().space();
     for (int i = 0; i < kChildren; ++i) {
       Space::Options child = Select().model;
-      if (UniformReal(proposals_.random()) < options_.crossover) {
-        child = Crossover(space, child, Select().model, proposals_.random());
+      if (UniformReal(proposals().random()) < options_.crossover) {
+        child = Crossover(space, child, Select().model, proposals().random());
       }
       const auto active = std::count_if(child.begin(), child.end(), [](int32_t option) { return option >= 0; });
       const double mutation = options_.mutation.value_or(1 / std::max(1.0, static_cast<double>(active)));
-      child = MutateEach(space, child, mutation, proposals_.random());
-      if (proposals_.Take(child)) return child;
+      child = MutateEach(space, child, mutation, proposals().random());
+      if (proposals().Take(child)) return child;
     }
     return std::nullopt;
   }
 
   // The fitter of two members.
   const Member& Select() {
-    const Member& a = population_[Uniform(proposals_.random(), population_.size())];
-    const Member& b = population_[Uniform(proposals_.random(), population_.size())];
+    const Member& a = population_[Uniform(proposals().random(), population_.size())];
+    const Member& b = population_[Uniform(proposals().random(), population_.size())];
     return IsFitter(b, a) ? b : a;
   }
 
   const Options options_;
-  Proposals proposals_;
   std::vector<Member> population_;
 };
 

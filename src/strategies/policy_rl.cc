@@ -24,7 +24,7 @@
 namespace lanista {
 namespace {
 
-class PolicyRl : public Strategy {
+class PolicyRl : public ProposingStrategy {
  public:
   struct Options {
     int models_per_update = 20;
@@ -37,27 +37,10 @@ class PolicyRl : public Strategy {
   };
 
   PolicyRl(const StrategyContext& context, const Options& options)
-      : options_(options),
-        proposals_(context, options.dedup),
+      : ProposingStrategy(context, options.dedup, options.on_failure),
+        options_(options),
         policy_(context.space),
         optimizer_(policy_.logits().size(), options.learning_rate) {}
-
-  absl::StatusOr<Proposal> Ask(int count) override {
-    return proposals_.Fill(count, [this] { return Propose(); });
-  }
-
-  void Tell(const v1::Sample& sample, const Observation& observation) override {
-    const auto model = proposals_.space().OptionsOf(sample);
-    if (!model.ok()) return;
-    proposals_.Told(*model);
-    if (!LearnsFrom(observation, options_.on_failure)) return;
-    known_.insert_or_assign(*model, observation);
-    Learn(*model, observation);
-  }
-
-  void Expect(const v1::Sample& sample) override {
-    if (const auto model = proposals_.space().OptionsOf(sample); model.ok()) proposals_.Expect(*model);
-  }
 
  private:
   // Models that must not be proposed, in a row, before one is drawn at random: the policy has converged.
@@ -70,18 +53,24 @@ class PolicyRl : public Strategy {
     Observation observation;
   };
 
+  void Learn(const Space::Options& model, const Observation& observation) override {
+    known_.insert_or_assign(model, observation);
+    LearnAgain(model, observation);
+  }
+
   // A new model of the policy; nullopt where one should be drawn at random.
-  std::optional<Space::Options> Propose() {
+  std::optional<Space::Options> Propose() override {
     for (int i = 0; i < kKnownInARow; ++i) {
-      Space::Options model = policy_.Draw(proposals_.random());
-      if (proposals_.Take(model)) return model;
+      Space::Options model = policy_.Draw(proposals().random());
+      if (proposals().Take(model)) return model;
       // It is learnt from as if it had run again.
-      if (const auto known = known_.find(model); known != known_.end()) Learn(model, Observation(known->second));
+      if (const auto known = known_.find(model); known != known_.end()) LearnAgain(model, Observation(known->second));
     }
     return std::nullopt;
   }
 
-  void Learn(const Space::Options& model, const Observation& observation) {
+  // Once for each time that the policy draws the model.
+  void LearnAgain(const Space::Options& model, const Observation& observation) {
     recent_.push_back({model, observation});
     const int ranked = std::max(options_.models_per_update, kRanked);
     if (static_cast<int>(recent_.size()) > ranked) recent_.pop_front();
@@ -127,7 +116,6 @@ class PolicyRl : public Strategy {
   }
 
   const Options options_;
-  Proposals proposals_;
   Policy policy_;
   AdamAscent optimizer_;
   // What models that were told about came to: with dedup they are not run again.

@@ -126,4 +126,16 @@ absl::StatusOr<Strategy::Proposal> Proposals::Fill(int count, const std::functio
   return proposal;
 }
 
+void ProposingStrategy::Tell(const v1::Sample& sample, const Observation& observation) {
+  const auto model = proposals_.space().OptionsOf(sample);
+  if (!model.ok()) return;
+  proposals_.Told(*model);
+  Ended();
+  if (LearnsFrom(observation, on_failure_)) Learn(*model, observation);
+}
+
+void ProposingStrategy::Expect(const v1::Sample& sample) {
+  if (const auto model = proposals_.space().OptionsOf(sample); model.ok()) proposals_.Expect(*model);
+}
+
 }  // namespace lanista

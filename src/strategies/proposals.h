@@ -99,6 +99,34 @@ class Proposals {
   bool exhausted_ = false;
 };
 
+// A strategy whose models go through a Proposals. What is left to it is what it proposes and what it learns.
+class ProposingStrategy : public Strategy {
+ public:
+  absl::StatusOr<Proposal> Ask(int count) final {
+    return proposals_.Fill(count, [this] { return Propose(); });
+  }
+  void Tell(const v1::Sample& sample, const Observation& observation) final;
+  void Expect(const v1::Sample& sample) final;
+
+ protected:
+  ProposingStrategy(const StrategyContext& context, bool dedup, v1::OnFailure on_failure)
+      : proposals_(context, dedup), on_failure_(on_failure) {}
+
+  Proposals& proposals() { return proposals_; }
+  const Proposals& proposals() const { return proposals_; }
+
+ private:
+  // A model that Take has allowed; nullopt where one should be drawn at random.
+  virtual std::optional<Space::Options> Propose() = 0;
+  // A model's outcome is there, whether there is something to learn from it or not.
+  virtual void Ended() {}
+  // What LearnsFrom says is worth learning from.
+  virtual void Learn(const Space::Options& model, const Observation& observation) = 0;
+
+  Proposals proposals_;
+  const v1::OnFailure on_failure_;
+};
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_STRATEGIES_PROPOSALS_H_

@@ -9,24 +9,13 @@
 namespace lanista {
 namespace {
 
-class RandomStrategy : public Strategy {
+class RandomStrategy : public ProposingStrategy {
  public:
-  RandomStrategy(const StrategyContext& context, bool dedup) : proposals_(context, dedup) {}
-
-  absl::StatusOr<Proposal> Ask(int count) override {
-    return proposals_.Fill(count, [] { return std::nullopt; });
-  }
-
-  void Tell(const v1::Sample& sample, const Observation&) override {
-    if (const auto model = proposals_.space().OptionsOf(sample); model.ok()) proposals_.Told(*model);
-  }
-
-  void Expect(const v1::Sample& sample) override {
-    if (const auto model = proposals_.space().OptionsOf(sample); model.ok()) proposals_.Expect(*model);
-  }
+  RandomStrategy(const StrategyContext& context, bool dedup) : ProposingStrategy(context, dedup, v1::IGNORE) {}
 
  private:
-  Proposals proposals_;
+  std::optional<Space::Options> Propose() override { return std::nullopt; }
+  void Learn(const Space::Options&, const Observation&) override {}
 };
 
 absl::StatusOr<std::unique_ptr<Strategy>> MakeRandom(const v1::RandomConfig& config, const StrategyContext& context) {

@@ -19,7 +19,7 @@
 namespace lanista {
 namespace {
 
-class Tpe : public Strategy {
+class Tpe : public ProposingStrategy {
  public:
   struct Options {
     int startup = 10;
@@ -32,29 +32,8 @@ class Tpe : public Strategy {
     v1::OnFailure on_failure = v1::IGNORE;
   };
 
-  Tpe(const StrategyContext& context, const Options& options) : options_(options), proposals_(context, options.dedup) {}
-
-  absl::StatusOr<Proposal> Ask(int count) override {
-    return proposals_.Fill(count, [this] { return Propose(); });
-  }
-
-  void Tell(const v1::Sample& sample, const Observation& observation) override {
-    auto model = proposals_.space().OptionsOf(sample);
-    if (!model.ok()) return;
-    proposals_.Told(*model);
-    good_ = nullptr;
-    bad_ = nullptr;
-    if (!LearnsFrom(observation, options_.on_failure)) return;
-    // Behind those that it does not outrank: of equals the earlier is better.
-    const auto place = std::upper_bound(ranking_.begin(), ranking_.end(), observation,
-                                        [this](const Observation& a, int b) { return Ranks(a, told_[b].observation); });
-    ranking_.insert(place, static_cast<int>(told_.size()));
-    told_.push_back({*std::move(model), observation});
-  }
-
-  void Expect(const v1::Sample& sample) override {
-    if (const auto model = proposals_.space().OptionsOf(sample); model.ok()) proposals_.Expect(*model);
-  }
+  Tpe(const StrategyContext& context, const Options& options)
+      : ProposingStrategy(context, options.dedup, options.on_failure), options_(options) {}
 
  private:
   // Where most candidates are known, up to so many are drawn for one that is new.
@@ -65,14 +44,28 @@ class Tpe : public Strategy {
     Observation observation;
   };
 
+  // The densities stand for other models now.
+  void Ended() override {
+    good_ = nullptr;
+    bad_ = nullptr;
+  }
+
+  void Learn(const Space::Options& model, const Observation& observation) override {
+    // Behind those that it does not outrank: of equals the earlier is better.
+    const auto place = std::upper_bound(ranking_.begin(), ranking_.end(), observation,
+                                        [this](const Observation& a, int b) { return Ranks(a, told_[b].observation); });
+    ranking_.insert(place, static_cast<int>(told_.size()));
+    told_.push_back({model, observation});
+  }
+
   // The best of the candidates; nullopt where a model should be drawn at random.
-  std::optional<Space::Options> Propose() {
+  std::optional<Space::Options> Propose() override {
     if (static_cast<int>(told_.size()) < options_.startup) return std::nullopt;
     UpdateDensities();
     std::vector<Space::Options> candidates;
     for (int i = 0; i < kDraws * options_.candidates; ++i) {
-      Space::Options model = good_->Draw(proposals_.random());
-      if (options_.dedup && proposals_.Known(model)) continue;
+      Space::Options model = good_->Draw(proposals().random());
+      if (options_.dedup && proposals().Known(model)) continue;
       candidates.push_back(std::move(model));
       if (static_cast<int>(candidates.size()) == options_.candidates) break;
     }
@@ -82,7 +75,7 @@ class Tpe : public Strategy {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return good[a] - bad[a] > good[b] - bad[b]; });
     for (const int number : order) {
-      if (proposals_.Take(candidates[number])) return candidates[number];
+      if (proposals().Take(candidates[number])) return candidates[number];
     }
     return std::nullopt;
   }
@@ -99,17 +92,16 @@ class Tpe : public Strategy {
       bad_running_ = 0;
     }
     // Since the last outcome, models were only added at the end.
-    const std::vector<Space::Options>& running = proposals_.running();
+    const std::vector<Space::Options>& running = proposals().running();
     for (; bad_running_ < running.size(); ++bad_running_) bad_->Add(running[bad_running_]);
   }
 
   std::unique_ptr<Density> MakeDensity() const {
-    if (options_.multivariate) return std::make_unique<JointDensity>(proposals_.space(), options_.prior_weight);
-    return std::make_unique<IndependentDensity>(proposals_.space(), options_.prior_weight);
+    if (options_.multivariate) return std::make_unique<JointDensity>(proposals().space(), options_.prior_weight);
+    return std::make_unique<IndependentDensity>(proposals().space(), options_.prior_weight);
   }
 
   const Options options_;
-  Proposals proposals_;
   std::vector<Told> told_;
   // Numbers of told_, the best first.
   std::vector<int> ranking_;

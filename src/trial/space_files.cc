@@ -1,6 +1,5 @@
 #include "src/trial/space_files.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,17 +9,12 @@
 #include "src/base/read_file.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
+#include "src/space/file_digests.h"
 
 namespace lanista {
 namespace {
 
 constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
-
-absl::Status Changed(const v1::FileDigest& file) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(file.path(), " has changed since the experiment began: put back the file with SHA-256 ",
-                   file.sha256(), ", or start a new experiment"));
-}
 
 }  // namespace
 
@@ -33,18 +27,12 @@ absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfi
     // A space that cannot be opened tells nothing about its files; what changed among them is the likeliest reason.
     for (const v1::FileDigest& file : expected) {
       const absl::StatusOr<std::string> content = ReadWholeFile(file.path(), kMaxBytes);
-      if (content.ok() && Sha256(*content) != file.sha256()) return Changed(file);
+      if (content.ok() && Sha256(*content) != file.sha256()) return FileHasChanged(file);
     }
     return absl::FailedPreconditionError(
         absl::StrCat("the space can no longer be read as the experiment began with it: ", here.status().message()));
   }
-  for (const v1::FileDigest& file : expected) {
-    const bool unchanged = std::any_of(here->begin(), here->end(), [&file](const v1::FileDigest& one) {
-      return one.path() == file.path() && one.sha256() == file.sha256();
-    });
-    if (!unchanged) return Changed(file);
-  }
-  return absl::OkStatus();
+  return CheckSameFiles({here->begin(), here->end()}, expected);
 }
 
 }  // namespace lanista
