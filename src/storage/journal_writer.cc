@@ -66,6 +66,8 @@ std::string Describe(const v1::JournalRecord& record) {
       return "a change of state";
     case v1::JournalRecord::kStrategyCall:
       return absl::StrCat("call ", record.strategy_call().sequence(), " of the strategy");
+    case v1::JournalRecord::kStoppingCall:
+      return absl::StrCat("call ", record.stopping_call().sequence(), " of the stopper");
     case v1::JournalRecord::kModel:
       return absl::StrCat("model ", record.model().model());
     case v1::JournalRecord::kTrial:
@@ -204,6 +206,8 @@ absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter:
       LANISTA_RETURN_IF_ERROR(insert_call_.Run(record.strategy_call().sequence(), time, SqliteBlob{call}));
       return FactKey("strategy_call", record.strategy_call().sequence());
     }
+    case v1::JournalRecord::kStoppingCall:
+      return absl::UnimplementedError("journals have no table for calls of stoppers");
     case v1::JournalRecord::kModel: {
       const v1::Sample& sample = record.model().sample();
       const std::string json = Space::ToJson(sample), bytes = sample.SerializeAsString();
