@@ -1,6 +1,5 @@
 // Searches that are killed, stopped and cut off, and go on: as a user does it, against one that nobody disturbed.
 #include <signal.h>
-#include <sys/mount.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/e2e/command.h"
 #include "tests/storage/old_journal.h"
+#include "tests/storage/small_disk.h"
 
 namespace lanista {
 namespace {
@@ -275,7 +275,8 @@ TEST_F(ResumeCommandTest, ADamagedJournalAndAForeignProgramAreRefused) {
 }
 
 TEST_F(ResumeCommandTest, AFullDiskPausesTheExperimentUntilThereIsRoom) {
-  if (mount("tmpfs", state_.c_str(), "tmpfs", 0, "size=400k") != 0) GTEST_SKIP() << "cannot mount a small disk here";
+  const SmallDisk disk(state_, "400k");
+  if (!disk.mounted()) GTEST_SKIP() << "only root may mount";
   BackgroundCommand run(kLanista, {"run", config_, "--state-dir", state_, "--set", "max_trial_number=3000"});
   // Nothing is told any more where nothing can be recorded.
   while (run.WaitForLine(" succeeded", /*seconds=*/3)) {
@@ -283,11 +284,10 @@ TEST_F(ResumeCommandTest, AFullDiskPausesTheExperimentUntilThereIsRoom) {
   EXPECT_EQ(OnlyExperiment(state_)["status"], "RUNNING");
   const int before = OnlyExperiment(state_)["models"]["succeeded"];
   EXPECT_LT(before, 3000);
-  ASSERT_EQ(mount("tmpfs", state_.c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
+  ASSERT_TRUE(disk.Resize("64m"));
   EXPECT_TRUE(run.WaitForLine("results: "));
   EXPECT_EQ(run.Wait(), 0);
   EXPECT_EQ(OnlyExperiment(state_)["models"]["succeeded"], 3000);
-  umount(state_.c_str());
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -19,6 +18,7 @@
 #include "src/space/space.h"
 #include "src/storage/sqlite.h"
 #include "tests/storage/old_journal.h"
+#include "tests/storage/small_disk.h"
 #include "tests/storage/storage_testing.h"
 
 namespace lanista {
@@ -507,15 +507,11 @@ void FillUntilItFails(JournalWriter& writer, const std::function<JournalReader()
 TEST_F(JournalTest, ADiskThatIsFullIsAnErrorAndNothingIsLost) {
   const std::string mounted = temp_.path() + "/experiment";
   std::filesystem::create_directory(mounted);
-  if (mount("tmpfs", mounted.c_str(), "tmpfs", 0, "size=4m") != 0) GTEST_SKIP() << "only root may mount";
-  {
-    const auto writer = Create();
-    FillUntilItFails(
-        *writer, [&] { return Read(); },
-        [&] { ASSERT_EQ(mount("tmpfs", mounted.c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0); },
-        absl::StatusCode::kResourceExhausted);
-  }
-  EXPECT_EQ(umount(mounted.c_str()), 0);
+  const SmallDisk disk(mounted, "4m");
+  if (!disk.mounted()) GTEST_SKIP() << "only root may mount";
+  const auto writer = Create();
+  FillUntilItFails(
+      *writer, [&] { return Read(); }, [&] { ASSERT_TRUE(disk.Resize("16m")); }, absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(JournalTest, AFileThatMayNotGrowIsAnErrorAndNothingIsLost) {
