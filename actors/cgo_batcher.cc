@@ -23,8 +23,8 @@ CgoBatcherActor::behavior_type CgoBatcherState::MakeBehavior(const ModelWindow& 
         waiting_.clear_models();
         self_->send(engine_, cancel);
       },
-      [this](deadline_atom, int32_t window_number) {
-        if (window_number == window_number_) Close();
+      [this](deadline_atom) {
+        if (deadline_.Rings(self_)) Close();
       },
   };
 }
@@ -37,11 +37,11 @@ void CgoBatcherState::OnModels(v1::RunModels request) {
     return Close();
   }
   if (!opens) return;
-  self_->delayed_send(self_, Delay(window_.waiting_time), deadline_atom_v, window_number_);
+  deadline_.Set(self_, Delay(window_.waiting_time));
 }
 
 void CgoBatcherState::Close() {
-  ++window_number_;
+  deadline_.Clear();
   if (!waiting_.models().empty()) self_->send(engine_, std::exchange(waiting_, v1::RunModels()));
 }
 

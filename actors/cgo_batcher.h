@@ -8,6 +8,7 @@
 #ifndef LANISTA_ACTORS_CGO_BATCHER_H_
 #define LANISTA_ACTORS_CGO_BATCHER_H_
 
+#include "actors/alarm.h"
 #include "actors/interfaces.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
@@ -16,7 +17,7 @@
 namespace lanista {
 
 // With its message to itself: the window with this number closes.
-using CgoBatcherActor = ModelRunnerActor::extend<caf::reacts_to<deadline_atom, int32_t>>;
+using CgoBatcherActor = ModelRunnerActor::extend<caf::reacts_to<deadline_atom>>;
 
 class CgoBatcherState {
  public:
@@ -36,8 +37,8 @@ class CgoBatcherState {
   EngineActor engine_;
   // What waits.
   v1::RunModels waiting_;
-  // Numbers windows: a message may come when its window is closed already.
-  int32_t window_number_ = 0;
+  // The open window's.
+  Alarm deadline_;
 };
 
 // Takes the engine with it.

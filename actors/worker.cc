@@ -99,8 +99,8 @@ WorkerSelf::behavior_type WorkerState::MakeBehavior(WorkerConfig config, WorkerO
       [this](int32_t generation, const v1::ProcessExited& exited) {
         if (generation == generation_) OnExit(exited);
       },
-      [this](deadline_atom, int32_t step) {
-        if (step != step_ || process_.channel == nullptr) return;
+      [this](deadline_atom) {
+        if (!deadline_.Rings(self_) || process_.channel == nullptr) return;
         process_.killed = true;
         process_.channel->Kill();
       },
@@ -133,10 +133,9 @@ void WorkerState::StartProcess() {
 }
 
 void WorkerState::BeginStep(std::chrono::milliseconds limit, absl::string_view limit_name) {
-  BeginStep();
   process_.too_late =
       absl::StrCat("there was no result after ", absl::FormatDuration(absl::FromChrono(limit)), limit_name);
-  self_->delayed_send(self_, Delay(absl::FromChrono(limit)), deadline_atom_v, step_);
+  deadline_.Set(self_, Delay(absl::FromChrono(limit)));
 }
 
 void WorkerState::BeginWork() {

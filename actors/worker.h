@@ -36,6 +36,7 @@
 #include <variant>
 
 #include "absl/strings/string_view.h"
+#include "actors/alarm.h"
 #include "actors/interfaces.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
@@ -45,9 +46,8 @@
 namespace lanista {
 
 // With its messages to itself: what the process (of that generation) sent, that it ended, and the deadline of a step.
-using WorkerSelf =
-    WorkerActor::extend<caf::reacts_to<int32_t, v1::TrialEvent>, caf::reacts_to<int32_t, v1::ProcessExited>,
-                        caf::reacts_to<deadline_atom, int32_t>>;
+using WorkerSelf = WorkerActor::extend<caf::reacts_to<int32_t, v1::TrialEvent>,
+                                       caf::reacts_to<int32_t, v1::ProcessExited>, caf::reacts_to<deadline_atom>>;
 
 struct WorkerConfig {
   // Its number in its service.
@@ -127,7 +127,7 @@ class WorkerState {
   // people.
   void BeginStep(std::chrono::milliseconds limit, absl::string_view limit_name = "");
   // A step without a deadline.
-  void BeginStep() { ++step_; }
+  void BeginStep() { deadline_.Clear(); }
 
   WorkerSelf::pointer self_;
   // Itself, until it quits. Without it the last to hold the worker could be the channel's thread, for as long as that
@@ -139,8 +139,8 @@ class WorkerState {
   Process process_;
   // Counts processes: messages of an earlier one are stale.
   int32_t generation_ = 0;
-  // Counts steps, of all processes: deadlines of earlier ones are void.
-  int32_t step_ = 0;
+  // The current step's.
+  Alarm deadline_;
   int failed_starts_ = 0;
   std::variant<Idle, Trial, Discovery> work_;
 };

@@ -55,6 +55,7 @@ TEST_F(CgoBatcherTest, ATimerOfAWindowThatIsClosedDoesNotCloseTheNext) {
   Come(3, 9);
   ASSERT_EQ(batches_, std::vector<int>{4});
   // The first window's timer is the first to fire.
+  scheduler().advance_time(std::chrono::milliseconds(1));
   Come(1, 9);
   scheduler().trigger_timeout();
   Run();

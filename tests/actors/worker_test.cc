@@ -472,6 +472,38 @@ TEST_F(WorkerTest, TheGraceOfACanceledTrialIsNotProlonged) {
   EXPECT_TRUE(process().killed);
 }
 
+TEST_F(WorkerTest, DeadlinesOfStepsThatEndedTakeNoRoom) {
+  StartWarmWorker();
+  for (int trial = 1; trial <= 100; ++trial) {
+    scheduler().advance_time(std::chrono::milliseconds(1));
+    Assign(MakeTrial("e", 1));
+    SayStarted(1);
+    SayModelEnded(1, v1::SUCCEEDED);
+    SayTrialEnded();
+  }
+  EXPECT_EQ(ended_, 100);
+  EXPECT_LE(scheduler().trigger_timeouts(), 2u) << "the start's and the first trial's";
+  Run();
+  EXPECT_FALSE(process().killed);
+}
+
+TEST_F(WorkerTest, ADeadlineHoldsWhereAnEarlierStepsComesFirst) {
+  StartWarmWorker();
+  Assign(MakeTrial("e", 1));
+  SayStarted(1);
+  SayModelEnded(1, v1::SUCCEEDED);
+  SayTrialEnded();
+  scheduler().advance_time(std::chrono::seconds(1));
+  Assign(MakeTrial("e", 1));
+  // The start's and the first trial's deadlines are over, the second's is not.
+  scheduler().trigger_timeout();
+  scheduler().trigger_timeout();
+  Run();
+  EXPECT_FALSE(process().killed);
+  RunDelayed();
+  EXPECT_TRUE(process().killed);
+}
+
 TEST_F(WorkerTest, ARequestThatIsTooLargeFailsItsModels) {
   StartWarmWorker();
   process().takes_requests = false;
