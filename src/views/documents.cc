@@ -112,30 +112,32 @@ absl::StatusOr<Json> BestJson(const JournalReader& reader, int count) {
   return best;
 }
 
-// Equal failures together: ten thousand models that fail alike are one line.
-Json FailuresJson(const std::vector<ModelRecord>& models) {
+// Equal failures together: ten thousand models that fail alike are one line. It reads model by model: the head that
+// prints this at its end may have run more models than its memory should hold.
+absl::StatusOr<Json> FailuresJson(const JournalReader& reader) {
   struct Group {
-    const v1::Failure* failure = nullptr;
+    v1::Failure failure;
     int count = 0;
     Json models = Json::array();
   };
   std::map<std::tuple<int, std::string, int>, Group> groups;
-  for (const ModelRecord& model : models) {
-    if (!model.outcome.has_value() || !model.outcome->has_failure()) continue;
+  LANISTA_RETURN_IF_ERROR(reader.VisitModels([&](const ModelRecord& model) {
+    if (!model.outcome.has_value() || !model.outcome->has_failure()) return absl::OkStatus();
     const v1::Failure& failure = model.outcome->failure();
     Group& group = groups[{failure.reason(), failure.message(), failure.signal()}];
-    group.failure = &failure;
+    if (group.count == 0) group.failure = failure;
     if (++group.count <= kModelsNamedPerFailure) group.models.push_back(model.model);
-  }
+    return absl::OkStatus();
+  }));
   std::vector<const Group*> sorted;
   for (const auto& entry : groups) sorted.push_back(&entry.second);
   std::stable_sort(sorted.begin(), sorted.end(), [](const Group* a, const Group* b) { return a->count > b->count; });
   Json failures = Json::array();
   for (const Group* group : sorted) {
     Json entry;
-    entry["reason"] = v1::FailureReason_Name(group->failure->reason());
-    entry["message"] = group->failure->message();
-    entry["signal"] = group->failure->signal() != 0 ? Json(group->failure->signal()) : Json();
+    entry["reason"] = v1::FailureReason_Name(group->failure.reason());
+    entry["message"] = group->failure.message();
+    entry["signal"] = group->failure.signal() != 0 ? Json(group->failure.signal()) : Json();
     entry["count"] = group->count;
     entry["models"] = group->models;
     failures.push_back(std::move(entry));
@@ -212,7 +214,6 @@ Json UnreadableEntry(const std::string& id, const absl::Status& status) {
 absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options));
   LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.Models());
   const v1::ExperimentCreated& experiment = reader.experiment();
   Json json;
   json["id"] = experiment.experiment();
@@ -224,7 +225,7 @@ absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions
   LANISTA_ASSIGN_OR_RETURN(json["space_size"], SpaceSizeJson(reader));
   json["models"] = CountsJson(counts);
   LANISTA_ASSIGN_OR_RETURN(json["best"], BestJson(reader, options.best));
-  json["failures"] = FailuresJson(models);
+  LANISTA_ASSIGN_OR_RETURN(json["failures"], FailuresJson(reader));
   json["created"] = TimeJson(reader.created());
   json["ended"] = TimeJson(standing.ended);
   json["seconds"] = standing.seconds;
