@@ -45,6 +45,7 @@ space           base
 config          base
 devices         base
 strategies      base space
+stopping        base strategies
 storage         base space
 views           base space storage graph
 graph           base
@@ -58,8 +59,8 @@ exporters       base space storage views graph ops
 exporters_torch base space storage views graph ops ops_torch exporters torch
 engines         base space config strategies storage views graph ops
 engines_torch   base space config graph ops ops_torch nn data evaluators frontends engines torch
-experiment      base space config strategies storage engines
-actors          base space config strategies storage views graph ops engines experiment
+experiment      base space config strategies stopping storage engines
+actors          base space config strategies stopping storage views graph ops engines experiment
 rpc             base actors
 trial           base space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
 launcher        base space config devices strategies storage views graph ops exporters engines experiment actors rpc

@@ -18,6 +18,7 @@
 #include "protos/graph.pb.h"
 #include "src/base/utf8.h"
 #include "src/config/fields.h"
+#include "src/config/steps.h"
 
 namespace lanista {
 namespace {
@@ -87,6 +88,14 @@ const std::map<std::string, Range>& Ranges() {
         {"Nsga2Config.crossover", kProbability},
         {"Nsga2Config.mutation", kFraction},
         {"ChainStageConfig.models", AtLeast(1)},
+        {"AshaConfig.min_steps", AtLeast(1)},
+        {"AshaConfig.reduction_factor", AtLeast(2)},
+        {"HyperbandConfig.min_steps", AtLeast(1)},
+        {"HyperbandConfig.max_steps", AtLeast(1)},
+        {"HyperbandConfig.reduction_factor", AtLeast(2)},
+        {"MedianConfig.startup", AtLeast(1)},
+        {"MedianConfig.warmup_steps", AtLeast(0)},
+        {"MedianConfig.interval", AtLeast(1)},
         {"CgoEngineConfig.max_concurrency_cgo", {1, 1024, false, false}},
         {"CgoEngineConfig.batch_waiting_time", AtLeast(0)},
         {"ClassificationConfig.label_smoothing", kDecay},
@@ -241,6 +250,28 @@ std::optional<Violation> CheckTogether(const v1::ChainConfig& chain, const std::
                      "is required: only the last stage may leave it out, the next stages would never get their turn"};
   }
   return std::nullopt;
+}
+
+std::optional<Violation> CheckTogether(const v1::HyperbandConfig& hyperband, const std::string& path) {
+  const int min_steps = hyperband.has_min_steps() ? hyperband.min_steps() : 1;
+  if (!hyperband.has_max_steps() || hyperband.max_steps() >= min_steps) return std::nullopt;
+  return Violation{Join(path, "max_steps"),
+                   absl::StrCat("must be at least 'min_steps', which is ", min_steps, ", got ", hyperband.max_steps())};
+}
+
+std::optional<Violation> CheckTogether(const v1::ExperimentConfig& config, const std::string& path) {
+  const v1::HyperbandConfig& hyperband = config.early_stopping().hyperband();
+  if (!config.early_stopping().has_hyperband() || hyperband.has_max_steps()) return std::nullopt;
+  const std::string hyperband_path = Join(path, "early_stopping.hyperband");
+  const std::optional<int> steps = StepsOf(config.evaluator());
+  if (!steps.has_value()) {
+    return Violation{Join(hyperband_path, "max_steps"),
+                     "is required with this evaluator: how often a model reports that runs to its end"};
+  }
+  if (hyperband.min_steps() <= *steps) return std::nullopt;
+  return Violation{
+      Join(hyperband_path, "min_steps"),
+      absl::StrCat("must be at most the evaluator's max_epochs, which is ", *steps, ", got ", hyperband.min_steps())};
 }
 
 std::optional<Violation> CheckTogether(const v1::LocalConfig& local, const std::string& path) {
@@ -404,6 +435,8 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
   }
   if (auto violation = CheckIf<v1::EvolutionConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ChainConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::HyperbandConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::ExperimentConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::IdxConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ImageFolderConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::CsvConfig>(message, path)) return violation;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "src/base/display_text.h"
+#include "src/config/steps.h"
 #include "src/space/space.h"
 #include "src/storage/journal.h"
 #include "src/views/tables.h"
@@ -63,14 +64,6 @@ bool MayRepeat(const v1::StrategyConfig& strategy) {
          (strategy.has_random() && strategy.random().has_dedup() && !strategy.random().dedup());
 }
 
-// Epochs of a trial: what the supervised evaluators count as steps.
-std::optional<int> Steps(const v1::EvaluatorConfig& evaluator) {
-  const auto epochs = [](const auto& config) { return config.has_max_epochs() ? config.max_epochs() : 1; };
-  if (evaluator.has_classification()) return epochs(evaluator.classification());
-  if (evaluator.has_regression()) return epochs(evaluator.regression());
-  return std::nullopt;
-}
-
 // "  failed 2", or nothing.
 std::string Count(const char* what, int count) { return count == 0 ? "" : absl::StrCat("  ", what, " ", count); }
 
@@ -102,7 +95,7 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
       minimize_(config.objective() == v1::MINIMIZE),
       live_(live),
       repeats_(MayRepeat(config.strategy())),
-      steps_(Steps(config.evaluator())),
+      steps_(StepsOf(config.evaluator())),
       learning_since_(now),
       next_tick_(now + kQuietElsewhere) {
   if (config.has_max_trial_number()) total_ = config.max_trial_number();

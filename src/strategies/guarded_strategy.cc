@@ -1,26 +1,17 @@
 #include "src/strategies/guarded_strategy.h"
 
 #include <algorithm>
-#include <exception>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/display_text.h"
+#include "src/base/guard.h"
 #include "src/base/status.h"
 
 namespace lanista {
 namespace {
 
-template <typename Function>
-auto Guard(Function&& call) -> decltype(call()) {
-  try {
-    return call();
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("the strategy threw: ", error.what()));
-  } catch (...) {
-    return absl::InternalError("the strategy threw something that is no std::exception");
-  }
-}
+constexpr char kWho[] = "the strategy";
 
 }  // namespace
 
@@ -32,14 +23,14 @@ absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v
   auto guarded = std::make_shared<GuardedStrategy>(std::move(space), nullptr);
   StrategyContext context(guarded->space_, seed);
   context.max_models = max_models;
-  LANISTA_ASSIGN_OR_RETURN(guarded->strategy_, Guard([&]() -> StrategyRegistry::Result {
+  LANISTA_ASSIGN_OR_RETURN(guarded->strategy_, GuardCall(kWho, [&]() -> StrategyRegistry::Result {
                              return StrategyRegistry::Get().Create(config, context);
                            }));
   return guarded;
 }
 
 absl::StatusOr<Strategy::Proposal> GuardedStrategy::Ask(int count) {
-  absl::StatusOr<Strategy::Proposal> proposal = Guard([&] { return strategy_->Ask(count); });
+  absl::StatusOr<Strategy::Proposal> proposal = GuardCall(kWho, [&] { return strategy_->Ask(count); });
   if (!proposal.ok()) return proposal;
   if (static_cast<int>(proposal->samples.size()) > count) {
     return absl::InternalError(absl::StrCat("the strategy proposed ", proposal->samples.size(),
@@ -55,7 +46,7 @@ absl::StatusOr<Strategy::Proposal> GuardedStrategy::Ask(int count) {
 }
 
 absl::Status GuardedStrategy::Tell(const v1::Sample& sample, const Observation& observation) {
-  return Guard([&] {
+  return GuardCall(kWho, [&] {
     strategy_->Tell(sample, observation);
     return absl::OkStatus();
   });
@@ -92,7 +83,8 @@ absl::Status GuardedStrategy::Replay(const v1::StrategyCall& call, v1::Objective
 Observation ObservationOf(const v1::TellRequest& tell, v1::Objective objective) {
   Observation observation;
   observation.outcome = tell.outcome();
-  if (tell.has_value()) observation.value = objective == v1::MINIMIZE ? -tell.value() : tell.value();
+  if (tell.has_value()) observation.value = Turned(tell.value(), objective);
+  observation.steps = tell.steps();
   return observation;
 }
 

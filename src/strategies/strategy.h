@@ -20,6 +20,9 @@
 
 namespace lanista {
 
+// A value of a metric with this objective, turned so that larger is better; and back.
+double Turned(double value, v1::Objective objective);
+
 // How a proposed model fared.
 struct Observation {
   v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;

@@ -198,6 +198,35 @@ TEST_F(ConfigTest, RangesAreChecked) {
   EXPECT_THAT(error("training_service { local { gpu_indices: [1, 1] } }"), HasSubstr("GPU 1 is named twice"));
 }
 
+TEST_F(ConfigTest, EarlyStoppingIsChecked) {
+  const auto error = [this](const std::string& stopping, const std::string& evaluator = "constant {}") {
+    return TextError("space { registered: \"net\" } strategy { random {} } evaluator { " + evaluator +
+                     " }\nearly_stopping { " + stopping + " }");
+  };
+  EXPECT_EQ(error("asha { min_steps: 0 }"),
+            "c.textproto:2:25: early_stopping.asha.min_steps: must be at least 1, got 0");
+  EXPECT_THAT(error("asha { reduction_factor: 1 }"), HasSubstr("reduction_factor: must be at least 2, got 1"));
+  EXPECT_THAT(error("hyperband { max_steps: 9 reduction_factor: 1 }"), HasSubstr("must be at least 2, got 1"));
+  EXPECT_THAT(error("hyperband { min_steps: 4 max_steps: 3 }"),
+              HasSubstr("early_stopping.hyperband.max_steps: must be at least 'min_steps', which is 4, got 3"));
+  EXPECT_THAT(error("hyperband { max_steps: 0 }"), HasSubstr("max_steps: must be at least 1, got 0"));
+  EXPECT_THAT(error("hyperband {}"), HasSubstr("early_stopping.hyperband.max_steps: is required with this evaluator"));
+  EXPECT_THAT(error("median { startup: 0 }"), HasSubstr("startup: must be at least 1, got 0"));
+  EXPECT_THAT(error("median { warmup_steps: -1 }"), HasSubstr("warmup_steps: must be at least 0, got -1"));
+  EXPECT_THAT(error("median { interval: 0 }"), HasSubstr("interval: must be at least 1, got 0"));
+  EXPECT_THAT(error(""), HasSubstr("early_stopping: nothing is set; set one of: asha, hyperband, median, custom"));
+  EXPECT_THAT(error("custom {}"), HasSubstr("early_stopping.custom.name: is required"));
+  const std::string digits = "classification { dataset { synthetic_digits {} } max_epochs: 9 }";
+  EXPECT_THAT(error("hyperband { min_steps: 10 }", digits),
+              HasSubstr("hyperband.min_steps: must be at most the evaluator's max_epochs, which is 9, got 10"));
+  for (const std::string fine : {"asha {}", "hyperband { min_steps: 9 }", "hyperband { max_steps: 20 }", "median {}"}) {
+    EXPECT_TRUE(Load("space { registered: \"net\" } strategy { random {} } evaluator { " + digits +
+                     " } early_stopping { " + fine + " }")
+                    .ok())
+        << fine;
+  }
+}
+
 TEST_F(ConfigTest, TextThatIsNotUtf8IsRefused) {
   const std::string fine = "strategy { random {} } evaluator { constant {} } ";
   // As bytes of the file, and as an escape; in a field, in a list, as the key and the value of a parameter.

@@ -1,0 +1,58 @@
+// Hyperband (Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar, "Hyperband: A Novel Bandit-Based Approach to
+// Hyperparameter Optimization", 2018): several brackets of successive halving, from one that stops early and much to
+// one that stops nothing, since nobody knows how much early values tell. Within a bracket nobody waits for others, as
+// in ASHA (Li et al., 2020).
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/stopping/brackets.h"
+#include "src/stopping/rungs.h"
+#include "src/stopping/stopper.h"
+
+namespace lanista {
+namespace {
+
+class Hyperband : public Stopper {
+ public:
+  Hyperband(const StoppingContext& context, const std::vector<Bracket>& brackets, int max_steps, int factor)
+      : context_(context), dealer_(brackets) {
+    for (const Bracket& bracket : brackets) {
+      std::optional<Rungs>& rungs = rungs_.emplace_back();
+      if (bracket.first_rung.has_value()) rungs.emplace(*bracket.first_rung, factor, max_steps);
+    }
+  }
+
+  Verdict Report(int model, int step, double value) override {
+    std::optional<Rungs>& rungs = rungs_[static_cast<size_t>(dealer_.BracketOf(model))];
+    if (!rungs.has_value()) return {};
+    const std::optional<Rungs::Place> place = rungs->Reach(step, value);
+    if (!place.has_value() || place->goes_on) return {};
+    return {true, absl::StrCat(context_.ValueText(value), ", not among the best ", place->best, " of ", place->reached,
+                               " of its bracket")};
+  }
+
+ private:
+  const StoppingContext context_;
+  BracketDealer dealer_;
+  // By bracket; nullopt: it stops nobody.
+  std::vector<std::optional<Rungs>> rungs_;
+};
+
+absl::StatusOr<std::unique_ptr<Stopper>> MakeHyperband(const v1::HyperbandConfig& config,
+                                                       const StoppingContext& context) {
+  const int min_steps = config.has_min_steps() ? config.min_steps() : 1;
+  const int max_steps = config.has_max_steps() ? config.max_steps() : context.max_steps.value_or(0);
+  const int factor = config.has_reduction_factor() ? config.reduction_factor() : 3;
+  if (max_steps < min_steps) {
+    return absl::InvalidArgumentError(
+        "hyperband needs max_steps, the steps of a model that runs to its end, at least min_steps");
+  }
+  return std::make_unique<Hyperband>(context, MakeBrackets(min_steps, max_steps, factor), max_steps, factor);
+}
+
+LANISTA_REGISTER(StopperRegistry, hyperband, v1::HyperbandConfig, MakeHyperband);
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,9 @@
+#include "src/stopping/stopper.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace lanista {
+
+std::string StoppingContext::ValueText(double value) const { return absl::StrCat(Turned(value, objective)); }
+
+}  // namespace lanista
