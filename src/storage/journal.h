@@ -27,7 +27,7 @@
 namespace lanista {
 
 // The version of the schema (PRAGMA user_version); counts up with every change that an older program would misread.
-inline constexpr int kJournalVersion = 3;
+inline constexpr int kJournalVersion = 4;
 // Older journals are read as they are, and upgraded by the first writer.
 inline constexpr int kOldestJournalVersion = 2;
 
@@ -61,7 +61,8 @@ class JournalWriter {
   // one that comes twice is written once (its second number stays unused), and the first start and the first end of an
   // attempt stand.
   //
-  // ALREADY_EXISTS: a second outcome of a model, a model, trial, attempt or strategy call that is there.
+  // ALREADY_EXISTS: a second outcome of a model, a model, trial, attempt or call (of strategy or stopper) that is
+  // there.
   // FAILED_PRECONDITION: an event of an attempt, or an outcome of a model, that the journal has never heard of.
   // RESOURCE_EXHAUSTED: the disk is full. UNAVAILABLE: it cannot be written now. After these two the journal is as it
   // was and Write may be called again.
@@ -189,12 +190,13 @@ class JournalReader {
   // The same one by one, for journals that are larger than memory should be. They stop at the first error that `visit`
   // returns, and return it.
   absl::Status VisitStrategyCalls(const std::function<absl::Status(const v1::StrategyCall&)>& visit) const;
+  absl::Status VisitStoppingCalls(const std::function<absl::Status(const v1::StoppingCall&)>& visit) const;
   absl::Status VisitModels(const std::function<absl::Status(ModelRecord)>& visit) const;
   // Attempts of these models.
   absl::StatusOr<std::vector<AttemptRecord>> AttemptsOf(const std::vector<int>& models) const;
   // What these models reported.
   absl::StatusOr<std::vector<IntermediateRecord>> IntermediatesOf(const std::vector<int>& models) const;
-  // The numbers of the facts that these models have their outcomes by. Of version 3.
+  // The numbers of the facts that these models have their outcomes by. Not of version 2.
   absl::StatusOr<std::map<int, int64_t>> OutcomeNumbers(const std::vector<int>& models) const;
   // The number of the last trial; 0: there is none.
   absl::StatusOr<int> LastTrial() const;

@@ -17,6 +17,10 @@
 namespace lanista {
 namespace {
 
+// The versions that brought the table `fact` with all that is numbered in it, and the stopper's calls.
+constexpr int kVersionWithFacts = 3;
+constexpr int kVersionWithStopping = 4;
+
 absl::Time TimeAt(const SqliteStatement& row, int column) { return absl::FromUnixMicros(row.Int64(column)); }
 
 std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column) {
@@ -130,7 +134,7 @@ absl::Status JournalReader::Begin(const std::string& file, int flags) {
   experiment_.set_seed(row.Int64(3));
   LANISTA_RETURN_IF_ERROR(ParseAt(row, 4, &first_config_));
   *experiment_.mutable_config() = first_config_;
-  if (version_ < kJournalVersion) return absl::OkStatus();
+  if (version_ < kVersionWithFacts) return absl::OkStatus();
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement change,
                            database_.Prepare("SELECT config FROM config_change ORDER BY number DESC LIMIT 1"));
   LANISTA_ASSIGN_OR_RETURN(const bool changed, change.Next());
@@ -153,7 +157,7 @@ absl::StatusOr<StateRecord> JournalReader::State() const {
 }
 
 absl::StatusOr<absl::Time> JournalReader::LastTime() const {
-  if (version_ == kJournalVersion) {
+  if (version_ >= kVersionWithFacts) {
     LANISTA_ASSIGN_OR_RETURN(SqliteStatement last,
                              database_.Prepare("SELECT time FROM fact ORDER BY number DESC LIMIT 1"));
     LANISTA_RETURN_IF_ERROR(last.Next().status());
@@ -215,10 +219,12 @@ absl::Status JournalReader::VisitModels(const std::function<absl::Status(ModelRe
 
 absl::Status JournalReader::QueryModels(const std::string& clauses,
                                         const std::function<absl::Status(ModelRecord)>& visit) const {
-  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(absl::StrCat(R"sql(
-      SELECT model, model.time, sample, sample_proto, outcome, attempt, metrics, reason, message, signal, exit_status
-      FROM model LEFT JOIN outcome USING (model) )sql",
-                                                                               clauses)));
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare(absl::StrCat(R"sql(
+      SELECT model, model.time, sample, sample_proto, outcome, attempt, metrics, reason, message, signal, exit_status, )sql",
+                                     version_ < kVersionWithStopping ? "0, ''" : "stopped_step, stopped_because",
+                                     " FROM model LEFT JOIN outcome USING (model) ", clauses)));
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
     if (!found) return absl::OkStatus();
@@ -233,6 +239,8 @@ absl::Status JournalReader::QueryModels(const std::string& clauses,
       outcome.set_attempt(row.Int(5));
       LANISTA_RETURN_IF_ERROR(MetricsAt(row, 6, outcome.mutable_metrics()));
       FailureAt(row, 7, &outcome);
+      outcome.set_stopped_step(row.Int(11));
+      outcome.set_stopped_because(TextAt(row, 12));
     }
     LANISTA_RETURN_IF_ERROR(visit(std::move(model)));
   }
@@ -259,7 +267,7 @@ absl::StatusOr<std::optional<v1::Discovered>> JournalReader::Discovery() const {
   LANISTA_ASSIGN_OR_RETURN(
       SqliteStatement row,
       database_.Prepare(absl::StrCat(
-          "SELECT spec, ", version_ < kJournalVersion ? "'', 0" : "program, multi_model_evaluator", " FROM space")));
+          "SELECT spec, ", version_ < kVersionWithFacts ? "'', 0" : "program, multi_model_evaluator", " FROM space")));
   LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
   if (!found) return std::nullopt;
   v1::Discovered discovered;
@@ -277,6 +285,37 @@ absl::Status JournalReader::VisitStrategyCalls(
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
     if (!found) return absl::OkStatus();
     LANISTA_RETURN_IF_ERROR(ParseAt(row, 0, &call));
+    LANISTA_RETURN_IF_ERROR(visit(call));
+  }
+}
+
+absl::Status JournalReader::VisitStoppingCalls(
+    const std::function<absl::Status(const v1::StoppingCall&)>& visit) const {
+  if (version_ < kVersionWithStopping) return absl::OkStatus();
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare(
+          "SELECT sequence, model, step, value, stop, because, outcome FROM stopping_call ORDER BY sequence"));
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return absl::OkStatus();
+    v1::StoppingCall call;
+    call.set_sequence(row.Int(0));
+    if (row.IsNull(6)) {
+      v1::StepReport& report = *call.mutable_report()->mutable_report();
+      report.set_model(row.Int(1));
+      report.set_step(row.Int(2));
+      report.set_value(ValueAt(row, 3));
+      v1::StopVerdict& verdict = *call.mutable_report()->mutable_verdict();
+      verdict.set_stop(row.Int(4) != 0);
+      verdict.set_because(TextAt(row, 5));
+    } else {
+      v1::TellRequest& ended = *call.mutable_ended();
+      ended.set_model(row.Int(1));
+      ended.set_steps(row.Int(2));
+      if (!row.IsNull(3)) ended.set_value(row.Double(3));
+      ended.set_outcome(OutcomeAt(row, 6));
+    }
     LANISTA_RETURN_IF_ERROR(visit(call));
   }
 }
@@ -314,7 +353,7 @@ absl::StatusOr<std::vector<AttemptRecord>> JournalReader::QueryAttempts(const st
       SELECT a.model, a.attempt, a.trial, t.time, a.started, a.device_proto, a.ended, a.outcome,
              a.reason, a.message, a.signal, a.exit_status, a.actual_sample, t.alone_because, a.models_memory,
              m.name, m.value, s.members, )sql",
-                                     version_ < kJournalVersion ? "NULL, 0" : "lost_cause, resumed_steps",
+                                     version_ < kVersionWithFacts ? "NULL, 0" : "lost_cause, resumed_steps",
                                      R"sql(
       FROM attempt AS a JOIN trial AS t USING (trial)
            JOIN (SELECT trial, count(*) AS members FROM attempt GROUP BY trial) AS s USING (trial)

@@ -115,6 +115,7 @@ class JournalWriter::Statements {
   absl::StatusOr<std::optional<FactKey>> WriteRecord(int64_t time, const v1::JournalRecord& record);
   explicit Statements(const SqliteDatabase& database) : database_(database) {}
 
+  absl::Status WriteStoppingCall(int64_t time, const v1::StoppingCall& call);
   absl::Status WriteTrial(int64_t time, const v1::TrialQueued& trial);
   absl::StatusOr<std::optional<FactKey>> WriteEvent(int64_t time, const v1::ModelEvent& event);
   absl::Status WriteEnd(int64_t time, const v1::ModelEvent& event);
@@ -126,9 +127,9 @@ class JournalWriter::Statements {
 
   const SqliteDatabase& database_;
   SqliteStatement begin_, commit_, rollback_;
-  SqliteStatement insert_experiment_, insert_space_, insert_state_, insert_call_, insert_model_, insert_trial_,
-      insert_attempt_, start_attempt_, end_attempt_, select_attempt_, insert_metric_, insert_outcome_, delete_outcome_,
-      select_sample_, update_sample_, insert_config_, insert_fact_, last_number_;
+  SqliteStatement insert_experiment_, insert_space_, insert_state_, insert_call_, insert_stopping_call_, insert_model_,
+      insert_trial_, insert_attempt_, start_attempt_, end_attempt_, select_attempt_, insert_metric_, insert_outcome_,
+      delete_outcome_, select_sample_, update_sample_, insert_config_, insert_fact_, last_number_;
 };
 
 absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statements::Prepare(
@@ -143,6 +144,7 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
       {&s.insert_space_, "INSERT INTO space VALUES (1, ?, ?, ?, ?, ?)"},
       {&s.insert_state_, "INSERT INTO state_change (time, state, reason) VALUES (?, ?, ?)"},
       {&s.insert_call_, "INSERT INTO strategy_call VALUES (?, ?, ?)"},
+      {&s.insert_stopping_call_, "INSERT INTO stopping_call VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
       {&s.insert_model_, "INSERT INTO model VALUES (?, ?, ?, ?)"},
       {&s.insert_trial_, "INSERT INTO trial VALUES (?, ?, ?)"},
       {&s.insert_attempt_, "INSERT INTO attempt (model, attempt, trial) VALUES (?, ?, ?)"},
@@ -154,7 +156,7 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
        "actual_sample = ?9, models_memory = ?10, lost_cause = ?11 WHERE model = ?1 AND attempt = ?2 AND ended IS NULL"},
       {&s.select_attempt_, "SELECT 1 FROM attempt WHERE model = ? AND attempt = ?"},
       {&s.insert_metric_, "INSERT OR IGNORE INTO metric VALUES (?, ?, ?, ?, ?, ?, ?)"},
-      {&s.insert_outcome_, "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+      {&s.insert_outcome_, "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
       {&s.delete_outcome_, "DELETE FROM outcome WHERE model = ?"},
       {&s.insert_config_, "INSERT INTO config_change (time, config) VALUES (?, ?)"},
       {&s.insert_fact_, "INSERT INTO fact VALUES (?, ?, ?, ?, ?, ?)"},
@@ -207,7 +209,8 @@ absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter:
       return FactKey("strategy_call", record.strategy_call().sequence());
     }
     case v1::JournalRecord::kStoppingCall:
-      return absl::UnimplementedError("journals have no table for calls of stoppers");
+      LANISTA_RETURN_IF_ERROR(WriteStoppingCall(time, record.stopping_call()));
+      return FactKey("stopping_call", record.stopping_call().sequence());
     case v1::JournalRecord::kModel: {
       const v1::Sample& sample = record.model().sample();
       const std::string json = Space::ToJson(sample), bytes = sample.SerializeAsString();
@@ -245,6 +248,20 @@ absl::Status JournalWriter::Statements::WriteDiscovered(int64_t time, const v1::
   const std::string spec = discovered.space().SerializeAsString();
   return insert_space_.Run(time, discovered.space().fingerprint(), SqliteBlob{spec}, discovered.program(),
                            discovered.multi_model_evaluator());
+}
+
+absl::Status JournalWriter::Statements::WriteStoppingCall(int64_t time, const v1::StoppingCall& call) {
+  if (call.has_ended()) {
+    const v1::TellRequest& ended = call.ended();
+    const auto value = ended.has_value() ? std::make_optional(double{ended.value()}) : std::nullopt;
+    return insert_stopping_call_.Run(call.sequence(), time, ended.model(), ended.steps(), value, nullptr, nullptr,
+                                     v1::Outcome_Name(ended.outcome()));
+  }
+  const v1::StepReport& report = call.report().report();
+  const v1::StopVerdict& verdict = call.report().verdict();
+  const auto because = verdict.stop() ? std::make_optional(verdict.because()) : std::nullopt;
+  return insert_stopping_call_.Run(call.sequence(), time, report.model(), report.step(), report.value(), verdict.stop(),
+                                   because, nullptr);
 }
 
 absl::Status JournalWriter::Statements::WriteTrial(int64_t time, const v1::TrialQueued& trial) {
@@ -324,9 +341,12 @@ absl::Status JournalWriter::Statements::CheckAttempt(const v1::ModelEvent& event
 absl::Status JournalWriter::Statements::WriteOutcome(int64_t time, const v1::ModelOutcome& outcome) {
   const FailureColumns failure(outcome.has_failure(), outcome.failure());
   const std::string metrics = ToJson(outcome.metrics());
+  const bool stopped = outcome.outcome() == v1::STOPPED_EARLY;
+  const auto step = stopped ? std::make_optional(int{outcome.stopped_step()}) : std::nullopt;
+  const auto because = stopped ? std::make_optional(outcome.stopped_because()) : std::nullopt;
   LANISTA_RETURN_IF_ERROR(insert_outcome_.Run(
       outcome.model(), time, outcome.attempt(), v1::Outcome_Name(outcome.outcome()), DefaultOf(outcome.metrics()),
-      metrics, failure.reason, failure.message, failure.signal, failure.exit_status));
+      metrics, failure.reason, failure.message, failure.signal, failure.exit_status, step, because));
   if (!outcome.has_sample()) return absl::OkStatus();
   // Usually the sample is what was proposed; else the model may have asked for more.
   const std::string bytes = outcome.sample().SerializeAsString();

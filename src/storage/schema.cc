@@ -93,7 +93,9 @@ CREATE TABLE outcome (
   reason TEXT,
   message TEXT,
   signal INTEGER,
-  exit_status INTEGER
+  exit_status INTEGER,
+  stopped_step INTEGER,  -- STOPPED_EARLY: the step that decided
+  stopped_because TEXT  -- and why
 );
 )sql";
 
@@ -102,8 +104,9 @@ constexpr char kFactSchema[] = R"sql(
 CREATE TABLE fact (
   number INTEGER PRIMARY KEY,  -- counts facts of all kinds, in the order in which they were written; may have gaps
   time INTEGER NOT NULL,
-  kind TEXT NOT NULL,  -- experiment, space, config_change, state_change, strategy_call, model, trial, attempt_started,
-                       -- attempt_reported, attempt_ended, outcome, or outcome_removed (the model runs again)
+  kind TEXT NOT NULL,  -- experiment, space, config_change, state_change, strategy_call, stopping_call, model, trial,
+                       -- attempt_started, attempt_reported, attempt_ended, outcome, or outcome_removed (the model runs
+                       -- again)
   id INTEGER NOT NULL,  -- number of the model, trial, call or change
   attempt INTEGER,
   sequence INTEGER  -- attempt_reported: of the event
@@ -112,6 +115,20 @@ CREATE TABLE config_change (
   number INTEGER PRIMARY KEY,
   time INTEGER NOT NULL,
   config BLOB NOT NULL  -- lanista.v1.ExperimentConfig, from here on
+);
+)sql";
+
+// What version 4 added in a table of its own.
+constexpr char kStoppingSchema[] = R"sql(
+CREATE TABLE stopping_call (
+  sequence INTEGER PRIMARY KEY,
+  time INTEGER NOT NULL,
+  model INTEGER NOT NULL,
+  step INTEGER NOT NULL,  -- of a report; of an end: how many steps there were
+  value REAL,  -- the metric `default`
+  stop INTEGER,  -- the verdict on a report: 1 where the model stops; NULL: the model has ended
+  because TEXT,  -- why it stops
+  outcome TEXT  -- of the model that has ended; NULL: a report
 );
 )sql";
 
@@ -134,13 +151,19 @@ INSERT INTO fact (time, kind, id, attempt, sequence)
     UNION ALL SELECT time, 9, 'outcome', model, NULL, NULL FROM outcome
     UNION ALL SELECT time, 10, 'state_change', number, NULL, NULL FROM state_change)
   ORDER BY time, rank, id, attempt, sequence;
-PRAGMA user_version = 3;
+)sql";
+
+// Version 3 as version 4.
+constexpr char kUpgradeFrom3[] = R"sql(
+ALTER TABLE outcome ADD COLUMN stopped_step INTEGER;
+ALTER TABLE outcome ADD COLUMN stopped_because TEXT;
+PRAGMA user_version = 4;
 )sql";
 
 }  // namespace
 
 absl::Status CreateSchema(const SqliteDatabase& database) {
-  return database.Execute(absl::StrCat(kJournalSchema, kFactSchema, "PRAGMA application_id = ", kApplicationId,
+  return database.Execute(absl::StrCat(kJournalSchema, kFactSchema, kStoppingSchema, "PRAGMA application_id = ", kApplicationId,
                                        "; PRAGMA user_version = ", kJournalVersion, ";"));
 }
 
@@ -148,7 +171,9 @@ absl::Status UpgradeSchema(const SqliteDatabase& database) {
   LANISTA_ASSIGN_OR_RETURN(const int64_t version, database.Pragma("user_version"));
   if (version == kJournalVersion) return absl::OkStatus();
   LANISTA_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
-  absl::Status upgraded = database.Execute(absl::StrCat(kFactSchema, kUpgradeFrom2));
+  absl::Status upgraded;
+  if (version == 2) upgraded = database.Execute(absl::StrCat(kFactSchema, kUpgradeFrom2));
+  if (upgraded.ok()) upgraded = database.Execute(absl::StrCat(kStoppingSchema, kUpgradeFrom3));
   if (upgraded.ok()) upgraded = database.Execute("COMMIT");
   if (!upgraded.ok() && database.in_transaction()) database.Execute("ROLLBACK").IgnoreError();
   return upgraded;
@@ -158,7 +183,7 @@ absl::StatusOr<int> CheckSchema(const SqliteDatabase& database, const std::strin
   LANISTA_ASSIGN_OR_RETURN(const int64_t application, database.Pragma("application_id"));
   if (application != kApplicationId) return absl::DataLossError(absl::StrCat(file, ": not a journal of Lanista's"));
   LANISTA_ASSIGN_OR_RETURN(const int64_t version, database.Pragma("user_version"));
-  if (version == kJournalVersion || version == kOldestJournalVersion) return static_cast<int>(version);
+  if (version >= kOldestJournalVersion && version <= kJournalVersion) return static_cast<int>(version);
   const bool newer = version > kJournalVersion;
   return absl::FailedPreconditionError(
       absl::StrCat(file, ": written by ", newer ? "a newer" : "an older", " Lanista (schema ", version,

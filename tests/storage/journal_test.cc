@@ -635,6 +635,78 @@ TEST_F(JournalTest, FactsOfAllKindsAreCountedTogether) {
                                              "6model2", "7trial2"}));
 }
 
+std::vector<v1::StoppingCall> StoppingCalls(const JournalReader& reader) {
+  std::vector<v1::StoppingCall> calls;
+  const absl::Status visited = reader.VisitStoppingCalls([&calls](const v1::StoppingCall& call) {
+    calls.push_back(call);
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(visited.ok()) << visited;
+  return calls;
+}
+
+TEST_F(JournalTest, TheStoppersCallsAndWhatTheyDecidedComeBackAsTheyWere) {
+  const auto writer = Create();
+  ASSERT_TRUE(writer->Write(NewModel(1)).ok());
+  const v1::JournalBatch batch = Batch(R"pb(
+    records {
+      stopping_call {
+        sequence: 1
+        report {
+          report { model: 1 step: 2 value: 0.30000000000000004 }
+          verdict {}
+        }
+      }
+    }
+    records {
+      stopping_call {
+        sequence: 2
+        report {
+          report { model: 1 step: 3 value: 0.25 }
+          verdict { stop: true because: "0.25, not among the best 4 of 17" }
+        }
+      }
+    }
+    records {
+      outcome {
+        model: 1
+        attempt: 1
+        outcome: STOPPED_EARLY
+        metrics { values { key: "default" value: 0.25 } }
+        stopped_step: 3
+        stopped_because: "0.25, not among the best 4 of 17"
+      }
+    }
+    records {
+      stopping_call {
+        sequence: 3
+        ended { model: 1 outcome: STOPPED_EARLY value: 0.25 steps: 3 }
+      }
+    }
+    records {
+      stopping_call {
+        sequence: 4
+        ended { model: 2 outcome: FAILED }
+      }
+    })pb");
+  ASSERT_TRUE(writer->Write(batch).ok());
+  const JournalReader reader = Read();
+  const std::vector<v1::StoppingCall> calls = StoppingCalls(reader);
+  ASSERT_EQ(calls.size(), 4);
+  for (const auto& [call, record] : {std::pair(0, 0), {1, 1}, {2, 3}, {3, 4}}) {
+    EXPECT_TRUE(MessageDifferencer::Equals(calls[call], batch.records(record).stopping_call()))
+        << calls[call].DebugString();
+  }
+  v1::ModelOutcome outcome = batch.records(2).outcome();
+  outcome.clear_model();
+  const std::vector<ModelRecord> models = reader.Models().value();
+  EXPECT_TRUE(MessageDifferencer::Equals(*models[0].outcome, outcome)) << models[0].outcome->DebugString();
+  EXPECT_EQ(reader.CountModels()->stopped_early, 1);
+  EXPECT_TRUE(reader.BestModels(5)->empty()) << "only models that ran to their end are ranked";
+  EXPECT_EQ(writer->Write(Batch("records { stopping_call { sequence: 4 ended { model: 3 } } }")).status().code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
 TEST_F(JournalTest, AModelThatRunsAgainHasNoOutcome) {
   const auto writer = Create();
   ASSERT_TRUE(writer->Write(NewModel(1)).ok());
@@ -703,26 +775,31 @@ std::string Everything(const JournalReader& reader) {
   return text;
 }
 
-TEST_F(JournalTest, VersionTwoIsReadAsItIsAndUpgradedByTheFirstWriter) {
-  {
-    const auto writer = Create();
-    ASSERT_TRUE(writer->Write(Batch("records { discovered { space { fingerprint: 'f' } } }")).ok());
-    for (const int model : {1, 2}) {
-      ASSERT_TRUE(writer->Write(NewModel(model)).ok());
-      ASSERT_TRUE(writer->Write(EndedModel(model, 0.5)).ok());
+TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
+  for (void (*const make_old)(const std::string& file) : {MakeVersion2, MakeVersion3}) {
+    std::filesystem::remove_all(folder());
+    {
+      const auto writer = Create();
+      ASSERT_TRUE(writer->Write(Batch("records { discovered { space { fingerprint: 'f' } } }")).ok());
+      for (const int model : {1, 2}) {
+        ASSERT_TRUE(writer->Write(NewModel(model)).ok());
+        ASSERT_TRUE(writer->Write(EndedModel(model, 0.5)).ok());
+      }
+      ASSERT_TRUE(writer->Write(Batch("records { state { state: DONE } }")).ok());
     }
-    ASSERT_TRUE(writer->Write(Batch("records { state { state: DONE } }")).ok());
+    make_old(file());
+    const std::string before = Everything(Read());
+    EXPECT_EQ(Everything(Read()), before) << "reading changes nothing";
+    EXPECT_THAT(StoppingCalls(Read()), ::testing::IsEmpty());
+    const auto writer = JournalWriter::Open(folder());
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    EXPECT_EQ(Everything(Read()), before);
+    const absl::StatusOr<int64_t> number = (*writer)->Write(NewModel(3));
+    ASSERT_TRUE(number.ok()) << number.status();
+    EXPECT_GT(*number, 8) << "its facts are numbered";
+    EXPECT_TRUE((*writer)->Write(Batch("records { config { config { max_trial_number: 7 } } }")).ok());
+    EXPECT_TRUE((*writer)->Write(Batch("records { stopping_call { sequence: 1 ended { model: 1 } } }")).ok());
   }
-  MakeVersion2(file());
-  const std::string before = Everything(Read());
-  EXPECT_EQ(Everything(Read()), before) << "reading changes nothing";
-  const auto writer = JournalWriter::Open(folder());
-  ASSERT_TRUE(writer.ok()) << writer.status();
-  EXPECT_EQ(Everything(Read()), before);
-  const absl::StatusOr<int64_t> number = (*writer)->Write(NewModel(3));
-  ASSERT_TRUE(number.ok()) << number.status();
-  EXPECT_GT(*number, 8) << "its facts are numbered";
-  EXPECT_TRUE((*writer)->Write(Batch("records { config { config { max_trial_number: 7 } } }")).ok());
 }
 
 TEST_F(JournalTest, AReaderOfVersionTwoIsNotDisturbedByItsUpgrade) {

@@ -9,21 +9,33 @@
 
 namespace lanista {
 
-// Takes from a journal that nobody has open what version 3 added to version 2.
-inline void MakeVersion2(const std::string& file) {
+inline void ExecuteOn(const std::string& file, const std::string& statements) {
   const absl::StatusOr<SqliteDatabase> database = SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE);
   ASSERT_TRUE(database.ok()) << database.status();
-  const absl::Status status = database->Execute(R"sql(
-      BEGIN IMMEDIATE;
+  const absl::Status status = database->Execute("BEGIN IMMEDIATE; " + statements + " COMMIT;");
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+// Takes from a journal that nobody has open what version 4 added to version 3.
+inline void MakeVersion3(const std::string& file) {
+  ExecuteOn(file, R"sql(
+      DROP TABLE stopping_call;
+      ALTER TABLE outcome DROP COLUMN stopped_step;
+      ALTER TABLE outcome DROP COLUMN stopped_because;
+      PRAGMA user_version = 3;)sql");
+}
+
+// And what version 3 added to version 2.
+inline void MakeVersion2(const std::string& file) {
+  MakeVersion3(file);
+  ExecuteOn(file, R"sql(
       DROP TABLE fact;
       DROP TABLE config_change;
       ALTER TABLE space DROP COLUMN program;
       ALTER TABLE space DROP COLUMN multi_model_evaluator;
       ALTER TABLE attempt DROP COLUMN lost_cause;
       ALTER TABLE attempt DROP COLUMN resumed_steps;
-      PRAGMA user_version = 2;
-      COMMIT;)sql");
-  ASSERT_TRUE(status.ok()) << status;
+      PRAGMA user_version = 2;)sql");
 }
 
 }  // namespace lanista
