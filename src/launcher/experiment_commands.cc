@@ -18,6 +18,7 @@
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/interrupt_note.h"
 #include "src/launcher/trial_session.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
@@ -97,6 +98,7 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
 }
 
 absl::StatusOr<int> ExportModels(const CommandContext& context) {
+  const InterruptNote interrupted("interrupted: a file that was not finished was not written");
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
   LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
   std::unique_ptr<TrialSession> session;

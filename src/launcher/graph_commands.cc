@@ -25,6 +25,7 @@
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/interrupt_note.h"
 #include "src/launcher/trial_session.h"
 #include "src/ops/registry.h"
 #include "src/views/documents.h"
@@ -146,6 +147,7 @@ absl::StatusOr<std::string> Svg(const std::string& dot) {
 }  // namespace
 
 absl::StatusOr<int> ImportGraph(const CommandContext& context) {
+  const InterruptNote interrupted("interrupted: nothing was imported");
   LANISTA_ASSIGN_OR_RETURN(const std::string file, ResolvePath(context.line.file, UserDirectory()));
   LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model, ImportFile(context, file));
   LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
@@ -156,6 +158,7 @@ absl::StatusOr<int> ImportGraph(const CommandContext& context) {
 }
 
 absl::StatusOr<int> ConvertGraph(const CommandContext& context) {
+  const InterruptNote interrupted("interrupted: a file that was not finished was not written");
   LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph model, LoadGraph(context));
   LANISTA_ASSIGN_OR_RETURN(const std::string file, ResolvePath(context.line.file, UserDirectory()));
   LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
@@ -182,6 +185,7 @@ absl::StatusOr<int> ConvertGraph(const CommandContext& context) {
 }
 
 absl::StatusOr<int> ShowGraph(const CommandContext& context) {
+  const InterruptNote interrupted("interrupted: nothing was shown");
   LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model, LoadGraph(context));
   LANISTA_ASSIGN_OR_RETURN(const Json document, GraphDocument(model, ops::FindOp));
   if (!context.line.svg.empty()) {

@@ -1,6 +1,4 @@
 // validate.
-#include <unistd.h>
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,9 +11,9 @@
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/interrupt_note.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/progress_view.h"
-#include "src/launcher/signal_thread.h"
 #include "src/space/space.h"
 #include "src/storage/state_dir.h"
 #include "src/views/plan_view.h"
@@ -48,11 +46,7 @@ Json ChoiceToJson(const v1::Choice& choice) {
 
 absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(context.line.config, context.line.overrides));
-  CatchStopSignals();
-  const SignalThread signals([](int) {
-    PrintNote("interrupted: nothing was started");
-    _exit(kExitKilled);
-  });
+  const InterruptNote interrupted("interrupted: nothing was started");
   // Nothing is written there.
   const StateDir state_dir = StateDir::OpenReadOnly(".");
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalHead> head,

@@ -1,7 +1,12 @@
 // What users get wrong: nothing starts, and the error says what to do.
+#include <signal.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -249,6 +254,29 @@ TEST(FilesTest, OutputThatCannotBeWrittenIsAFailure) {
     EXPECT_THAT(full.err, HasSubstr("cannot write to the standard output: No space left on device")) << arguments;
     // Who does not want to see it has not failed.
     EXPECT_EQ(RunCommand("/bin/sh", {"-c", command + " >&-"}).exit_code, 0) << arguments;
+  }
+}
+
+TEST(FilesTest, CtrlCSaysWhatBecameOfTheCommand) {
+  const std::string folder = FreshFolder();
+  const std::string up = folder + "/up";
+  ASSERT_EQ(mkfifo(up.c_str(), 0600), 0);
+  const std::string hanging = WriteFile("hanging", absl::StrCat("#!/bin/sh\necho > '", up, "'\nexec sleep 1000\n"));
+  ASSERT_EQ(chmod(hanging.c_str(), 0700), 0);
+  const std::map<std::string, std::string> commands = {
+      {"import net.pt --out net.textproto", "interrupted: nothing was imported"},
+      {"convert net.pt --format json --out net", "interrupted: a file that was not finished was not written"},
+      {"show-graph net.pt", "interrupted: nothing was shown"},
+  };
+  for (const auto& [command, note] : commands) {
+    BackgroundCommand running("/bin/sh", {"-c", absl::StrCat("cd '", folder, "'; exec '", kLanista, "' ", command,
+                                                             " --trial-program '", hanging, "' 2>&1")});
+    std::ifstream(up).get();  // Until the program runs.
+    const std::vector<pid_t> children = running.Children();
+    kill(running.pid(), SIGINT);
+    EXPECT_TRUE(running.WaitForLine(note)) << command;
+    EXPECT_EQ(running.Wait(), 130) << command;
+    for (const pid_t child : children) kill(child, SIGKILL);
   }
 }
 
