@@ -22,8 +22,8 @@ constexpr std::chrono::minutes kWatchdogPeriod(1);
 constexpr std::chrono::minutes kJournalLimit(10);
 // A journal that does not say so in this time never will: the experiment ends instead of hanging.
 constexpr std::chrono::minutes kPingLimit(1);
-// How often a strategy that takes long is mentioned in the log. It may take as long as it likes.
-constexpr std::chrono::minutes kStrategyNotice(10);
+// How often a strategy or a stopper that takes long is mentioned in the log. They may take as long as they like.
+constexpr std::chrono::minutes kThinkingNotice(10);
 
 // Appends a record of now.
 v1::JournalRecord& AddRecord(v1::JournalBatch& batch) {
@@ -51,6 +51,7 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
   // They end together, however one ends.
   self_->link_to(engine_);
   self_->link_to(options_.strategy);
+  if (options_.stopper) self_->link_to(options_.stopper);
   self_->link_to(options_.journal);
   Start();
   return {
@@ -65,6 +66,7 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
 void ExperimentStateMachine::Start() {
   StartingPoint start = std::exchange(options_.start, {});
   strategy_calls_ = start.strategy_calls;
+  stopping_calls_ = start.stopping_calls;
   exhausted_ = start.exhausted;
   untold_ = std::move(start.untold);
   const int facts = start.facts.records_size();
@@ -204,7 +206,7 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
 void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_event() = event;
-  options_.ledger->Note(event);
+  const bool is_step = options_.ledger->Note(event);
   Ledger::Decision decision;
   if (event.has_ended()) decision = options_.ledger->EndAttempt(event);
   // Its trial is recorded behind this.
@@ -213,7 +215,8 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   if (decided != 0) *AddRecord(batch).mutable_outcome() = *decision.outcome;
   Record(
       std::move(batch),
-      [this, event = std::move(event), outcome = std::move(decision.outcome)](int64_t first_number) mutable {
+      [this, event = std::move(event), is_step, outcome = std::move(decision.outcome)](int64_t first_number) mutable {
+        if (is_step) AskStopper(options_.ledger->Recorded(event));
         v1::ExperimentEvent experiment_event;
         *experiment_event.mutable_model() = std::move(event);
         Watch(std::move(experiment_event), first_number);
@@ -222,8 +225,77 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
       [this, decided] { Drop(decided); });
 }
 
+void ExperimentStateMachine::AskStopper(const std::optional<v1::StepReport>& report) {
+  if (!report.has_value()) return;
+  stopper_told_.push_back(self_->clock().now());
+  StartWatchdog();
+  self_->request(options_.stopper, caf::infinite, *report)
+      .then([this, report = *report](const v1::StopVerdict& verdict) { OnVerdict(report, verdict); },
+            [this](const caf::error& error) { OnStopperGone(error); });
+}
+
+void ExperimentStateMachine::OnVerdict(const v1::StepReport& report, const v1::StopVerdict& verdict) {
+  if (!OnStopperAnswer(verdict)) return;
+  v1::JournalBatch batch;
+  v1::ReportCall& call = *AddStoppingCall(batch).mutable_report();
+  *call.mutable_report() = report;
+  *call.mutable_verdict() = verdict;
+  Ledger::Judgement judgement = options_.ledger->Judge(report, verdict);
+  if (judgement.decision.again.has_value()) self_->send(engine_, *std::move(judgement.decision.again));
+  std::optional<v1::ModelOutcome> outcome = std::move(judgement.decision.outcome);
+  const int decided = outcome.has_value() ? report.model() : 0;
+  if (decided != 0) *AddRecord(batch).mutable_outcome() = *outcome;
+  Record(
+      std::move(batch),
+      [this, outcome = std::move(outcome)](int64_t first_number) mutable {
+        if (outcome.has_value()) OnOutcomeRecorded(*std::move(outcome), first_number + 1);
+      },
+      [this, decided] { Drop(decided); });
+  AskStopper(judgement.next);
+}
+
+void ExperimentStateMachine::TellStopper(const v1::TellRequest& tell) {
+  if (!options_.stopper || final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return;
+  v1::TellRequest ended = tell;
+  // It needs no sample.
+  ended.clear_sample();
+  stopper_told_.push_back(self_->clock().now());
+  StartWatchdog();
+  self_->request(options_.stopper, caf::infinite, ended)
+      .then(
+          [this, ended](const v1::StopVerdict& answer) {
+            if (!OnStopperAnswer(answer)) return;
+            v1::JournalBatch batch;
+            *AddStoppingCall(batch).mutable_ended() = ended;
+            Record(
+                std::move(batch), [](int64_t) {}, [] {});
+          },
+          [this](const caf::error& error) { OnStopperGone(error); });
+}
+
+bool ExperimentStateMachine::OnStopperAnswer(const v1::StopVerdict& answer) {
+  stopper_told_.pop_front();
+  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED || finished_) return false;
+  if (!answer.has_error()) return true;
+  Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the stopper failed: ", answer.error().message()));
+  return false;
+}
+
+void ExperimentStateMachine::OnStopperGone(const caf::error& error) {
+  stopper_told_.pop_front();
+  Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the stopper failed: ", std::string(FromCafError(error).message())));
+}
+
 void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number) {
   Ledger::Closed closed = options_.ledger->Close(outcome);
+  TellStopper(closed.tell);
+  if (options_.stopper && outcome.outcome() == v1::SUCCEEDED && closed.tell.steps() == 0 &&
+      !std::exchange(warned_of_no_steps_, true)) {
+    spdlog::warn(
+        "[{}] model {} ended without an intermediate report of `default`: early stopping decides on these, and stops "
+        "no model that makes none",
+        options_.id, outcome.model());
+  }
   untold_.push_back(std::move(closed.tell));
   for (const std::string& folder : closed.needless_weights) options_.remove_weights(folder);
   if (!closed.needless_checkpoints.empty()) options_.remove_checkpoints(closed.needless_checkpoints);
@@ -339,17 +411,28 @@ void ExperimentStateMachine::OnWatchdog() {
                     0);
               });
   }
-  if (asking_ && now - noticed_at_ >= kStrategyNotice) {
+  if (asking_ && now - noticed_at_ >= kThinkingNotice) {
     noticed_at_ = now;
     spdlog::info("[{}] the strategy has been computing its next models for {} minutes", options_.id,
                  std::chrono::duration_cast<std::chrono::minutes>(now - asked_at_).count());
   }
-  if (asking_ || !journal_writes_.empty()) StartWatchdog();
+  if (!stopper_told_.empty() && now - std::max(stopper_told_.front(), stopper_noticed_at_) >= kThinkingNotice) {
+    stopper_noticed_at_ = now;
+    spdlog::info("[{}] the stopper has been computing a verdict for {} minutes", options_.id,
+                 std::chrono::duration_cast<std::chrono::minutes>(now - stopper_told_.front()).count());
+  }
+  if (asking_ || !stopper_told_.empty() || !journal_writes_.empty()) StartWatchdog();
 }
 
 void ExperimentStateMachine::OnJournalBroken(const caf::error& error) {
   if (journal_.ok()) journal_ = FromCafError(error);
   Stop(v1::EXPERIMENT_FAILED, std::string(journal_.message()));
+}
+
+v1::StoppingCall& ExperimentStateMachine::AddStoppingCall(v1::JournalBatch& batch) {
+  v1::StoppingCall& call = *AddRecord(batch).mutable_stopping_call();
+  call.set_sequence(++stopping_calls_);
+  return call;
 }
 
 v1::StrategyCall& ExperimentStateMachine::AddCall() {

@@ -29,6 +29,13 @@
 // loses nothing (src/experiment/recovery.h): an outcome without a Tell is told when the log has been replayed, and a
 // last Ask that is not in the log is as if it had never been. From a stop on no calls are made, and the answer to an
 // Ask in flight is dropped.
+//
+// Early stopping: a step that is in the journal goes to the stopper, its verdict into the journal, and then, if it
+// stops the model, a StopModel to the engine. The ledger decides what the verdict means; the engine's part is only to
+// save the rest of the training. The stopper answers in order and its calls are numbered when they are answered, so
+// that their log, too, is in the order in which they were executed. An end waits for its model's verdicts and for
+// nobody else's: a stopper that thinks delays what it decides, and neither the strategy nor other models. From a stop
+// on it is not called any more, and what it still answers is dropped.
 #ifndef LANISTA_ACTORS_EXPERIMENT_H_
 #define LANISTA_ACTORS_EXPERIMENT_H_
 
@@ -36,6 +43,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +71,8 @@ struct ExperimentOptions {
   int max_in_flight = 1;
   JournalActor journal;
   StrategyActor strategy;
+  // Null: every model trains to its end.
+  StopperActor stopper;
   WatcherActor watcher;
   // Removes the weights in a folder of an attempt that nobody needs, if there are any. Must not block.
   std::function<void(const std::string& folder)> remove_weights;
@@ -112,6 +122,14 @@ class ExperimentStateMachine {
   void SendModels(v1::RunModels run, bool full);
   caf::result<v1::Ack> OnPlanned(const v1::PlannedTrials& planned);
   void OnModelEvent(v1::ModelEvent event);
+  // Tells the stopper of a step, if there is one to tell of.
+  void AskStopper(const std::optional<v1::StepReport>& report);
+  void OnVerdict(const v1::StepReport& report, const v1::StopVerdict& verdict);
+  // Tells the stopper of an outcome.
+  void TellStopper(const v1::TellRequest& tell);
+  // What the stopper was told longest ago is answered; whether the answer counts.
+  bool OnStopperAnswer(const v1::StopVerdict& answer);
+  void OnStopperGone(const caf::error& error);
   // The outcome is in the journal, as the fact with this number.
   void OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number);
   // A model whose outcome, or next trial, can never be recorded: nobody hears of it.
@@ -125,6 +143,8 @@ class ExperimentStateMachine {
   // Tells the watcher the end, and ends.
   void End(v1::ExperimentState state, const std::string& reason, int64_t number);
 
+  // The stopper's next call, in `batch`.
+  v1::StoppingCall& AddStoppingCall(v1::JournalBatch& batch);
   // The strategy's next call: in the log as soon as `calls_` is written.
   v1::StrategyCall& AddCall();
   // Writes records; then does `recorded`, which may tell others of them. Where the journal is broken, the experiment
@@ -153,6 +173,14 @@ class ExperimentStateMachine {
   v1::JournalBatch calls_;
   // Outcomes that are in the journal and that the strategy has not heard of.
   std::vector<v1::TellRequest> untold_;
+
+  int stopping_calls_ = 0;
+  // When the stopper was told of what it has not answered. It answers in order.
+  std::deque<caf::actor_clock::time_point> stopper_told_;
+  // When the log last mentioned that it takes long.
+  caf::actor_clock::time_point stopper_noticed_at_;
+  // The log has said that there is nothing to decide on.
+  bool warned_of_no_steps_ = false;
 
   // Set once in STOPPING.
   v1::ExperimentState final_state_ = v1::EXPERIMENT_STATE_UNSPECIFIED;

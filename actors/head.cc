@@ -12,6 +12,7 @@
 #include "actors/engine.h"
 #include "actors/experiment.h"
 #include "actors/journal.h"
+#include "actors/stopper.h"
 #include "actors/strategy.h"
 #include "caf/event_based_actor.hpp"
 #include "spdlog/spdlog.h"
@@ -113,6 +114,7 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
   LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
   LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<GuardedStrategy> strategy,
                            MakeStrategy(request.config(), discovered.space(), seed));
+  LANISTA_RETURN_IF_ERROR(MakeStopper(request.config()).status());
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
                            MakePlanner(request.config(), discovered, options_.devices));
   v1::Validated validated;
@@ -182,6 +184,12 @@ void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {
   experiment.strategy = setup.config.strategy().has_custom()
                             ? self_->spawn<caf::detached>(StrategyBehavior, std::move(setup.strategy), objective)
                             : self_->spawn(StrategyBehavior, std::move(setup.strategy), objective);
+  if (setup.stopper != nullptr) {
+    experiment.stopper = setup.config.early_stopping().has_custom()
+                             ? self_->spawn<caf::detached>(StopperBehavior, std::move(setup.stopper))
+                             : self_->spawn(StopperBehavior, std::move(setup.stopper));
+    options_.live.Add(experiment.stopper, absl::StrCat("the stopper of ", id));
+  }
   experiment.make_engine = [&system, engine = std::move(engine),
                             service = options_.service](const ModelOwnerActor& owner) -> ModelRunnerActor {
     const EngineActor runner = system.spawn(Engine, engine, owner, service);

@@ -1,7 +1,7 @@
 // The public interfaces of all actors: who may tell whom what. All that passes is protobuf (protos/messages.proto,
 // trial.proto) and handles.
 //
-//   HeadActor --> ExperimentActor <--> StrategyActor
+//   HeadActor --> ExperimentActor <--> StrategyActor, StopperActor
 //                   |        ^ \--> JournalActor, WatcherActor
 //                   v        |
 //                 EngineActor                (CGO: behind a CgoBatcherActor, where models wait for each other)
@@ -33,6 +33,13 @@ using StrategyActor = caf::typed_actor<
     caf::replies_to<v1::AskRequest>::with<v1::AskReply>,
     // Learns an outcome.
     caf::reacts_to<v1::TellRequest>>;
+
+// Wraps a stopper.
+using StopperActor = caf::typed_actor<
+    // Decides whether a model trains on after a step.
+    caf::replies_to<v1::StepReport>::with<v1::StopVerdict>,
+    // Learns that a model has its outcome; of the answer only `error` counts.
+    caf::replies_to<v1::TellRequest>::with<v1::StopVerdict>>;
 
 // Whoever gave trials to a training service.
 using TrialOwnerActor = caf::typed_actor<

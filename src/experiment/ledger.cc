@@ -20,18 +20,27 @@ bool IsHeadsEnd(const v1::ModelEnded& ended) {
 
 }  // namespace
 
-v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample) {
+v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int steps) {
   v1::TellRequest tell;
   tell.set_model(outcome.model());
   *tell.mutable_sample() = std::move(sample);
   tell.set_outcome(outcome.outcome());
   const auto value = outcome.metrics().values().find("default");
   if (value != outcome.metrics().values().end()) tell.set_value(value->second);
+  // What a trial reported before it heard of its stop does not count.
+  tell.set_steps(outcome.stopped_step() > 0 ? outcome.stopped_step() : steps);
   return tell;
 }
 
+bool StepCounter::Add(const v1::Intermediate& report) {
+  if (report.metrics().values().count("default") == 0 || report.step() <= last_report_) return false;
+  last_report_ = report.step();
+  ++steps_;
+  return true;
+}
+
 Ledger::Ledger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder)
-    : seed_(seed), folder_(std::move(folder)) {
+    : seed_(seed), folder_(std::move(folder)), judges_(config.has_early_stopping()) {
   if (config.keep_weights().best() > 0) {
     kept_weights_.emplace(config.keep_weights().best(), config.objective());
   }
@@ -65,28 +74,82 @@ void Ledger::PlanOne(int model, int attempt, int trial, bool merged, const std::
   open.model.set_attempt(attempt);
   open.trial = trial;
   open.merged = merged;
+  // An attempt that another one follows has been judged; journals of before there were verdicts do not say so.
+  open.end.reset();
   open.alone_because = alone_because;
   in_flight_.Plan(model, trial);
   if (!kept_weights_.has_value()) return;
   kept_weights_->Plan(model, attempt, absl::StrCat(folder_, "/", TrialOutputFolder(trial, model, merged)));
 }
 
-void Ledger::Note(const v1::ModelEvent& event) {
+bool Ledger::Note(const v1::ModelEvent& event) {
   const auto found = open_.find(event.model());
-  if (found == open_.end() || found->second.model.attempt() != event.attempt()) return;
-  v1::TrialModel& model = found->second.model;
+  if (found == open_.end() || found->second.model.attempt() != event.attempt()) return false;
+  Open& open = found->second;
+  v1::TrialModel& model = open.model;
   if (event.has_started() && event.started().resumed_steps() == 0) model.set_reported_steps(0);
-  if (!event.has_intermediate()) return;
-  if (event.intermediate().step() == model.reported_steps()) model.set_reported_steps(model.reported_steps() + 1);
+  if (!event.has_intermediate()) return false;
+  const v1::Intermediate& report = event.intermediate();
+  if (report.step() == model.reported_steps()) model.set_reported_steps(model.reported_steps() + 1);
+  if (!open.steps.Add(report) || !judges_ || open.stopped.has_value()) return false;
+  open.unjudged.push_back({open.steps.steps(), event.attempt(), event.sequence(), report.metrics()});
+  return true;
+}
+
+std::optional<v1::StepReport> Ledger::Recorded(const v1::ModelEvent& event) {
+  const auto found = open_.find(event.model());
+  if (found == open_.end()) return std::nullopt;
+  for (Step& step : found->second.unjudged) {
+    if (step.attempt == event.attempt() && step.sequence == event.sequence()) step.recorded = true;
+  }
+  return canceled_ ? std::nullopt : NextReport(event.model(), found->second);
+}
+
+std::optional<v1::StepReport> Ledger::NextReport(int model, Open& open) {
+  if (open.unjudged.empty()) return std::nullopt;
+  Step& step = open.unjudged.front();
+  if (!step.recorded || std::exchange(step.told, true)) return std::nullopt;
+  v1::StepReport report;
+  report.set_model(model);
+  report.set_step(step.step);
+  report.set_value(step.metrics.values().at("default"));
+  return report;
+}
+
+Ledger::Judgement Ledger::Judge(const v1::StepReport& report, const v1::StopVerdict& verdict) {
+  Judgement judgement;
+  const auto found = open_.find(report.model());
+  if (found == open_.end() || found->second.decided || canceled_) return judgement;
+  Open& open = found->second;
+  Step step = std::move(open.unjudged.front());
+  open.unjudged.pop_front();
+  if (verdict.stop()) {
+    open.unjudged.clear();
+    open.stopped = {step.step, step.attempt, std::move(step.metrics), verdict.because()};
+    if (!open.end.has_value()) judgement.stop_in_trial = open.trial;
+  }
+  judgement.next = NextReport(report.model(), open);
+  if (open.unjudged.empty() && open.end.has_value()) {
+    const v1::ModelEnded ended = *std::exchange(open.end, std::nullopt);
+    judgement.decision = Resolve(open, ended);
+  }
+  return judgement;
 }
 
 Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
-  Decision decision;
   const auto found = open_.find(event.model());
-  if (found == open_.end()) return decision;
+  if (found == open_.end()) return {};
   Open& open = found->second;
-  if (open.decided || open.trial == 0 || open.model.attempt() != event.attempt()) return decision;
-  const v1::ModelEnded& ended = event.ended();
+  if (open.decided || open.end.has_value() || open.trial == 0 || open.model.attempt() != event.attempt()) return {};
+  if (!open.unjudged.empty() && !canceled_) {
+    open.end = event.ended();
+    return {};
+  }
+  return Resolve(open, event.ended());
+}
+
+Ledger::Decision Ledger::Resolve(Open& open, const v1::ModelEnded& ended) {
+  Decision decision;
   open.lost += ended.outcome() == v1::LOST && !IsHeadsEnd(ended);
   if (!GoesOn(open, ended)) {
     decision.outcome = Decide(open, ended);
@@ -98,7 +161,7 @@ Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
   }
   decision.may_merge = IsHeadsEnd(ended) && !open.must_be_alone;
   open.trial = 0;
-  open.model.set_attempt(event.attempt() + 1);
+  open.model.set_attempt(open.model.attempt() + 1);
   v1::RunAgain& again = decision.again.emplace();
   *again.mutable_model() = open.model;
   again.set_alone_because(open.alone_because);
@@ -106,7 +169,7 @@ Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
 }
 
 bool Ledger::GoesOn(const Open& open, const v1::ModelEnded& ended) const {
-  if (canceled_) return false;
+  if (canceled_ || open.stopped.has_value()) return false;
   switch (ended.outcome()) {
     case v1::LOST:
       return IsHeadsEnd(ended) || open.merged || open.lost < kMaxLost;
@@ -122,15 +185,27 @@ v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   open.decided = true;
   v1::ModelOutcome outcome;
   outcome.set_model(open.model.model());
+  *outcome.mutable_sample() = ended.has_actual_sample() ? ended.actual_sample() : open.model.sample();
+  if (open.stopped.has_value()) {
+    outcome.set_attempt(open.stopped->attempt);
+    outcome.set_outcome(v1::STOPPED_EARLY);
+    *outcome.mutable_metrics() = open.stopped->metrics;
+    outcome.set_stopped_step(open.stopped->step);
+    outcome.set_stopped_because(open.stopped->because);
+    return outcome;
+  }
   outcome.set_attempt(open.model.attempt());
   outcome.set_outcome(ended.outcome());
+  if (!open.unjudged.empty()) {
+    outcome.set_outcome(v1::CANCELED);
+    return outcome;
+  }
   if (ended.outcome() == v1::LOST || ended.outcome() == v1::UNMERGED) {
     outcome.set_outcome(canceled_ ? v1::CANCELED : v1::FAILED);
   }
   if (ended.outcome() == v1::FAILED && open.merged && canceled_) outcome.set_outcome(v1::CANCELED);
   if (ended.has_metrics()) *outcome.mutable_metrics() = ended.metrics();
   if (ended.has_failure() && outcome.outcome() == v1::FAILED) *outcome.mutable_failure() = ended.failure();
-  *outcome.mutable_sample() = ended.has_actual_sample() ? ended.actual_sample() : open.model.sample();
   return outcome;
 }
 
@@ -138,7 +213,12 @@ std::vector<v1::ModelOutcome> Ledger::Cancel() {
   canceled_ = true;
   std::vector<v1::ModelOutcome> outcomes;
   for (auto& [ordinal, open] : open_) {
-    if (open.decided || open.trial != 0) continue;
+    if (open.decided) continue;
+    if (open.end.has_value()) {
+      outcomes.push_back(Decide(open, *open.end));
+      continue;
+    }
+    if (open.trial != 0) continue;
     open.decided = true;
     v1::ModelOutcome& outcome = outcomes.emplace_back();
     outcome.set_model(ordinal);
@@ -155,9 +235,11 @@ Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
   Closed closed;
   // The sample as the strategy knows it.
   v1::TrialModel& model = found->second.model;
-  closed.tell = TellOf(outcome, std::move(*model.mutable_sample()));
-  if (outcome.outcome() != v1::CANCELED) closed.needless_checkpoints = model.checkpoint_folder();
-  if (kept_weights_.has_value()) closed.needless_weights = kept_weights_->End(outcome);
+  closed.tell = TellOf(outcome, std::move(*model.mutable_sample()), found->second.steps.steps());
+  if (outcome.outcome() != v1::CANCELED) {
+    closed.needless_checkpoints = model.checkpoint_folder();
+    if (kept_weights_.has_value()) closed.needless_weights = kept_weights_->End(outcome);
+  }
   Count(outcome);
   Drop(outcome.model());
   return closed;

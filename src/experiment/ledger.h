@@ -12,6 +12,9 @@
 //   1. Create: the strategy proposed its sample. It waits for its first attempt.
 //   2. Plan: a trial with its current attempt is about to be queued.
 //   3. EndAttempt: the attempt ended, and decides. The model has an outcome: the attempt's own, except that
+//        any                becomes STOPPED_EARLY where a verdict has stopped the model;
+//        any                becomes CANCELED where the experiment is being canceled before there is a verdict on all
+//                           steps that were reported: a resume asks for it;
 //        LOST or UNMERGED   becomes FAILED (lost too often), or CANCELED where the experiment is being canceled;
 //        FAILED             becomes CANCELED where that happens to a merged trial: another of its models may be at
 //                           fault, and this one does not run again to tell.
@@ -19,10 +22,17 @@
 //        it was LOST        up to kMaxLost times; a head that ended (HEAD_ENDED) is not counted;
 //        merged             and FAILED (whatever the reason: another model may be at fault), UNMERGED or LOST: the next
 //                           attempt, and all that follow it, are alone. HEAD_ENDED says nothing about the models.
+//      A model that a verdict has stopped does not run again, whatever its attempt suffered.
 //   5. Cancel: the experiment stops. What waits is CANCELED; what is planned ends by its own events.
 //   6. Close: the outcome is in the journal. It counts, and the model takes no room any more. (Drop: it never will be.)
 //
 // Ends of attempts that are not current (of an earlier attempt, or told twice) decide nothing.
+//
+// Early stopping: steps are the reports of `default` of a model, counted from 1, each once, whichever attempt makes it
+// first. The stopper is told of one step of a model after the other, each after the verdict on the one before, so that
+// it hears nothing of a model behind the step at which it stops it. The end of an attempt waits (EndAttempt decides
+// nothing, Judge decides later) until there is a verdict on all steps that were reported before. So the outcome does
+// not depend on how fast verdicts and stops are.
 //
 // A plain object: no actor, no clock, no file. It is rebuilt from the journal (recovery.h), and holds nothing of models
 // that are closed but counts and the folders of the best: its memory follows what is in flight. Used by one thread.
@@ -31,6 +41,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -44,8 +55,21 @@
 
 namespace lanista {
 
-// What a strategy is to hear of the outcome of a model that it proposed as `sample`.
-v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample);
+// What a strategy is to hear of the outcome of a model that it proposed as `sample` and that reported so many steps.
+v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int steps);
+
+// Counts the steps of a model: reports of `default`, each once, whichever attempt makes it first.
+class StepCounter {
+ public:
+  // Whether this report, the model's next, is a step that was not there before.
+  bool Add(const v1::Intermediate& report);
+  int steps() const { return steps_; }
+
+ private:
+  int steps_ = 0;
+  // As trials count reports; -1: none yet.
+  int last_report_ = -1;
+};
 
 class Ledger {
  public:
@@ -57,18 +81,27 @@ class Ledger {
     bool may_merge = false;
   };
 
+  // What follows from a verdict of the stopper.
+  struct Judgement {
+    // What the stopper is to hear next.
+    std::optional<v1::StepReport> next;
+    // The trial that is to stop the model; 0: none, the model trains on or its attempt has ended.
+    int stop_in_trial = 0;
+    // Of an end that waited for the verdict.
+    Decision decision;
+  };
+
   // What follows from an outcome that is in the journal.
   struct Closed {
     // What the strategy is to hear.
     v1::TellRequest tell;
-    // Folders of attempts whose weights nobody needs any more, whether there are any or not.
+    // Folders of attempts whose weights, and of the model's checkpoints, that nobody needs any more, whether there are
+    // any or not. Empty where the model was CANCELED: a resume takes that outcome back, and goes on from them.
     std::vector<std::string> needless_weights;
-    // Of checkpoints that nobody needs any more, whether there are any or not. Empty where the model was CANCELED: a
-    // resume takes that outcome back, and goes on from them.
     std::string needless_checkpoints;
   };
 
-  // `config`: limits, objective, keep_weights. `folder`: the experiment's, for what attempts write.
+  // `config`: limits, objective, keep_weights, early_stopping. `folder`: the experiment's, for what attempts write.
   Ledger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder);
 
   // (1): a model of this sample, with its first attempt.
@@ -77,17 +110,25 @@ class Ledger {
   // (2). Once canceled: an error, and nothing is planned.
   absl::Status Plan(const v1::TrialQueued& trial);
 
-  // An attempt started, or reported a step: one that goes on from its checkpoint need not report that again. An attempt
-  // that began anew begins another curve: steps of those before it do not count.
-  void Note(const v1::ModelEvent& event);
+  // An attempt started, or reported: one that goes on from its checkpoint need not report that again. An attempt that
+  // began anew begins another curve: TrialModel.reported_steps then begins anew, too. Whether it is a step that the
+  // stopper is to hear of.
+  bool Note(const v1::ModelEvent& event);
+
+  // A report for which Note returned true is in the journal. Returns what the stopper is to hear now, if anything.
+  std::optional<v1::StepReport> Recorded(const v1::ModelEvent& event);
+
+  // The stopper's verdict on what it heard last of this model. No matter where the experiment is being canceled.
+  Judgement Judge(const v1::StepReport& report, const v1::StopVerdict& verdict);
 
   // (3) or (4). REQUIRES: event.has_ended().
   Decision EndAttempt(const v1::ModelEvent& event);
 
-  // (5). Returns the outcomes of what waited. Nothing is attempted again from now on.
+  // (5). Returns the outcomes of what waited, for an attempt or for a verdict. Nothing is attempted again from now on,
+  // and the stopper hears of nothing more.
   std::vector<v1::ModelOutcome> Cancel();
 
-  // (6). REQUIRES: EndAttempt or Cancel returned this outcome.
+  // (6). REQUIRES: EndAttempt, Judge or Cancel returned this outcome.
   Closed Close(const v1::ModelOutcome& outcome);
 
   // (6) for a model whose outcome, or next trial, cannot be recorded. No matter where it is not in flight.
@@ -127,6 +168,24 @@ class Ledger {
   const std::string& hopeless() const { return hopeless_; }
 
  private:
+  // A step that has no verdict yet.
+  struct Step {
+    int step = 0;
+    // The event that reported it.
+    int attempt = 0;
+    int sequence = 0;
+    v1::Metrics metrics;
+    bool recorded = false;
+    // The stopper has heard of it.
+    bool told = false;
+  };
+  // A verdict that stops its model.
+  struct Stopped {
+    int step = 0;
+    int attempt = 0;
+    v1::Metrics metrics;
+    std::string because;
+  };
   struct Open {
     // In its current attempt.
     v1::TrialModel model;
@@ -138,9 +197,19 @@ class Ledger {
     bool must_be_alone = false;
     // Attempts that were, not counting those of a head that ended.
     int lost = 0;
+    StepCounter steps;
+    // The first of them is the one that the stopper hears of; the others wait.
+    std::deque<Step> unjudged;
+    std::optional<Stopped> stopped;
+    // How the current attempt ended, while that waits for verdicts.
+    std::optional<v1::ModelEnded> end;
     bool decided = false;
   };
 
+  // The first step without a verdict, if the stopper may hear of it now and has not.
+  static std::optional<v1::StepReport> NextReport(int model, Open& open);
+  // What follows from the end of the current attempt.
+  Decision Resolve(Open& open, const v1::ModelEnded& ended);
   // Whether an attempt that ended so is followed by another one.
   bool GoesOn(const Open& open, const v1::ModelEnded& ended) const;
   v1::ModelOutcome Decide(Open& open, const v1::ModelEnded& ended);
@@ -149,6 +218,8 @@ class Ledger {
 
   const uint64_t seed_;
   const std::string folder_;
+  // The experiment has a stopper.
+  const bool judges_;
   // Absent where no weights are kept.
   std::optional<KeptWeights> kept_weights_;
 

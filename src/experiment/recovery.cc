@@ -23,21 +23,25 @@ absl::Status Contradiction(int model, const char* what) {
 
 class Recovery {
  public:
-  Recovery(const JournalReader& journal, GuardedStrategy& strategy, Ledger& ledger)
+  Recovery(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper, Ledger& ledger)
       : journal_(journal),
         strategy_(strategy),
+        stopper_(stopper),
         ledger_(ledger),
         objective_(journal.experiment().config().objective()) {}
 
   absl::StatusOr<StartingPoint> Run() {
     LANISTA_RETURN_IF_ERROR(NoteInterruption());
     LANISTA_RETURN_IF_ERROR(ReplayStrategy());
+    LANISTA_RETURN_IF_ERROR(ReplayStopper());
     LANISTA_RETURN_IF_ERROR(FindKeptWeights());
     LANISTA_RETURN_IF_ERROR(journal_.VisitModels([this](const ModelRecord& model) { return RestoreModel(model); }));
     LANISTA_ASSIGN_OR_RETURN(const int last_trial, journal_.LastTrial());
     ledger_.RestoreTrials(last_trial);
+    LANISTA_RETURN_IF_ERROR(CountSteps());
+    LANISTA_RETURN_IF_ERROR(EndUnended());
     LANISTA_RETURN_IF_ERROR(RestoreAttempts());
-    LANISTA_RETURN_IF_ERROR(SortUntold());
+    LANISTA_RETURN_IF_ERROR(SortByOutcome(start_.untold));
     LANISTA_ASSIGN_OR_RETURN(start_.ran, journal_.TimeIn({v1::RUNNING}, last_));
     return std::move(start_);
   }
@@ -83,6 +87,24 @@ class Recovery {
     });
   }
 
+  absl::Status ReplayStopper() {
+    if (stopper_ == nullptr) return absl::OkStatus();
+    return journal_.VisitStoppingCalls([this](const v1::StoppingCall& call) -> absl::Status {
+      LANISTA_RETURN_IF_ERROR(stopper_->Replay(call));
+      start_.stopping_calls = call.sequence();
+      if (call.has_report()) {
+        const v1::StepReport& report = call.report().report();
+        verdicts_[report.model()][report.step()] = call.report().verdict();
+        return absl::OkStatus();
+      }
+      const int model = call.ended().model();
+      verdicts_.erase(model);
+      if (static_cast<size_t>(model) >= ended_.size()) ended_.resize(static_cast<size_t>(model) + 1);
+      ended_[static_cast<size_t>(model)] = true;
+      return absl::OkStatus();
+    });
+  }
+
   absl::Status FindKeptWeights() {
     const int best = journal_.experiment().config().keep_weights().best();
     if (best == 0) return absl::OkStatus();
@@ -111,8 +133,11 @@ class Recovery {
       outcome.set_model(model.model);
       const auto kept = kept_weights_.find(model.model);
       ledger_.RestoreClosed(outcome, kept == kept_weights_.end() ? "" : kept->second);
-      if (proposed == proposed_.end()) return absl::OkStatus();
-      start_.untold.push_back(TellOf(outcome, std::move(proposed->second)));
+      const auto number = static_cast<size_t>(model.model);
+      if (stopper_ != nullptr && (number >= ended_.size() || !ended_[number])) {
+        unended_.push_back(TellOf(outcome, v1::Sample(), 0));
+      }
+      if (proposed != proposed_.end()) start_.untold.push_back(TellOf(outcome, std::move(proposed->second), 0));
       return absl::OkStatus();
     }
     if (proposed == proposed_.end())
@@ -121,6 +146,43 @@ class Recovery {
     waiting_.insert(model.model);
     if (model.outcome.has_value()) AddFact().mutable_reopened()->set_model(model.model);
     return absl::OkStatus();
+  }
+
+  // Fills in how many steps models with an outcome reported of which strategy or stopper have not heard.
+  absl::Status CountSteps() {
+    std::map<int, StepCounter> counters;
+    for (const v1::TellRequest& tell : start_.untold) counters[tell.model()];
+    for (const v1::TellRequest& tell : unended_) counters[tell.model()];
+    std::vector<int> models;
+    for (const auto& entry : counters) models.push_back(entry.first);
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> reports, journal_.IntermediatesOf(models));
+    for (const IntermediateRecord& report : reports) counters[report.model].Add(report.intermediate);
+    for (std::vector<v1::TellRequest>* const tells : {&start_.untold, &unended_}) {
+      for (v1::TellRequest& tell : *tells) {
+        if (tell.outcome() != v1::STOPPED_EARLY) tell.set_steps(counters[tell.model()].steps());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Tells the stopper of models that have an outcome and of whose end it has not heard.
+  absl::Status EndUnended() {
+    LANISTA_RETURN_IF_ERROR(SortByOutcome(unended_));
+    for (const v1::TellRequest& ended : unended_) LANISTA_RETURN_IF_ERROR(TellEnd(ended));
+    return absl::OkStatus();
+  }
+
+  absl::Status TellEnd(const v1::TellRequest& ended) {
+    if (stopper_ == nullptr) return absl::OkStatus();
+    LANISTA_RETURN_IF_ERROR(stopper_->Ended(ended));
+    *AddStoppingCall().mutable_ended() = ended;
+    return absl::OkStatus();
+  }
+
+  v1::StoppingCall& AddStoppingCall() {
+    v1::StoppingCall& call = *AddFact().mutable_stopping_call();
+    call.set_sequence(++start_.stopping_calls);
+    return call;
   }
 
   absl::Status RestoreAttempts() {
@@ -139,26 +201,61 @@ class Recovery {
       for (; report != reports.end() && report->model == attempt.model && report->attempt == attempt.attempt;
            ++report) {
         *event.mutable_intermediate() = report->intermediate;
-        ledger_.Note(event);
+        event.set_sequence(report->sequence);
+        if (ledger_.Note(event)) RestoreStep(event, report->time);
       }
-      RestoreEnd(attempt);
+      LANISTA_RETURN_IF_ERROR(RestoreEnd(attempt));
     }
+    LANISTA_RETURN_IF_ERROR(JudgeUnheard());
     for (const int model : waiting_) start_.models.push_back(ledger_.open_model(model));
     for (auto& [model, again] : alone_) start_.alone.push_back(std::move(again));
     return absl::OkStatus();
   }
 
-  // Outcomes that this recovery decides come last.
-  absl::Status SortUntold() {
+  // Sorts them as the outcomes of their models were recorded; those that are about to be recorded come last.
+  absl::Status SortByOutcome(std::vector<v1::TellRequest>& tells) {
     std::vector<int> models;
-    for (const v1::TellRequest& tell : start_.untold) models.push_back(tell.model());
+    for (const v1::TellRequest& tell : tells) models.push_back(tell.model());
     LANISTA_ASSIGN_OR_RETURN(const auto numbers, journal_.OutcomeNumbers(models));
     const auto number = [&numbers](const v1::TellRequest& tell) {
       const auto found = numbers.find(tell.model());
       return found == numbers.end() ? std::numeric_limits<int64_t>::max() : found->second;
     };
-    std::stable_sort(start_.untold.begin(), start_.untold.end(),
+    std::stable_sort(tells.begin(), tells.end(),
                      [&number](const auto& a, const auto& b) { return number(a) < number(b); });
+    return absl::OkStatus();
+  }
+
+  // A step of a model without an outcome. Its verdict stands, if there is one.
+  void RestoreStep(const v1::ModelEvent& event, absl::Time time) {
+    const std::optional<v1::StepReport> report = ledger_.Recorded(event);
+    const auto& verdicts = verdicts_[event.model()];
+    const auto verdict = report.has_value() ? verdicts.find(report->step()) : verdicts.end();
+    if (verdict != verdicts.end()) {
+      ledger_.Judge(*report, verdict->second);
+      return;
+    }
+    unheard_.emplace_back(time, event.model());
+    if (report.has_value()) next_reports_[event.model()] = *report;
+  }
+
+  // Asks the stopper for the verdicts that are missing.
+  absl::Status JudgeUnheard() {
+    std::stable_sort(unheard_.begin(), unheard_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& entry : unheard_) {
+      const auto next = next_reports_.find(entry.second);
+      // It was stopped at an earlier step.
+      if (next == next_reports_.end()) continue;
+      const v1::StepReport report = next->second;
+      next_reports_.erase(next);
+      LANISTA_ASSIGN_OR_RETURN(const v1::StopVerdict verdict, stopper_->Report(report));
+      v1::ReportCall& call = *AddStoppingCall().mutable_report();
+      *call.mutable_report() = report;
+      *call.mutable_verdict() = verdict;
+      Ledger::Judgement judgement = ledger_.Judge(report, verdict);
+      if (judgement.next.has_value()) next_reports_[report.model()] = *judgement.next;
+      LANISTA_RETURN_IF_ERROR(Follow(report.model(), std::move(judgement.decision)));
+    }
     return absl::OkStatus();
   }
 
@@ -172,7 +269,7 @@ class Recovery {
   }
 
   // What follows from the end of an attempt; from its head's, where it has none.
-  void RestoreEnd(const AttemptRecord& attempt) {
+  absl::Status RestoreEnd(const AttemptRecord& attempt) {
     waiting_.erase(attempt.model);
     alone_.erase(attempt.model);
     v1::ModelEvent event = EventOf(attempt);
@@ -186,20 +283,26 @@ class Recovery {
       *event.mutable_time() = ToTimestamp(last_);
       *AddFact().mutable_event() = event;
     }
-    Ledger::Decision decision = ledger_.EndAttempt(event);
+    return Follow(attempt.model, ledger_.EndAttempt(event));
+  }
+
+  absl::Status Follow(int model, Ledger::Decision decision) {
     if (decision.again.has_value() && decision.may_merge) {
-      waiting_.insert(attempt.model);
+      waiting_.insert(model);
     } else if (decision.again.has_value()) {
-      alone_[attempt.model] = *std::move(decision.again);
+      alone_[model] = *std::move(decision.again);
     } else if (decision.outcome.has_value()) {
-      // Its head ended between the end of the attempt and the outcome.
+      // Its head ended between the end of the attempt, or the verdict that stopped it, and the outcome.
       *AddFact().mutable_outcome() = *decision.outcome;
       start_.untold.push_back(ledger_.Close(*decision.outcome).tell);
+      return TellEnd(start_.untold.back());
     }
+    return absl::OkStatus();
   }
 
   const JournalReader& journal_;
   GuardedStrategy& strategy_;
+  GuardedStopper* const stopper_;
   Ledger& ledger_;
   const v1::Objective objective_;
 
@@ -209,6 +312,15 @@ class Recovery {
   int models_proposed_ = 0;
   // As the strategy proposed them: models that it was not told of.
   std::map<int, v1::Sample> proposed_;
+  // The stopper's verdicts by model and step, of models of whose end it has not heard; and of whose it has, by model.
+  std::map<int, std::map<int, v1::StopVerdict>> verdicts_;
+  std::vector<bool> ended_;
+  // Of whose end it is to hear.
+  std::vector<v1::TellRequest> unended_;
+  // When steps without a verdict were reported, and by which model; and of each such model the step that is judged
+  // next.
+  std::vector<std::pair<absl::Time, int>> unheard_;
+  std::map<int, v1::StepReport> next_reports_;
   // Folders of the best models' weights.
   std::map<int, std::string> kept_weights_;
   // What runs next, by model.
@@ -218,8 +330,9 @@ class Recovery {
 
 }  // namespace
 
-absl::StatusOr<StartingPoint> Recover(const JournalReader& journal, GuardedStrategy& strategy, Ledger& ledger) {
-  return Recovery(journal, strategy, ledger).Run();
+absl::StatusOr<StartingPoint> Recover(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper,
+                                      Ledger& ledger) {
+  return Recovery(journal, strategy, stopper, ledger).Run();
 }
 
 }  // namespace lanista

@@ -14,6 +14,7 @@
 #include "spdlog/spdlog.h"
 #include "src/base/hash.h"
 #include "src/base/status.h"
+#include "src/config/steps.h"
 #include "src/space/file_digests.h"
 #include "src/space/space.h"
 
@@ -123,6 +124,16 @@ absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::Experime
   return strategy;
 }
 
+absl::StatusOr<std::shared_ptr<GuardedStopper>> MakeStopper(const v1::ExperimentConfig& config) {
+  if (!config.has_early_stopping()) return nullptr;
+  StoppingContext context;
+  context.max_steps = StepsOf(config.evaluator());
+  context.objective = config.objective();
+  auto stopper = GuardedStopper::Create(config.early_stopping(), context);
+  if (!stopper.ok()) return Annotate(stopper.status(), "early_stopping");
+  return stopper;
+}
+
 absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig& config,
                                                      const v1::Discovered& discovered,
                                                      const std::vector<v1::Device>& devices) {
@@ -148,6 +159,7 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, const v
                                               uint64_t seed, const v1::Discovered& discovered,
                                               const std::vector<v1::Device>& devices, const JournalOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy, MakeStrategy(config, discovered.space(), seed));
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStopper> stopper, MakeStopper(config));
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Planner> planner, MakePlanner(config, discovered, devices));
 
   v1::ExperimentCreated created;
@@ -174,6 +186,7 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, const v
                          seed,
                          discovered.space(),
                          std::move(strategy),
+                         std::move(stopper),
                          std::move(planner),
                          Ledger(config, seed, folder),
                          std::move(start),
@@ -213,9 +226,10 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   // With the limit that it had at first, which strategies size themselves by: another one would give other answers.
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy,
                            MakeStrategy(journal.first_config(), discovered.space(), seed));
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStopper> stopper, MakeStopper(config));
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Planner> planner, MakePlanner(config, discovered, devices));
   Ledger ledger(config, seed, held->folder);
-  LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *strategy, ledger));
+  LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *strategy, stopper.get(), ledger));
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
   RemoveNeedlessCheckpoints(held->folder, ledger);
@@ -230,6 +244,7 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
                          seed,
                          discovered.space(),
                          std::move(strategy),
+                         std::move(stopper),
                          std::move(planner),
                          std::move(ledger),
                          std::move(start),

@@ -14,6 +14,7 @@
 #include "protos/messages.pb.h"
 #include "src/experiment/ledger.h"
 #include "src/experiment/recovery.h"
+#include "src/stopping/guarded_stopper.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
@@ -40,6 +41,8 @@ struct ExperimentSetup {
   uint64_t seed = 0;
   v1::SpaceSpec space;
   std::shared_ptr<GuardedStrategy> strategy;
+  // Null: every model trains to its end.
+  std::shared_ptr<GuardedStopper> stopper;
   std::shared_ptr<Planner> planner;
   Ledger ledger;
   StartingPoint start;
@@ -58,6 +61,9 @@ v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed);
 // `config.strategy` for this space and as many models as `config` allows; errors name it.
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
                                                               const v1::SpaceSpec& space, uint64_t seed);
+
+// `config.early_stopping`, null where there is none; errors name it.
+absl::StatusOr<std::shared_ptr<GuardedStopper>> MakeStopper(const v1::ExperimentConfig& config);
 
 // The planning half of `config.engine`, for these devices; errors name it.
 absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig& config,
@@ -78,8 +84,9 @@ absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& s
                                                                const JournalOptions& options);
 
 // The experiment that goes on with `config` (see ConfigToResume), whose space was discovered again. FAILED_PRECONDITION
-// where it cannot be the same experiment: another space, changed files, other data, a strategy that answers otherwise;
-// or where it came to its end and no limit is higher now. After an error the journal says what it said before.
+// where it cannot be the same experiment: another space, changed files, other data, a strategy or a stopper that
+// answers otherwise; or where it came to its end and no limit is higher now. After an error the journal says what it
+// said before.
 absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment> held,
                                                   const v1::ExperimentConfig& config, const v1::Discovered& discovered,
                                                   const std::vector<v1::Device>& devices);

@@ -210,7 +210,8 @@ std::vector<std::string> Progress::OnOutcome(const v1::ModelOutcome& outcome) {
     case v1::STOPPED_EARLY:
       ++stopped_early_;
       if (live_) return {};
-      return {absl::StrCat(model, " stopped early", took, ": ", FormatMetrics(outcome.metrics()), "  ", sample)};
+      return {absl::StrCat(model, " stopped early", took, ": step ", outcome.stopped_step(), ": ",
+                           ReasonLine(outcome.stopped_because()), "  ", sample)};
     default:
       ++canceled_;
       if (live_) return {};

@@ -3,8 +3,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/bounded_message.h"
 #include "src/base/guard.h"
 #include "src/base/status.h"
+#include "src/base/utf8.h"
 #include "src/strategies/guarded_strategy.h"
 
 namespace lanista {
@@ -28,10 +30,10 @@ absl::StatusOr<std::shared_ptr<GuardedStopper>> GuardedStopper::Create(const v1:
 
 absl::StatusOr<v1::StopVerdict> GuardedStopper::Report(const v1::StepReport& report) {
   return GuardCall(kWho, [&]() -> absl::StatusOr<v1::StopVerdict> {
-    Stopper::Verdict verdict = stopper_->Report(report.model(), report.step(), Turned(report.value(), objective_));
+    const Stopper::Verdict verdict = stopper_->Report(report.model(), report.step(), Turned(report.value(), objective_));
     v1::StopVerdict message;
     message.set_stop(verdict.stop);
-    if (verdict.stop) message.set_because(std::move(verdict.because));
+    if (verdict.stop) message.set_because(ToUtf8(BoundedMessage(verdict.because)));
     return message;
   });
 }

@@ -22,7 +22,7 @@ class GuardedStopper {
   GuardedStopper(std::unique_ptr<Stopper> stopper, v1::Objective objective)
       : stopper_(std::move(stopper)), objective_(objective) {}
 
-  // What the stopper throws is an error.
+  // What the stopper throws is an error; what it says is made UTF-8, and not longer than anyone reads.
   absl::StatusOr<v1::StopVerdict> Report(const v1::StepReport& report);
   absl::Status Ended(const v1::TellRequest& ended);
 

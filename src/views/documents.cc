@@ -173,6 +173,15 @@ Json AttemptJson(const AttemptRecord& attempt, const std::vector<int>& members) 
   return json;
 }
 
+// The verdict that stopped a model.
+Json StoppedJson(const ModelRecord& model) {
+  if (!model.outcome.has_value() || model.outcome->stopped_step() == 0) return Json();
+  Json json;
+  json["step"] = model.outcome->stopped_step();
+  json["because"] = model.outcome->stopped_because();
+  return json;
+}
+
 std::string ModelStatus(const ModelRecord& model, bool started, bool interrupted) {
   if (model.outcome.has_value()) return v1::Outcome_Name(model.outcome->outcome());
   if (interrupted) return "INTERRUPTED";
@@ -285,6 +294,7 @@ absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
     entry["metrics"]["final"] = has_metrics ? MetricsJson(model.outcome->metrics()) : Json();
     entry["metrics"]["intermediate"] = std::move(steps);
     entry["failure"] = failed ? FailureJson(model.outcome->failure()) : Json();
+    entry["stopped"] = StoppedJson(model);
     entry["attempts"] = std::move(attempts_json);
     json["models"].push_back(std::move(entry));
   }
@@ -314,6 +324,7 @@ void SelectTrials(const std::string& sort, const std::string& status, int limit,
   }
   // Larger goes first; what has no value goes last.
   const double sign = (*document)["objective"] == "MINIMIZE" ? -1 : 1;
+  const auto ran_to_its_end = [](const Json& model) { return model["status"] == "SUCCEEDED"; };
   const auto value = [&](const Json& model) {
     const Json& attempts = model["attempts"];
     const Json& metrics = model["metrics"]["final"];
@@ -324,6 +335,7 @@ void SelectTrials(const std::string& sort, const std::string& status, int limit,
   };
   if (sort != "model") {
     std::stable_sort(models.begin(), models.end(), [&](const Json& a, const Json& b) { return value(a) > value(b); });
+    if (sort == "best") std::stable_partition(models.begin(), models.end(), ran_to_its_end);
   }
   if (limit > 0 && models.size() > static_cast<size_t>(limit)) models.resize(static_cast<size_t>(limit));
   (*document)["models"] = std::move(models);

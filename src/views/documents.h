@@ -43,6 +43,7 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 //     "metrics": {"final": {name: value} or null, "intermediate": [{"step", "time", "metrics": {name:
 //       value}}]}: of the deciding attempt, or of the latest one,
 //     "failure": null or {"reason", "message", "signal", "exit_status"} (the last two null for other reasons),
+//     "stopped": null or {"step", "because"}: the verdict that stopped the model early,
 //     "attempts": [{"attempt", "trial", "device", "node", "start", "end", "seconds", "merged_with": [model ids],
 //       "alone_because": why it was not merged, where models are, "models_memory": bytes that all models of the trial
 //       took at most, "outcome", "failure"}]: null for what has not happened yet or is not known
@@ -51,7 +52,7 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);
 
 // Keeps those models of a TrialsDocument that have the status (in any case; empty: all), in the order of `sort`
-// ("model": by number; "best": by `default`, the best first; "duration": by the seconds of the last attempt, the
+// ("model": by number; "best": by `default`, the best first, of models that ran to their end and then of others; "duration": by the seconds of the last attempt, the
 // longest first), and at most `limit` (0: all).
 void SelectTrials(const std::string& sort, const std::string& status, int limit, nlohmann::ordered_json* document);
 

@@ -67,6 +67,15 @@ std::string FailureText(const Json& failure) {
   return text;
 }
 
+// Why a model has no result of its own: its failure, or "step 3: 0.81, not among the best 4 of 17" where it was stopped
+// early.
+std::string ReasonText(const Json& model) {
+  const Json& stopped = model["stopped"];
+  if (stopped.is_null()) return FailureText(model["failure"]);
+  return absl::StrCat("step ", stopped["step"].get<int>(), ": ",
+                      ReasonLine(stopped["because"].get_ref<const std::string&>()));
+}
+
 // A line for each kind of failure, the most frequent first. Failures are of one kind if they differ only in numbers:
 // sizes, addresses, line numbers.
 std::string FailuresText(const Json& failures, int width) {
@@ -225,7 +234,7 @@ std::string TrialsText(const Json& document, int width) {
                                             {"default", Align::kRight},  {"took", Align::kRight},
                                             {"attempts", Align::kRight}, {"device", Align::kLeft}};
   choices.AddColumns(&columns);
-  columns.push_back({"failure", Align::kLeft});
+  columns.push_back({"reason", Align::kLeft});
   TextTable table(std::move(columns));
   for (const Json& model : document["models"]) {
     const Json& metrics = model["metrics"];
@@ -241,7 +250,7 @@ std::string TrialsText(const Json& document, int width) {
                                       absl::StrCat(attempts.size()),
                                       attempts.empty() ? "-" : CellText(attempts.back()["device"])};
     choices.AddCells(model["sample"], &cells);
-    cells.push_back(FailureText(model["failure"]));
+    cells.push_back(ReasonText(model));
     table.AddRow(std::move(cells));
   }
   const int left_out = table.Fit(width);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace lanista {
@@ -221,6 +222,225 @@ TEST_F(LedgerTest, StepsThatWereReportedAreKnownToTheNextAttempt) {
   ledger_->Note(event);
   report({0});
   EXPECT_EQ(End(1, 3, v1::LOST, v1::HEAD_ENDED).again->model().reported_steps(), 1);
+}
+
+// With a stopper.
+class StoppingLedgerTest : public LedgerTest {
+ protected:
+  static v1::ExperimentConfig Config() {
+    v1::ExperimentConfig config = LedgerTest::Config();
+    config.mutable_early_stopping()->mutable_asha();
+    return config;
+  }
+  StoppingLedgerTest() { ledger_.emplace(Config(), /*seed=*/1, "folder"); }
+
+  static v1::ModelEvent Reported(int model, int attempt, int step, double value) {
+    v1::ModelEvent event;
+    event.set_model(model);
+    event.set_attempt(attempt);
+    event.set_sequence(step + 2);
+    event.mutable_intermediate()->set_step(step);
+    (*event.mutable_intermediate()->mutable_metrics()->mutable_values())["default"] = value;
+    return event;
+  }
+
+  // A report comes, and is in the journal at once: "model@step value" of what the stopper is to hear.
+  std::string Report(int model, int attempt, int step, double value = 0.25) {
+    const v1::ModelEvent event = Reported(model, attempt, step, value);
+    if (!ledger_->Note(event)) return "no step";
+    return Text(ledger_->Recorded(event));
+  }
+
+  Ledger::Judgement Judge(int model, int step, bool stop) {
+    v1::StepReport report;
+    report.set_model(model);
+    report.set_step(step);
+    v1::StopVerdict verdict;
+    verdict.set_stop(stop);
+    if (stop) verdict.set_because("it is bad");
+    return ledger_->Judge(report, verdict);
+  }
+
+  using LedgerTest::Text;
+  static std::string Text(const std::optional<v1::StepReport>& report) {
+    if (!report.has_value()) return "nothing";
+    return absl::StrCat(report->model(), "@", report->step(), " ", report->value());
+  }
+};
+
+TEST_F(StoppingLedgerTest, TheStopperHearsOfOneStepAfterTheOther) {
+  Create(2);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  ASSERT_TRUE(Plan(2, {{2, 1}}).ok());
+  EXPECT_EQ(Report(1, 1, 0, 0.125), "1@1 0.125");
+  EXPECT_EQ(Report(1, 1, 1), "nothing") << "there is no verdict on step 1";
+  EXPECT_EQ(Report(2, 1, 0), "2@1 0.25") << "another model";
+  const v1::ModelEvent third = Reported(1, 1, 2, 0.5);
+  ASSERT_TRUE(ledger_->Note(third));
+  EXPECT_EQ(Text(Judge(1, 1, false).next), "1@2 0.25");
+  EXPECT_EQ(Text(Judge(1, 2, false).next), "nothing") << "step 3 is not in the journal";
+  EXPECT_EQ(Text(ledger_->Recorded(third)), "1@3 0.5");
+  const Ledger::Judgement stop = Judge(1, 3, true);
+  EXPECT_EQ(stop.stop_in_trial, 1);
+  EXPECT_EQ(Text(stop.decision), "nothing") << "its attempt has not ended";
+  EXPECT_EQ(Report(1, 1, 3), "no step") << "nothing counts that is behind the verdict";
+}
+
+TEST_F(StoppingLedgerTest, StepsAreReportsOfDefaultEachToldOnceWhicheverAttemptMakesItFirst) {
+  Create(1);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  v1::ModelEvent loss = Reported(1, 1, 0, 0);
+  loss.mutable_intermediate()->mutable_metrics()->mutable_values()->clear();
+  (*loss.mutable_intermediate()->mutable_metrics()->mutable_values())["loss"] = 3;
+  EXPECT_FALSE(ledger_->Note(loss));
+  EXPECT_EQ(Report(1, 1, 1, 0.5), "1@1 0.5") << "the first with `default`";
+  Judge(1, 1, false);
+  EXPECT_EQ(Report(1, 1, 1, 0.5), "no step") << "an event that comes twice";
+  EXPECT_EQ(Text(End(1, 1, v1::LOST, v1::WORKER_DOWN)), "again 2 alone");
+  ASSERT_TRUE(Plan(2, {{1, 2}}).ok());
+  EXPECT_EQ(Report(1, 1, 2), "no step") << "not of the current attempt";
+  EXPECT_EQ(Report(1, 2, 1, 0.5), "no step");
+  EXPECT_EQ(Report(1, 2, 2, 0.75), "1@2 0.75");
+  Judge(1, 2, false);
+  const Ledger::Decision decision = End(1, 2, v1::SUCCEEDED);
+  EXPECT_EQ(ledger_->Close(*decision.outcome).tell.steps(), 2);
+}
+
+TEST_F(StoppingLedgerTest, AnEndWaitsForTheVerdictsOnAllStepsBeforeIt) {
+  Create(1);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  EXPECT_EQ(Report(1, 1, 0), "1@1 0.25");
+  EXPECT_EQ(Report(1, 1, 1), "nothing");
+  EXPECT_EQ(Text(End(1, 1, v1::SUCCEEDED)), "nothing");
+  EXPECT_EQ(Text(End(1, 1, v1::FAILED)), "nothing") << "the first end counts";
+  Ledger::Judgement judgement = Judge(1, 1, false);
+  EXPECT_EQ(Text(judgement.next), "1@2 0.25");
+  EXPECT_EQ(Text(judgement.decision), "nothing");
+  judgement = Judge(1, 2, false);
+  EXPECT_EQ(Text(judgement.decision), "SUCCEEDED");
+  EXPECT_EQ(judgement.decision.outcome->metrics().values().at("default"), 0.5) << "its final metrics";
+}
+
+// A verdict that crosses the end of its model's attempt, whatever that is: one outcome, the verdict's.
+TEST_F(StoppingLedgerTest, AVerdictStands) {
+  const struct {
+    v1::Outcome outcome;
+    v1::LostCause cause;
+  } kEnds[] = {
+      {v1::SUCCEEDED, v1::LOST_CAUSE_UNSPECIFIED},     // The last epoch.
+      {v1::FAILED, v1::LOST_CAUSE_UNSPECIFIED},        // A crash.
+      {v1::LOST, v1::WORKER_DOWN},                     // A lost worker.
+      {v1::LOST, v1::PROCESS_KILLED},                  // A kill.
+      {v1::LOST, v1::HEAD_ENDED},                      // A resume.
+      {v1::UNMERGED, v1::LOST_CAUSE_UNSPECIFIED},      // Another model broke the trial: a retry.
+      {v1::CANCELED, v1::LOST_CAUSE_UNSPECIFIED},      // A cancel.
+      {v1::STOPPED_EARLY, v1::LOST_CAUSE_UNSPECIFIED}  // The stop itself.
+  };
+  for (const auto& end : kEnds) {
+    for (const bool merged : {false, true}) {
+      for (const bool verdict_first : {false, true}) {
+        for (const bool canceled : {false, true}) {
+          // A verdict that comes behind a cancel counts no more, see below.
+          if (canceled && !verdict_first) continue;
+          SCOPED_TRACE(absl::StrCat(v1::Outcome_Name(end.outcome), merged ? " merged" : "",
+                                    verdict_first ? " verdict first" : "", canceled ? " canceled" : ""));
+          ledger_.emplace(Config(), 1, "folder");
+          Create(2);
+          ASSERT_TRUE((merged ? Plan(7, {{1, 1}, {2, 1}}) : Plan(7, {{1, 1}})).ok());
+          for (int step = 0; step < 2; ++step) Report(1, 1, step, 0.125 * (step + 1));
+          Judge(1, 1, false);
+          Ledger::Decision decision;
+          if (verdict_first) {
+            EXPECT_EQ(Judge(1, 2, true).stop_in_trial, 7);
+            // What comes before the trial hears of it counts no more.
+            EXPECT_EQ(Report(1, 1, 2, 0.9), "no step");
+            if (canceled) ledger_->Cancel();
+            decision = End(1, 1, end.outcome, end.cause);
+          } else {
+            EXPECT_EQ(Text(End(1, 1, end.outcome, end.cause)), "nothing");
+            Ledger::Judgement judgement = Judge(1, 2, true);
+            EXPECT_EQ(judgement.stop_in_trial, 0) << "there is nothing to stop";
+            decision = judgement.decision;
+          }
+          ASSERT_EQ(Text(decision), "STOPPED_EARLY");
+          EXPECT_EQ(decision.outcome->stopped_step(), 2);
+          EXPECT_EQ(decision.outcome->stopped_because(), "it is bad");
+          EXPECT_EQ(decision.outcome->attempt(), 1);
+          EXPECT_EQ(decision.outcome->metrics().values().at("default"), 0.25) << "of the step that decided";
+          EXPECT_FALSE(decision.outcome->has_failure());
+          EXPECT_EQ(Text(End(1, 1, v1::SUCCEEDED)), "nothing") << "one outcome";
+          const Ledger::Closed closed = ledger_->Close(*decision.outcome);
+          EXPECT_EQ(closed.tell.outcome(), v1::STOPPED_EARLY);
+          EXPECT_EQ(closed.tell.steps(), 2);
+          EXPECT_EQ(closed.tell.value(), 0.25);
+          EXPECT_EQ(closed.needless_weights.size(), 1u) << "weights of models that ran to their end only are kept";
+          EXPECT_FALSE(ledger_->is_open(1));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(StoppingLedgerTest, TheAttemptThatReportedTheStepIsTheOneThatDecided) {
+  Create(1);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  Report(1, 1, 0);
+  Judge(1, 1, false);
+  End(1, 1, v1::LOST, v1::WORKER_DOWN);
+  ASSERT_TRUE(Plan(2, {{1, 2}}).ok());
+  Report(1, 2, 0);
+  Report(1, 2, 1);
+  Judge(1, 2, true);
+  EXPECT_EQ(End(1, 2, v1::STOPPED_EARLY).outcome->attempt(), 2);
+}
+
+TEST_F(StoppingLedgerTest, WhatIsCanceledBeforeItsVerdictHasNoResultYet) {
+  Create(3);
+  for (int model = 1; model <= 3; ++model) {
+    ASSERT_TRUE(Plan(model, {{model, 1}}).ok());
+    Report(model, 1, 0);
+  }
+  Judge(3, 1, false);
+  EXPECT_EQ(Text(End(1, 1, v1::SUCCEEDED)), "nothing");
+  // Model 1 waits for its verdict; the others end later.
+  const std::vector<v1::ModelOutcome> outcomes = ledger_->Cancel();
+  ASSERT_EQ(outcomes.size(), 1u);
+  EXPECT_EQ(outcomes[0].model(), 1);
+  EXPECT_EQ(outcomes[0].outcome(), v1::CANCELED);
+  EXPECT_EQ(outcomes[0].attempt(), 1);
+  EXPECT_TRUE(outcomes[0].metrics().values().empty());
+  const Ledger::Closed closed = ledger_->Close(outcomes[0]);
+  EXPECT_EQ(closed.needless_checkpoints, "") << "a resume asks for the verdict";
+  EXPECT_TRUE(closed.needless_weights.empty()) << "the model may be the best after all";
+  EXPECT_EQ(Text(End(2, 1, v1::SUCCEEDED)), "CANCELED");
+  EXPECT_EQ(Text(End(3, 1, v1::SUCCEEDED)), "SUCCEEDED") << "nothing is missing";
+  const Ledger::Judgement late = Judge(2, 1, true);
+  EXPECT_EQ(Text(late.decision), "nothing");
+  EXPECT_EQ(late.stop_in_trial, 0);
+}
+
+TEST_F(StoppingLedgerTest, AVerdictOnAModelThatCannotBeRecordedIsForgotten) {
+  Create(1);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  Report(1, 1, 0);
+  ledger_->Drop(1);
+  EXPECT_EQ(Text(Judge(1, 1, true).decision), "nothing");
+}
+
+TEST_F(LedgerTest, WithoutAStopperStepsAreCountedAndNothingWaits) {
+  Create(1);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  v1::ModelEvent event;
+  event.set_model(1);
+  event.set_attempt(1);
+  for (int step = 0; step < 3; ++step) {
+    event.mutable_intermediate()->set_step(step);
+    (*event.mutable_intermediate()->mutable_metrics()->mutable_values())["default"] = 1;
+    EXPECT_FALSE(ledger_->Note(event));
+  }
+  const Ledger::Decision decision = End(1, 1, v1::SUCCEEDED);
+  ASSERT_EQ(Text(decision), "SUCCEEDED");
+  EXPECT_EQ(ledger_->Close(*decision.outcome).tell.steps(), 3);
 }
 
 TEST_F(LedgerTest, WhatCannotBeRecordedIsForgotten) {

@@ -68,16 +68,19 @@ double ValueOf(const v1::Sample& sample) {
 bool Fails(const v1::Sample& sample) { return static_cast<int>(ValueOf(sample)) % 5 == 0; }
 
 // Does in one thread what the actors of an experiment do together: four models in flight, two a trial. A trial in which
-// a model fails ends for both; they run again alone.
+// a model fails ends for both; they run again alone. With a stopper there is one model a trial, so that models report
+// in the same order however often the experiment is cut off; every second model's steps are judged when it has ended.
 class Simulation {
  public:
-  explicit Simulation(ExperimentSetup setup) : setup_(std::move(setup)), ledger_(setup_.ledger) {}
+  explicit Simulation(ExperimentSetup setup)
+      : setup_(std::move(setup)), ledger_(setup_.ledger), per_trial_(setup_.stopper == nullptr ? 2 : 1) {}
 
   // Runs until that many transactions are written; true once the experiment is at its end.
   bool Run(int transactions) {
     left_ = transactions;
     StartingPoint start = std::exchange(setup_.start, {});
     calls_ = start.strategy_calls;
+    stopping_calls_ = start.stopping_calls;
     untold_ = std::move(start.untold);
     bool exhausted = start.exhausted;
     for (v1::TrialModel& model : start.models) waiting_.push_back(std::move(model));
@@ -137,7 +140,7 @@ class Simulation {
 
   bool PlanOne() {
     std::deque<v1::TrialModel>& from = alone_.empty() ? waiting_ : alone_;
-    const size_t count = alone_.empty() ? std::min<size_t>(2, waiting_.size()) : 1;
+    const size_t count = alone_.empty() ? std::min(per_trial_, waiting_.size()) : 1;
     v1::TrialQueued queued;
     queued.set_trial(ledger_.trials() + 1);
     std::vector<v1::TrialModel> models;
@@ -167,16 +170,21 @@ class Simulation {
       event.set_trial(trial);
       event.set_model(model.model());
       event.set_attempt(model.attempt());
-      event.set_sequence(1);
-      v1::JournalBatch report;
-      *report.add_records()->mutable_event() = event;
-      (*report.mutable_records(0)
-            ->mutable_event()
-            ->mutable_intermediate()
-            ->mutable_metrics()
-            ->mutable_values())["loss"] = 0.5;
-      if (!Write(report)) return false;
-      event.set_sequence(2);
+      const bool judged_at_the_end = model.model() % 2 == 1;
+      std::vector<v1::ModelEvent> unheard;
+      for (int step = 0; step < kSteps; ++step) {
+        event.set_sequence(step + 1);
+        event.mutable_intermediate()->set_step(step);
+        auto& metrics = *event.mutable_intermediate()->mutable_metrics()->mutable_values();
+        metrics["default"] = ValueOf(model.sample()) * (step + 1) / kSteps;
+        v1::JournalBatch batch;
+        *batch.add_records()->mutable_event() = event;
+        const bool is_step = ledger_.Note(event);
+        if (!Write(batch)) return false;
+        if (is_step && judged_at_the_end) unheard.push_back(event);
+        if (is_step && !judged_at_the_end && !Hear(event)) return false;
+      }
+      event.set_sequence(kSteps + 1);
       v1::ModelEnded& ended = *event.mutable_ended();
       ended.set_outcome(breaks ? v1::UNMERGED : Fails(model.sample()) ? v1::FAILED : v1::SUCCEEDED);
       if (ended.outcome() == v1::SUCCEEDED) {
@@ -187,19 +195,58 @@ class Simulation {
       }
       v1::JournalBatch batch;
       *batch.add_records()->mutable_event() = event;
-      Ledger::Decision decision = ledger_.EndAttempt(event);
-      if (decision.outcome.has_value()) *batch.add_records()->mutable_outcome() = *decision.outcome;
-      if (!Write(batch)) return false;
-      if (decision.outcome.has_value()) untold_.push_back(ledger_.Close(*decision.outcome).tell);
-      if (decision.again.has_value()) alone_.push_back(decision.again->model());
+      if (!Follow(std::move(batch), ledger_.EndAttempt(event))) return false;
+      for (const v1::ModelEvent& report : unheard) {
+        if (!Hear(report)) return false;
+      }
     }
     return true;
   }
 
+  // Writes what was decided.
+  bool Follow(v1::JournalBatch batch, const Ledger::Decision& decision) {
+    if (decision.outcome.has_value()) *batch.add_records()->mutable_outcome() = *decision.outcome;
+    if (!Write(batch)) return false;
+    if (decision.again.has_value()) alone_.push_back(decision.again->model());
+    if (!decision.outcome.has_value()) return true;
+    untold_.push_back(ledger_.Close(*decision.outcome).tell);
+    if (setup_.stopper == nullptr) return true;
+    EXPECT_TRUE(setup_.stopper->Ended(untold_.back()).ok());
+    v1::JournalBatch ended;
+    *AddStoppingCall(ended).mutable_ended() = untold_.back();
+    return Write(ended);
+  }
+
+  // A report is in the journal: the stopper hears what it may hear now.
+  bool Hear(const v1::ModelEvent& event) {
+    std::optional<v1::StepReport> next = ledger_.Recorded(event);
+    while (next.has_value()) {
+      const auto verdict = setup_.stopper->Report(*next);
+      EXPECT_TRUE(verdict.ok()) << verdict.status();
+      v1::JournalBatch batch;
+      v1::ReportCall& call = *AddStoppingCall(batch).mutable_report();
+      *call.mutable_report() = *next;
+      *call.mutable_verdict() = *verdict;
+      const Ledger::Judgement judgement = ledger_.Judge(*next, *verdict);
+      next = judgement.next;
+      if (!Follow(std::move(batch), judgement.decision)) return false;
+    }
+    return true;
+  }
+  v1::StoppingCall& AddStoppingCall(v1::JournalBatch& batch) {
+    v1::StoppingCall& call = *batch.add_records()->mutable_stopping_call();
+    call.set_sequence(++stopping_calls_);
+    return call;
+  }
+
+  static constexpr int kSteps = 3;
+
   ExperimentSetup setup_;
   Ledger& ledger_;
+  const size_t per_trial_;
   int left_ = 0;
   int calls_ = 0;
+  int stopping_calls_ = 0;
   std::vector<v1::TellRequest> untold_;
   std::deque<v1::TrialModel> waiting_;
   std::deque<v1::TrialModel> alone_;
@@ -230,6 +277,10 @@ class SetupTest : public ::testing::Test {
           model.outcome.has_value() && model.outcome->metrics().values().count("default") > 0
               ? absl::StrCat(model.outcome->metrics().values().at("default"))
               : "");
+      if (model.outcome.has_value() && model.outcome->stopped_step() > 0) {
+        absl::StrAppend(&models[model.model], " step ", model.outcome->stopped_step(), ": ",
+                        model.outcome->stopped_because());
+      }
     }
     return models;
   }
@@ -276,6 +327,103 @@ TEST_F(SetupTest, AnExperimentThatIsCutOffAnywhereGoesOnAsIfItHadNotBeen) {
     const std::vector<AttemptRecord> attempts = Read(id).Attempts().value();
     for (const AttemptRecord& attempt : attempts) EXPECT_TRUE(attempt.ended.has_value());
   }
+}
+
+v1::ExperimentConfig MakeStoppingConfig(int models) {
+  v1::ExperimentConfig config = MakeConfig(models);
+  config.mutable_strategy()->mutable_tpe()->set_startup(4);
+  config.mutable_early_stopping()->mutable_asha()->set_reduction_factor(2);
+  return config;
+}
+
+// The stopper's calls, without their numbers.
+std::vector<std::string> StoppingCalls(const JournalReader& journal) {
+  std::vector<std::string> calls;
+  int last = 0;
+  const absl::Status visited = journal.VisitStoppingCalls([&](v1::StoppingCall call) {
+    EXPECT_EQ(call.sequence(), ++last);
+    call.clear_sequence();
+    calls.push_back(call.ShortDebugString());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(visited.ok()) << visited;
+  return calls;
+}
+
+TEST_F(SetupTest, WithAStopperItGoesOnAsIfItHadNotBeenCutOff) {
+  const v1::ExperimentConfig config = MakeStoppingConfig(12);
+  const std::string whole = RunNew(config, kToTheEnd);
+  const std::map<int, std::string> undisturbed = Models(whole);
+  const std::vector<std::string> calls = StoppingCalls(Read(whole));
+  ASSERT_EQ(undisturbed.size(), 12u);
+  EXPECT_GT(Read(whole).CountModels()->stopped_early, 3);
+  EXPECT_GT(Read(whole).CountModels()->succeeded, 1);
+  EXPECT_GT(Read(whole).CountModels()->failed, 0);
+  bool at_its_end = false;
+  for (int cut = 0; !at_its_end; ++cut) {
+    SCOPED_TRACE(absl::StrCat("cut off after ", cut, " transactions"));
+    const std::string id = RunNew(config, cut);
+    at_its_end = Read(id).State()->change.state() == v1::DONE;
+    if (at_its_end) break;
+    // Every third is cut off once more.
+    if (cut % 3 == 1) {
+      absl::StatusOr<ExperimentSetup> again = Resume(id, config);
+      ASSERT_TRUE(again.ok()) << again.status();
+      if (Simulation(*std::move(again)).Run(cut % 4)) continue;
+    }
+    absl::StatusOr<ExperimentSetup> setup = Resume(id, config);
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    for (const v1::TrialModel& model : setup->start.models) {
+      EXPECT_EQ(Models(id)[model.model()].find("STOPPED_EARLY"), std::string::npos) << "what is decided runs again";
+    }
+    ASSERT_TRUE(Simulation(*std::move(setup)).Run(kToTheEnd));
+    ASSERT_EQ(Models(id), undisturbed);
+    ASSERT_EQ(StoppingCalls(Read(id)), calls) << "each step and each end is told once, in the same order";
+  }
+}
+
+TEST_F(SetupTest, AModelThatAVerdictHasStoppedIsNotAttemptedAgain) {
+  const v1::ExperimentConfig config = MakeStoppingConfig(12);
+  // Cut off just behind each verdict that stops a model.
+  int verdicts = 0;
+  for (int cut = 1;; ++cut) {
+    const std::string id = RunNew(config, cut);
+    if (Read(id).State()->change.state() == v1::DONE) break;
+    std::vector<std::string> calls = StoppingCalls(Read(id));
+    if (calls.empty() || calls.back().find("stop: true") == std::string::npos) continue;
+    int model = 0;
+    ASSERT_TRUE(Read(id)
+                    .VisitStoppingCalls([&model](const v1::StoppingCall& call) {
+                      model = call.report().report().model();
+                      return absl::OkStatus();
+                    })
+                    .ok());
+    if (Read(id).Models()->at(static_cast<size_t>(model) - 1).outcome.has_value()) continue;
+    ++verdicts;
+    absl::StatusOr<ExperimentSetup> setup = Resume(id, config);
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    EXPECT_FALSE(setup->ledger.is_open(model));
+    for (const v1::TrialModel& next : setup->start.models) EXPECT_NE(next.model(), model);
+    for (const v1::RunAgain& again : setup->start.alone) EXPECT_NE(again.model().model(), model);
+    ASSERT_FALSE(setup->start.untold.empty());
+    EXPECT_EQ(setup->start.untold.back().model(), model);
+    EXPECT_EQ(setup->start.untold.back().outcome(), v1::STOPPED_EARLY);
+  }
+  EXPECT_GT(verdicts, 3);
+}
+
+TEST_F(SetupTest, AStopperThatDecidesOtherwiseIsRefusedWithBothVerdicts) {
+  const v1::ExperimentConfig config = MakeStoppingConfig(12);
+  const std::string id = RunNew(config, 30);
+  const std::string file = *state_dir_.ExperimentFolder(id) + "/journal.db";
+  ASSERT_TRUE(SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE)
+                  ->Execute("UPDATE stopping_call SET stop = 1, because = 'it is bad' WHERE sequence = 1")
+                  .ok());
+  const absl::Status status = Resume(id, config).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("call 1 of the stopper, on step 1 of model 1, is decided otherwise than it was: it goes on "
+                        "here, it stops (it is bad) in the journal"));
 }
 
 TEST_F(SetupTest, ModelsThatAStopCanceledRunAgain) {

@@ -170,6 +170,7 @@ class Moody : public Stopper {
   explicit Moody(double least) : least_(least) {}
   Verdict Report(int, int, double value) override {
     if (value == 13) throw std::runtime_error("no thirteens");
+    if (value == -1) return {true, "caf\xe9" + std::string(100000, '!')};
     return {value < least_, "too little"};
   }
   void Ended(int model, const Observation&) override {
@@ -211,6 +212,9 @@ TEST(GuardedStopperTest, WhatAUsersStopperThrowsIsAnError) {
   const auto stopper = *GuardedStopper::Create(ParseStopping("custom { name: 'moody' }"), StoppingContext());
   EXPECT_TRUE(stopper->Report(Report(1, 1, 0.5))->stop());
   EXPECT_FALSE(stopper->Report(Report(2, 1, 2))->stop());
+  const std::string because = stopper->Report(Report(3, 1, -1))->because();
+  EXPECT_EQ(because.rfind("caf\xef\xbf\xbd!!!", 0), 0u) << "UTF-8";
+  EXPECT_LT(because.size(), 10000u);
   EXPECT_EQ(stopper->Report(Report(2, 2, 13)).status().message(), "the stopper threw: no thirteens");
   v1::TellRequest ended;
   ended.set_model(13);

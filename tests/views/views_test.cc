@@ -391,13 +391,13 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
       {"id": 1, "sample": {"op": "conv", "p": 0.25}, "status": "SUCCEEDED",
        "metrics": {"final": {"default": 0.75, "accuracy": 0.75}, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:42.000Z", "metrics": {"default": 0.5, "accuracy": 0.5}}]},
-       "failure": null,
+       "failure": null, "stopped": null,
        "attempts": [{"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
          "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:43.250Z", "seconds": 2.25, "merged_with": [2], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 2, "sample": {"op": "depthwise", "p": 0.25}, "status": "FAILED",
        "metrics": {"final": null, "intermediate": []},
-       "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null},
+       "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "stopped": null,
        "attempts": [
          {"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
           "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:42.000Z", "seconds": 1.0, "merged_with": [1], "alone_because": null, "models_memory": 5000000000,
@@ -407,14 +407,14 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
           "outcome": "FAILED",
           "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 3, "sample": {"op": "conv", "p": 0.5}, "status": "SUCCEEDED",
-       "metrics": {"final": {"default": 0.9}, "intermediate": []}, "failure": null,
+       "metrics": {"final": {"default": 0.9}, "intermediate": []}, "failure": null, "stopped": null,
        "attempts": [{"attempt": 1, "trial": 3, "device": "cpu:0", "node": "host",
          "start": "1970-01-01T00:16:44.000Z", "end": "1970-01-01T00:16:45.000Z", "seconds": 1.0, "merged_with": [], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 4, "sample": {"op": "depthwise", "p": 0.5}, "status": "RUNNING",
        "metrics": {"final": null, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:47.000Z", "metrics": {"default": 0.125}}]},
-       "failure": null,
+       "failure": null, "stopped": null,
        "attempts": [{"attempt": 1, "trial": 4, "device": "cpu:1", "node": "host",
          "start": "1970-01-01T00:16:46.000Z", "end": null, "seconds": null, "merged_with": [], "alone_because": null, "models_memory": null, "outcome": null, "failure": null, "lost_cause": null, "resumed_steps": 0}]}
     ]})json"))
@@ -499,12 +499,35 @@ failures
 TEST_F(ViewsTest, TextOfTrialsHasALineForEachModel) {
   const auto lock = ExperimentLock::Acquire(folder_);
   EXPECT_EQ(TrialsText(TrialsDocument(Read()).value()),
-            R"(model  status     default  took  attempts  device  op         p     failure
+            R"(model  status     default  took  attempts  device  op         p     reason
     1  SUCCEEDED     0.75  2.2s         1  cpu:0   conv       0.25
     2  FAILED           -  1.0s         2  cuda:1  depthwise  0.25  SIGNAL 11: segmentation fault
     3  SUCCEEDED      0.9  1.0s         1  cpu:0   conv       0.5
     4  RUNNING      0.125     -         1  cpu:1   depthwise  0.5
 )");
+}
+
+TEST_F(ViewsTest, AModelThatWasStoppedSaysWhereAndWhy) {
+  Write(R"pb(records {
+             outcome {
+               model: 4
+               attempt: 1
+               outcome: STOPPED_EARLY
+               metrics { values { key: "default" value: 0.95 } }
+               stopped_step: 3
+               stopped_because: "0.95, not among\nthe best 4 of 17"
+             }
+           })pb");
+  Json document = TrialsDocument(Read()).value();
+  const Json& model = document["models"][3];
+  EXPECT_EQ(model["status"], "STOPPED_EARLY");
+  EXPECT_EQ(model["stopped"], Json::parse(R"({"step": 3, "because": "0.95, not among\nthe best 4 of 17"})"));
+  EXPECT_THAT(TrialsText(document), HasSubstr("step 3: 0.95, not among the best 4 of 17\n"));
+  SelectTrials("best", "", 0, &document);
+  EXPECT_EQ(document["models"][0]["id"], 3) << "models that ran to their end come first";
+  EXPECT_EQ(document["models"][2]["id"], 4);
+  EXPECT_EQ(ShowDocument(Read()).value()["models"]["stopped_early"], 1);
+  EXPECT_THAT(ShowText(ShowDocument(Read()).value()), HasSubstr("2 succeeded, 1 failed, 1 stopped early"));
 }
 
 TEST_F(ViewsTest, TextOfListHasALineForEachExperiment) {
