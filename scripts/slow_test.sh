@@ -37,7 +37,7 @@ for step; do
     asan | ubsan) bazel test "--config=$step" --test_tag_filters=-torch --build_tests_only //tests/... ;;
     tsan) ./scripts/tsan.sh ;;
     resume)
-      bazel test --test_env=LANISTA_TEST_KILLS=9 --test_timeout=3600 --test_filter='*ResumeTest.*' //tests/e2e:e2e_test
+      bazel test --test_env=LANISTA_TEST_KILLS=9 --test_timeout=3600 --test_filter='*ResumeTest.*:EarlyStoppingTest.AHeadThatIsKilled*' //tests/e2e:e2e_test
       ;;
     repeat) bazel test --runs_per_test=10 //tests:fast ;;
     *)

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "src/evaluators/functional.h"
 #include "src/nn/nn.h"
+#include "src/stopping/stopper.h"
 #include "src/trial/main.h"
 
 namespace {
@@ -145,6 +147,25 @@ void Talkative(lanista::TrialContext& context, const TalkativeParams& params) {
   context.ReportFinal({{"default", 0.75}, {"loss", 1.5}});
 }
 LANISTA_REGISTER_EVALUATOR_FUNCTION("talkative", Talkative);
+
+// Stops models of odd numbers at their second step; throws when it hears of the model in the parameter `throws_at`.
+class OddModels : public lanista::Stopper {
+ public:
+  explicit OddModels(int64_t throws_at) : throws_at_(throws_at) {}
+  Verdict Report(int model, int step, double /*value*/) override {
+    if (model == throws_at_) throw std::runtime_error("model " + std::to_string(model) + " is too much");
+    return {model % 2 == 1 && step == 2, "it is odd"};
+  }
+
+ private:
+  const int64_t throws_at_;
+};
+
+absl::StatusOr<std::unique_ptr<lanista::Stopper>> MakeOddModels(const lanista::Params& params,
+                                                                const lanista::StoppingContext& /*context*/) {
+  return std::make_unique<OddModels>(params.Get<int64_t>("throws_at", 0));
+}
+LANISTA_REGISTER_STOPPER("odd models", MakeOddModels);
 
 }  // namespace
 
