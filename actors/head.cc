@@ -45,11 +45,6 @@ void RemoveElsewhere(caf::actor_system& system, const std::string& folder, void 
   system.spawn<caf::detached>([folder, remove] { remove(folder); });
 }
 
-void RemoveWeights(const std::string& folder) {
-  std::error_code ignored;
-  for (const char* file : {"/weights.pt", "/model.onnx"}) std::filesystem::remove(folder + file, ignored);
-}
-
 void RemoveFolder(const std::string& folder) {
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);

@@ -1,5 +1,7 @@
 #include "src/experiment/kept_weights.h"
 
+#include <algorithm>
+
 namespace lanista {
 
 void KeptWeights::Plan(int model, int attempt, std::string folder) { planned_[model][attempt] = std::move(folder); }
@@ -21,6 +23,14 @@ std::vector<std::string> KeptWeights::End(const v1::ModelOutcome& outcome) {
     kept_.erase(kept_.begin());
   }
   return needless;
+}
+
+bool KeptWeights::Needs(const std::string& folder) const {
+  const auto in = [&folder](const auto& folders) {
+    return std::any_of(folders.begin(), folders.end(), [&](const auto& entry) { return entry.second == folder; });
+  };
+  return in(kept_) ||
+         std::any_of(planned_.begin(), planned_.end(), [&](const auto& model) { return in(model.second); });
 }
 
 }  // namespace lanista

@@ -26,6 +26,9 @@ class KeptWeights {
   // equal models the earlier stays).
   std::vector<std::string> End(const v1::ModelOutcome& outcome);
 
+  // Whether the weights in this folder are kept, or may be once their model has its outcome.
+  bool Needs(const std::string& folder) const;
+
  private:
   const int best_;
   const bool minimize_;

@@ -158,6 +158,9 @@ class Ledger {
   // The room that they take, in models (see ModelsInFlight).
   int room_taken() const { return in_flight_.room_taken(); }
 
+  // Absent where no weights are kept.
+  const std::optional<KeptWeights>& kept_weights() const { return kept_weights_; }
+
   // Closed models that succeeded or were stopped early.
   int succeeded() const { return succeeded_; }
   int failed() const { return failed_; }

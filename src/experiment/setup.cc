@@ -99,7 +99,25 @@ void RemoveNeedlessCheckpoints(const std::string& folder, const Ledger& ledger) 
   }
 }
 
+// Removes weights that are not among the best: a head may end between an outcome and this.
+void RemoveNeedlessWeights(const std::string& experiment, const Ledger& ledger) {
+  if (!ledger.kept_weights().has_value()) return;
+  std::error_code error, ignored;
+  std::filesystem::recursive_directory_iterator entry(experiment + "/trials", error);
+  for (const std::filesystem::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
+    // A trial's folder, or that of one model of a merged trial. What is below belongs to the user's evaluator.
+    if (entry.depth() == 1) entry.disable_recursion_pending();
+    const std::string folder = entry->path().string();
+    if (entry->is_directory(ignored) && !ledger.kept_weights()->Needs(folder)) RemoveWeights(folder);
+  }
+}
+
 }  // namespace
+
+void RemoveWeights(const std::string& folder) {
+  std::error_code ignored;
+  for (const char* const file : {"/weights.pt", "/model.onnx"}) std::filesystem::remove(folder + file, ignored);
+}
 
 uint64_t ExperimentSeed(const v1::ExperimentConfig& config) {
   // 31 bits: a number that a user can read and type.
@@ -233,6 +251,7 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
   RemoveNeedlessCheckpoints(held->folder, ledger);
+  RemoveNeedlessWeights(held->folder, ledger);
   // Killed before its first facts were recorded.
   if (!began.has_value()) *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
   if (!MessageDifferencer::Equals(config, journal.experiment().config())) {

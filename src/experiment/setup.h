@@ -78,6 +78,9 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, const v
                                               uint64_t seed, const v1::Discovered& discovered,
                                               const std::vector<v1::Device>& devices, const JournalOptions& options);
 
+// Removes what an attempt left in its output folder because of keep_weights, if there is anything.
+void RemoveWeights(const std::string& folder);
+
 // Takes the lock of an experiment that nobody runs, and opens its journal, which is upgraded where an older version
 // wrote it. NOT_FOUND; FAILED_PRECONDITION names the process that runs it.
 absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& state_dir, const std::string& id,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -577,10 +578,31 @@ TEST_F(SetupTest, AnExperimentIsHeldOnce) {
 TEST_F(SetupTest, TheBestWeightsStayTheBestAfterAResume) {
   const v1::ExperimentConfig config = MakeConfig(24);
   const std::string id = RunNew(config, 40);
+  // Each attempt has left its weights, and the head was killed before it removed any.
+  const auto attempts = Read(id).Attempts();
+  const auto output_folder = [&](const AttemptRecord& attempt) {
+    return absl::StrCat(*state_dir_.ExperimentFolder(id), "/",
+                        TrialOutputFolder(attempt.trial, attempt.model, attempt.members > 1));
+  };
+  for (const AttemptRecord& attempt : *attempts) {
+    std::filesystem::create_directories(output_folder(attempt) + "/own");
+    for (const char* const file : {"/weights.pt", "/own/weights.pt"}) std::ofstream(output_folder(attempt) + file) << 1;
+  }
   absl::StatusOr<ExperimentSetup> setup = Resume(id, config);
   ASSERT_TRUE(setup.ok()) << setup.status();
   const auto best = Read(id).BestModels(2);
   ASSERT_EQ(best->size(), 2u);
+  int removed = 0;
+  for (const AttemptRecord& attempt : *attempts) {
+    const bool decided_a_best = std::any_of(best->begin(), best->end(), [&](const ModelRecord& model) {
+      return model.model == attempt.model && model.outcome->attempt() == attempt.attempt;
+    });
+    const bool is_there = std::filesystem::exists(output_folder(attempt) + "/weights.pt");
+    EXPECT_EQ(is_there, decided_a_best || setup->ledger.is_open(attempt.model)) << attempt.model;
+    EXPECT_TRUE(std::filesystem::exists(output_folder(attempt) + "/own/weights.pt")) << "the evaluator's own";
+    removed += is_there ? 0 : 1;
+  }
+  EXPECT_GT(removed, 0);
   // A model that is better than both: the weights of the worse one go.
   Ledger& ledger = setup->ledger;
   const int model = ledger.Create(v1::Sample()).model();
@@ -593,13 +615,10 @@ TEST_F(SetupTest, TheBestWeightsStayTheBestAfterAResume) {
   const Ledger::Decision decision = ledger.EndAttempt(event);
   const Ledger::Closed closed = ledger.Close(*decision.outcome);
   ASSERT_EQ(closed.needless_weights.size(), 1u);
-  const auto attempts = Read(id).Attempts();
   const auto deciding = std::find_if(attempts->begin(), attempts->end(), [&](const AttemptRecord& attempt) {
     return attempt.model == best->at(1).model && attempt.attempt == best->at(1).outcome->attempt();
   });
-  EXPECT_EQ(closed.needless_weights[0],
-            absl::StrCat(*state_dir_.ExperimentFolder(id), "/",
-                         TrialOutputFolder(deciding->trial, deciding->model, deciding->members > 1)));
+  EXPECT_EQ(closed.needless_weights[0], output_folder(*deciding));
 }
 
 }  // namespace
