@@ -42,7 +42,7 @@ awk '
 ' - $(find src actors engines -name '*.h' -o -name '*.cc') <<'TABLE'
 base
 space           base
-config          base
+config          base space
 devices         base
 strategies      base space
 stopping        base strategies

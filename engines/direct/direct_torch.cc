@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "engines/model_builder.h"
 #include "src/base/status.h"
+#include "src/config/choices.h"
 #include "src/nn/construction.h"
 #include "src/nn/decide.h"
 #include "src/nn/model_space.h"
@@ -38,6 +39,7 @@ v1::Decision FirstOption(const v1::Choice& choice) { return MakeDecision(choice,
 class DirectModelBuilder : public ModelBuilder {
  public:
   absl::StatusOr<v1::SpaceSpec> Discover(const v1::SpaceConfig& config, const DiscoveryOptions& options) override {
+    if (config.has_choices()) return SpaceOfChoices(config.choices());
     LANISTA_ASSIGN_OR_RETURN(const auto make, FindFactory(config));
     const Params params = ParamsOf(config);
     LANISTA_ASSIGN_OR_RETURN(
@@ -79,6 +81,11 @@ class DirectModelBuilder : public ModelBuilder {
   }
 
   static absl::StatusOr<nn::ModelSpaceRegistry::Factory> FindFactory(const v1::SpaceConfig& config) {
+    if (config.has_choices()) {
+      return absl::InvalidArgumentError(
+          "the evaluator asks for a network, and a space of `choices` has none: read the model's choices with "
+          "sample(), or take a space that builds networks");
+    }
     if (config.kind_case() != v1::SpaceConfig::kRegistered || !config.mutator().empty()) {
       return absl::InvalidArgumentError(
           "the direct engine takes a space { registered: ... }; graphs and mutators need `engine { graph {} }`");

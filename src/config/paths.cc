@@ -25,7 +25,7 @@ bool IsPath(const FieldDescriptor& field) {
       "lanista.v1.IdxConfig.root",         "lanista.v1.IdxConfig.images",       "lanista.v1.IdxConfig.labels",
       "lanista.v1.Cifar10Config.root",     "lanista.v1.CsvConfig.path",         "lanista.v1.CsvConfig.validation_path",
       "lanista.v1.ImageFolderConfig.root", "lanista.v1.TorchScriptConfig.path", "lanista.v1.GraphFileConfig.path",
-      "lanista.v1.ModuleCandidate.path",
+      "lanista.v1.ModuleCandidate.path",   "lanista.v1.TableConfig.path",
   };
   return kPaths->count(std::string(field.full_name())) > 0;
 }

@@ -17,6 +17,7 @@
 #include "protos/experiment.pb.h"
 #include "protos/graph.pb.h"
 #include "src/base/utf8.h"
+#include "src/config/choices.h"
 #include "src/config/fields.h"
 #include "src/config/steps.h"
 
@@ -59,6 +60,8 @@ constexpr Range kDecay = {0, 1, false, true};         // [0, 1)
 constexpr Range kProbability = {0, 1, false, false};  // [0, 1]
 // Pixels: more would be a slip of the pen, and fill the memory.
 constexpr Range kSide = {1, 8192, false, false};
+// A day.
+constexpr Range kStepSeconds = {0, 86400, false, false};
 // 3 KB each.
 constexpr Range kDrawnSamples = {1, 1000000, false, false};
 
@@ -128,6 +131,7 @@ const std::map<std::string, Range>& Ranges() {
         {"LocalConfig.gpu_indices", AtLeast(0)},
         {"LocalConfig.memory_limit", AtLeast(1)},
         {"KeepWeightsConfig.best", AtLeast(0)},
+        {"TableConfig.step_seconds", kStepSeconds},
     };
     for (const char* evaluator : {"ClassificationConfig", "RegressionConfig"}) {
       for (const char* count : {"batch_size", "validation_batch_size", "max_epochs", "max_train_batches"}) {
@@ -171,6 +175,9 @@ const std::map<std::string, std::string>& RequiredFields() {
       {"GraphFileConfig.path", "the file that `lanista import` wrote"},
       {"ModuleCandidate.path", "the file that torch.jit.script(module).save(path) wrote"},
       {"FrozenConfig.target", "the path of a node"},
+      {"TableConfig.path", "the table's file, a CSV"},
+      {"TableColumnConfig.label", "the choice"},
+      {"TableColumnConfig.column", "the column that has the choice"},
       {"Custom.name", "the name under which it was registered"},
   };
   return *kRequired;
@@ -259,7 +266,31 @@ std::optional<Violation> CheckTogether(const v1::HyperbandConfig& hyperband, con
                    absl::StrCat("must be at least 'min_steps', which is ", min_steps, ", got ", hyperband.max_steps())};
 }
 
+// What goes together with a space of choices, which has no networks.
+std::optional<Violation> CheckWithoutNetworks(const v1::ExperimentConfig& config, const std::string& path) {
+  if (!config.space().has_choices()) return std::nullopt;
+  if (config.has_engine() && !config.engine().has_direct()) {
+    return Violation{Join(path, "engine"),
+                     "a space of `choices` has no networks to make graphs of or to train together: leave 'engine' out, "
+                     "or use engine { direct {} }"};
+  }
+  if (config.keep_weights().best() > 0) {
+    return Violation{Join(path, "keep_weights.best"),
+                     "a space of `choices` has no networks, so there are no weights to keep: leave it out"};
+  }
+  for (const char* field : {"classification", "regression"}) {
+    const v1::EvaluatorConfig& evaluator = config.evaluator();
+    const FieldDescriptor* const kind = evaluator.GetDescriptor()->FindFieldByName(field);
+    if (!evaluator.GetReflection()->HasField(evaluator, kind)) continue;
+    return Violation{absl::StrCat(Join(path, "evaluator."), field),
+                     "trains networks, and a space of `choices` has none: use `table`, `constant`, or a function of "
+                     "your own that reads the sample (custom)"};
+  }
+  return std::nullopt;
+}
+
 std::optional<Violation> CheckTogether(const v1::ExperimentConfig& config, const std::string& path) {
+  if (auto violation = CheckWithoutNetworks(config, path)) return violation;
   const v1::HyperbandConfig& hyperband = config.early_stopping().hyperband();
   if (!config.early_stopping().has_hyperband() || hyperband.has_max_steps()) return std::nullopt;
   const std::string hyperband_path = Join(path, "early_stopping.hyperband");
@@ -316,6 +347,40 @@ std::optional<Violation> CheckTogether(const v1::TorchScriptConfig& torchscript,
 std::optional<Violation> CheckTogether(const v1::NormalizeConfig& normalize, const std::string& path) {
   if (normalize.mean_size() == normalize.std_size()) return std::nullopt;
   return Violation{Join(path, "std"), "needs as many values as 'mean', one for each channel"};
+}
+
+std::optional<Violation> CheckTogether(const v1::ChoicesConfig& choices, const std::string& path) {
+  return FindViolationInChoices(choices, path);
+}
+
+std::optional<Violation> CheckTogether(const v1::SpaceConfig& space, const std::string& path) {
+  if (!space.has_choices()) return std::nullopt;
+  const auto without_network = [&path](const char* field, const char* what) {
+    return Violation{Join(path, field), absl::StrCat(what, "; a space of `choices` has none of these: leave it out")};
+  };
+  if (!space.params().empty()) return without_network("params", "is handed to the constructor of a registered space");
+  if (!space.mutator().empty()) return without_network("mutator", "changes a graph");
+  if (space.weights() != v1::WEIGHTS_MODE_UNSPECIFIED) {
+    return without_network("weights", "is about what the weights of a graph start from");
+  }
+  if (!space.frozen().empty()) return without_network("frozen", "is about the weights of a graph");
+  return std::nullopt;
+}
+
+std::optional<Violation> CheckTogether(const v1::TableConfig& table, const std::string& path) {
+  std::set<std::string> labels;
+  std::set<std::string> columns;
+  for (int i = 0; i < table.column_size(); ++i) {
+    const std::string at = absl::StrCat(Join(path, "column"), "[", i, "]");
+    const v1::TableColumnConfig& column = table.column(i);
+    if (!labels.insert(column.label()).second) {
+      return Violation{at + ".label", absl::StrCat("choice '", column.label(), "' is named twice; keep one")};
+    }
+    if (!columns.insert(column.column()).second) {
+      return Violation{at + ".column", absl::StrCat("column '", column.column(), "' is named twice; keep one")};
+    }
+  }
+  return FindTwice(table.default_metric(), path, "default_metric", "column ");
 }
 
 std::optional<Violation> CheckTogether(const v1::ImageFolderConfig& images, const std::string& path) {
@@ -433,6 +498,9 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
       if (auto violation = CheckValue(message, field, -1, field_path)) return violation;
     }
   }
+  if (auto violation = CheckIf<v1::SpaceConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::ChoicesConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::TableConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::EvolutionConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ChainConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::HyperbandConfig>(message, path)) return violation;

@@ -90,6 +90,10 @@ class Parser {
 absl::Status ReadCsv(const std::string& path, char delimiter, const CsvRowCallback& on_row) {
   LANISTA_ASSIGN_OR_RETURN(InputFile file, InputFile::Open(path));
   LANISTA_ASSIGN_OR_RETURN(const std::string text, file.ReadAll());
+  return ParseCsv(path, text, delimiter, on_row);
+}
+
+absl::Status ParseCsv(const std::string& path, const std::string& text, char delimiter, const CsvRowCallback& on_row) {
   return Parser(path, text, delimiter).Parse(on_row);
 }
 

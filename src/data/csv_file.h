@@ -19,6 +19,9 @@ using CsvRowCallback = std::function<absl::Status(int64_t line, std::vector<std:
 // the callback's first error. INVALID_ARGUMENT names file and line of a quote that never closes or that text follows.
 absl::Status ReadCsv(const std::string& path, char delimiter, const CsvRowCallback& on_row);
 
+// The same of a text that was read from `path`.
+absl::Status ParseCsv(const std::string& path, const std::string& text, char delimiter, const CsvRowCallback& on_row);
+
 }  // namespace lanista::data
 
 #endif  // LANISTA_SRC_DATA_CSV_FILE_H_

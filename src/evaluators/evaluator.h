@@ -12,6 +12,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -99,6 +100,14 @@ class Evaluator {
 
   // Checks what can be checked without a model: fields in range, files there. Called when a config is validated.
   virtual absl::Status Prepare(uint64_t order_seed) = 0;
+
+  // Checks whether models of `space` can be scored; called when a config is validated, once its space is known. May add
+  // warnings. Prepare was called.
+  virtual absl::Status CheckSpace(v1::SpaceSpec* /*space*/) { return absl::OkStatus(); }
+
+  // The files whose content decides the results, with the digests of what Prepare has read: an experiment goes on with
+  // the same files only.
+  virtual std::vector<v1::FileDigest> Files() const { return {}; }
 
   // Tries `model`, which is on `device`, on a sample, without training it: an error tells what every trial of it
   // would fail with. FAILED_PRECONDITION: the space is wrong, whatever other models do. UNIMPLEMENTED: the evaluator

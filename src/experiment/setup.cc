@@ -15,6 +15,7 @@
 #include "src/base/hash.h"
 #include "src/base/status.h"
 #include "src/config/steps.h"
+#include "src/config/table_columns.h"
 #include "src/space/file_digests.h"
 #include "src/space/space.h"
 
@@ -39,6 +40,7 @@ v1::TrialSpec MakeTrialTemplate(const std::string& id, const v1::ExperimentConfi
   *trial.mutable_space() = config.space();
   *trial.mutable_engine() = config.engine();
   *trial.mutable_evaluator() = config.evaluator();
+  if (trial.evaluator().has_table()) AddTableColumns(discovered.space(), trial.mutable_evaluator()->mutable_table());
   trial.set_space_fingerprint(discovered.space().fingerprint());
   *trial.mutable_space_files() = discovered.space().files();
   trial.set_program(discovered.program());

@@ -84,7 +84,12 @@ absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const st
     *source.mutable_space() = created.config().space();
     *source.mutable_engine() = created.config().engine();
     *source.mutable_sample() = model.sample;
-    if (space.has_value()) *source.mutable_space_files() = space->files();
+    if (space.has_value()) {
+      for (const v1::FileDigest& file : space->files()) {
+        // The evaluator's table is nothing that the model is made from.
+        if (file.path() != created.config().evaluator().table().path()) *source.add_space_files() = file;
+      }
+    }
     source.set_model_seed(ModelSeed(static_cast<uint64_t>(created.seed()), model.model));
     if (const auto file = weights.find(model.model); file != weights.end()) source.set_weights_file(file->second);
     if (space.has_value() && space->has_data()) *source.mutable_data() = space->data();
@@ -125,6 +130,11 @@ absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std
     known.insert("weights");
     return absl::InvalidArgumentError(
         absl::StrCat("unknown format '", format, "'; known: ", absl::StrJoin(known, ", ")));
+  }
+  if (experiment.experiment().config().space().has_choices()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "format ", format, " needs a network, and the models of a space of `choices` have none; what can be exported: ",
+        absl::StrJoin(ExportFormats(), ", ")));
   }
   LANISTA_ASSIGN_OR_RETURN(WeightsOf weights, WeightsFiles(experiment));
   const absl::Status trained = CheckWeights(models, weights, format);

@@ -130,9 +130,13 @@ class Parser {
         AddExperimentCommand("trials", "all models of an experiment with their attempts and metrics");
     trials->add_option("--sort", line_.trials.sort, "model (default), best or duration")
         ->check(CLI::IsMember({"model", "best", "duration"}));
-    trials->add_option("--status", line_.trials.status, "only models of this status: SUCCEEDED, FAILED, ...")
-        ->check(CLI::IsMember({"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "CANCELED"},
+    CLI::Option* const status =
+        trials->add_option("--status", line_.trials.status, "only models of this status: SUCCEEDED, FAILED, ...")
+            ->check(
+                CLI::IsMember({"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "CANCELED"},
                               CLI::ignore_case));
+    trials->add_flag("--csv", line_.csv, "the models that succeeded as a table, which the evaluator `table` reads")
+        ->excludes(status);
     trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
     CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
     export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();

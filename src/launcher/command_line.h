@@ -43,6 +43,8 @@ struct CommandLine {
   // resume, show, trials, export, delete: an id, the beginning of one, or "latest".
   std::string experiment;
   TrialsSelection trials;
+  // trials: as a table for `evaluator { table {} }`.
+  bool csv = false;
   // delete: do not ask.
   bool yes = false;
   int top = 1;

@@ -25,6 +25,7 @@
 #include "src/storage/state_dir.h"
 #include "src/views/documents.h"
 #include "src/views/tables.h"
+#include "src/views/trials_csv.h"
 
 namespace lanista {
 namespace {
@@ -71,6 +72,24 @@ int Print(const CommandContext& context, const Json& document, std::string (*tex
   return kExitDone;
 }
 
+// `trials --csv`: of the models in `document` those that succeeded.
+absl::StatusOr<int> PrintCsv(const CommandContext& context, const JournalReader& reader, Json* document) {
+  if (context.line.json) return absl::InvalidArgumentError("--csv and --json exclude each other: take one of them");
+  const size_t all = (*document)["models"].size();
+  SelectTrials(context.line.trials.sort, "SUCCEEDED", /*limit=*/0, document);
+  const size_t without_result = all - (*document)["models"].size();
+  SelectTrials("model", "", context.line.trials.limit, document);
+  TrialsCsvOptions options;
+  options.for_terminal = isatty(STDOUT_FILENO) != 0;
+  LANISTA_ASSIGN_OR_RETURN(const std::string csv, TrialsCsv(reader, *document, options));
+  PrintText(csv);
+  if (without_result > 0) {
+    PrintNote(absl::StrCat(Counted(static_cast<int64_t>(without_result), "model"), " did not succeed and ",
+                           without_result == 1 ? "is" : "are", " not in the table"));
+  }
+  return kExitDone;
+}
+
 }  // namespace
 
 absl::StatusOr<int> ListExperiments(const CommandContext& context) {
@@ -93,6 +112,7 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
   LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
   const TrialsSelection& selection = context.line.trials;
+  if (context.line.csv) return PrintCsv(context, reader, &document);
   SelectTrials(selection.sort, selection.status, selection.limit, &document);
   return Print(context, document, TrialsText);
 }

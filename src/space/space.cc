@@ -263,8 +263,8 @@ absl::Status AddChoice(v1::Choice* choice, const v1::SpaceSpec& spec, ChoiceTabl
     return invalid(": unknown kind ", static_cast<int>(choice->kind()));
   }
   if (choice->n_chosen() == 0) choice->set_n_chosen(1);
-  if (choice->n_chosen() != 1 && choice->kind() != v1::INPUT_CHOICE) {
-    return invalid(": only an input choice can choose ", choice->n_chosen());
+  if (choice->n_chosen() != 1 && choice->kind() != v1::INPUT_CHOICE && choice->kind() != v1::VALUE_CHOICE) {
+    return invalid(": only a choice of inputs or values can choose ", choice->n_chosen());
   }
   LANISTA_ASSIGN_OR_RETURN(const int32_t options, CountOptions(*choice));
   absl::flat_hash_map<std::string, int> seen;
@@ -397,6 +397,17 @@ int32_t OptionOf(const v1::Choice& choice, const v1::Decision& decision) {
 }
 
 std::string ValueToText(const v1::Value& value) { return Dump(ValueToJson(value)); }
+
+std::string DecisionToCell(const v1::Decision& decision) {
+  if (decision.value_size() != 1) {
+    return absl::StrCat(
+        "[",
+        absl::StrJoin(decision.value(), ",", [](std::string* out, const v1::Value& v) { out->append(ValueToText(v)); }),
+        "]");
+  }
+  const v1::Value& value = decision.value(0);
+  return value.has_s() ? value.s() : ValueToText(value);
+}
 
 absl::StatusOr<Space> Space::FromProto(v1::SpaceSpec spec) {
   auto index = std::make_shared<Index>();

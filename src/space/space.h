@@ -126,6 +126,10 @@ int32_t OptionOf(const v1::Choice& choice, const v1::Decision& decision);
 // A candidate as people see it, in JSON: 3, 0.5, "relu", [1, 2].
 std::string ValueToText(const v1::Value& value);
 
+// What was chosen, as a table has it in a cell: the candidate as above, but a text without its quotes; the list of them
+// where several are chosen.
+std::string DecisionToCell(const v1::Decision& decision);
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_SPACE_SPACE_H_

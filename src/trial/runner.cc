@@ -142,6 +142,9 @@ void TrialRunner::Discover(const v1::Discover& request) {
     (*builder)->set_data(data);
     LANISTA_ASSIGN_OR_RETURN(*discovered.mutable_space(), (*builder)->Discover(request.space(), options));
     if (data.has_value()) *discovered.mutable_space()->mutable_data() = *data;
+    LANISTA_RETURN_IF_ERROR((*evaluator)->CheckSpace(discovered.mutable_space()));
+    for (v1::FileDigest& file : (*evaluator)->Files()) *discovered.mutable_space()->add_files() = std::move(file);
+    if (request.space().has_choices()) return absl::OkStatus();  // There are no models to try.
     if (request.trying_failed().empty()) {
       LANISTA_RETURN_IF_ERROR(TryModels(request, **builder, **evaluator, discovered.mutable_space()));
     } else {
@@ -235,7 +238,7 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
     return;
   }
   v1::SpaceSpec here;
-  if (const absl::Status status = CheckSpace(spec, &here); !status.ok()) {
+  if (const absl::Status status = CheckSpace(spec, evaluator, &here); !status.ok()) {
     GuardResult mismatch;
     mismatch.outcome = v1::FAILED;
     mismatch.failure.set_reason(v1::SPACE_MISMATCH);
@@ -274,9 +277,11 @@ void TrialRunner::RunMerged(const v1::TrialSpec& spec, Evaluator* evaluator,
   }));
 }
 
-absl::Status TrialRunner::CheckSpace(const v1::TrialSpec& spec, v1::SpaceSpec* here) {
-  LANISTA_RETURN_IF_ERROR(
-      GuardStatus([&] { return CheckSpaceFiles(spec.space(), spec.engine(), spec.space_files()); }));
+absl::Status TrialRunner::CheckSpace(const v1::TrialSpec& spec, const Evaluator* evaluator, v1::SpaceSpec* here) {
+  // Canceled.
+  if (evaluator == nullptr) return absl::OkStatus();
+  LANISTA_RETURN_IF_ERROR(GuardStatus(
+      [&] { return CheckSpaceFiles(spec.space(), spec.engine(), spec.space_files(), evaluator->Files()); }));
   if (spec.program() == ProgramId() || spec.space_fingerprint() == checked_space_) return absl::OkStatus();
   // The program was built anew since the experiment learned its space.
   LANISTA_RETURN_IF_ERROR(GuardStatus([&]() -> absl::Status {

@@ -48,7 +48,7 @@ class TrialRunner {
   // Why this process should be replaced: its memory grew too much. Empty: it should not.
   std::string OutgrownBecause() const;
   // OK if this program's space is the experiment's; else `here` is what it is instead, as far as it is known.
-  absl::Status CheckSpace(const v1::TrialSpec& spec, v1::SpaceSpec* here);
+  absl::Status CheckSpace(const v1::TrialSpec& spec, const Evaluator* evaluator, v1::SpaceSpec* here);
   // The evaluator that `config` names, prepared; kept for the next trial.
   absl::StatusOr<Evaluator*> PreparedEvaluator(const v1::EvaluatorConfig& config, uint64_t order_seed);
 

@@ -19,10 +19,11 @@ constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
 }  // namespace
 
 absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfig& engine,
-                             const google::protobuf::RepeatedPtrField<v1::FileDigest>& expected) {
+                             const google::protobuf::RepeatedPtrField<v1::FileDigest>& expected,
+                             const std::vector<v1::FileDigest>& evaluator_files) {
   if (expected.empty()) return absl::OkStatus();
   LANISTA_ASSIGN_OR_RETURN(const auto builder, ModelBuilderRegistry::Get().Create(engine));
-  const absl::StatusOr<std::vector<v1::FileDigest>> here = builder->Files(space);
+  absl::StatusOr<std::vector<v1::FileDigest>> here = builder->Files(space);
   if (!here.ok()) {
     // A space that cannot be opened tells nothing about its files; what changed among them is the likeliest reason.
     for (const v1::FileDigest& file : expected) {
@@ -32,6 +33,7 @@ absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfi
     return absl::FailedPreconditionError(
         absl::StrCat("the space can no longer be read as the experiment began with it: ", here.status().message()));
   }
+  here->insert(here->end(), evaluator_files.begin(), evaluator_files.end());
   return CheckSameFiles({here->begin(), here->end()}, expected);
 }
 

@@ -334,6 +334,49 @@ TEST_F(ConfigTest, EvaluatorsAreCheckedWithoutLibTorch) {
               HasSubstr("optimizer.sgd.nesterov: needs a momentum greater than 0"));
 }
 
+TEST_F(ConfigTest, ASpaceOfChoicesHasNoNetworks) {
+  const auto error = [this](const std::string& space, const std::string& rest) {
+    return TextError("space { choices { choice { label: \"a\" candidate { i: 1 } } } " + space +
+                     " } strategy { random {} }\n" + rest);
+  };
+  const std::string constant = "evaluator { constant {} } ";
+  EXPECT_EQ(error("", constant), "");
+  EXPECT_EQ(error("", constant + "engine { direct {} } keep_weights { best: 0 }"), "");
+  EXPECT_THAT(error("", constant + "engine { graph {} }"), HasSubstr("2:27: engine: a space of `choices` has no net"));
+  EXPECT_THAT(error("", constant + "engine { cgo {} }"), HasSubstr("use engine { direct {} }"));
+  EXPECT_THAT(error("", constant + "keep_weights { best: 1 }"), HasSubstr("keep_weights.best: a space of `choices`"));
+  for (const std::string evaluator : {"classification", "regression"}) {
+    EXPECT_THAT(error("", "evaluator { " + evaluator + " { dataset { synthetic_digits {} } } }"),
+                HasSubstr("2:13: evaluator." + evaluator + ": trains networks, and a space of `choices` has none"));
+  }
+  EXPECT_THAT(error("params { key: \"x\" value { i: 1 } }", constant), HasSubstr("space.params: "));
+  EXPECT_THAT(error("mutator { repeat { target: \"x\" depth: 1 } }", constant), HasSubstr("space.mutator: "));
+  EXPECT_THAT(error("weights: INIT", constant), HasSubstr("space.weights: "));
+  EXPECT_THAT(error("frozen { target: \"x\" }", constant), HasSubstr("space.frozen: "));
+  // The line and column of the candidate itself.
+  EXPECT_THAT(TextError("space { choices { choice { label: \"a\"\ncandidate { i: 1 }\ncandidate { i: 1 } } } }\n"
+                        "strategy { random {} } evaluator { constant {} }"),
+              HasSubstr("c.textproto:3:1: space.choices.choice[0].candidate[1]: 1 is candidate number 1, too"));
+}
+
+TEST_F(ConfigTest, TablesAreChecked) {
+  const auto error = [this](const std::string& table) {
+    return TextError("space { registered: \"net\" } strategy { random {} }\nevaluator { table { " + table + " } }");
+  };
+  const auto config =
+      Load("space { registered: \"net\" } strategy { random {} } evaluator { table { path: \"t.csv\" } }");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->evaluator().table().path(), (folder_ / "t.csv").string()) << "from the configuration's folder on";
+  EXPECT_THAT(error(""), HasSubstr("evaluator.table.path: is required"));
+  EXPECT_THAT(error("path: \"t\" step_seconds: -1"), HasSubstr("step_seconds: must be in [0, 86400], got -1"));
+  EXPECT_THAT(error("path: \"t\" column { label: \"a\" }"), HasSubstr("column[0].column: is required"));
+  EXPECT_THAT(error("path: \"t\" column { label: \"a\" column: \"x\" } column { label: \"a\" column: \"y\" }"),
+              HasSubstr("column[1].label: choice 'a' is named twice"));
+  EXPECT_THAT(error("path: \"t\" column { label: \"a\" column: \"x\" } column { label: \"b\" column: \"x\" }"),
+              HasSubstr("column[1].column: column 'x' is named twice"));
+  EXPECT_THAT(error("path: \"t\" default_metric: [\"m\", \"m\"]"), HasSubstr("default_metric[1]: column m is named"));
+}
+
 TEST_F(ConfigTest, SizesOfInputsAreSizesOrUnknown) {
   const auto error = [this](const std::string& dims) {
     return TextError(

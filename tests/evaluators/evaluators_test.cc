@@ -16,6 +16,7 @@
 namespace lanista {
 namespace {
 
+using testing::AllOf;
 using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -102,8 +103,8 @@ std::shared_ptr<nn::Model> MakeMlp(int64_t inputs, int64_t outputs) {
 }
 
 TEST(EvaluatorsTest, TheBuiltInOnesAreRegistered) {
-  EXPECT_THAT(EvaluatorRegistry::Get().Names(), ElementsAre("classification", "constant", "regression", "custom:area",
-                                                            "custom:nothing", "custom:refuses"));
+  EXPECT_THAT(EvaluatorRegistry::Get().Names(), ElementsAre("classification", "constant", "regression", "table",
+                                                            "custom:area", "custom:nothing", "custom:refuses"));
 }
 
 TEST(ClassificationTest, LearnsEasyDigits) {
@@ -555,6 +556,76 @@ TEST(ConstantTest, ReportsWithoutBuildingTheModel) {
   EXPECT_THAT(trial.final, ElementsAre(MetricMap{{"default", 0.5}}));
   EXPECT_EQ(CheckEvaluator("constant { value: nan }"),
             absl::InvalidArgumentError("evaluator.constant.value: must be a finite number, got nan"));
+}
+
+// The configuration of a table of one model, whose only choice is a = 1.
+std::string TableOfOne(const std::string& csv, const std::string& fields = "") {
+  const std::string path = testing::TempDir() + "/evaluators_test_table.csv";
+  std::ofstream(path) << csv;
+  return "table { path: '" + path + "' column { label: 'a' column: 'a' } " + fields + " }";
+}
+
+class TableTest : public ::testing::Test {
+ protected:
+  TableTest() {
+    v1::Decision& decision = *trial_.choices.add_decisions();
+    decision.set_label("a");
+    decision.add_index(0);
+    decision.add_value()->set_i(1);
+  }
+
+  FakeTrial trial_{[]() -> std::shared_ptr<nn::Model> { throw std::logic_error("built"); }};
+};
+
+TEST_F(TableTest, ReportsWhatTheTableHasWithoutBuildingTheModel) {
+  ASSERT_EQ(RunTrial(TableOfOne("a,default,default@1,default@2,loss@1\n1,0.5,0.25,0.5,3\n"), trial_), absl::OkStatus());
+  EXPECT_THAT(trial_.intermediate, ElementsAre(MetricMap{{"default", 0.25}, {"loss", 3}}, MetricMap{{"default", 0.5}}));
+  EXPECT_THAT(trial_.final, ElementsAre(MetricMap{{"default", 0.5}, {"loss", 3}}));
+}
+
+TEST_F(TableTest, ACancelEndsAStep) {
+  const std::string config = TableOfOne("a,default,default@1,default@2\n1,1,1,1\n", "step_seconds: 86400");
+  trial_.cancel_after = 5;
+  EXPECT_TRUE(absl::IsCancelled(RunTrial(config, trial_)));
+  EXPECT_TRUE(trial_.intermediate.empty()) << "no step has come to its end";
+  EXPECT_TRUE(trial_.final.empty());
+}
+
+TEST_F(TableTest, ACancelIsSeenBetweenSteps) {
+  trial_.cancel_after = 1;
+  EXPECT_TRUE(absl::IsCancelled(RunTrial(TableOfOne("a,default,default@1,default@2\n1,1,1,1\n"), trial_)));
+  EXPECT_EQ(trial_.intermediate.size(), 1u);
+  EXPECT_TRUE(trial_.final.empty());
+}
+
+TEST_F(TableTest, WhatTheTableLacksFailsTheModel) {
+  EXPECT_THAT(RunTrial(TableOfOne("a,default\n2,1\n"), trial_).message(),
+              HasSubstr(R"(has no line for the model {"a":1})"));
+  EXPECT_THAT(RunTrial(TableOfOne("a,default\n1,\n"), trial_).message(),
+              HasSubstr(R"(has no value of `default` for the model {"a":1})"));
+  EXPECT_EQ(CheckEvaluator("table { path: '/no/such.csv' }").message().substr(0, 17), "evaluator.table: ");
+}
+
+TEST_F(TableTest, ASpaceThatItDoesNotCoverIsAWarningAndOneThatDoesNotFitAnError) {
+  v1::SpaceSpec spec;
+  spec.set_complete(true);
+  v1::Choice& choice = *spec.add_choices();
+  choice.set_label("a");
+  choice.set_kind(v1::VALUE_CHOICE);
+  for (int i = 1; i <= 3; ++i) choice.add_candidates()->set_i(i);
+  const auto check = [&](const std::string& csv) {
+    const std::unique_ptr<Evaluator> evaluator = MakeEvaluator(TableOfOne(csv));
+    EXPECT_EQ(evaluator->Prepare(7), absl::OkStatus());
+    return evaluator->CheckSpace(&spec);
+  };
+  EXPECT_EQ(check("a,default\n1,1\n2,1\n3,1\n"), absl::OkStatus());
+  EXPECT_TRUE(spec.warnings().empty());
+  EXPECT_EQ(check("a,default\n1,1\n3,1\n"), absl::OkStatus());
+  EXPECT_THAT(spec.warnings(), ElementsAre(HasSubstr("has 2 of the 3 models; those that it lacks will fail")));
+  EXPECT_THAT(std::string(check("a,default\n1,1\n4,1\n").message()),
+              AllOf(StartsWith("evaluator.table: "), HasSubstr(":3: column 'a': is no candidate")));
+  spec.set_complete(false);
+  EXPECT_THAT(check("a,default\n1,1\n").message(), HasSubstr("choices are all known"));
 }
 
 struct AreaParams {

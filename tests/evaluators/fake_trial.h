@@ -31,7 +31,7 @@ class FakeTrial : public TrialContext {
     }
     return model_;
   }
-  const v1::Sample& sample() const override { return sample_; }
+  const v1::Sample& sample() const override { return choices; }
   c10::Device device() const override { return c10::kCPU; }
   uint64_t seed() const override { return 5; }
   uint64_t order_seed() const override { return 7; }
@@ -40,6 +40,8 @@ class FakeTrial : public TrialContext {
   void ReportIntermediate(const MetricMap& metrics) override { intermediate.push_back(metrics); }
   void ReportFinal(const MetricMap& metrics) override { final.push_back(metrics); }
 
+  // What sample() returns.
+  v1::Sample choices;
   // Canceled once it was asked so often.
   int cancel_after = std::numeric_limits<int>::max();
   std::vector<MetricMap> intermediate;
@@ -48,7 +50,6 @@ class FakeTrial : public TrialContext {
  private:
   const MakeModel make_model_;
   std::shared_ptr<nn::Model> model_;
-  v1::Sample sample_;
   mutable int asked_if_canceled_ = 0;
 };
 

@@ -184,9 +184,10 @@ TEST(SpaceTest, BadSpecsNameTheChoice) {
   EXPECT_THAT(ErrorOf(MakeSpec({MakeChoice("", 1)})), HasSubstr("no label"));
   EXPECT_THAT(ErrorOf(MakeSpec({MakeInputChoice("a", 2, 3)})), HasSubstr("'a': n_chosen is 3"));
   EXPECT_THAT(ErrorOf(MakeSpec({MakeInputChoice("a", 2, -1)})), HasSubstr("'a': n_chosen is -1"));
-  v1::Choice value = MakeChoice("a", 3);
-  value.set_n_chosen(2);
-  EXPECT_THAT(ErrorOf(MakeSpec({value})), HasSubstr("only an input choice"));
+  v1::Choice layer = MakeChoice("a", 3);
+  layer.set_kind(v1::LAYER_CHOICE);
+  layer.set_n_chosen(2);
+  EXPECT_THAT(ErrorOf(MakeSpec({layer})), HasSubstr("only a choice of inputs or values can choose 2"));
   EXPECT_THAT(ErrorOf(MakeSpec({MakeChoice("a", 2), MakeChoice("a", 2)})), HasSubstr("'a' is declared twice"));
   EXPECT_THAT(ErrorOf(MakeSpec({MakeChoice("b", 2, {{{"a", {0}}}}), MakeChoice("a", 2)})),
               HasSubstr("choice 'b' depends on 'a', which is not an earlier choice"));

@@ -4,12 +4,14 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "src/base/display_text.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/state_dir.h"
 #include "src/views/documents.h"
 #include "src/views/tables.h"
+#include "src/views/trials_csv.h"
 #include "tests/storage/storage_testing.h"
 
 namespace lanista {
@@ -320,6 +322,108 @@ class ViewsTest : public ::testing::Test {
   std::string folder_;
   std::unique_ptr<JournalWriter> writer_;
 };
+
+TEST_F(ViewsTest, ModelsThatSucceededAreATable) {
+  const Json document = TrialsDocument(Read()).value();
+  EXPECT_EQ(TrialsCsv(Read(), document, {}).value(),
+            "op,p,default,accuracy,default@1\n"
+            "conv,0.25,0.75,0.75,0.5\n"
+            "conv,0.5,0.9,,\n");
+  Json sorted = document;
+  SelectTrials("best", "", 1, &sorted);
+  EXPECT_EQ(TrialsCsv(Read(), sorted, {}).value(), "op,p,default\nconv,0.5,0.9\n");
+}
+
+// A model of a space with conditions, whose texts need quotes.
+constexpr char kQuotedRecords[] = R"pb(
+  records {
+    discovered {
+      space {
+        choices {
+          label: "a \"b\", c"
+          kind: VALUE_CHOICE
+          candidates { s: "x,y" }
+          candidates { s: "line\nbreak \033[31m" }
+          n_chosen: 1
+        }
+        choices {
+          label: "later"
+          kind: VALUE_CHOICE
+          candidates { i: 1 }
+          n_chosen: 1
+          active_if { all_of { label: "a \"b\", c" chosen: 0 } }
+        }
+        choices {
+          label: "inputs"
+          kind: INPUT_CHOICE
+          candidates { s: "u" }
+          candidates { i: 7 }
+          candidates { i: 8 }
+          n_chosen: 2
+        }
+        complete: true
+      }
+    }
+  }
+  records {
+    model {
+      model: 1
+      sample {
+        decisions {
+          label: "a \"b\", c"
+          index: 1
+          value { s: "line\nbreak \033[31m" }
+        }
+        decisions {
+          label: "inputs"
+          index: [ 0, 1 ]
+          value { s: "u" }
+          value { i: 7 }
+        }
+      }
+    }
+  }
+  records {
+    trial {
+      trial: 1
+      members { model: 1 attempt: 1 }
+    }
+  }
+  records {
+    outcome {
+      model: 1
+      attempt: 1
+      outcome: SUCCEEDED
+      metrics { values { key: "METRIC" value: 0.1 } }
+    }
+  }
+)pb";
+
+// The table of kQuotedRecords, where its metric is called so.
+absl::StatusOr<std::string> QuotedCsv(const std::string& metric, bool for_terminal) {
+  const TempFolder temp;
+  const std::string folder = temp.path() + "/quoted";
+  const auto writer =
+      JournalWriter::Create(folder, Parse<v1::ExperimentCreated>("experiment: 'quoted' config { space {} }")).value();
+  EXPECT_TRUE(writer->Write(Batch(absl::StrReplaceAll(kQuotedRecords, {{"METRIC", metric}}))).ok());
+  const JournalReader reader = JournalReader::Open(folder).value();
+  TrialsCsvOptions options;
+  options.for_terminal = for_terminal;
+  return TrialsCsv(reader, TrialsDocument(reader).value(), options);
+}
+
+TEST(TrialsCsvTest, QuotesWhatNeedsQuotes) {
+  EXPECT_EQ(QuotedCsv("default", false).value(),
+            "\"a \"\"b\"\", c\",later,inputs,default\n"
+            "\"line\nbreak \033[31m\",,\"[\"\"u\"\",7]\",0.1\n");
+  EXPECT_EQ(QuotedCsv("default", true).value(),
+            "\"a \"\"b\"\", c\",later,inputs,default\n"
+            "line break  [31m,,\"[\"\"u\"\",7]\",0.1\n");
+}
+
+TEST(TrialsCsvTest, AChoiceAndAMetricOfOneNameAreRefused) {
+  EXPECT_THAT(std::string(QuotedCsv("later", false).status().message()), HasSubstr("'later' is a choice and a metric"));
+}
 
 TEST_F(ViewsTest, ShowsARunningExperiment) {
   const auto lock = ExperimentLock::Acquire(folder_);
