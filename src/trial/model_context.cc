@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -20,7 +21,9 @@
 #include "src/exporters/graph_formats_torch.h"
 #include "src/nn/state_dict.h"
 #include "src/ops/graph_module_torch.h"
+#include "src/ops/registry.h"
 #include "src/trial/program_id.h"
+#include "src/views/graph_view.h"
 
 namespace lanista {
 namespace {
@@ -118,7 +121,22 @@ void ModelContext::Build() {
   built_ = *std::move(built);
   built_.model->to(device());
   built_.model->train();
+  CountCosts();
   trial_.built(built_.model);
+}
+
+void ModelContext::CountCosts() {
+  std::set<const void*> counted;
+  int64_t parameters = 0;
+  // A parameter that several modules share counts once.
+  for (const torch::Tensor& parameter : built_.model->parameters()) {
+    if (counted.insert(parameter.unsafeGetTensorImpl()).second) parameters += parameter.numel();
+  }
+  costs_["params"] = static_cast<double>(parameters);
+  const auto* const graph = dynamic_cast<const ops::GraphModule*>(built_.model.get());
+  if (graph == nullptr) return;
+  const auto costs = CountGraphCosts(graph->graph(), ops::FindOp);
+  if (costs.ok() && costs->flops.has_value()) costs_["flops"] = static_cast<double>(*costs->flops);
 }
 
 std::string ModelContext::output_folder() {
@@ -210,7 +228,11 @@ void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) 
   v1::ModelEvent event = NextEvent();
   v1::ModelEnded& ended = *event.mutable_ended();
   ended.set_outcome(result.outcome);
-  if (result.outcome == v1::SUCCEEDED) *ended.mutable_metrics() = ToProto(*final_);
+  if (result.outcome == v1::SUCCEEDED) {
+    // What the evaluator reports under these names stands.
+    final_->insert(costs_.begin(), costs_.end());
+    *ended.mutable_metrics() = ToProto(*final_);
+  }
   if (result.outcome == v1::FAILED || result.outcome == v1::UNMERGED) {
     *ended.mutable_failure() = std::move(result.failure);
     if (ended.failure().reason() == v1::OUT_OF_MEMORY) {

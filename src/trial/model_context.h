@@ -76,6 +76,8 @@ class ModelContext final : public TrialContext {
 
  private:
   void Build();
+  // Counts what the model costs: `params`, and `flops` of one run where it is a graph whose nodes all know theirs.
+  void CountCosts();
   // OK if there is something to go on from; NOT_FOUND if there is nothing at all.
   absl::Status FindCheckpoint(Evaluator& evaluator);
   v1::ModelEvent NextEvent();
@@ -86,6 +88,8 @@ class ModelContext final : public TrialContext {
   bool resumed_ = false;
   std::optional<v1::DataSpec> data_;
   BuiltModel built_;
+  // Metrics of the model itself.
+  MetricMap costs_;
   std::optional<MetricMap> final_;
   int next_step_ = 0;
   int sequence_ = 0;

@@ -204,9 +204,23 @@ class RowLister {
   std::set<std::string> modules_;
 };
 
-Json CountJson(const std::optional<double>& count) {
-  return count.has_value() ? Json(static_cast<int64_t>(*count)) : Json();
+std::optional<int64_t> Whole(const std::optional<double>& count) {
+  return count.has_value() ? std::make_optional(static_cast<int64_t>(*count)) : std::nullopt;
 }
+
+// Of the whole model.
+GraphCosts SumUp(const std::vector<Row>& rows) {
+  std::optional<double> parameters = 0, flops = 0;
+  for (const Row& row : rows) {
+    if (row.depth > 0) continue;
+    parameters = Sum(parameters, row.parameters);
+    flops = Sum(flops, row.flops);
+  }
+  return {Whole(parameters), Whole(flops)};
+}
+
+Json CountJson(const std::optional<int64_t>& count) { return count.has_value() ? Json(*count) : Json(); }
+Json CountJson(const std::optional<double>& count) { return CountJson(Whole(count)); }
 
 Json ShapeJson(const v1::ValueType& type) {
   const auto dims = graph::DimsOf(type);
@@ -302,21 +316,24 @@ const char* BoxColor(const Json& node) {
 
 absl::StatusOr<Json> GraphDocument(const v1::ModelGraph& model, graph::OpLookup find_op) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<Row> rows, RowLister(model, find_op).List());
-  std::optional<double> parameters = 0, flops = 0;
+  const GraphCosts costs = SumUp(rows);
   Json nodes = Json::array();
-  for (const Row& row : rows) {
-    nodes.push_back(RowJson(row));
-    if (row.depth > 0) continue;
-    parameters = Sum(parameters, row.parameters);
-    flops = Sum(flops, row.flops);
-  }
+  for (const Row& row : rows) nodes.push_back(RowJson(row));
   Json inputs = Json::array();
   for (const v1::Port& port : graph::RootGraph(model).inputs()) {
     inputs.push_back({{"name", port.name()}, {"shape", ShapeJson(port.type())}});
   }
-  return Json{
-      {"name", model.name()}, {"parameters", CountJson(parameters)}, {"flops", CountJson(flops)}, {"inputs", inputs},
-      {"nodes", nodes},       {"warnings", model.warnings()}};
+  return Json{{"name", model.name()},
+              {"parameters", CountJson(costs.parameters)},
+              {"flops", CountJson(costs.flops)},
+              {"inputs", inputs},
+              {"nodes", nodes},
+              {"warnings", model.warnings()}};
+}
+
+absl::StatusOr<GraphCosts> CountGraphCosts(const v1::ModelGraph& model, graph::OpLookup find_op) {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<Row> rows, RowLister(model, find_op).List());
+  return SumUp(rows);
 }
 
 std::string GraphText(const Json& document, int width) {

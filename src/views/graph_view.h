@@ -2,6 +2,8 @@
 #ifndef LANISTA_SRC_VIEWS_GRAPH_VIEW_H_
 #define LANISTA_SRC_VIEWS_GRAPH_VIEW_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -30,6 +32,13 @@ namespace lanista {
 // }
 // REQUIRES: Validate is OK; InferTypes, if there are to be shapes. RESOURCE_EXHAUSTED: more than a million rows.
 absl::StatusOr<nlohmann::ordered_json> GraphDocument(const v1::ModelGraph& model, graph::OpLookup find_op);
+
+// What a graph costs, as GraphDocument counts it; nullopt: not known.
+struct GraphCosts {
+  std::optional<int64_t> parameters;
+  std::optional<int64_t> flops;
+};
+absl::StatusOr<GraphCosts> CountGraphCosts(const v1::ModelGraph& model, graph::OpLookup find_op);
 
 // The same as a tree, for a terminal of `width` columns.
 std::string GraphText(const nlohmann::ordered_json& document, int width = kAnyWidth);

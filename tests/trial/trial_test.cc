@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -21,7 +22,9 @@
 namespace lanista {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 TEST(GuardTest, OkIsASuccessAndCancelledIsNoFailure) {
   EXPECT_EQ(Guard([] { return absl::OkStatus(); }).outcome, v1::SUCCEEDED);
@@ -109,6 +112,10 @@ void Obey(TrialContext& context, const Orders& orders) {
     const torch::Tensor weight = context.model()->parameters()[0];
     context.ReportIntermediate({{"default", 1}, {"requires_grad", weight.requires_grad()}});
     context.ReportFinal(weight.to(torch::kDouble).sum().item<double>());
+  }
+  if (order == "own params") {
+    context.model();
+    context.ReportFinal({{"default", 0}, {"params", 1}});
   }
   if (order == "wait") {
     context.ReportIntermediate(0);
@@ -271,6 +278,33 @@ absl::StatusOr<v1::ModelGraph> OneConstant(const Params& params) {
   return model;
 }
 LANISTA_REGISTER_GRAPH_SPACE("one_constant", OneConstant);
+
+// What the model of `spec` reports in the end besides `default`.
+std::map<std::string, double> CostsIn(const v1::ModelEnded& ended) {
+  std::map<std::string, double> costs(ended.metrics().values().begin(), ended.metrics().values().end());
+  costs.erase("default");
+  return costs;
+}
+
+TEST_F(RunnerTest, WhatAModelCostsIsAmongItsMetrics) {
+  EXPECT_THAT(CostsIn(Run(Trial("weights"))), ElementsAre(Pair("params", 2 * 2 + 2)));
+  EXPECT_THAT(CostsIn(Run(Trial("own params"))), ElementsAre(Pair("params", 1))) << "the evaluator's word stands";
+  EXPECT_THAT(CostsIn(Run(Trial("spoil"))), ElementsAre()) << "no model was built";
+
+  const std::string path = testing::TempDir() + "/costs.textproto";
+  std::ofstream(path) << R"(version: 1 graphs { name: 'net'
+      inputs { name: 'x' type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: 'fc' inputs { node: 'x' } op { type: 'Linear'
+        attr { key: 'in_features' value { i: 4 } } attr { key: 'out_features' value { i: 3 } } } }
+      nodes { name: 'act' inputs { node: 'fc' } op { type: 'ReLU' } }
+      outputs { node: 'act' } })";
+  v1::TrialSpec spec = Trial("weights");
+  spec.mutable_models(0)->mutable_sample()->clear_decisions();
+  spec.mutable_engine()->mutable_graph();
+  spec.mutable_space()->mutable_graph()->set_path(path);
+  Discover(spec);
+  EXPECT_THAT(CostsIn(Run(spec)), ElementsAre(Pair("flops", 3 * (2 * 4 + 1) + 3), Pair("params", 4 * 3 + 3)));
+}
 
 TEST_F(RunnerTest, OnlyAGraphSpaceOfModerateSizeIsHandedToTheHead) {
   v1::TrialSpec spec = Trial("nothing");
