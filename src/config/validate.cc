@@ -132,6 +132,7 @@ const std::map<std::string, Range>& Ranges() {
         {"LocalConfig.memory_limit", AtLeast(1)},
         {"KeepWeightsConfig.best", AtLeast(0)},
         {"TableConfig.step_seconds", kStepSeconds},
+        {"WarmStartConfig.top", AtLeast(1)},
     };
     for (const char* evaluator : {"ClassificationConfig", "RegressionConfig"}) {
       for (const char* count : {"batch_size", "validation_batch_size", "max_epochs", "max_train_batches"}) {
@@ -176,6 +177,8 @@ const std::map<std::string, std::string>& RequiredFields() {
       {"ModuleCandidate.path", "the file that torch.jit.script(module).save(path) wrote"},
       {"FrozenConfig.target", "the path of a node"},
       {"TableConfig.path", "the table's file, a CSV"},
+      {"WarmStartConfig.experiment", "the id of an earlier experiment, the beginning of one, or `latest`"},
+      {"InitialModelConfig.sample", "what the model chooses, for example '{\"width\": 64}'"},
       {"TableColumnConfig.label", "the choice"},
       {"TableColumnConfig.column", "the column that has the choice"},
       {"Custom.name", "the name under which it was registered"},

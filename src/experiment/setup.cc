@@ -16,8 +16,10 @@
 #include "src/base/status.h"
 #include "src/config/steps.h"
 #include "src/config/table_columns.h"
+#include "src/experiment/warm_start.h"
 #include "src/space/file_digests.h"
 #include "src/space/space.h"
+#include "src/strategies/initial_models.h"
 
 namespace lanista {
 namespace {
@@ -139,7 +141,12 @@ absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::Experime
                                                               const v1::SpaceSpec& space, uint64_t seed) {
   std::optional<int> max_models;
   if (config.has_max_trial_number()) max_models = config.max_trial_number();
-  auto strategy = GuardedStrategy::Create(config.strategy(), space, StrategySeed(seed), max_models);
+  std::vector<v1::Sample> initial;
+  if (!config.initial().empty()) {
+    LANISTA_ASSIGN_OR_RETURN(const Space checked, Space::FromProto(space));
+    LANISTA_ASSIGN_OR_RETURN(initial, ReadInitialModels(config.initial(), checked, seed));
+  }
+  auto strategy = GuardedStrategy::Create(config.strategy(), space, StrategySeed(seed), max_models, std::move(initial));
   if (!strategy.ok()) return Annotate(strategy.status(), "strategy");
   return strategy;
 }
@@ -175,12 +182,23 @@ int MaxTrials(const v1::ExperimentConfig& config, const std::vector<v1::Device>&
   return config.has_trial_concurrency() ? config.trial_concurrency() : static_cast<int>(devices.size());
 }
 
-absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, const v1::ExperimentConfig& config,
-                                              uint64_t seed, const v1::Discovered& discovered,
-                                              const std::vector<v1::Device>& devices, const JournalOptions& options) {
+absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::SpaceSpec& space,
+                                                       v1::ExperimentConfig* config) {
+  if (!config->has_warm_start()) return std::vector<v1::TellRequest>();
+  LANISTA_RETURN_IF_ERROR(FindWarmStart(state_dir, config));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(config->warm_start().experiment()));
+  return ReadWarmStart(folder, *config, space);
+}
+
+absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::ExperimentConfig config, uint64_t seed,
+                                              const v1::Discovered& discovered, const std::vector<v1::Device>& devices,
+                                              const JournalOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy, MakeStrategy(config, discovered.space(), seed));
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStopper> stopper, MakeStopper(config));
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Planner> planner, MakePlanner(config, discovered, devices));
+
+  StartingPoint start;
+  LANISTA_ASSIGN_OR_RETURN(start.untold, WarmStart(state_dir, discovered.space(), &config));
 
   v1::ExperimentCreated created;
   LANISTA_ASSIGN_OR_RETURN(*created.mutable_experiment(), state_dir.NewExperimentId(config.name()));
@@ -199,7 +217,6 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, const v
     std::filesystem::remove_all(folder, ignored);
     return held.status();
   }
-  StartingPoint start;
   *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
   return ExperimentSetup{*std::move(held),
                          config,
@@ -250,6 +267,11 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Planner> planner, MakePlanner(config, discovered, devices));
   Ledger ledger(config, seed, held->folder);
   LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *strategy, stopper.get(), ledger));
+  if (config.has_warm_start() && start.strategy_calls == 0) {
+    const std::filesystem::path folder(held->folder);
+    LANISTA_ASSIGN_OR_RETURN(start.untold, ReadWarmStart(folder.parent_path() / config.warm_start().experiment(),
+                                                         config, discovered.space()));
+  }
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
   RemoveNeedlessCheckpoints(held->folder, ledger);

@@ -73,10 +73,15 @@ absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig&
 // Most trials at the same time on these devices.
 int MaxTrials(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices);
 
+// What the strategy of a new experiment hears first: the outcomes that `config.warm_start` names, whose experiment is
+// an id afterwards. None where there is no warm start. Errors as FindWarmStart's and ReadWarmStart's.
+absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::SpaceSpec& space,
+                                                       v1::ExperimentConfig* config);
+
 // A new experiment whose space was discovered. After an error nothing is left behind.
-absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, const v1::ExperimentConfig& config,
-                                              uint64_t seed, const v1::Discovered& discovered,
-                                              const std::vector<v1::Device>& devices, const JournalOptions& options);
+absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::ExperimentConfig config, uint64_t seed,
+                                              const v1::Discovered& discovered, const std::vector<v1::Device>& devices,
+                                              const JournalOptions& options);
 
 // Removes what an attempt left in its output folder because of keep_weights, if there is anything.
 void RemoveWeights(const std::string& folder);

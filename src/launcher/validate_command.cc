@@ -47,8 +47,12 @@ Json ChoiceToJson(const v1::Choice& choice) {
 absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(context.line.config, context.line.overrides));
   const InterruptNote interrupted("interrupted: nothing was started");
-  // Nothing is written there.
-  const StateDir state_dir = StateDir::OpenReadOnly(".");
+  // Nothing is written there, and nothing but the experiment of a warm start is read.
+  std::string root = ".";
+  if (config.has_warm_start()) {
+    LANISTA_ASSIGN_OR_RETURN(root, context.state_dir);
+  }
+  const StateDir state_dir = StateDir::OpenReadOnly(root);
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalHead> head,
                            LocalHead::Start({state_dir, context.trial_program}, config));
   absl::StatusOr<v1::Validated> answer;

@@ -553,7 +553,13 @@ std::string Space::ToJson(const v1::Sample& sample) {
   return Dump(json);
 }
 
-absl::StatusOr<v1::Sample> Space::FromJson(const std::string& json) const {
+absl::StatusOr<v1::Sample> Space::FromJson(const std::string& json) const { return ReadJson(json, nullptr); }
+
+absl::StatusOr<v1::Sample> Space::Complete(const std::string& json, std::mt19937_64& random) const {
+  return ReadJson(json, &random);
+}
+
+absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937_64* random) const {
   Json members;
   try {
     members = Json::parse(json);
@@ -573,7 +579,11 @@ absl::StatusOr<v1::Sample> Space::FromJson(const std::string& json) const {
       if (found != given.end()) return NotActive(choice, ByLabel(spec_));
       continue;
     }
-    if (found == given.end()) return Missing(choice);
+    if (found == given.end()) {
+      if (random == nullptr) return Missing(choice);
+      options[i] = Uniform(*random, option_count(i));
+      continue;
+    }
     const Json& value = *found->second;
     v1::Decision decision;
     if (choice.n_chosen() == 1) {

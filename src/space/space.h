@@ -63,6 +63,8 @@ class Space {
   // candidate 2.0, and 2.0 the candidate 2, where only one of them is there. Labels that an incomplete space does not
   // list become decisions with values and without indices, at the end.
   absl::StatusOr<v1::Sample> FromJson(const std::string& json) const;
+  // The same of a JSON that leaves choices out: those of them that are active are drawn.
+  absl::StatusOr<v1::Sample> Complete(const std::string& json, std::mt19937_64& random) const;
 
   // A text that is equal for equal samples of one space, different for different ones, and short: for sets of seen
   // samples.
@@ -97,6 +99,9 @@ class Space {
   struct Index;
 
   Space() = default;
+
+  // Of `json`, with what it leaves out drawn from `random`; nullptr: nothing may be left out.
+  absl::StatusOr<v1::Sample> ReadJson(const std::string& json, std::mt19937_64* random) const;
 
   // Sets the choices from `first` on, as their conditions have it: option 0, or not active.
   void SetToFirst(size_t first, Options* options) const;

@@ -7,6 +7,7 @@
 #include "src/base/display_text.h"
 #include "src/base/guard.h"
 #include "src/base/status.h"
+#include "src/strategies/initial_models.h"
 
 namespace lanista {
 namespace {
@@ -17,15 +18,17 @@ constexpr char kWho[] = "the strategy";
 
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v1::StrategyConfig& config,
                                                                          v1::SpaceSpec spec, uint64_t seed,
-                                                                         std::optional<int> max_models) {
+                                                                         std::optional<int> max_models,
+                                                                         std::vector<v1::Sample> initial) {
   LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(std::move(spec)));
   // First the space, where it stays.
   auto guarded = std::make_shared<GuardedStrategy>(std::move(space), nullptr);
   StrategyContext context(guarded->space_, seed);
-  context.max_models = max_models;
+  if (max_models.has_value()) context.max_models = std::max(0, *max_models - static_cast<int>(initial.size()));
   LANISTA_ASSIGN_OR_RETURN(guarded->strategy_, GuardCall(kWho, [&]() -> StrategyRegistry::Result {
                              return StrategyRegistry::Get().Create(config, context);
                            }));
+  if (!initial.empty()) guarded->strategy_ = BeginWith(std::move(initial), std::move(guarded->strategy_));
   return guarded;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,9 +20,11 @@ namespace lanista {
 // A strategy and the space that it proposes models of. Used by one thread at a time.
 class GuardedStrategy {
  public:
-  // Takes over `spec`. `max_models` is what the experiment was created with. What the factory throws is an error.
+  // Takes over `spec`. `max_models` is what the experiment was created with; those in `initial`, models of the space,
+  // are among them and come first. What the factory throws is an error.
   static absl::StatusOr<std::shared_ptr<GuardedStrategy>> Create(const v1::StrategyConfig& config, v1::SpaceSpec spec,
-                                                                 uint64_t seed, std::optional<int> max_models);
+                                                                 uint64_t seed, std::optional<int> max_models,
+                                                                 std::vector<v1::Sample> initial = {});
   // Of a strategy that was made for this space elsewhere.
   GuardedStrategy(Space space, std::unique_ptr<Strategy> strategy)
       : space_(std::move(space)), strategy_(std::move(strategy)) {}

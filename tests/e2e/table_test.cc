@@ -222,6 +222,44 @@ TEST(ChoicesTest, HaveNoNetworks) {
   EXPECT_THAT(csv.err, HasSubstr("--csv and --json exclude each other"));
 }
 
+TEST(KnownModelsTest, RunFirstAndAreLearntFrom) {
+  const std::string state = FreshFolder();
+  const std::string config = Config(kSearch, WriteFile("first.csv", kTable));
+  const std::vector<std::string> initial = {
+      config,
+      "--set",
+      "strategy={ tpe {} }",
+      "--set",
+      "max_trial_number=3",
+      "--set",
+      R"(initial={ sample: '{"depth": 2, "skips": ["a,b", 0.5], "last": false}' })"};
+  const std::string first = Search(kLanista, state, initial);
+  nlohmann::json models = RunCommand(kLanista, {"trials", first, "--json", "--state-dir", state}).Json()["models"];
+  EXPECT_EQ(models[0]["sample"].dump(), R"({"depth":2,"last":false,"skips":["a,b",0.5]})");
+
+  std::vector<std::string> warm = {config, "--set", "strategy={ tpe {} }", "--set",
+                                   "warm_start={ experiment: \"" + first + "\" }"};
+  std::vector<std::string> validate = warm;
+  validate.insert(validate.begin(), "validate");
+  validate.insert(validate.end(), {"--state-dir", state});
+  EXPECT_EQ(RunCommand(kLanista, validate).exit_code, 0);
+  const std::string second = Search(kLanista, state, warm);
+  EXPECT_EQ(RunCommand(kLanista, {"show", second, "--json", "--state-dir", state}).Json()["models"]["total"], 4)
+      << "three of the seven models are known";
+
+  for (const auto& [set, error] : std::vector<std::pair<std::string, std::string>>{
+           {R"(initial={ sample: '{"depth": 3}' })", "initial[0].sample: choice 'depth' takes one of [1, 2], not 3"},
+           {"warm_start={ experiment: \"nobody\" }", "warm_start.experiment: "},
+           {"objective=MINIMIZE", "its objective is MAXIMIZE, and this experiment's is MINIMIZE"},
+           {"evaluator.table.default_metric=[\"params\"]", "it has another evaluator (from there to here)"}}) {
+    std::vector<std::string> bad = validate;
+    bad.insert(bad.end(), {"--set", set});
+    const CommandResult result = RunCommand(kLanista, bad);
+    EXPECT_EQ(result.exit_code, 2) << set;
+    EXPECT_THAT(result.err, HasSubstr(error));
+  }
+}
+
 // NAS-Bench-Macro (Su et al., CVPR 2021): 6,561 networks of 8 choices with 3 candidates, each trained three times.
 TEST(NasBenchMacroTest, TpeFindsTheBestNetwork) {
   const char* const data = std::getenv("LANISTA_TEST_DATA");

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -425,6 +426,137 @@ TEST_F(SetupTest, AStopperThatDecidesOtherwiseIsRefusedWithBothVerdicts) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("call 1 of the stopper, on step 1 of model 1, is decided otherwise than it was: it goes on "
                         "here, it stops (it is bad) in the journal"));
+}
+
+// The calls of the strategy, one word each: "told" of a model of another experiment, "tell", "ask".
+std::vector<std::string> CallsOf(const JournalReader& journal) {
+  std::vector<std::string> calls;
+  const absl::Status read = journal.VisitStrategyCalls([&calls](const v1::StrategyCall& call) {
+    calls.push_back(call.has_ask() ? "ask" : call.tell().model() == 0 ? "told" : "tell");
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(read.ok()) << read;
+  return calls;
+}
+
+TEST_F(SetupTest, AWarmStartIsToldBeforeTheFirstAskWhereverTheExperimentIsCutOff) {
+  const std::string earlier = RunNew(MakeConfig(12), kToTheEnd);
+  v1::ExperimentConfig config = MakeConfig(10);
+  config.mutable_strategy()->mutable_tpe()->set_startup(2);
+  config.mutable_warm_start()->set_experiment(earlier.substr(0, earlier.size() - 1));
+  const std::string warm = RunNew(config, kToTheEnd);
+  EXPECT_EQ(Read(warm).experiment().config().warm_start().experiment(), earlier) << "the whole id is recorded";
+  std::vector<std::string> calls = CallsOf(Read(warm));
+  ASSERT_GT(calls.size(), 13u);
+  std::vector<std::string> first(12, "told");
+  first.push_back("ask");
+  EXPECT_EQ(std::vector<std::string>(calls.begin(), calls.begin() + 13), first);
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "told"), 12);
+  const std::map<int, std::string> undisturbed = Models(warm);
+  ASSERT_EQ(undisturbed.size(), 10u);
+  // What is known is not tried again.
+  std::set<std::string> samples;
+  for (const std::string& id : {earlier, warm}) {
+    const std::vector<ModelRecord> models = Read(id).Models().value();
+    for (const ModelRecord& model : models) samples.insert(model.sample_json);
+  }
+  EXPECT_EQ(samples.size(), 22u);
+
+  config = Read(warm).experiment().config();
+  for (const int cut : {0, 1, 2, 3, 7}) {
+    SCOPED_TRACE(absl::StrCat("cut off after ", cut, " transactions"));
+    const std::string id = RunNew(config, cut);
+    absl::StatusOr<ExperimentSetup> setup = Resume(id, config);
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    ASSERT_TRUE(Simulation(*std::move(setup)).Run(kToTheEnd));
+    EXPECT_EQ(CallsOf(Read(id))[11], "told");
+    calls = CallsOf(Read(id));
+    EXPECT_EQ(std::count(calls.begin(), calls.end(), "told"), 12);
+    // One that is cut off later hears of what was running in another order than it would have.
+    if (cut <= 2) {
+      EXPECT_EQ(Models(id), undisturbed);
+    }
+  }
+}
+
+TEST_F(SetupTest, AWarmStartMayTakeTheBestOnly) {
+  const std::string earlier = RunNew(MakeConfig(12), kToTheEnd);
+  v1::ExperimentConfig config = MakeConfig(4);
+  config.mutable_warm_start()->set_experiment("latest");
+  config.mutable_warm_start()->set_top(3);
+  const absl::StatusOr<ExperimentSetup> setup = New(config);
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  std::set<std::string> told, best;
+  for (const v1::TellRequest& tell : setup->start.untold) {
+    EXPECT_EQ(tell.model(), 0);
+    EXPECT_EQ(tell.outcome(), v1::SUCCEEDED);
+    EXPECT_EQ(tell.value(), ValueOf(tell.sample()));
+    told.insert(Space::ToJson(tell.sample()));
+  }
+  const std::vector<ModelRecord> models = Read(earlier).BestModels(3).value();
+  for (const ModelRecord& model : models) best.insert(model.sample_json);
+  EXPECT_EQ(told, best);
+  EXPECT_EQ(told.size(), 3u);
+}
+
+TEST_F(SetupTest, AWarmStartFromAnotherSpaceObjectiveOrEvaluatorIsRefusedWithTheDifference) {
+  const std::string earlier = RunNew(MakeConfig(4), kToTheEnd);
+  v1::ExperimentConfig config = MakeConfig(4);
+  config.mutable_warm_start()->set_experiment(earlier);
+  const auto error = [&](const v1::Discovered& discovered) {
+    return std::string(NewExperiment(state_dir_, config, 7, discovered, devices_, {}).status().message());
+  };
+  EXPECT_EQ(error(MakeDiscovered()), "");
+
+  v1::Discovered other = MakeDiscovered();
+  other.mutable_space()->mutable_choices(0)->set_label("z");
+  SetFingerprint(other);
+  EXPECT_THAT(error(other),
+              HasSubstr(absl::StrCat("warm_start.experiment: ", earlier, " cannot be used: it has another space")));
+  EXPECT_THAT(error(other), HasSubstr("choice 'z': only here"));
+
+  config.set_objective(v1::MINIMIZE);
+  EXPECT_THAT(error(MakeDiscovered()), HasSubstr("its objective is MAXIMIZE, and this experiment's is MINIMIZE"));
+  config.clear_objective();
+
+  config.mutable_evaluator()->mutable_constant()->set_value(0.25);
+  EXPECT_THAT(error(MakeDiscovered()),
+              HasSubstr("it has another evaluator (from there to here): added: constant.value: 0.25; if"));
+  config.mutable_warm_start()->set_allow_other_evaluator(true);
+  EXPECT_EQ(error(MakeDiscovered()), "");
+  config.mutable_evaluator()->mutable_constant()->clear_value();
+
+  other = MakeDiscovered();
+  v1::FileDigest& file = *other.mutable_space()->add_files();
+  file.set_path("/net.pt");
+  file.set_sha256("1234");
+  EXPECT_THAT(error(other), HasSubstr("it did not read /net.pt as it is now"));
+
+  config.mutable_warm_start()->set_experiment("nobody");
+  EXPECT_THAT(error(MakeDiscovered()), HasSubstr("warm_start.experiment: "));
+  EXPECT_EQ(state_dir_.List()->size(), 3u) << "the earlier one, and those two that were made; nothing else is left";
+}
+
+TEST_F(SetupTest, InitialModelsComeFirstWhereverTheExperimentIsCutOff) {
+  v1::ExperimentConfig config = MakeConfig(10);
+  config.add_initial()->set_sample(R"({"a": 3, "b": 3, "c": 3})");
+  config.add_initial()->set_sample(R"({"b": 1})");
+  config.add_initial()->set_sample(R"({"a": 0, "b": 0, "c": 1})");
+  const std::map<int, std::string> undisturbed = Models(RunNew(config, kToTheEnd));
+  ASSERT_EQ(undisturbed.size(), 10u);
+  EXPECT_THAT(undisturbed.at(1), HasSubstr(R"({"a":3,"b":3,"c":3})"));
+  EXPECT_THAT(undisturbed.at(2), HasSubstr(R"("b":1)"));
+  EXPECT_THAT(undisturbed.at(3), HasSubstr(R"({"a":0,"b":0,"c":1})"));
+  for (const int cut : {0, 1, 2, 5, 11}) {
+    SCOPED_TRACE(absl::StrCat("cut off after ", cut, " transactions"));
+    const std::string id = RunNew(config, cut);
+    absl::StatusOr<ExperimentSetup> setup = Resume(id, config);
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    ASSERT_TRUE(Simulation(*std::move(setup)).Run(kToTheEnd));
+    EXPECT_EQ(Models(id), undisturbed);
+  }
+  config.add_initial()->set_sample(R"({"d": 1})");
+  EXPECT_EQ(New(config).status().message(), "initial[3].sample: the space has no choice 'd'; it has: a, b, c");
 }
 
 TEST_F(SetupTest, ModelsThatAStopCanceledRunAgain) {

@@ -1,0 +1,108 @@
+#include "src/experiment/warm_start.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "src/base/status.h"
+#include "src/experiment/ledger.h"
+#include "src/space/space.h"
+#include "src/storage/find_experiment.h"
+#include "src/storage/journal.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+v1::Objective ObjectiveOf(const v1::ExperimentConfig& config) {
+  return config.objective() == v1::MINIMIZE ? v1::MINIMIZE : v1::MAXIMIZE;
+}
+
+template <typename... What>
+absl::Status Refused(const What&... what) {
+  return absl::FailedPreconditionError(absl::StrCat(what...));
+}
+
+constexpr char kAllow[] = "; if the metrics can be compared all the same, set warm_start.allow_other_evaluator";
+
+absl::Status CheckSameFiles(const v1::ExperimentConfig& here, const v1::SpaceSpec& space, const v1::SpaceSpec& other) {
+  const std::string& table = here.evaluator().table().path();
+  for (const v1::FileDigest& file : space.files()) {
+    if (here.warm_start().allow_other_evaluator() && file.path() == table) continue;
+    const bool same = std::any_of(other.files().begin(), other.files().end(), [&file](const v1::FileDigest& one) {
+      return one.path() == file.path() && one.sha256() == file.sha256();
+    });
+    if (!same) return Refused("it did not read ", file.path(), " as it is now", file.path() == table ? kAllow : "");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSame(const v1::ExperimentConfig& here, const v1::SpaceSpec& space, const v1::ExperimentConfig& there,
+                       const v1::SpaceSpec& other) {
+  if (space.fingerprint() != other.fingerprint()) {
+    return Refused("it has another space (here: this experiment, there: the earlier one):\n",
+                   DescribeDifference(space, other));
+  }
+  if (ObjectiveOf(here) != ObjectiveOf(there)) {
+    return Refused("its objective is ", v1::Objective_Name(ObjectiveOf(there)), ", and this experiment's is ",
+                   v1::Objective_Name(ObjectiveOf(here)));
+  }
+  MessageDifferencer differencer;
+  std::string difference;
+  differencer.ReportDifferencesToString(&difference);
+  const bool same_evaluator = differencer.Compare(there.evaluator(), here.evaluator());
+  if (!same_evaluator && !here.warm_start().allow_other_evaluator()) {
+    return Refused("it has another evaluator (from there to here): ", absl::StripTrailingAsciiWhitespace(difference),
+                   kAllow);
+  }
+  return CheckSameFiles(here, space, other);
+}
+
+}  // namespace
+
+absl::Status FindWarmStart(const StateDir& state_dir, v1::ExperimentConfig* config) {
+  if (!config->has_warm_start()) return absl::OkStatus();
+  auto id = FindExperiment(state_dir, config->warm_start().experiment());
+  if (!id.ok()) return Annotate(id.status(), "warm_start.experiment");
+  config->mutable_warm_start()->set_experiment(*std::move(id));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& folder,
+                                                           const v1::ExperimentConfig& config,
+                                                           const v1::SpaceSpec& space) {
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::SpaceSpec> other, journal.Space());
+  const std::string& id = journal.experiment().experiment();
+  if (!other.has_value()) return Refused("warm_start.experiment: ", id, " never learnt its space: it has no models");
+  LANISTA_RETURN_IF_ERROR(Annotate(CheckSame(config, space, journal.experiment().config(), *other),
+                                   absl::StrCat("warm_start.experiment: ", id, " cannot be used")));
+  std::vector<ModelRecord> models;
+  if (config.warm_start().has_top()) {
+    LANISTA_ASSIGN_OR_RETURN(models, journal.BestModels(config.warm_start().top()));
+    std::sort(models.begin(), models.end(),
+              [](const ModelRecord& a, const ModelRecord& b) { return a.model < b.model; });
+  } else {
+    LANISTA_ASSIGN_OR_RETURN(models, journal.Models());
+  }
+  std::vector<int> numbers;
+  for (const ModelRecord& model : models) numbers.push_back(model.model);
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> reports, journal.IntermediatesOf(numbers));
+  std::map<int, StepCounter> steps;
+  for (const IntermediateRecord& report : reports) steps[report.model].Add(report.intermediate);
+  std::vector<v1::TellRequest> tells;
+  for (ModelRecord& model : models) {
+    // Nothing was learnt from a model that was canceled.
+    if (!model.outcome.has_value() || model.outcome->outcome() == v1::CANCELED) continue;
+    tells.push_back(TellOf(*model.outcome, std::move(model.sample), steps[model.model].steps()));
+    tells.back().set_model(0);
+  }
+  return tells;
+}
+
+}  // namespace lanista

@@ -1,0 +1,86 @@
+#include "src/strategies/initial_models.h"
+
+#include <cstddef>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/hash.h"
+#include "src/base/status.h"
+
+namespace lanista {
+namespace {
+
+// Draws of what a sample leaves out, until what it names is active and the model is a new one.
+constexpr int kMostDraws = 1000;
+
+class InitialModels final : public Strategy {
+ public:
+  InitialModels(std::vector<v1::Sample> first, std::unique_ptr<Strategy> strategy)
+      : first_(std::move(first)), strategy_(std::move(strategy)) {
+    for (const v1::Sample& sample : first_) strategy_->Expect(sample);
+  }
+
+  absl::StatusOr<Proposal> Ask(int count) override {
+    Proposal proposal;
+    while (proposed_ < first_.size() && static_cast<int>(proposal.samples.size()) < count) {
+      proposal.samples.push_back(first_[proposed_++]);
+    }
+    const int left = count - static_cast<int>(proposal.samples.size());
+    if (left == 0) return proposal;
+    LANISTA_ASSIGN_OR_RETURN(Proposal others, strategy_->Ask(left));
+    for (v1::Sample& sample : others.samples) proposal.samples.push_back(std::move(sample));
+    proposal.exhausted = others.exhausted;
+    return proposal;
+  }
+
+  void Tell(const v1::Sample& sample, const Observation& observation) override { strategy_->Tell(sample, observation); }
+
+  void Expect(const v1::Sample& sample) override { strategy_->Expect(sample); }
+
+ private:
+  const std::vector<v1::Sample> first_;
+  const std::unique_ptr<Strategy> strategy_;
+  // So many of `first_`.
+  size_t proposed_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::Sample>> ReadInitialModels(
+    const google::protobuf::RepeatedPtrField<v1::InitialModelConfig>& initial, const Space& space, uint64_t seed) {
+  std::mt19937_64 random(MixSeed({seed, StableHash("initial")}));
+  std::vector<v1::Sample> samples;
+  // Key of a model: its number.
+  std::map<std::string, int> seen;
+  for (int i = 0; i < initial.size(); ++i) {
+    const std::string place = absl::StrCat("initial[", i, "].sample");
+    absl::Status problem;
+    bool found = false;
+    for (int draw = 0; draw < kMostDraws && !found; ++draw) {
+      absl::StatusOr<v1::Sample> sample = space.Complete(initial.Get(i).sample(), random);
+      if (!sample.ok()) {
+        problem = sample.status();
+        continue;
+      }
+      const auto [entry, is_new] = seen.emplace(Space::Key(*sample), i);
+      if (is_new) {
+        samples.push_back(*std::move(sample));
+        found = true;
+      } else {
+        problem = absl::InvalidArgumentError(
+            absl::StrCat(Space::ToJson(*sample), " is the same model as initial[", entry->second, "]"));
+      }
+    }
+    if (!found) return Annotate(problem, place);
+  }
+  return samples;
+}
+
+std::unique_ptr<Strategy> BeginWith(std::vector<v1::Sample> first, std::unique_ptr<Strategy> strategy) {
+  return std::make_unique<InitialModels>(std::move(first), std::move(strategy));
+}
+
+}  // namespace lanista

@@ -1,0 +1,108 @@
+// Models that the user wants to be tried first.
+#include "src/strategies/initial_models.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/strategies/testing.h"
+
+namespace lanista {
+namespace {
+
+using testing::Keys;
+using testing::Make;
+using testing::MakeBlock;
+using testing::MakeQuickStart;
+using testing::Named;
+using testing::RunAtOnce;
+using testing::RunSearch;
+
+// `samples` as in a configuration, read with a seed.
+absl::StatusOr<std::vector<v1::Sample>> Read(const std::vector<std::string>& samples, const Space& space,
+                                             uint64_t seed = 1) {
+  v1::ExperimentConfig config;
+  for (const std::string& sample : samples) config.add_initial()->set_sample(sample);
+  return ReadInitialModels(config.initial(), space, seed);
+}
+
+std::string Error(const std::vector<std::string>& samples, const Space& space) {
+  const auto read = Read(samples, space);
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << read.status();
+  return std::string(read.status().message());
+}
+
+class InitialModels : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(InitialModels, ComeFirstAndAreNotProposedAgain) {
+  const Space space = MakeQuickStart();
+  const std::vector<v1::Sample> first =
+      Read({R"({"layer": 1, "dropout": 2, "feature": 0})", R"({"layer": 0, "dropout": 0, "feature": 0})",
+            R"({"layer": 1, "dropout": 1, "feature": 1})"},
+           space)
+          .value();
+  for (const int at_once : {1, 2, 5}) {
+    const std::unique_ptr<Strategy> strategy = BeginWith(first, Make(Named(GetParam()), space));
+    const std::vector<std::string> keys = Keys(RunAtOnce(strategy.get(), at_once, 1000, 3));
+    ASSERT_EQ(keys.size(), 18u);
+    EXPECT_EQ(std::vector<std::string>(keys.begin(), keys.begin() + 3), Keys(first));
+    EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 18u) << "none is proposed twice";
+  }
+}
+
+TEST_P(InitialModels, TheSameCallsGiveTheSameModels) {
+  const Space space = MakeBlock();
+  const std::vector<v1::Sample> first = Read({R"({"layers": 2})", "{}"}, space).value();
+  const auto run = [&] { return Keys(RunAtOnce(BeginWith(first, Make(Named(GetParam()), space)).get(), 4, 40, 9)); };
+  EXPECT_EQ(run(), run());
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, InitialModels, ::testing::ValuesIn(StrategyRegistry::Get().Names()));
+
+TEST(ReadInitialModels, DrawsWhatIsLeftOutSoThatWhatIsNamedIsActive) {
+  const Space space = MakeBlock();
+  // op_2 is there in one of three models, kernel_2 is no choice of the block's; a kernel in two of three.
+  std::set<std::string> keys;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto samples = Read({R"({"op_2": 1, "kernel_1": 3})", "{}"}, space, seed);
+    ASSERT_TRUE(samples.ok()) << samples.status();
+    ASSERT_EQ(samples->size(), 2u);
+    for (const v1::Sample& sample : *samples) ASSERT_TRUE(space.Check(sample).ok());
+    const std::string json = Space::ToJson(samples->at(0));
+    EXPECT_THAT(json, ::testing::HasSubstr("\"layers\":2"));
+    EXPECT_THAT(json, ::testing::HasSubstr("\"op_2\":1"));
+    EXPECT_THAT(json, ::testing::HasSubstr("\"kernel_1\":3"));
+    EXPECT_EQ(Keys(*samples), Keys(*Read({R"({"op_2": 1, "kernel_1": 3})", "{}"}, space, seed))) << "by the seed";
+    keys.insert(Space::Key(samples->at(0)));
+  }
+  EXPECT_GT(keys.size(), 5u);
+}
+
+TEST(ReadInitialModels, TheSameWordsTwiceAreTwoModelsWhereThereIsRoom) {
+  const Space space = MakeQuickStart();
+  const auto samples = Read({R"({"layer": 1})", R"({"layer": 1})", R"({"layer": 1})"}, space).value();
+  const std::vector<std::string> keys = Keys(samples);
+  EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 3u);
+}
+
+TEST(ReadInitialModels, MistakesNameTheModelAndTheLabel) {
+  const Space space = MakeQuickStart();
+  EXPECT_EQ(Error({"{}", R"({"layer": 7})"}, space), "initial[1].sample: choice 'layer' takes one of [0, 1], not 7");
+  EXPECT_THAT(
+      Error({R"({"lair": 1})"}, space),
+      ::testing::HasSubstr("initial[0].sample: the space has no choice 'lair'; it has: layer, dropout, feature"));
+  EXPECT_THAT(Error({"layer = 1"}, space), ::testing::HasSubstr("initial[0].sample: not JSON"));
+  EXPECT_THAT(Error({"[1]"}, space), ::testing::HasSubstr("a sample is a JSON object"));
+  EXPECT_THAT(Error({R"({"layers": 0, "op_1": 1})"}, MakeBlock()),
+              ::testing::HasSubstr("choice 'op_1' is not active in this model; it is if layers in {1, 2}"));
+  const std::string whole = R"({"layer": 1, "dropout": 2, "feature": 0})";
+  EXPECT_EQ(Error({"{}", whole, whole}, space),
+            R"(initial[2].sample: {"layer":1,"dropout":2,"feature":0} is the same model as initial[1])");
+}
+
+}  // namespace
+}  // namespace lanista
