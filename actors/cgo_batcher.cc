@@ -1,5 +1,6 @@
 #include "actors/cgo_batcher.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/delay.h"
@@ -19,6 +20,8 @@ CgoBatcherActor::behavior_type CgoBatcherState::MakeBehavior(const ModelWindow& 
   return {
       [this](v1::RunModels& request) { OnModels(std::move(request)); },
       [this](v1::RunAgain& again) { self_->send(engine_, std::move(again)); },
+      [this](const v1::StopModel& stop) { OnStop(stop); },
+      [this](v1::EventsRecorded& recorded) { self_->send(engine_, std::move(recorded)); },
       [this](const v1::CancelExperiment& cancel) {
         waiting_.clear_models();
         self_->send(engine_, cancel);
@@ -38,6 +41,14 @@ void CgoBatcherState::OnModels(v1::RunModels request) {
   }
   if (!opens) return;
   deadline_.Set(self_, Delay(window_.waiting_time));
+}
+
+void CgoBatcherState::OnStop(const v1::StopModel& stop) {
+  auto& models = *waiting_.mutable_models();
+  const auto model = std::find_if(models.begin(), models.end(),
+                                  [&](const v1::TrialModel& waiting) { return waiting.model() == stop.model(); });
+  if (model == models.end()) return self_->send(engine_, stop);
+  models.erase(model);
 }
 
 void CgoBatcherState::Close() {

@@ -16,7 +16,7 @@
 
 namespace lanista {
 
-// With its message to itself: the window with this number closes.
+// With its message to itself: the window closes, perhaps.
 using CgoBatcherActor = ModelRunnerActor::extend<caf::reacts_to<deadline_atom>>;
 
 class CgoBatcherState {
@@ -29,6 +29,7 @@ class CgoBatcherState {
 
  private:
   void OnModels(v1::RunModels request);
+  void OnStop(const v1::StopModel& stop);
   // Hands all that waits to the engine.
   void Close();
 

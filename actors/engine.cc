@@ -35,6 +35,10 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
         waiting_.insert(first_new, std::move(trial));
         LaunchWaiting();
       },
+      [this](v1::StopModel& stop) { OnStop(std::move(stop)); },
+      [this](v1::EventsRecorded& recorded) {
+        if (running_.count(recorded.trial()) > 0) self_->send(service_, std::move(recorded));
+      },
       [this](const v1::CancelExperiment& cancel) {
         canceled_ = true;
         waiting_.clear();
@@ -62,6 +66,25 @@ void EngineState::OnModels(v1::RunModels request) {
     waiting_.push_back(std::move(trial));
   }
   LaunchWaiting();
+}
+
+void EngineState::OnStop(v1::StopModel stop) {
+  for (auto trial = waiting_.begin(); trial != waiting_.end(); ++trial) {
+    auto& models = *trial->mutable_models();
+    const auto model = std::find_if(models.begin(), models.end(),
+                                    [&](const v1::TrialModel& waiting) { return waiting.model() == stop.model(); });
+    if (model == models.end()) continue;
+    models.erase(model);
+    if (models.empty()) waiting_.erase(trial);
+    return;
+  }
+  for (auto& [number, trial] : running_) {
+    if (trial.open_models.count(stop.model()) == 0) continue;
+    // What is not queued yet is stopped when it is.
+    if (!trial.queued) return trial.stopped.push_back(stop.model());
+    stop.set_trial(number);
+    return self_->send(service_, std::move(stop));
+  }
 }
 
 void EngineState::LaunchWaiting() {
@@ -93,7 +116,7 @@ void EngineState::Launch(std::vector<v1::TrialSpec> trials) {
   self_->request(owner_, caf::infinite, planned)
       .then(
           [this, planned](const v1::Ack&) {
-            for (const v1::TrialSpec& trial : planned.trials()) self_->send(service_, trial, TrialOwnerActor(self_));
+            for (const v1::TrialSpec& trial : planned.trials()) Queue(trial);
             // What was canceled meanwhile must not run.
             if (!canceled_) return;
             v1::CancelExperiment cancel;
@@ -110,6 +133,19 @@ void EngineState::Launch(std::vector<v1::TrialSpec> trials) {
           });
 }
 
+void EngineState::Queue(const v1::TrialSpec& trial) {
+  self_->send(service_, trial, TrialOwnerActor(self_));
+  RunningTrial& running = running_.at(trial.trial());
+  running.queued = true;
+  for (const int model : running.stopped) {
+    v1::StopModel stop;
+    stop.set_experiment(trial.experiment());
+    stop.set_trial(trial.trial());
+    stop.set_model(model);
+    self_->send(service_, std::move(stop));
+  }
+}
+
 void EngineState::ExplainMismatch(v1::ModelEvent* event) const {
   if (!event->ended().has_actual_space()) return;
   std::string* const message = event->mutable_ended()->mutable_failure()->mutable_message();
@@ -124,10 +160,10 @@ void EngineState::OnEnded(const v1::ModelEvent& event) {
   RunningTrial& trial = running->second;
   trial.open_models.erase(event.model());
   trial.measured_memory = std::max(trial.measured_memory, event.ended().models_memory());
-  trial.all_succeeded &= event.ended().outcome() == v1::SUCCEEDED;
+  trial.well &= event.ended().outcome() == v1::SUCCEEDED || event.ended().outcome() == v1::STOPPED_EARLY;
   if (!trial.open_models.empty()) return;
   // A model that takes all that there is says nothing about others, and one that runs again was not estimated.
-  if (trial.all_succeeded && !trial.retry && trial.measured_memory > 0) {
+  if (trial.well && !trial.retry && trial.measured_memory > 0) {
     options_.planner->ObserveMemory(trial.estimated_memory, trial.num_models, trial.measured_memory);
   }
   running_.erase(running);

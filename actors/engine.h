@@ -50,18 +50,25 @@ class EngineState {
     int64_t estimated_memory = 0;
     // The most that its models were seen to take, bytes.
     int64_t measured_memory = 0;
-    // Those that have ended.
-    bool all_succeeded = true;
+    // None of them has failed, was lost or canceled.
+    bool well = true;
     // Those whose attempt has not ended.
     std::set<int> open_models;
+    // The training service has it.
+    bool queued = false;
+    // Those that were stopped before it was queued.
+    std::vector<int> stopped;
   };
 
   // Plans trials of new models.
   void OnModels(v1::RunModels request);
   // Launches what waits, as far as max_trials lets it.
   void LaunchWaiting();
+  void OnStop(v1::StopModel stop);
   // Numbers trials, has them recorded, then queues them.
   void Launch(std::vector<v1::TrialSpec> trials);
+  // The trial is recorded.
+  void Queue(const v1::TrialSpec& trial);
   // Says how the trial process's space differs from the experiment's, if it does.
   void ExplainMismatch(v1::ModelEvent* event) const;
   void OnEnded(const v1::ModelEvent& event);

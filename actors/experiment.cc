@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "spdlog/spdlog.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
+#include "src/base/event_window.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -211,18 +213,26 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   if (event.has_ended()) decision = options_.ledger->EndAttempt(event);
   // Its trial is recorded behind this.
   if (decision.again.has_value()) self_->send(engine_, *std::move(decision.again));
+  std::optional<v1::EventsRecorded> acknowledgement;
+  if (IsAcknowledged(event)) acknowledgement = Acknowledge(event);
   const int decided = decision.outcome.has_value() ? event.model() : 0;
   if (decided != 0) *AddRecord(batch).mutable_outcome() = *decision.outcome;
   Record(
       std::move(batch),
-      [this, event = std::move(event), is_step, outcome = std::move(decision.outcome)](int64_t first_number) mutable {
+      [this, event = std::move(event), is_step, outcome = std::move(decision.outcome),
+       acknowledgement](int64_t first_number) mutable {
+        if (acknowledgement.has_value()) self_->send(engine_, *std::move(acknowledgement));
         if (is_step) AskStopper(options_.ledger->Recorded(event));
         v1::ExperimentEvent experiment_event;
         *experiment_event.mutable_model() = std::move(event);
         Watch(std::move(experiment_event), first_number);
         if (outcome.has_value()) OnOutcomeRecorded(*std::move(outcome), first_number + 1);
       },
-      [this, decided] { Drop(decided); });
+      [this, decided, acknowledgement]() mutable {
+        // Nobody keeps it: a trial that waits for it can hear that it is canceled.
+        if (acknowledgement.has_value()) self_->send(engine_, *std::move(acknowledgement));
+        Drop(decided);
+      });
 }
 
 void ExperimentStateMachine::AskStopper(const std::optional<v1::StepReport>& report) {

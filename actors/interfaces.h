@@ -52,6 +52,11 @@ using ModelRunnerActor = caf::typed_actor<
     caf::reacts_to<v1::RunModels>,
     // Run this model's next attempt, before new models that still wait.
     caf::reacts_to<v1::RunAgain>,
+    // Stop this model, whose outcome is decided. Where it waits for a trial, it is forgotten: no event follows. Else
+    // its attempt ends, as STOPPED_EARLY if nothing else has ended it before. No matter where it has ended.
+    caf::reacts_to<v1::StopModel>,
+    // These events are in the journal.
+    caf::reacts_to<v1::EventsRecorded>,
     // Forget what waits, cancel what is queued or runs.
     caf::reacts_to<v1::CancelExperiment>>;
 
@@ -89,6 +94,10 @@ using WorkerActor = caf::typed_actor<
     caf::reacts_to<v1::TrialSpec>,
     // Cancel the trial, if it still runs.
     caf::reacts_to<v1::CancelTrial>,
+    // Stop one model of the trial, if it still runs. The others go on.
+    caf::reacts_to<v1::StopModel>,
+    // These events are in the journal: the trial may report more.
+    caf::reacts_to<v1::EventsRecorded>,
     // Learn a space and check an evaluator. Only after WorkerReady.
     caf::replies_to<v1::Discover>::with<v1::Discovered>>;
 
@@ -98,6 +107,10 @@ using TrainingServiceActor = WorkerOwnerActor::extend<
     caf::reacts_to<v1::TrialSpec, TrialOwnerActor>,
     // Drop what the experiment queued, cancel what runs.
     caf::reacts_to<v1::CancelExperiment>,
+    // Take one model out of a trial that is queued or runs (its number is known), if it has not ended.
+    caf::reacts_to<v1::StopModel>,
+    // These events are in the journal.
+    caf::reacts_to<v1::EventsRecorded>,
     // Learn a space and check an evaluator, on the first device that is free.
     caf::replies_to<v1::Discover>::with<v1::Discovered>,
     // The devices.

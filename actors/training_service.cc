@@ -70,6 +70,17 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
         Assign();
       },
       [this](const v1::CancelExperiment& cancel) { Cancel(cancel.experiment()); },
+      [this](const v1::StopModel& stop) {
+        if (const Slot* const slot = FindRunning(stop.experiment(), stop.trial())) {
+          return self_->send(slot->worker, stop);
+        }
+        const auto stopped = queue_.RemoveModel(stop.experiment(), stop.trial(), stop.model());
+        if (stopped.has_value()) EndTrial(*stopped, v1::STOPPED_EARLY);
+      },
+      [this](v1::EventsRecorded& recorded) {
+        const Slot* const slot = FindRunning(recorded.experiment(), recorded.trial());
+        if (slot != nullptr) self_->send(slot->worker, std::move(recorded));
+      },
       [this](v1::Discover& request) -> caf::result<v1::Discovered> {
         if (!AnyDeviceLeft()) return ToCafError(last_failure_);
         discoveries_.push_back({std::move(request), self_->make_response_promise<v1::Discovered>(), 0});

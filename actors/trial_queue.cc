@@ -1,5 +1,6 @@
 #include "actors/trial_queue.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -31,6 +32,25 @@ std::optional<QueuedTrial> TrialQueue::Pop() {
 void TrialQueue::Finished(const std::string& experiment) {
   const auto running = running_.find(experiment);
   if (running != running_.end() && --running->second == 0) running_.erase(running);
+}
+
+std::optional<QueuedTrial> TrialQueue::RemoveModel(const std::string& experiment, int trial, int model) {
+  const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), [&](const QueuedTrial& candidate) {
+    return candidate.spec.trial() == trial && candidate.spec.experiment() == experiment;
+  });
+  if (waiting == waiting_.end()) return std::nullopt;
+  auto& models = *waiting->spec.mutable_models();
+  const auto member = std::find_if(models.begin(), models.end(),
+                                   [&](const v1::TrialModel& candidate) { return candidate.model() == model; });
+  if (member == models.end()) return std::nullopt;
+  QueuedTrial removed;
+  removed.spec.set_experiment(experiment);
+  removed.spec.set_trial(trial);
+  *removed.spec.add_models() = std::move(*member);
+  removed.owner = waiting->owner;
+  models.erase(member);
+  if (models.empty()) waiting_.erase(waiting);
+  return removed;
 }
 
 std::vector<QueuedTrial> TrialQueue::Remove(const std::string& experiment) {

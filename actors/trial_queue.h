@@ -31,6 +31,10 @@ class TrialQueue {
   // A trial that Pop gave out is over.
   void Finished(const std::string& experiment);
 
+  // Takes a model out of the trial with this number, and with its last one the trial. Returns a trial of that model
+  // alone; nullopt if none such waits.
+  std::optional<QueuedTrial> RemoveModel(const std::string& experiment, int trial, int model);
+
   // Takes all waiting trials of an experiment out.
   std::vector<QueuedTrial> Remove(const std::string& experiment);
 

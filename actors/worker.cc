@@ -87,6 +87,10 @@ WorkerSelf::behavior_type WorkerState::MakeBehavior(WorkerConfig config, WorkerO
         TakeWork();
       },
       [this](v1::CancelTrial& cancel) { OnCancel(std::move(cancel)); },
+      [this](const v1::StopModel& stop) { OnStop(stop); },
+      [this](const v1::EventsRecorded& recorded) {
+        if (process_.channel != nullptr) process_.channel->Recorded(recorded);
+      },
       [this](v1::Discover& request) -> caf::result<v1::Discovered> {
         const auto promise = self_->make_response_promise<v1::Discovered>();
         work_ = Discovery{std::move(request), promise, std::nullopt, false, 0};
@@ -99,11 +103,7 @@ WorkerSelf::behavior_type WorkerState::MakeBehavior(WorkerConfig config, WorkerO
       [this](int32_t generation, const v1::ProcessExited& exited) {
         if (generation == generation_) OnExit(exited);
       },
-      [this](deadline_atom) {
-        if (!deadline_.Rings(self_) || process_.channel == nullptr) return;
-        process_.killed = true;
-        process_.channel->Kill();
-      },
+      [this](deadline_atom) { OnDeadline(); },
   };
 }
 
@@ -136,6 +136,17 @@ void WorkerState::BeginStep(std::chrono::milliseconds limit, absl::string_view l
   process_.too_late =
       absl::StrCat("there was no result after ", absl::FormatDuration(absl::FromChrono(limit)), limit_name);
   deadline_.Set(self_, Delay(absl::FromChrono(limit)));
+  held_up_.reset();
+}
+
+void WorkerState::OnDeadline() {
+  if (!deadline_.Rings(self_) || process_.channel == nullptr) return;
+  if (held_up_.has_value()) {
+    const std::chrono::milliseconds before = std::exchange(*held_up_, process_.channel->held_up());
+    if (*held_up_ > before) return deadline_.Set(self_, *held_up_ - before);
+  }
+  process_.killed = true;
+  process_.channel->Kill();
 }
 
 void WorkerState::BeginWork() {
@@ -156,7 +167,11 @@ void WorkerState::BeginTrial(const Trial& trial) {
   v1::TrialRequest request;
   *request.mutable_run() = trial.spec;
   const absl::Status sent = process_.channel->Send(request);
-  if (sent.ok()) return BeginStep(kPrepareLimit, " of preparing the trial (reading its data)");
+  if (sent.ok()) {
+    BeginStep(kPrepareLimit, " of preparing the trial (reading its data)");
+    for (const int model : trial.stopped) SendStop(trial.spec, model);
+    return;
+  }
   v1::Failure failure;
   failure.set_reason(v1::EXCEPTION);
   failure.set_message(absl::StrCat("the trial cannot be described to its process: ", sent.message()));
@@ -198,7 +213,39 @@ void WorkerState::OnCancel(v1::CancelTrial cancel) {
   v1::TrialRequest request;
   *request.mutable_cancel() = std::move(cancel);
   process_.channel->Send(request).IgnoreError();  // It is small: it fits.
-  BeginStep(kCancelGrace);
+  BeginGrace(*trial);
+}
+
+void WorkerState::OnStop(const v1::StopModel& stop) {
+  auto* const trial = std::get_if<Trial>(&work_);
+  if (trial == nullptr || stop.experiment() != trial->spec.experiment() || stop.trial() != trial->spec.trial() ||
+      trial->open_models.count(stop.model()) == 0 || !trial->stopped.insert(stop.model()).second) {
+    return;
+  }
+  if (!process_.ready) {
+    if (!AllStopped(*trial)) return;
+    ReportEnd(*trial, v1::STOPPED_EARLY);
+    return BecomeIdle();
+  }
+  SendStop(trial->spec, stop.model());
+  if (AllStopped(*trial)) BeginGrace(*trial);
+}
+
+void WorkerState::SendStop(const v1::TrialSpec& trial, int model) {
+  v1::TrialRequest request;
+  request.mutable_stop()->set_experiment(trial.experiment());
+  request.mutable_stop()->set_trial(trial.trial());
+  request.mutable_stop()->set_model(model);
+  process_.channel->Send(request).IgnoreError();  // It is small: it fits.
+}
+
+bool WorkerState::AllStopped(const Trial& trial) {
+  return std::all_of(trial.open_models.begin(), trial.open_models.end(),
+                     [&](const auto& open) { return trial.stopped.count(open.first) > 0; });
+}
+
+void WorkerState::BeginGrace(Trial& trial) {
+  if (!std::exchange(trial.in_grace, true)) BeginStep(kCancelGrace);
 }
 
 void WorkerState::OnEvent(v1::TrialEvent event) {
@@ -251,16 +298,18 @@ void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
   if (open == trial.open_models.end()) return;
   open->second = event.sequence();
   trial.begun = true;
-  if (event.has_started() && !trial.canceled && !trial.spec.has_timeout()) BeginStep();
-  if (event.has_started() && !trial.canceled && trial.spec.has_timeout()) {
+  if (event.has_started() && !trial.in_grace && !trial.spec.has_timeout()) BeginStep();
+  if (event.has_started() && !trial.in_grace && trial.spec.has_timeout()) {
     const std::chrono::milliseconds limit = Delay(trial.spec.timeout());
     const int models = trial.spec.models_size();
     BeginStep(limit * models, models > 1 ? " (trial_timeout, for each model)" : " (trial_timeout)");
+    held_up_ = process_.channel->held_up();
   }
   if (event.has_ended()) {
     trial.spoiled_process |=
         event.ended().has_failure() && SpoilsProcess(event.ended().failure().reason(), config_.device);
     trial.open_models.erase(open);
+    if (!trial.open_models.empty() && AllStopped(trial)) BeginGrace(trial);
   }
   self_->send(owner_, std::move(event));
 }
@@ -324,7 +373,9 @@ void WorkerState::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::F
   for (const v1::TrialModel& model : trial.spec.models()) {
     const auto open = trial.open_models.find(model.model());
     if (open == trial.open_models.end()) continue;
-    self_->send(owner_, EndedEvent(trial.spec, model, open->second, outcome, failure, lost_cause));
+    const bool stopped = trial.stopped.count(model.model()) > 0;
+    self_->send(owner_, stopped ? EndedEvent(trial.spec, model, open->second, v1::STOPPED_EARLY)
+                                : EndedEvent(trial.spec, model, open->second, outcome, failure, lost_cause));
   }
   v1::TrialEnded ended;
   ended.set_experiment(trial.spec.experiment());

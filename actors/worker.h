@@ -16,13 +16,17 @@
 //
 //   4. The owner gives work. Where no process is READY the work waits for one.
 //   5. The answer came; or the process ended. Then a trial's models that had not ended have FAILED with the reason
-//      (CANCELED where that was asked for; LOST where the trial had not begun, or where somebody else killed the
-//      process: the model is not to blame), while a discovery goes to the next process, which skips what ended this
-//      one. The owner is told that the worker is idle.
+//      (CANCELED or STOPPED_EARLY where that was asked for; LOST where the trial had not begun, or where somebody else
+//      killed the process: the model is not to blame), while a discovery goes to the next process, which skips what
+//      ended this one. The owner is told that the worker is idle.
 //
 // These steps of a process have a deadline: to become ready, to prepare a discovery or a trial (evaluators read their
-// data), to run a constructor once, a trial with a time limit, and a trial that was canceled. Where no process comes up
-// three times in a row the worker gives up; its owner, who monitors it, has the work back.
+// data), to run a constructor once, a trial with a time limit, and a trial that has to end: it was canceled, or all of
+// its models that have not ended were stopped. Where no process comes up three times in a row the worker gives up; its
+// owner, who monitors it, has the work back.
+//
+// What a trial reports has a way back, by which the process hears what is recorded (src/base/event_window.h). The time
+// in which it had to wait for that does not count in the trial's time limit.
 #ifndef LANISTA_ACTORS_WORKER_H_
 #define LANISTA_ACTORS_WORKER_H_
 
@@ -32,6 +36,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -82,6 +87,10 @@ class WorkerState {
     bool begun = false;
     bool spoiled_process = false;
     bool canceled = false;
+    // Models that were stopped.
+    std::set<int> stopped;
+    // It has to end: its last deadline.
+    bool in_grace = false;
   };
   struct Discovery {
     // With what to skip.
@@ -111,6 +120,12 @@ class WorkerState {
   void BecomeIdle();
 
   void OnCancel(v1::CancelTrial cancel);
+  void OnStop(const v1::StopModel& stop);
+  void SendStop(const v1::TrialSpec& trial, int model);
+  // Whether every model that has not ended was stopped.
+  static bool AllStopped(const Trial& trial);
+  // From now on the trial has a moment to end.
+  void BeginGrace(Trial& trial);
   void OnEvent(v1::TrialEvent event);
   void OnModelEvent(Trial& trial, v1::ModelEvent event);
   void OnTrialEnded(const Trial& trial, const v1::TrialEnded& ended);
@@ -118,7 +133,8 @@ class WorkerState {
   void OnExitInTrial(const Trial& trial, const v1::ProcessExited& exited);
   void OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited);
 
-  // Tells the owner that all models which had not ended ended so, and the trial with them.
+  // Tells the owner that all models which had not ended ended so, but STOPPED_EARLY those that were stopped, and the
+  // trial with them.
   void ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
                  v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
   // The failure of a process that ended so. `log_file`: where its output went.
@@ -128,6 +144,7 @@ class WorkerState {
   void BeginStep(std::chrono::milliseconds limit, absl::string_view limit_name = "");
   // A step without a deadline.
   void BeginStep() { deadline_.Clear(); }
+  void OnDeadline();
 
   WorkerSelf::pointer self_;
   // Itself, until it quits. Without it the last to hold the worker could be the channel's thread, for as long as that
@@ -141,6 +158,8 @@ class WorkerState {
   int32_t generation_ = 0;
   // The current step's.
   Alarm deadline_;
+  // The deadline moves by what the channel was held up, so far by this much. Absent: it stays as it is.
+  std::optional<std::chrono::milliseconds> held_up_;
   int failed_starts_ = 0;
   std::variant<Idle, Trial, Discovery> work_;
 };

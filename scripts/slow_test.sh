@@ -9,6 +9,7 @@
 #   asan        AddressSanitizer over all tests that do not use LibTorch
 #   tsan        ThreadSanitizer over all tests that use neither CAF nor LibTorch (scripts/tsan.sh)
 #   resume      searches of each engine and strategy that are killed nine times each, 54 times in all, and go on
+#   reports     a trial that reports a million numbers: all are recorded, and the head's memory does not grow
 #   repeat      the fast tests ten times, as many beside each other as there are processors
 #   ubsan       UndefinedBehaviorSanitizer over all tests that do not use LibTorch
 set -eu
@@ -25,7 +26,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume reports repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -38,6 +39,10 @@ for step; do
     tsan) ./scripts/tsan.sh ;;
     resume)
       bazel test --test_env=LANISTA_TEST_KILLS=9 --test_timeout=3600 --test_filter='*ResumeTest.*:EarlyStoppingTest.AHeadThatIsKilled*' //tests/e2e:e2e_test
+      ;;
+    reports)
+      bazel test --test_env=LANISTA_TEST_REPORTS=1000000 --test_timeout=3600 --test_filter='FlowTest.*' \
+        //tests/e2e:e2e_test
       ;;
     repeat) bazel test --runs_per_test=10 //tests:fast ;;
     *)

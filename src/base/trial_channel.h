@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_BASE_TRIAL_CHANNEL_H_
 #define LANISTA_SRC_BASE_TRIAL_CHANNEL_H_
 
+#include <chrono>
 #include <functional>
 
 #include "absl/status/status.h"
@@ -10,8 +11,11 @@
 
 namespace lanista {
 
-// Sends requests, brings events. Start is called once, first; Send and Kill by any thread after it. The destructor ends
-// the other side and returns when no handler runs any more.
+// Sends requests, brings events. Start is called once, first; all else by any thread after it. The destructor ends the
+// other side and returns when no handler runs any more.
+//
+// Brings no more events of a trial than may be on their way to the journal (event_window.h): the trial then waits until
+// it is told that some of them are recorded.
 class TrialChannel {
  public:
   // Called one at a time on a thread of the channel's; must not block or destroy the channel.
@@ -29,6 +33,12 @@ class TrialChannel {
   // Hands over a request; never blocks. Lost if the other side is gone: on_exit tells. RESOURCE_EXHAUSTED if it is
   // larger than the channel takes: then the other side does not hear of it.
   virtual absl::Status Send(const v1::TrialRequest& request) = 0;
+
+  // Events of the trial that was sent last are recorded; never blocks. Of others: no matter.
+  virtual void Recorded(const v1::EventsRecorded& recorded) = 0;
+
+  // How long no events of the trial that was sent last were brought, because too many were not recorded: all in all.
+  virtual std::chrono::milliseconds held_up() const = 0;
 
   // Ends the other side at once, whatever it does.
   virtual void Kill() = 0;

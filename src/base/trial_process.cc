@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +27,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/cgroup.h"
+#include "src/base/event_window.h"
 #include "src/base/framing.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
@@ -162,10 +164,23 @@ class TrialProcess final : public TrialChannel {
     const std::lock_guard<std::mutex> lock(mutex_);
     // What happened before concerned other trials.
     if (request.has_run() || request.has_discover()) oom_kills_before_ = OomKills();
+    if (request.has_run()) window_.Begin(request.run());
     LANISTA_RETURN_IF_ERROR(AppendFrame(request, &outgoing_));
     Flush();
     if (pending()) Wake();
     return absl::OkStatus();
+  }
+
+  void Recorded(const v1::EventsRecorded& recorded) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const bool was_full = window_.full();
+    window_.Recorded(recorded, EventWindow::Clock::now());
+    if (was_full && !window_.full()) Wake();
+  }
+
+  std::chrono::milliseconds held_up() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(window_.FullFor(EventWindow::Clock::now()));
   }
 
   void Kill() override {
@@ -221,15 +236,15 @@ class TrialProcess final : public TrialChannel {
     bool child_ended = false;
     bool open = true;
     while (open) {
-      bool writes;
+      int16_t events = 0;
       {
         const std::lock_guard<std::mutex> lock(mutex_);
         Flush();
-        writes = pending();
+        if (pending()) events |= POLLOUT;
+        // Once nobody writes any more, what is left is as little as the socket holds. (POLLHUP comes unasked.)
+        if (child_ended || !window_.full()) events |= POLLIN;
       }
-      pollfd fds[] = {{socket_.get(), static_cast<int16_t>(writes ? POLLIN | POLLOUT : POLLIN), 0},
-                      {wake_.get(), POLLIN, 0},
-                      {pid_fd_.get(), POLLIN, 0}};
+      pollfd fds[] = {{socket_.get(), events, 0}, {wake_.get(), POLLIN, 0}, {pid_fd_.get(), POLLIN, 0}};
       // Once the child ended, what it wrote is read; descendants may hold the socket open for ever.
       const int ready = poll(fds, child_ended ? 1 : 3, child_ended ? 0 : -1);
       if (ready < 0 && errno == EINTR) continue;
@@ -264,6 +279,10 @@ class TrialProcess final : public TrialChannel {
       if (!frame.has_value()) return absl::OkStatus();
       v1::TrialEvent event;
       if (!event.ParseFromString(*frame)) return absl::DataLossError("the trial process sent what is no event");
+      if (event.has_model()) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        window_.Read(event.model(), EventWindow::Clock::now());
+      }
       handlers_.on_event(std::move(event));
     }
   }
@@ -305,8 +324,10 @@ class TrialProcess final : public TrialChannel {
   // The thread's own.
   FrameDecoder decoder_;
 
-  std::mutex mutex_;
-  // Protected by mutex_. 0 before the start and once the child was waited for.
+  mutable std::mutex mutex_;
+  // Protected by mutex_. Of the trial that was sent last.
+  EventWindow window_;
+  // 0 before the start and once the child was waited for.
   pid_t pid_ = 0;
   bool killed_ = false;
   // OomKills() when its work began.

@@ -86,6 +86,8 @@ class CountingChannel : public TrialChannel {
     return channel_->Start(device, std::move(handlers));
   }
   absl::Status Send(const v1::TrialRequest& request) override { return channel_->Send(request); }
+  void Recorded(const v1::EventsRecorded& recorded) override { channel_->Recorded(recorded); }
+  std::chrono::milliseconds held_up() const override { return channel_->held_up(); }
   void Kill() override { channel_->Kill(); }
 
  private:

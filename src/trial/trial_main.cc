@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "src/base/event_window.h"
 #include "src/base/framing.h"
 #include "src/base/trial_process.h"
 #include "src/base/utf8.h"
@@ -107,6 +109,10 @@ class InProcessTrial final : public TrialChannel {
     handlers_ = std::move(handlers);
     const auto emit = [this](v1::TrialEvent event) {
       MakeUtf8(&event);
+      std::unique_lock<std::mutex> lock(mutex_);
+      window_changed_.wait(lock, [this] { return killed_ || !window_.full(); });
+      if (event.has_model()) window_.Read(event.model(), EventWindow::Clock::now());
+      lock.unlock();
       handlers_.on_event(std::move(event));
     };
     runner_.emplace(emit, /*redirect_output=*/false);
@@ -125,6 +131,7 @@ class InProcessTrial final : public TrialChannel {
       const std::lock_guard<std::mutex> lock(mutex_);
       last_trial_.set_experiment(request.run().experiment());
       last_trial_.set_trial(request.run().trial());
+      window_.Begin(request.run());
     }
     if (request.has_cancel()) {
       runner_->Cancel(request.cancel());
@@ -134,12 +141,27 @@ class InProcessTrial final : public TrialChannel {
     return absl::OkStatus();
   }
 
+  void Recorded(const v1::EventsRecorded& recorded) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      window_.Recorded(recorded, EventWindow::Clock::now());
+    }
+    window_changed_.notify_one();
+  }
+
+  std::chrono::milliseconds held_up() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(window_.FullFor(EventWindow::Clock::now()));
+  }
+
   void Kill() override {
     if (!runner_.has_value()) return;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       runner_->Cancel(last_trial_);
+      killed_ = true;
     }
+    window_changed_.notify_one();
     v1::TrialRequest shutdown;
     shutdown.mutable_shutdown();
     queue_.Push(shutdown);
@@ -150,9 +172,12 @@ class InProcessTrial final : public TrialChannel {
   std::optional<TrialRunner> runner_;
   RequestQueue queue_;
   std::thread thread_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::condition_variable window_changed_;
   // Protected by mutex_.
   v1::CancelTrial last_trial_;
+  EventWindow window_;
+  bool killed_ = false;
 };
 
 // The most frequent crash of models in C++, told in the last words of the process.

@@ -11,7 +11,10 @@ class CgoBatcherTest : public ActorTest {
   CgoBatcherTest() {
     engine_ = Spawn([this](EngineActor::pointer) -> EngineActor::behavior_type {
       return {[this](const v1::RunModels& run) { batches_.push_back(run.models_size()); },
-              [this](const v1::RunAgain&) { ++again_; }, [this](const v1::CancelExperiment&) { ++cancels_; },
+              [this](const v1::RunAgain&) { ++again_; },
+              [this](const v1::StopModel& stop) { stopped_.push_back(stop.model()); },
+              [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.sequence()); },
+              [this](const v1::CancelExperiment&) { ++cancels_; },
               [](const v1::ModelEvent&) {}};
     });
     batcher_ = Spawn(CgoBatcher, ModelWindow{4, absl::Seconds(10)}, engine_);
@@ -32,6 +35,8 @@ class CgoBatcherTest : public ActorTest {
   std::vector<int> batches_;
   int again_ = 0;
   int cancels_ = 0;
+  std::vector<int> stopped_;
+  std::vector<int> recorded_;
   EngineActor engine_;
   CgoBatcherActor batcher_;
 };
@@ -54,14 +59,26 @@ TEST_F(CgoBatcherTest, ATimerOfAWindowThatIsClosedDoesNotCloseTheNext) {
   Come(1, 9);
   Come(3, 9);
   ASSERT_EQ(batches_, std::vector<int>{4});
-  // The first window's timer is the first to fire.
-  scheduler().advance_time(std::chrono::milliseconds(1));
+  scheduler().advance_time(std::chrono::seconds(4));
   Come(1, 9);
-  scheduler().trigger_timeout();
+  scheduler().advance_time(std::chrono::seconds(6));
   Run();
-  EXPECT_EQ(batches_.size(), 1u);
-  RunDelayed();
+  EXPECT_EQ(batches_.size(), 1u) << "the first window's timer";
+  scheduler().advance_time(std::chrono::seconds(4));
+  Run();
   EXPECT_EQ(batches_, (std::vector<int>{4, 1}));
+}
+
+TEST_F(CgoBatcherTest, TimersDoNotPileUp) {
+  for (int window = 0; window < 100; ++window) Come(4, 9);
+  for (int window = 0; window < 100; ++window) {
+    Come(1, 9);
+    Come(3, 9);
+  }
+  EXPECT_EQ(batches_.size(), 200u);
+  EXPECT_TRUE(scheduler().trigger_timeout());
+  Run();
+  EXPECT_FALSE(scheduler().trigger_timeout());
 }
 
 TEST_F(CgoBatcherTest, AWindowOfCenturiesStaysOpen) {
@@ -104,6 +121,34 @@ TEST_F(CgoBatcherTest, AModelThatRunsAgainWaitsForNobody) {
   Run();
   EXPECT_EQ(again_, 1);
   EXPECT_TRUE(batches_.empty());
+}
+
+TEST_F(CgoBatcherTest, AStoppedModelThatWaitsIsForgottenAndOthersAreTheEngines) {
+  Come(2, 9);
+  v1::StopModel stop;
+  stop.set_model(1);
+  caf::anon_send(batcher_, stop);
+  Run();
+  EXPECT_TRUE(stopped_.empty());
+  RunDelayed();
+  EXPECT_EQ(batches_, std::vector<int>{1});
+  stop.set_model(2);
+  caf::anon_send(batcher_, stop);
+  Run();
+  EXPECT_EQ(stopped_, std::vector<int>{2});
+  Come(1, 9);
+  stop.set_model(3);
+  caf::anon_send(batcher_, stop);
+  RunDelayed();
+  EXPECT_EQ(batches_.size(), 1u) << "nothing is left in the window";
+}
+
+TEST_F(CgoBatcherTest, WhatIsRecordedIsTheEnginesMatter) {
+  v1::EventsRecorded recorded;
+  recorded.set_sequence(64);
+  caf::anon_send(batcher_, recorded);
+  Run();
+  EXPECT_EQ(recorded_, std::vector<int>{64});
 }
 
 }  // namespace

@@ -41,7 +41,9 @@ class EngineTest : public ActorTest {
  protected:
   EngineTest() {
     owner_ = Spawn([this](ModelOwnerActor::pointer self) -> ModelOwnerActor::behavior_type {
-      return {[this](const v1::PlannedTrials& planned) -> caf::result<v1::Ack> {
+      return {[this, self](const v1::PlannedTrials& planned) -> caf::result<v1::Ack> {
+                // While the trial is being recorded.
+                for (const v1::StopModel& stop : std::exchange(stops_while_planning_, {})) self->send(engine_, stop);
                 if (journal_broken_) return ToCafError(absl::UnavailableError("broken"));
                 for (const v1::TrialSpec& trial : planned.trials()) {
                   v1::TrialQueued queued;
@@ -71,6 +73,8 @@ class EngineTest : public ActorTest {
               [](const v1::TrialEnded&) {},
               [this](const v1::TrialSpec& trial, const TrialOwnerActor&) { queued_.push_back(trial); },
               [this](const v1::CancelExperiment&) { ++cancels_; },
+              [this](const v1::StopModel& stop) { stopped_.emplace_back(stop.trial(), stop.model()); },
+              [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.trial()); },
               [](const v1::Discover&) { return v1::Discovered(); },
               [](const v1::ListDevices&) { return v1::DeviceList(); }};
     });
@@ -102,6 +106,14 @@ class EngineTest : public ActorTest {
     Run();
   }
 
+  void Stop(int model) {
+    v1::StopModel stop;
+    stop.set_experiment("e");
+    stop.set_model(model);
+    caf::anon_send(engine_, stop);
+    Run();
+  }
+
   // The attempt that trial `index` (from 0) makes, at its model `member`, ends so.
   void End(size_t index, v1::Outcome outcome, const std::string& message = "", int member = 0) {
     v1::Failure failure;
@@ -118,7 +130,11 @@ class EngineTest : public ActorTest {
   std::vector<v1::ModelOutcome> outcomes_;
   std::vector<v1::TrialSpec> queued_;
   int cancels_ = 0;
+  // What the service heard: trials and models, and trials.
+  std::vector<std::pair<int, int>> stopped_;
+  std::vector<int> recorded_;
   bool journal_broken_ = false;
+  std::vector<v1::StopModel> stops_while_planning_;
   ModelOwnerActor owner_;
   TrainingServiceActor service_;
   EngineActor engine_;
@@ -358,6 +374,93 @@ TEST_F(EngineTest, TrialsThatCannotBeRecordedAreNotRun) {
   journal_broken_ = false;
   RunModels(2);
   EXPECT_EQ(queued_.size(), 2u) << "those that were not run take no room";
+}
+
+TEST_F(EngineTest, AStopGoesToTheTrialThatRunsTheModel) {
+  models_per_trial_ = 2;
+  RunModels(4);
+  Stop(3);
+  EXPECT_EQ(stopped_, (std::vector<std::pair<int, int>>{{2, 3}}));
+  End(1, v1::STOPPED_EARLY, "", 0);
+  Stop(3);
+  Stop(77);
+  EXPECT_EQ(stopped_.size(), 1u) << "it has ended, and there is no other";
+}
+
+TEST_F(EngineTest, AStoppedModelThatWaitsForATrialGetsNone) {
+  RunModels(4);
+  Stop(3);
+  End(0, v1::SUCCEEDED);
+  ASSERT_EQ(queued_.size(), 3u);
+  EXPECT_EQ(queued_[2].models(0).model(), 4);
+  EXPECT_TRUE(stopped_.empty());
+  EXPECT_EQ(events_.size(), 1u) << "nobody hears of a trial that there never was";
+}
+
+TEST_F(EngineTest, AStoppedModelLeavesTheMergedTrialThatWaits) {
+  models_per_trial_ = 2;
+  RunModels(6);
+  Stop(5);
+  End(0, v1::SUCCEEDED, "", 0);
+  End(0, v1::SUCCEEDED, "", 1);
+  ASSERT_EQ(queued_.size(), 3u);
+  ASSERT_EQ(queued_[2].models_size(), 1);
+  EXPECT_EQ(queued_[2].models(0).model(), 6);
+}
+
+TEST_F(EngineTest, ARetryOfAStoppedModelIsDropped) {
+  RunModels(3);
+  // It waits: no room was left by the end of the first attempt.
+  v1::RunAgain again;
+  *again.mutable_model() = MakeModel(1, 2);
+  caf::anon_send(engine_, again);
+  End(0, v1::STOPPED_EARLY);
+  ASSERT_EQ(queued_.size(), 3u);
+  EXPECT_EQ(queued_[2].models(0).attempt(), 2) << "before the new one";
+  caf::anon_send(engine_, again);
+  Stop(1);
+  EXPECT_TRUE(stopped_.empty());
+  End(1, v1::SUCCEEDED);
+  ASSERT_EQ(queued_.size(), 4u);
+  EXPECT_EQ(queued_[3].models(0).model(), 3);
+}
+
+TEST_F(EngineTest, AStopWhileATrialIsBeingRecordedFollowsItToTheQueue) {
+  v1::StopModel stop;
+  stop.set_model(1);
+  stops_while_planning_ = {stop};
+  RunModels(1);
+  EXPECT_EQ(queued_.size(), 1u);
+  EXPECT_EQ(stopped_, (std::vector<std::pair<int, int>>{{1, 1}}));
+}
+
+TEST_F(EngineTest, ModelsThatWereStoppedDoNotKeepThePlannerFromLearning) {
+  models_per_trial_ = 2;
+  RunModels(2);
+  for (const int member : {0, 1}) {
+    v1::ModelEvent event =
+        EndedEvent(queued_[0], queued_[0].models(member), 1, member == 0 ? v1::STOPPED_EARLY : v1::SUCCEEDED);
+    event.mutable_ended()->set_models_memory(70);
+    caf::anon_send(engine_, event);
+  }
+  Run();
+  EXPECT_EQ(planner_->observed, (std::vector<int64_t>{1000, 2, 70}));
+}
+
+TEST_F(EngineTest, OnlyTrialsThatRunHearWhatIsRecorded) {
+  RunModels(1);
+  v1::EventsRecorded recorded;
+  for (const int trial : {1, 2}) {
+    recorded.set_trial(trial);
+    caf::anon_send(engine_, recorded);
+  }
+  Run();
+  EXPECT_EQ(recorded_, std::vector<int>{1});
+  End(0, v1::SUCCEEDED);
+  recorded.set_trial(1);
+  caf::anon_send(engine_, recorded);
+  Run();
+  EXPECT_EQ(recorded_.size(), 1u);
 }
 
 }  // namespace

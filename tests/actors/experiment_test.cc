@@ -91,7 +91,8 @@ class ExperimentTest : public ActorTest {
                     caf::anon_send(owner, Planned(1000 + model.model(), {model.model()}));
                   }
                 },
-                [this](const v1::RunAgain& again) { again_.push_back(again); },
+                [this](const v1::RunAgain& again) { again_.push_back(again); }, [](const v1::StopModel&) {},
+                [this](const v1::EventsRecorded& recorded) { acknowledged_.push_back(recorded.sequence()); },
                 [this, owner](const v1::CancelExperiment&) {
                   if (keep_open_) return;
                   for (const int model : running_) caf::anon_send(owner, Ended(model, v1::CANCELED));
@@ -223,6 +224,8 @@ class ExperimentTest : public ActorTest {
   // What the experiment goes on with.
   StartingPoint start_;
   std::vector<v1::RunAgain> again_;
+  // Sequence numbers up to which the engine heard that events are recorded.
+  std::vector<int> acknowledged_;
   std::vector<std::string> removed_checkpoints_;
   // So many samples more come with each outcome that the strategy hears of.
   int samples_a_tell_ = 0;
@@ -363,6 +366,47 @@ TEST_F(ExperimentTest, NobodyHearsOfWhatABrokenJournalLost) {
   ASSERT_EQ(states_.size(), 1u);
   EXPECT_EQ(states_[0].state(), v1::EXPERIMENT_FAILED);
   EXPECT_EQ(states_[0].reason(), "the disk is full");
+}
+
+TEST_F(ExperimentTest, SaysWhatIsRecordedOnceItIs) {
+  StartExperiment(1, 1, 0);
+  hold_writes_ = true;
+  v1::ModelEvent event;
+  event.set_model(1);
+  event.set_attempt(1);
+  event.mutable_intermediate();
+  for (int sequence = 1; sequence <= 130; ++sequence) {
+    event.set_sequence(sequence);
+    caf::anon_send(experiment_, event);
+  }
+  Run();
+  for (int write = 0; write < 127; ++write) AnswerWrite();
+  Run();
+  EXPECT_EQ(acknowledged_, std::vector<int>{64});
+  // A large one, by itself.
+  (*event.mutable_intermediate()->mutable_metrics()->mutable_values())[std::string(5000, 'x')] = 1;
+  event.set_sequence(131);
+  caf::anon_send(experiment_, event);
+  Run();
+  for (int write = 0; write < 4; ++write) AnswerWrite();
+  Run();
+  EXPECT_EQ(acknowledged_, (std::vector<int>{64, 128, 131}));
+}
+
+TEST_F(ExperimentTest, ATrialDoesNotWaitForABrokenJournal) {
+  StartExperiment(1, 1, 0);
+  keep_open_ = true;
+  journal_broken_ = true;
+  v1::ModelEvent event;
+  event.set_model(1);
+  event.set_attempt(1);
+  event.mutable_intermediate();
+  for (const int sequence : {64, 128}) {
+    event.set_sequence(sequence);
+    caf::anon_send(experiment_, event);
+    Run();
+  }
+  EXPECT_EQ(acknowledged_, (std::vector<int>{64, 128}));
 }
 
 TEST_F(ExperimentTest, AStoppedExperimentWhoseJournalBreaksHasFailed) {

@@ -106,6 +106,8 @@ class HeadTest : public ::testing::Test {
                 (*ended.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 0.5;
                 self->send(owner, ended);
               },
+              [](const v1::StopModel&) {},
+              [](const v1::EventsRecorded&) {},
               [this, self](const v1::CancelExperiment& cancel) {
                 for (const v1::TrialSpec& trial : events_.trials()) {
                   if (trial.experiment() != cancel.experiment()) continue;

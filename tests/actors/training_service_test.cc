@@ -22,6 +22,8 @@ class TrainingServiceTest : public ActorTest {
               workers_[number] = Spawn([this, number](WorkerActor::pointer self) -> WorkerActor::behavior_type {
                 return {[this, number](const v1::TrialSpec& trial) { assigned_[number].push_back(trial.trial()); },
                         [this](const v1::CancelTrial& cancel) { canceled_.push_back(cancel.trial()); },
+                        [this](const v1::StopModel& stop) { stopped_.push_back(stop.model()); },
+                        [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.sequence()); },
                         [this, number, self](const v1::Discover&) {
                           discoveries_.push_back(number);
                           auto promise = self->make_response_promise<v1::Discovered>();
@@ -72,6 +74,14 @@ class TrainingServiceTest : public ActorTest {
     caf::anon_send(service_, ended);
     Run();
   }
+  void Stop(const std::string& experiment, int trial, int model) {
+    v1::StopModel stop;
+    stop.set_experiment(experiment);
+    stop.set_trial(trial);
+    stop.set_model(model);
+    caf::anon_send(service_, stop);
+    Run();
+  }
   void Kill(int worker) {
     caf::anon_send_exit(workers_[worker], caf::exit_reason::kill);
     Run();
@@ -83,6 +93,9 @@ class TrainingServiceTest : public ActorTest {
   int spawned_ = 0;
   std::map<int, std::vector<int>> assigned_;
   std::vector<int> canceled_;
+  // What workers heard: models that stop, and sequence numbers.
+  std::vector<int> stopped_;
+  std::vector<int> recorded_;
   std::vector<int> discoveries_;
   bool answers_ = true;
   std::optional<absl::Status> discovered_;
@@ -173,6 +186,55 @@ TEST_F(TrainingServiceTest, TheTrialsOfAnOwnerThatGoesDownAreCanceled) {
   Ended("a", 1);
   Ready(0);
   EXPECT_EQ(assigned_[0], std::vector<int>{1}) << "the other one is not in the queue any more";
+}
+
+TEST_F(TrainingServiceTest, AStopReachesTheWorkerThatRunsTheTrial) {
+  StartService(1);
+  Ready(0);
+  Submit("a", 1);
+  Stop("b", 1, 1);
+  Stop("a", 2, 1);
+  EXPECT_TRUE(stopped_.empty());
+  Stop("a", 1, 1);
+  EXPECT_EQ(stopped_, std::vector<int>{1});
+  Ended("a", 1);
+  Stop("a", 1, 1);
+  EXPECT_EQ(stopped_.size(), 1u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(TrainingServiceTest, AStoppedModelLeavesTheTrialThatIsQueuedAndTheLastOneTakesItAway) {
+  StartService(1);
+  v1::TrialSpec merged = MakeTrial("a", 1);
+  *merged.add_models() = MakeModel(2);
+  caf::anon_send(service_, merged, owner_);
+  Submit("a", 2);
+  Stop("a", 1, 1);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].model(), 1);
+  EXPECT_EQ(events_[0].attempt(), 1);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::STOPPED_EARLY);
+  Stop("a", 1, 1);
+  EXPECT_EQ(events_.size(), 1u) << "it has ended";
+  Stop("a", 1, 2);
+  EXPECT_EQ(events_.size(), 2u);
+  Ready(0);
+  EXPECT_EQ(assigned_[0], std::vector<int>{2}) << "nothing was left of trial 1";
+}
+
+TEST_F(TrainingServiceTest, WhatIsRecordedIsToldToTheWorkerThatRunsTheTrial) {
+  StartService(1);
+  Ready(0);
+  Submit("a", 1);
+  v1::EventsRecorded recorded;
+  recorded.set_experiment("a");
+  recorded.set_sequence(64);
+  for (const int trial : {1, 2}) {
+    recorded.set_trial(trial);
+    caf::anon_send(service_, recorded);
+  }
+  Run();
+  EXPECT_EQ(recorded_, std::vector<int>{64});
 }
 
 TEST_F(TrainingServiceTest, ADeviceThatWorkedIsTriedAgainAfterADelayForEver) {

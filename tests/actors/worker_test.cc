@@ -20,6 +20,8 @@ using ::testing::HasSubstr;
 struct FakeProcess {
   TrialChannel::Handlers handlers;
   std::vector<v1::TrialRequest> requests;
+  std::vector<int> recorded;
+  std::chrono::milliseconds held_up{0};
   bool takes_requests = true;
   bool killed = false;
   bool gone = false;
@@ -40,6 +42,8 @@ class FakeChannel final : public TrialChannel {
     process_->requests.push_back(request);
     return absl::OkStatus();
   }
+  void Recorded(const v1::EventsRecorded& recorded) override { process_->recorded.push_back(recorded.sequence()); }
+  std::chrono::milliseconds held_up() const override { return process_->held_up; }
   void Kill() override { process_->killed = true; }
 
  private:
@@ -136,6 +140,14 @@ class WorkerTest : public ActorTest {
     cancel.set_experiment(trial.experiment());
     cancel.set_trial(trial.trial());
     caf::anon_send(worker_, cancel);
+    Run();
+  }
+  void Stop(const v1::TrialSpec& trial, int model) {
+    v1::StopModel stop;
+    stop.set_experiment(trial.experiment());
+    stop.set_trial(trial.trial());
+    stop.set_model(model);
+    caf::anon_send(worker_, stop);
     Run();
   }
   // Asks for a discovery: discovered_ will be the answer.
@@ -468,6 +480,148 @@ TEST_F(WorkerTest, TheGraceOfACanceledTrialIsNotProlonged) {
   Cancel(trial);
   ASSERT_EQ(process().requests.size(), 2u) << "run and one cancel";
   scheduler().trigger_timeout();  // The grace: the shortest.
+  Run();
+  EXPECT_TRUE(process().killed);
+}
+
+TEST_F(WorkerTest, AStoppedModelThatEndsByItselfLeavesTheProcessWarm) {
+  StartWarmWorker();
+  Assign(MakeTrial("e", 1));
+  SayStarted(1);
+  Stop(MakeTrial("e", 1), 1);
+  ASSERT_TRUE(process().requests.back().has_stop());
+  EXPECT_EQ(process().requests.back().stop().model(), 1);
+  Stop(MakeTrial("e", 1), 1);
+  EXPECT_EQ(process().requests.size(), 2u) << "run and one stop";
+  SayModelEnded(1, v1::STOPPED_EARLY);
+  SayTrialEnded();
+  EXPECT_EQ(events_.back().ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_TRUE(warm_);
+  RunDelayed();
+  EXPECT_FALSE(process().killed);
+}
+
+TEST_F(WorkerTest, AStoppedModelThatGoesOnIsKilledAfterTheGraceAndIsNoFailure) {
+  StartWarmWorker();
+  v1::TrialSpec trial = MakeTrial("e", 1);
+  *trial.mutable_timeout() = TimeUtil::SecondsToDuration(1000);
+  Assign(trial);
+  SayStarted(1);
+  Stop(trial, 1);
+  scheduler().trigger_timeout();  // The grace: the shortest.
+  Run();
+  EXPECT_TRUE(process().killed);
+  Exit(SIGKILL);
+  EXPECT_EQ(events_.back().ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_FALSE(events_.back().ended().has_failure());
+  EXPECT_EQ(ended_, 1);
+}
+
+TEST_F(WorkerTest, ATrialIsNotKilledForOneOfItsModelsUnlessAllThatAreLeftWereStopped) {
+  StartWarmWorker();
+  v1::TrialSpec trial = MakeTrial("e", 1);
+  for (const int model : {2, 3}) *trial.add_models() = MakeModel(model);
+  Assign(trial);
+  for (const int model : {1, 2, 3}) SayStarted(model);
+  Stop(trial, 1);
+  Stop(trial, 3);
+  RunDelayed();
+  EXPECT_FALSE(process().killed) << "model 2 goes on";
+  SayModelEnded(3, v1::STOPPED_EARLY);
+  SayModelEnded(2, v1::SUCCEEDED);
+  RunDelayed();
+  EXPECT_TRUE(process().killed);
+  Exit(SIGKILL);
+  EXPECT_EQ(events_.back().model(), 1);
+  EXPECT_EQ(events_.back().ended().outcome(), v1::STOPPED_EARLY);
+}
+
+TEST_F(WorkerTest, ACrashEndsWhatWasStoppedAsStopped) {
+  StartWarmWorker();
+  v1::TrialSpec trial = MakeTrial("e", 1);
+  *trial.add_models() = MakeModel(2);
+  Assign(trial);
+  for (const int model : {1, 2}) SayStarted(model);
+  Stop(trial, 1);
+  Exit(SIGSEGV);
+  ASSERT_EQ(events_.size(), 4u);
+  EXPECT_EQ(events_[2].ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(events_[3].model(), 2);
+  EXPECT_EQ(events_[3].ended().failure().reason(), v1::SIGNAL);
+}
+
+TEST_F(WorkerTest, AStoppedModelThatWaitsForAProcessIsNotTrained) {
+  StartWorker();
+  Assign(MakeTrial("e", 1));
+  Stop(MakeTrial("e", 1), 1);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].ended().outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(ready_, 2);
+
+  v1::TrialSpec merged = MakeTrial("e", 1);
+  *merged.add_models() = MakeModel(2);
+  Assign(merged);
+  Stop(merged, 2);
+  EXPECT_EQ(events_.size(), 1u) << "the other one waits on";
+  SayReady();
+  ASSERT_EQ(process().requests.size(), 2u);
+  EXPECT_TRUE(process().requests[0].has_run());
+  EXPECT_EQ(process().requests[1].stop().model(), 2);
+}
+
+TEST_F(WorkerTest, AStopOfAnotherTrialOrModelIsIgnored) {
+  StartWarmWorker();
+  Stop(MakeTrial("e", 1), 1);
+  Assign(MakeTrial("e", 1));
+  Stop(MakeTrial("e", 2), 1);
+  Stop(MakeTrial("other", 1), 1);
+  Stop(MakeTrial("e", 1), 2);
+  EXPECT_EQ(process().requests.size(), 1u);
+  SayModelEnded(1, v1::SUCCEEDED);
+  Stop(MakeTrial("e", 1), 1);
+  EXPECT_EQ(process().requests.size(), 1u);
+}
+
+TEST_F(WorkerTest, TheProcessHearsWhatIsRecorded) {
+  StartWorker();
+  v1::EventsRecorded recorded;
+  recorded.set_sequence(64);
+  caf::anon_send(worker_, recorded);
+  Run();
+  Assign(MakeTrial("e", 1));
+  SayReady();
+  recorded.set_sequence(128);
+  caf::anon_send(worker_, recorded);
+  Run();
+  EXPECT_EQ(process().recorded, std::vector<int>{128});
+}
+
+TEST_F(WorkerTest, TimeInWhichATrialWaitsForTheJournalDoesNotCount) {
+  StartWarmWorker();
+  v1::TrialSpec trial = MakeTrial("e", 1);
+  *trial.mutable_timeout() = TimeUtil::SecondsToDuration(5);
+  Assign(trial);
+  process().held_up = std::chrono::seconds(1);
+  SayStarted(1);
+  process().held_up += std::chrono::seconds(3);
+  scheduler().advance_time(std::chrono::milliseconds(7900));
+  Run();
+  EXPECT_FALSE(process().killed);
+  scheduler().advance_time(std::chrono::milliseconds(200));
+  Run();
+  EXPECT_TRUE(process().killed);
+}
+
+TEST_F(WorkerTest, TheGraceDoesNotWaitForTheJournal) {
+  StartWarmWorker();
+  v1::TrialSpec trial = MakeTrial("e", 1);
+  *trial.mutable_timeout() = TimeUtil::SecondsToDuration(100);
+  Assign(trial);
+  SayStarted(1);
+  Cancel(trial);
+  process().held_up = std::chrono::hours(1);
+  scheduler().advance_time(std::chrono::seconds(5));
   Run();
   EXPECT_TRUE(process().killed);
 }

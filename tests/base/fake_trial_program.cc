@@ -1,4 +1,5 @@
-// A trial program for tests of the channel: does what the experiment's name in each Run request says.
+// A trial program for tests of the channel: does what the experiment's name in each Run or Cancel request says.
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -29,6 +31,26 @@ void Say(const std::string& text) {
   SendBytes(frame);
 }
 
+// Sends an event of model 1 of the trial that is named `order`.
+void Report(const std::string& order, int sequence) {
+  v1::TrialEvent event;
+  event.mutable_model()->set_experiment(order);
+  event.mutable_model()->set_model(1);
+  event.mutable_model()->set_sequence(sequence);
+  event.mutable_model()->mutable_intermediate();
+  std::string frame;
+  if (!AppendFrame(event, &frame).ok()) _exit(1);
+  SendBytes(frame);
+}
+
+// Reports as long as somebody reads, at most 200000 times; `file` says how often.
+void ReportUntilNobodyReads(const std::string& order, const std::string& file) {
+  int sequence = 0;
+  pollfd socket = {kTrialProcessSocket, POLLOUT, 0};
+  while (sequence < 200000 && poll(&socket, 1, /*milliseconds*/ 500) == 1) Report(order, ++sequence);
+  std::ofstream(file) << sequence;
+}
+
 // What this process was given: its group, its open descriptors, its limit.
 std::string Surroundings() {
   std::string descriptors;
@@ -43,6 +65,11 @@ std::string Surroundings() {
 
 void Obey(const std::string& order) {
   if (order == "echo") return Say("echo");
+  if (order.rfind("report until nobody reads ", 0) == 0) return ReportUntilNobodyReads(order, order.substr(26));
+  if (order == "report") {
+    for (int sequence = 1; sequence <= 20000; ++sequence) Report(order, sequence);
+    return;
+  }
   if (order == "surroundings") return Say(Surroundings());
   if (order.rfind("getenv ", 0) == 0) {
     const char* const value = std::getenv(order.substr(7).c_str());
@@ -50,7 +77,7 @@ void Obey(const std::string& order) {
   }
   if (order.rfind("length ", 0) == 0) return Say(absl::StrCat(order.size() - 7));
   if (order == "kill") std::raise(SIGKILL);
-  if (order == "exit") _exit(7);
+  if (order.rfind("exit", 0) == 0) _exit(7);
   if (order == "segfault") {
     // Sanitizers handle it otherwise.
     std::signal(SIGSEGV, SIG_DFL);
@@ -84,6 +111,7 @@ int main() {
       if (!request.ParseFromString(**frame)) return 1;
       if (request.has_setup()) lanista::Say("ready");
       if (request.has_run()) lanista::Obey(request.run().experiment());
+      if (request.has_cancel()) lanista::Obey(request.cancel().experiment());
     }
   }
   return 0;

@@ -4,13 +4,16 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/base/event_window.h"
 #include "src/base/framing.h"
 
 namespace lanista {
@@ -33,6 +36,7 @@ class TrialProcessTest : public ::testing::Test {
     const absl::Status status = channel_->Start(device, {[this](v1::TrialEvent event) {
                                                            const std::lock_guard<std::mutex> lock(mutex_);
                                                            said_.push_back(event.ended().experiment());
+                                                           if (event.has_model()) events_.push_back(event.model());
                                                            changed_.notify_all();
                                                          },
                                                          [this](v1::ProcessExited exited) {
@@ -46,6 +50,14 @@ class TrialProcessTest : public ::testing::Test {
   void Order(const std::string& order) {
     v1::TrialRequest request;
     request.mutable_run()->set_experiment(order);
+    ASSERT_EQ(channel_->Send(request), absl::OkStatus());
+  }
+
+  // The same for a trial of model 1.
+  void OrderTrial(const std::string& order) {
+    v1::TrialRequest request;
+    request.mutable_run()->set_experiment(order);
+    request.mutable_run()->add_models()->set_model(1);
     ASSERT_EQ(channel_->Send(request), absl::OkStatus());
   }
 
@@ -65,6 +77,7 @@ class TrialProcessTest : public ::testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> said_;
+  std::vector<v1::ModelEvent> events_;
   std::vector<v1::ProcessExited> exits_;
   std::unique_ptr<TrialChannel> channel_;
 };
@@ -184,6 +197,52 @@ TEST_F(TrialProcessTest, ADescendantCannotKeepTheChannelOpen) {
   Start();
   Order("grandchild");
   EXPECT_EQ(Exit().exit_status(), 0);
+}
+
+TEST_F(TrialProcessTest, ReadsNoMoreReportsThanMayBeUnrecorded) {
+  Start();
+  const std::string file = ::testing::TempDir() + "/reports";
+  OrderTrial("report until nobody reads " + file);
+  // It hears what it is told nevertheless, however much that is, and what it wrote is read to the end.
+  v1::TrialRequest request;
+  request.mutable_cancel()->set_experiment("exit" + std::string(4 << 20, ' '));
+  ASSERT_EQ(channel_->Send(request), absl::OkStatus());
+  EXPECT_EQ(Exit().exit_status(), 7);
+  size_t reports = 0;
+  std::ifstream(file) >> reports;
+  EXPECT_GE(reports, static_cast<size_t>(EventWindow::kEvents));
+  EXPECT_LT(reports, 50000u);
+  EXPECT_EQ(events_.size(), reports);
+  EXPECT_GT(channel_->held_up().count(), 0);
+}
+
+TEST_F(TrialProcessTest, ReadsOnOnceReportsAreRecorded) {
+  Start();
+  OrderTrial("report");
+  v1::TrialRequest request;
+  request.mutable_cancel()->set_experiment("echo");
+  ASSERT_EQ(channel_->Send(request), absl::OkStatus());
+  for (int sequence = kAcknowledgedOneOf; sequence <= 20000; sequence += kAcknowledgedOneOf) {
+    // One is unrecorded for long, again and again.
+    const auto may_be_read = static_cast<size_t>(sequence) - kAcknowledgedOneOf + EventWindow::kEvents;
+    Said(std::min<size_t>(may_be_read, 20000));
+    v1::EventsRecorded recorded;
+    recorded.set_experiment("report");
+    recorded.set_model(1);
+    recorded.set_sequence(sequence);
+    channel_->Recorded(recorded);
+  }
+  EXPECT_EQ(Said(20002).back(), "echo");
+  ASSERT_EQ(events_.size(), 20000u);
+  for (size_t i = 0; i < events_.size(); ++i) ASSERT_EQ(events_[i].sequence(), static_cast<int>(i) + 1);
+}
+
+TEST_F(TrialProcessTest, KillEndsAProcessThatWaitsToReport) {
+  Start();
+  OrderTrial("report");
+  Said(EventWindow::kEvents);
+  channel_->Kill();
+  EXPECT_EQ(Exit().signal(), SIGKILL);
 }
 
 TEST_F(TrialProcessTest, DestructionEndsTheProcessAndCallsNobodyAfterwards) {

@@ -1,7 +1,12 @@
 // Models, processes and heads that break, as a user sees it.
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -151,6 +156,64 @@ TEST(FaultTest, AModelWhoseProcessIsKilledAgainAndAgainFailsAndTheSearchGoesOn) 
   EXPECT_EQ(models[0]["failure"]["reason"], "WORKER_LOST");
   EXPECT_EQ(models[0]["attempts"].size(), 3u);
   EXPECT_EQ(models[0]["attempts"][0]["outcome"], "LOST") << "not the model's fault";
+}
+
+TEST(FaultTest, AProcessThatIsKilledWhileItWritesACheckpointGoesOnFromTheOneBefore) {
+  const std::string config = WriteFile("checkpoints.textproto", R"(
+    space { registered: "some_bad" params { key: "fault" value { s: "none" } } params { key: "bad" value { list {} } } }
+    strategy { grid_search {} }
+    evaluator {
+      classification {
+        dataset { synthetic_digits { train_samples: 40 validation_samples: 20 } }
+        batch_size: 4
+        max_epochs: 10
+        checkpoint { interval { nanos: 1000000 } }
+      }
+    }
+    training_service { local { cpu_slots: 1 } }
+    max_trial_number: 1
+    seed: 1
+  )");
+  const auto model = [](const std::string& state) {
+    const std::string id = OnlyExperiment(state)["id"];
+    return RunCommand(kFaultyProgram, {"trials", id, "--json", "--state-dir", state}).Json()["models"][0];
+  };
+  const std::string undisturbed = FreshFolder();
+  ASSERT_EQ(RunCommand(kFaultyProgram, {"run", config, "--state-dir", undisturbed}).exit_code, 0);
+
+  const std::string fifo = FreshFolder() + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int listener = open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(listener, 0);
+  setenv("FAULTY_FSYNC_FIFO", fifo.c_str(), /*overwrite=*/1);
+  const std::string state = FreshFolder();
+  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", state});
+  unsetenv("FAULTY_FSYNC_FIFO");
+  pollfd told = {listener, POLLIN, 0};
+  ASSERT_EQ(poll(&told, 1, 120000), 1) << "no checkpoint was written over another one";
+  close(listener);
+  const std::string id = OnlyExperiment(state)["id"];
+  const std::filesystem::path folder = absl::StrCat(state, "/experiments/", id, "/checkpoints/1");
+  std::map<bool, int64_t> bytes;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    bytes[entry.path().filename() == "checkpoint"] = static_cast<int64_t>(entry.file_size());
+  }
+  ASSERT_EQ(bytes.size(), 2u);
+  EXPECT_LT(bytes[false], bytes[true]) << "the second one is not finished";
+  for (const pid_t child : run.Children()) kill(child, SIGKILL);
+  EXPECT_EQ(run.Wait(), 0);
+
+  const nlohmann::json result = model(state);
+  ASSERT_EQ(result["attempts"].size(), 2u) << result;
+  EXPECT_EQ(result["attempts"][0]["outcome"], "LOST");
+  EXPECT_EQ(result["attempts"][1]["outcome"], "SUCCEEDED");
+  EXPECT_GE(result["attempts"][1]["resumed_steps"], 2) << result;
+  const nlohmann::json expected = model(undisturbed);
+  EXPECT_EQ(result["metrics"]["final"], expected["metrics"]["final"]);
+  ASSERT_EQ(result["metrics"]["intermediate"].size(), expected["metrics"]["intermediate"].size());
+  for (size_t step = 0; step < expected["metrics"]["intermediate"].size(); ++step) {
+    EXPECT_EQ(result["metrics"]["intermediate"][step]["metrics"], expected["metrics"]["intermediate"][step]["metrics"]);
+  }
 }
 
 TEST(FaultTest, TrialProcessesThatAreKilledBetweenTrialsHoldNothingUp) {

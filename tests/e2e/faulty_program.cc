@@ -1,6 +1,8 @@
 // A user's own program whose models go wrong in every way there is. The choice "fault" says how.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <torch/torch.h>
 #include <unistd.h>
 
@@ -8,14 +10,18 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
+#include "src/base/unfinished_files.h"
 #include "src/evaluators/functional.h"
 #include "src/nn/nn.h"
 #include "src/stopping/stopper.h"
@@ -59,11 +65,15 @@ class FaultyModel : public nn::ModelSpace {
     if (fault_ == "hang") Hang();
     while (fault_ == "memory") hoard_.push_back(torch::ones({1 << 24}));
     ++calls_;
+    late |= calls_ >= kLate;
     if (fault_ == "tells" && calls_ == kLate) TellAndHang(fifo_);
     x = output_(torch::relu(hidden_(x.flatten(1))));
     return fault_ == "nan" || (fault_ == "late nan" && calls_ > kLate) ? x * std::numeric_limits<float>::quiet_NaN()
                                                                        : x;
   }
+
+  // A model of this process was called so often.
+  static inline bool late = false;
 
  private:
   // In the third epoch of cgo_test.cc.
@@ -166,7 +176,46 @@ absl::StatusOr<std::unique_ptr<lanista::Stopper>> MakeOddModels(const lanista::P
   return std::make_unique<OddModels>(params.Get<int64_t>("throws_at", 0));
 }
 LANISTA_REGISTER_STOPPER("odd models", MakeOddModels);
+struct ReportingParams {
+  explicit ReportingParams(const lanista::Params& params) : reports(params.Get<int64_t>("reports")) {}
+  int64_t reports;
+};
+
+// The model of the first candidate reports as much as the parameter says, as fast as it can, and is deaf meanwhile. The
+// others wait until they are canceled.
+void Reporting(lanista::TrialContext& context, const ReportingParams& params) {
+  if (context.sample().decisions(0).index(0) == 0) {
+    for (int64_t step = 0; step < params.reports; ++step) context.ReportIntermediate(static_cast<double>(step));
+    return context.ReportFinal(1);
+  }
+  while (!context.canceled()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+LANISTA_REGISTER_EVALUATOR_FUNCTION("reporting", Reporting);
+
+// Whether `file` is to be the checkpoint, in the place of an earlier one, of a model that has come far.
+bool IsALateCheckpoint(int file) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), error);
+  return FaultyModel::late && path.filename().string().rfind(lanista::kUnfinishedPrefix, 0) == 0 &&
+         std::filesystem::exists(path.parent_path() / "checkpoint", error);
+}
 
 }  // namespace
+
+// In the place of the system's. Where a process reads from the FIFO at FAULTY_FSYNC_FIFO, it is told when a late
+// checkpoint of a model is half written, and the writer waits for ever.
+extern "C" int fsync(int file) {
+  const char* const fifo = std::getenv("FAULTY_FSYNC_FIFO");
+  const int listener = fifo == nullptr ? -1 : open(fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (listener >= 0) {
+    struct stat written = {};
+    if (IsALateCheckpoint(file) && fstat(file, &written) == 0 && ftruncate(file, written.st_size / 2) == 0 &&
+        write(listener, "!", 1) == 1) {
+      Hang();
+    }
+    close(listener);
+  }
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
 
 int main(int argc, char** argv) { return lanista::Main(argc, argv); }
