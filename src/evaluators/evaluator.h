@@ -73,7 +73,10 @@ class TrialContext {
   // models are no graphs or the experiment keeps no weights; where ONNX cannot express one, the attempt's log says why.
   virtual void ExportOnnx(const at::Tensor& /*example*/) {}
 
-  // True once the trial should end: training loops ask every batch and return absl::CancelledError().
+  // True once this model should end: the trial was canceled, or early stopping has stopped the model, whose outcome is
+  // then decided. Training loops ask every batch, and return (a function) or return absl::CancelledError() (a class);
+  // nothing has to be reported any more. One that goes on is killed after a few seconds. Where models are trained
+  // together, ModelGroup::canceled() tells whether all of them should end.
   virtual bool canceled() const = 0;
 
   // A metric while training, once an epoch for example; the first has step 0 (also after resumed()). A NaN or infinite
@@ -141,9 +144,13 @@ class ModelGroup {
   // The model's own context: what it is given, and where its metrics go. Its model is built in a Step.
   virtual TrialContext& context(int model) = 0;
 
-  // False once the model was taken out: it failed, or another one did and the group ended. It gets no more steps, and
-  // whatever is kept for it may go.
+  // False once the model was taken out: it failed, early stopping has stopped it, or another one failed and the group
+  // ended. It gets no more steps, and whatever is kept for it may go.
   virtual bool active(int model) const = 0;
+
+  // True once all models should end: ask every batch, and return absl::CancelledError(). A model that was stopped by
+  // itself (its context's canceled()) leaves at its next Step, and the others go on.
+  virtual bool canceled() const = 0;
 
   bool any_active() const {
     for (int model = 0; model < size(); ++model) {
@@ -153,8 +160,8 @@ class ModelGroup {
   }
 
   // Runs `step`, which does something for one active model and for no other, with the model's own random stream as
-  // LibTorch's default generator. What it throws, or an error that it returns, takes the model out; what Step returns
-  // is for the group: an error ends it.
+  // LibTorch's default generator. What it throws, or an error that it returns, takes the model out; so does a stop,
+  // without calling `step`. What Step returns is for the group: an error ends it.
   virtual absl::Status Step(int model, const std::function<absl::Status()>& step) = 0;
 };
 

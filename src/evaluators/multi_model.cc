@@ -11,6 +11,7 @@ class GroupOfOne final : public ModelGroup {
   int size() const override { return 1; }
   TrialContext& context(int) override { return context_; }
   bool active(int) const override { return true; }
+  bool canceled() const override { return context_.canceled(); }
   absl::Status Step(int, const std::function<absl::Status()>& step) override { return step(); }
 
  private:

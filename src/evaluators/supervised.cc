@@ -276,7 +276,7 @@ class SupervisedEvaluator::GroupInTraining {
     if (!group_.any_active()) return absl::OkStatus();
     loader.StartEpoch(epoch, first);
     while (group_.any_active()) {
-      if (group_.context(0).canceled()) return absl::CancelledError("the trial was canceled");
+      if (group_.canceled()) return absl::CancelledError("the trial was canceled");
       const absl::StatusOr<std::optional<data::Example>> batch = loader.Next();
       if (!batch.ok()) return absl::DataLossError(absl::StrCat(path_, ".dataset: ", batch.status().message()));
       if (!batch->has_value()) return absl::OkStatus();

@@ -84,7 +84,8 @@ MergedTrial::MergedTrial(std::vector<std::unique_ptr<ModelContext>> contexts, bo
 
 absl::Status MergedTrial::Step(int model, const std::function<absl::Status()>& step) {
   Member& stepping = member(model);
-  const GuardResult result = stepping.context->Run([&] {
+  const GuardResult result = stepping.context->Run([&]() -> absl::Status {
+    if (stepping.context->stopped()) return absl::CancelledError();
     const TorchScope scope(&stepping);
     return step();
   });
@@ -93,7 +94,8 @@ absl::Status MergedTrial::Step(int model, const std::function<absl::Status()>& s
   const std::string why =
       absl::StrCat("model ", stepping.context->ordinal(), " of the merged trial failed: ", result.failure.message());
   EndOne(stepping, result);
-  if (drop_bad_models_) return absl::OkStatus();
+  // Nobody asks any more how a model went that was stopped.
+  if (drop_bad_models_ || stepping.context->stopped()) return absl::OkStatus();
   for (Member& other : members_) {
     if (other.active) EndOne(other, Unmerged(why));
   }

@@ -18,8 +18,8 @@
 namespace lanista {
 
 // Keeps the models of a trial apart: each has its own random stream and LibTorch settings, and what one of them throws
-// ends its attempt, not the others'. Unless bad models are dropped, the others' attempts end with it, as UNMERGED. Used
-// by the trial's thread.
+// ends its attempt, not the others'. Unless bad models are dropped, the others' attempts end with it, as UNMERGED. A
+// model that was stopped leaves at its next step, and ends nobody else's attempt. Used by the trial's thread.
 class MergedTrial final : public ModelGroup {
  public:
   MergedTrial(std::vector<std::unique_ptr<ModelContext>> contexts, bool drop_bad_models);
@@ -27,6 +27,7 @@ class MergedTrial final : public ModelGroup {
   int size() const override { return static_cast<int>(members_.size()); }
   TrialContext& context(int model) override { return *member(model).context; }
   bool active(int model) const override { return members_[static_cast<size_t>(model)].active; }
+  bool canceled() const override { return members_.front().context->trial_canceled(); }
   absl::Status Step(int model, const std::function<absl::Status()>& step) override;
 
   // Before their first step.

@@ -178,11 +178,14 @@ void ModelContext::ReportFinal(const MetricMap& metrics) {
 }
 
 GuardResult ModelContext::Run(const std::function<absl::Status()>& code) const {
-  return Guard([&] {
+  bool left_early = false;
+  GuardResult result = GuardTrial(trial_.canceled, [&] {
     const absl::Status status = code();
-    if (!absl::IsCancelled(status) || canceled()) return status;
-    return absl::InternalError(absl::StrCat("CANCELLED, though the trial was not canceled: ", status.message()));
+    left_early = absl::IsCancelled(status) && !trial_canceled() && stopped();
+    return left_early ? absl::OkStatus() : status;
   });
+  if (left_early) result.outcome = v1::STOPPED_EARLY;
+  return result;
 }
 
 void ModelContext::Started(Evaluator* evaluator) {
@@ -220,6 +223,8 @@ absl::Status ModelContext::KeepWeights() {
 }
 
 void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) {
+  const bool failed = result.outcome == v1::FAILED || result.outcome == v1::CANCELED;
+  if (!failed && stopped()) result.outcome = v1::STOPPED_EARLY;
   if (result.outcome == v1::SUCCEEDED && !final_.has_value()) {
     result.outcome = v1::FAILED;
     result.failure.set_reason(v1::NO_METRIC);

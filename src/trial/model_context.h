@@ -29,6 +29,8 @@ struct TrialEnvironment {
   const v1::TrialSpec& spec;
   const v1::Device& device;
   const std::atomic<bool>& canceled;
+  // Whether that model of the trial was stopped.
+  std::function<bool(int model)> stopped;
   std::function<void(v1::ModelEvent event)> emit;
   // A model was built.
   std::function<void(const std::shared_ptr<nn::Model>& model)> built;
@@ -46,7 +48,7 @@ class ModelContext final : public TrialContext {
   c10::Device device() const override { return TorchDevice(trial_.device); }
   uint64_t seed() const override { return model_.model_seed(); }
   uint64_t order_seed() const override { return trial_.spec.order_seed(); }
-  bool canceled() const override { return trial_.canceled.load(std::memory_order_relaxed); }
+  bool canceled() const override { return trial_canceled() || stopped(); }
   std::string output_folder() override;
   std::string checkpoint_folder() override;
   bool resumed() const override { return resumed_; }
@@ -61,7 +63,12 @@ class ModelContext final : public TrialContext {
   // The model's ordinal.
   int ordinal() const { return model_.model(); }
 
-  // Guard(code), where CANCELLED of a trial that nobody canceled is an error like others.
+  // Whether all models of the trial have to end.
+  bool trial_canceled() const { return trial_.canceled.load(std::memory_order_relaxed); }
+  // Whether this one has to end, whatever others do.
+  bool stopped() const { return trial_.stopped(model_.model()); }
+
+  // GuardTrial(code), where CANCELLED of a model that was stopped is STOPPED_EARLY.
   GuardResult Run(const std::function<absl::Status()>& code) const;
 
   // Finds out whether the attempt goes on from what an earlier one left, and emits that it began. `evaluator` is null
@@ -71,7 +78,8 @@ class ModelContext final : public TrialContext {
   // Leaves the trained weights for exports.
   absl::Status KeepWeights();
 
-  // Emits how the attempt ended, and lets go of the model. `actual_space`: where the space is not the experiment's.
+  // Emits how the attempt ended (STOPPED_EARLY where it was stopped and has not failed), and lets go of the model.
+  // `actual_space`: where the space is not the experiment's.
   void Ended(GuardResult result, const v1::SpaceSpec* actual_space = nullptr);
 
  private:

@@ -97,7 +97,7 @@ void TrialRunner::Handle(const v1::TrialRequest& request) {
       return emit_(event);
     }
     default:
-      // Cancel and Shutdown are the reader's; a newer head's requests are never sent to this program.
+      // Cancel, StopModel and Shutdown are the reader's; a newer head's requests are never sent to this program.
       return;
   }
 }
@@ -106,6 +106,19 @@ void TrialRunner::Cancel(const v1::CancelTrial& cancel) {
   const std::lock_guard<std::mutex> lock(mutex_);
   canceled_trial_ = cancel;
   if (cancel.experiment() == current_trial_.experiment() && cancel.trial() == current_trial_.trial()) canceled_ = true;
+}
+
+void TrialRunner::Stop(const v1::StopModel& stop) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stops_.push_back(stop);
+}
+
+bool TrialRunner::IsStopped(int model) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(stops_.begin(), stops_.end(), [&](const v1::StopModel& stop) {
+    return stop.model() == model && stop.trial() == current_trial_.trial() &&
+           stop.experiment() == current_trial_.experiment();
+  });
 }
 
 void TrialRunner::SetUp(const v1::Setup& setup) {
@@ -183,6 +196,11 @@ void TrialRunner::Run(const v1::TrialSpec& spec) {
     current_trial_.set_experiment(spec.experiment());
     current_trial_.set_trial(spec.trial());
     canceled_ = canceled_trial_.experiment() == spec.experiment() && canceled_trial_.trial() == spec.trial();
+    stops_.erase(std::remove_if(stops_.begin(), stops_.end(),
+                                [&](const v1::StopModel& stop) {
+                                  return stop.experiment() != spec.experiment() || stop.trial() != spec.trial();
+                                }),
+                 stops_.end());
   }
   {
     std::optional<AttemptLog> log;
@@ -219,13 +237,16 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
     *event.mutable_model() = std::move(model_event);
     emit_(event);
   };
-  const TrialEnvironment environment{spec, device_, canceled_, emit, ShareWhatIsAlike(spec.models_size()), memory};
+  const TrialEnvironment environment{spec,      device_,
+                                     canceled_, [this](int model) { return IsStopped(model); },
+                                     emit,      ShareWhatIsAlike(spec.models_size()),
+                                     memory};
   std::vector<std::unique_ptr<ModelContext>> contexts;
   for (const v1::TrialModel& model : spec.models())
     contexts.push_back(std::make_unique<ModelContext>(environment, model));
   // Reading the data is not the models' time: they start after it.
   Evaluator* evaluator = nullptr;
-  const GuardResult prepared = contexts.front()->Run([&]() -> absl::Status {
+  const GuardResult prepared = GuardTrial(canceled_, [&]() -> absl::Status {
     if (canceled_) return absl::OkStatus();
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
@@ -252,7 +273,7 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
 
 void TrialRunner::RunAlone(const v1::TrialSpec& spec, Evaluator* evaluator, ModelContext& context) {
   context.Ended(context.Run([&]() -> absl::Status {
-    if (canceled_) return absl::CancelledError();
+    if (context.canceled()) return absl::CancelledError();
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
     torch::manual_seed(context.seed());
@@ -265,7 +286,7 @@ void TrialRunner::RunAlone(const v1::TrialSpec& spec, Evaluator* evaluator, Mode
 void TrialRunner::RunMerged(const v1::TrialSpec& spec, Evaluator* evaluator,
                             std::vector<std::unique_ptr<ModelContext>> contexts) {
   MergedTrial trial(std::move(contexts), spec.engine().cgo().on_bad_model() == v1::DROP);
-  trial.Ended(Guard([&]() -> absl::Status {
+  trial.Ended(GuardTrial(canceled_, [&]() -> absl::Status {
     if (canceled_) return absl::CancelledError();
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);

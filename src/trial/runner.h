@@ -19,7 +19,7 @@ class ModelBuilder;
 class ModelContext;
 
 // Whatever runs trials: the trial process's main thread, or a thread of the head (isolation: IN_PROCESS). Handle is
-// called by one thread, always the same; Cancel by any.
+// called by one thread, always the same; Cancel and Stop by any.
 class TrialRunner {
  public:
   // Sends one event; may be called while Handle runs.
@@ -29,13 +29,18 @@ class TrialRunner {
   TrialRunner(Emit emit, bool redirect_output);
   ~TrialRunner();
 
-  // Executes any request but Cancel and Shutdown, and emits its events; nothing escapes.
+  // Executes any request but Cancel, StopModel and Shutdown, and emits its events; nothing escapes.
   void Handle(const v1::TrialRequest& request);
 
   // Cancels the trial if it runs or is yet to come.
   void Cancel(const v1::CancelTrial& cancel);
 
+  // Stops one model of a trial that runs or is the next to come.
+  void Stop(const v1::StopModel& stop);
+
  private:
+  // Whether this model of the current trial was stopped.
+  bool IsStopped(int model);
   void SetUp(const v1::Setup& setup);
   void Discover(const v1::Discover& request);
   absl::Status TryModels(const v1::Discover& request, ModelBuilder& builder, Evaluator& evaluator,
@@ -63,6 +68,8 @@ class TrialRunner {
   // names them.
   v1::CancelTrial current_trial_;
   v1::CancelTrial canceled_trial_;
+  // Models that were stopped: of the trial that runs or is the next to come.
+  std::vector<v1::StopModel> stops_;
 
   // What the last trial left for the next.
   std::unique_ptr<Evaluator> evaluator_;

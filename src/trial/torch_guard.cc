@@ -54,6 +54,14 @@ GuardResult Guard(const std::function<absl::Status()>& code) {
   }
 }
 
+GuardResult GuardTrial(const std::atomic<bool>& canceled, const std::function<absl::Status()>& code) {
+  return Guard([&] {
+    const absl::Status status = code();
+    if (!absl::IsCancelled(status) || canceled) return status;
+    return absl::InternalError(absl::StrCat("CANCELLED, though the trial was not canceled: ", status.message()));
+  });
+}
+
 absl::Status GuardStatus(const std::function<absl::Status()>& code) {
   absl::Status status;
   const GuardResult result = Guard([&] {

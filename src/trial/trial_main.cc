@@ -80,6 +80,8 @@ void ReadRequests(TrialRunner& runner, RequestQueue& queue) {
       if (!request.ParseFromString(**frame)) _exit(EXIT_FAILURE);
       if (request.has_cancel()) {
         runner.Cancel(request.cancel());
+      } else if (request.has_stop()) {
+        runner.Stop(request.stop());
       } else {
         queue.Push(std::move(request));
       }
@@ -135,6 +137,8 @@ class InProcessTrial final : public TrialChannel {
     }
     if (request.has_cancel()) {
       runner_->Cancel(request.cancel());
+    } else if (request.has_stop()) {
+      runner_->Stop(request.stop());
     } else {
       queue_.Push(request);
     }

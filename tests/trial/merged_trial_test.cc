@@ -1,19 +1,30 @@
 // Merged trials: what a model reports must not depend on who trains beside it.
 #include <torch/torch.h>
 
+#include <functional>
 #include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "src/evaluators/functional.h"
+#include "src/graph/builder.h"
+#include "src/graph/registered_graphs.h"
 #include "src/nn/nn.h"
+#include "src/ops/registry.h"
 #include "src/trial/runner.h"
 
 namespace lanista {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Called by a model of the kind "throws", before it does.
+std::function<void()> before_throw;
 
 // Models of several kinds, some of them bad.
 class MixedSpace : public nn::ModelSpace {
@@ -39,7 +50,10 @@ class MixedSpace : public nn::ModelSpace {
     if (kind_ == "plain") x = x + torch::zeros({1});
     if (kind_ == "dropout") x = torch::dropout(x, 0.5, is_training());
     if (kind_ == "batch norm") x = norm_(x);
-    if (++calls_ > 3 && kind_ == "throws") throw std::runtime_error("out of ideas");
+    if (++calls_ > 3 && kind_ == "throws") {
+      if (before_throw) before_throw();
+      throw std::runtime_error("out of ideas");
+    }
     if (calls_ > 3 && kind_ == "nan") x = x * std::nan("");
     return output_(x);
   }
@@ -51,6 +65,42 @@ class MixedSpace : public nn::ModelSpace {
   torch::nn::BatchNorm1d norm_{nullptr};
 };
 LANISTA_REGISTER_MODEL_SPACE("mixed", MixedSpace);
+
+// Its first steps have no weights: merged models compute them once. Some of them change their input in place.
+absl::StatusOr<v1::ModelGraph> PooledGraph(const Params&) {
+  using graph::MakeOp;
+  graph::Builder net("Net", ops::FindOp);
+  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
+  x = net.Add("pool", MakeOp("AvgPool2d", {{"kernel_size", 4}}), {x});
+  x = net.Add("relu", MakeOp("ReLU", {{"inplace", true}}), {x});
+  x = net.Add("flatten", MakeOp("Flatten"), {x});
+  x = net.Add("hidden", MakeOp("Linear", {{"in_features", 49}, {"out_features", 16}}), {x});
+  x = net.Add("drop", MakeOp("Dropout", {{"p", 0.3}}), {x});
+  net.Output(net.Add("output", MakeOp("Linear", {{"in_features", 16}, {"out_features", 10}}), {x}));
+  return std::move(net).Build();
+}
+LANISTA_REGISTER_GRAPH_SPACE("pooled", PooledGraph);
+
+// Reports two steps of each model, and ends the group where its first model was stopped.
+class Hasty : public MultiModelEvaluator {
+ public:
+  absl::Status Prepare(uint64_t) override { return absl::OkStatus(); }
+  absl::Status EvaluateTogether(ModelGroup& group) override {
+    for (int step = 0; step < 2; ++step) {
+      for (int model = 0; model < group.size(); ++model) {
+        if (group.context(0).canceled()) return absl::CancelledError("the first one was stopped");
+        const auto report = [&] {
+          group.context(model).ReportIntermediate(step);
+          return absl::OkStatus();
+        };
+        if (const absl::Status status = group.Step(model, report); !status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+absl::StatusOr<std::unique_ptr<Evaluator>> MakeHasty(const Params&) { return std::make_unique<Hasty>(); }
+LANISTA_REGISTER_EVALUATOR("hasty", MakeHasty);
 
 enum Kind { kPlain, kDropout, kBatchNorm, kInPlace, kValidationInPlace, kCareless, kThrows, kNan };
 
@@ -68,12 +118,15 @@ class MergedTrialTest : public ::testing::Test {
     SetOptimizer("adam { learning_rate: 0.01 }");
   }
 
-  void SetOptimizer(const std::string& optimizer) {
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+  void SetOptimizer(const std::string& optimizer, int epochs = 2) {
+    SetEvaluator(absl::StrCat(
         "classification { dataset { synthetic_digits { train_samples: 60 validation_samples: 20 } } batch_size: 10 "
-        "max_epochs: 2 gradient_clipping { max_norm: 1 } schedule { cosine {} } optimizer { " +
-            optimizer + " } }",
-        spec_.mutable_evaluator()));
+        "max_epochs: ",
+        epochs, " gradient_clipping { max_norm: 1 } schedule { cosine {} } optimizer { ", optimizer, " } }"));
+  }
+
+  void SetEvaluator(const std::string& evaluator) {
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(evaluator, spec_.mutable_evaluator()));
     v1::TrialRequest request;
     *request.mutable_discover()->mutable_space() = spec_.space();
     *request.mutable_discover()->mutable_engine() = spec_.engine();
@@ -115,8 +168,13 @@ class MergedTrialTest : public ::testing::Test {
   // What each model of the trial reports.
   std::map<int, Report> Run(const std::vector<v1::TrialModel>& models) {
     v1::TrialRequest request;
+    // What was stopped in another trial is not in this one.
+    spec_.set_trial(spec_.trial() + 1);
     *request.mutable_run() = spec_;
-    for (const v1::TrialModel& model : models) *request.mutable_run()->add_models() = model;
+    for (const v1::TrialModel& model : models) {
+      *request.mutable_run()->add_models() = model;
+      if (spec_.space().registered() == "pooled") request.mutable_run()->mutable_models()->rbegin()->clear_sample();
+    }
     events_.clear();
     runner_.Handle(request);
     EXPECT_TRUE(events_.back().has_ended());
@@ -136,16 +194,32 @@ class MergedTrialTest : public ::testing::Test {
     return reports;
   }
 
-  std::vector<std::map<std::string, double>> Alone(const v1::TrialModel& model) {
+  std::vector<std::map<std::string, double>> Alone(const v1::TrialModel& model, int epochs = 2) {
     Report report = Run({model})[model.model()];
     EXPECT_EQ(report.end.outcome(), v1::SUCCEEDED) << report.end.failure().message();
-    EXPECT_EQ(report.metrics.size(), 3u);
+    EXPECT_EQ(report.metrics.size(), static_cast<size_t>(epochs) + 1);
     return report.metrics;
   }
 
+  void Stop(int model) {
+    v1::StopModel stop;
+    stop.set_experiment("e");
+    stop.set_trial(spec_.trial());
+    stop.set_model(model);
+    runner_.Stop(stop);
+  }
+
   v1::TrialSpec spec_;
+  // Models that are stopped when they have reported this step.
+  std::map<int, int> stop_after_;
   std::vector<v1::TrialEvent> events_;
-  TrialRunner runner_{[this](const v1::TrialEvent& event) { events_.push_back(event); }, /*redirect_output=*/false};
+  TrialRunner runner_{[this](const v1::TrialEvent& event) {
+                        events_.push_back(event);
+                        const auto stop = stop_after_.find(event.model().model());
+                        if (stop == stop_after_.end() || !event.model().has_intermediate()) return;
+                        if (event.model().intermediate().step() == stop->second) Stop(stop->first);
+                      },
+                      /*redirect_output=*/false};
 };
 
 TEST_F(MergedTrialTest, AMergedModelReportsWhatItWouldAloneBitForBit) {
@@ -190,6 +264,64 @@ TEST_F(MergedTrialTest, ABadModelIsDroppedAndTheOthersReportWhatTheyWouldAlone) 
   EXPECT_EQ(reports.at(2).end.failure().message(), "out of ideas");
   EXPECT_EQ(reports.at(4).end.failure().reason(), v1::NAN_LOSS);
   for (const auto& [model, metrics] : alone) EXPECT_EQ(reports.at(model).metrics, metrics) << model;
+}
+
+TEST_F(MergedTrialTest, StoppedModelsLeaveAndTheOthersReportWhatTheyWouldAlone) {
+  for (const char* const space : {"mixed", "pooled"}) {
+    spec_.mutable_space()->set_registered(space);
+    SetOptimizer("adam { learning_rate: 0.01 }", /*epochs=*/4);
+    const std::vector<v1::TrialModel> models = {Model(1, kInPlace), Model(2, kDropout), Model(3, kBatchNorm),
+                                                Model(4, kPlain)};
+    std::map<int, std::vector<std::map<std::string, double>>> alone;
+    for (const v1::TrialModel& model : models) alone[model.model()] = Alone(model, /*epochs=*/4);
+    // The first one computes for all, and then the second one.
+    for (const std::map<int, int>& stops :
+         {std::map<int, int>{{1, 0}, {2, 2}}, std::map<int, int>{{1, 2}, {4, 1}}, std::map<int, int>{{3, 0}, {4, 0}}}) {
+      stop_after_ = stops;
+      for (const auto& [model, report] : Run(models)) {
+        SCOPED_TRACE(absl::StrCat(space, ", model ", model));
+        EXPECT_EQ(report.ends, 1);
+        const auto stop = stops.find(model);
+        if (stop == stops.end()) {
+          EXPECT_EQ(report.end.outcome(), v1::SUCCEEDED);
+          EXPECT_EQ(report.metrics, alone[model]);
+          continue;
+        }
+        EXPECT_EQ(report.end.outcome(), v1::STOPPED_EARLY);
+        EXPECT_FALSE(report.end.has_failure());
+        auto steps = alone[model];
+        steps.resize(static_cast<size_t>(stop->second) + 1);
+        steps.emplace_back();  // no final metrics
+        EXPECT_EQ(report.metrics, steps);
+      }
+    }
+    stop_after_.clear();
+  }
+}
+
+TEST_F(MergedTrialTest, AllModelsMayBeStopped) {
+  stop_after_ = {{1, 0}, {2, 0}};
+  for (const auto& [model, report] : Run({Model(1, kPlain), Model(2, kDropout)})) {
+    EXPECT_EQ(report.end.outcome(), v1::STOPPED_EARLY) << model;
+    EXPECT_EQ(report.ends, 1);
+  }
+}
+
+TEST_F(MergedTrialTest, AStoppedModelThatFailsEndsNobodyElsesAttempt) {
+  before_throw = [this] { Stop(2); };
+  const auto reports = Run({Model(1, kPlain), Model(2, kThrows), Model(3, kDropout)});
+  before_throw = nullptr;
+  EXPECT_EQ(reports.at(2).end.outcome(), v1::FAILED);
+  for (const int other : {1, 3}) EXPECT_EQ(reports.at(other).end.outcome(), v1::SUCCEEDED);
+}
+
+TEST_F(MergedTrialTest, AnEvaluatorThatEndsItsGroupForOneStoppedModelLosesNobody) {
+  SetEvaluator("custom { name: 'hasty' }");
+  stop_after_ = {{1, 0}};
+  const auto reports = Run({Model(1, kPlain), Model(2, kPlain)});
+  EXPECT_EQ(reports.at(1).end.outcome(), v1::STOPPED_EARLY);
+  EXPECT_EQ(reports.at(2).end.outcome(), v1::UNMERGED) << "it runs again, alone";
+  EXPECT_THAT(reports.at(2).end.failure().message(), HasSubstr("though the trial was not canceled"));
 }
 
 TEST_F(MergedTrialTest, AllModelsMayBeBad) {

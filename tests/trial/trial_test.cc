@@ -1,17 +1,21 @@
 // The trial half: what becomes of what user code throws, and what a trial leaves for the next one.
 #include <torch/torch.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/base/event_window.h"
 #include "src/evaluators/functional.h"
 #include "src/graph/registered_graphs.h"
 #include "src/nn/nn.h"
@@ -79,6 +83,20 @@ class TinySpace : public nn::ModelSpace {
 };
 LANISTA_REGISTER_MODEL_SPACE("tiny", TinySpace);
 
+// The same for drawn digits.
+class PixelsSpace : public nn::ModelSpace {
+ public:
+  PixelsSpace() {
+    nn::ValueChoice({1, 2}, "known");
+    layer_ = register_module("layer", torch::nn::Linear(784, 10));
+  }
+  torch::Tensor forward(torch::Tensor x) override { return layer_(x.flatten(1)); }
+
+ private:
+  torch::nn::Linear layer_{nullptr};
+};
+LANISTA_REGISTER_MODEL_SPACE("pixels", PixelsSpace);
+
 struct Orders {
   explicit Orders(const Params& params) : order(params.Get<std::string>("do")) {}
   std::string order;
@@ -120,6 +138,18 @@ void Obey(TrialContext& context, const Orders& orders) {
   if (order == "wait") {
     context.ReportIntermediate(0);
     while (!context.canceled()) std::this_thread::yield();
+  }
+  if (order == "ignore a stop") {
+    context.ReportIntermediate(0);
+    context.ReportFinal(1);
+  }
+  if (order == "fail after a stop") {
+    context.ReportIntermediate(0);
+    throw std::runtime_error("too late");
+  }
+  if (order == "report") {
+    for (int step = 0; step < 5000; ++step) context.ReportIntermediate(step);
+    context.ReportFinal(1);
   }
 }
 LANISTA_REGISTER_EVALUATOR_FUNCTION("obey", Obey);
@@ -164,6 +194,14 @@ class RunnerTest : public ::testing::Test {
     return events_[events_.size() - 2].model().ended();
   }
 
+  void Stop(const v1::TrialSpec& spec, int model = 5) {
+    v1::StopModel stop;
+    stop.set_experiment(spec.experiment());
+    stop.set_trial(spec.trial());
+    stop.set_model(model);
+    runner_.Stop(stop);
+  }
+
   // As the head does: the trial carries what this program discovered.
   void Discover(v1::TrialSpec& spec) {
     v1::TrialRequest request;
@@ -180,8 +218,14 @@ class RunnerTest : public ::testing::Test {
   }
 
   int trials_ = 0;
+  // Called after each report.
+  std::function<void()> on_report_;
   std::vector<v1::TrialEvent> events_;
-  TrialRunner runner_{[this](const v1::TrialEvent& event) { events_.push_back(event); }, /*redirect_output=*/false};
+  TrialRunner runner_{[this](const v1::TrialEvent& event) {
+                        events_.push_back(event);
+                        if (event.model().has_intermediate() && on_report_) on_report_();
+                      },
+                      /*redirect_output=*/false};
 };
 
 TEST_F(RunnerTest, EventsCarryModelAttemptAndARisingSequence) {
@@ -237,6 +281,49 @@ TEST_F(RunnerTest, ATrialCanceledBeforeItsTurnDoesNotRun) {
   runner_.Cancel(cancel);
   EXPECT_EQ(Run(spec).outcome(), v1::CANCELED);
   EXPECT_EQ(Run(Trial("weights")).outcome(), v1::SUCCEEDED) << "the next one does";
+}
+
+TEST_F(RunnerTest, AStoppedModelsEvaluatorIsCanceledAndItsAttemptIsStoppedEarly) {
+  for (const char* const order : {"wait", "ignore a stop"}) {
+    const v1::TrialSpec spec = Trial(order);
+    on_report_ = [&] { Stop(spec); };
+    const v1::ModelEnded ended = Run(spec);
+    EXPECT_EQ(ended.outcome(), v1::STOPPED_EARLY) << order;
+    EXPECT_FALSE(ended.has_failure());
+    EXPECT_FALSE(ended.has_metrics());
+  }
+  const v1::TrialSpec spec = Trial("fail after a stop");
+  on_report_ = [&] { Stop(spec); };
+  EXPECT_EQ(Run(spec).outcome(), v1::FAILED) << "the process may have to be replaced";
+}
+
+TEST_F(RunnerTest, AStopBeforeItsTurnReachesThatModelOfThatTrialAlone) {
+  const v1::TrialSpec spec = Trial("weights");
+  Stop(spec);
+  EXPECT_EQ(Run(spec).outcome(), v1::STOPPED_EARLY);
+  for (const v1::TrialEvent& event : events_) EXPECT_FALSE(event.model().has_intermediate());
+  const v1::TrialSpec next = Trial("weights");
+  Stop(spec);
+  Stop(next, 6);
+  EXPECT_EQ(Run(next).outcome(), v1::SUCCEEDED);
+}
+
+TEST_F(RunnerTest, AStoppedClassificationLeavesBetweenTwoBatches) {
+  v1::TrialSpec spec = Trial("nothing");
+  spec.clear_evaluator();
+  spec.mutable_space()->set_registered("pixels");
+  v1::ClassificationConfig& classification = *spec.mutable_evaluator()->mutable_classification();
+  classification.mutable_dataset()->mutable_synthetic_digits()->set_train_samples(20);
+  classification.mutable_dataset()->mutable_synthetic_digits()->set_validation_samples(20);
+  classification.set_max_epochs(5);
+  Discover(spec);
+  int reports = 0;
+  on_report_ = [&] {
+    if (++reports == 2) Stop(spec);
+  };
+  const v1::ModelEnded ended = Run(spec);
+  EXPECT_EQ(ended.outcome(), v1::STOPPED_EARLY) << ended.failure().message();
+  EXPECT_EQ(reports, 2);
 }
 
 TEST_F(RunnerTest, AnotherProgramsSpaceIsRefused) {
@@ -385,6 +472,33 @@ TEST_F(RunnerTest, InProcessTrialsRunAndCancelLikeProcesses) {
   ASSERT_EQ(trial->Send(cancel), absl::OkStatus());
   wait_for([](const v1::TrialEvent& event) { return event.has_ended(); });
   EXPECT_EQ(events[events.size() - 2].model().ended().outcome(), v1::CANCELED);
+
+  // One that reports more than may be unrecorded waits.
+  const v1::TrialSpec fast = Trial("report");
+  *request.mutable_run() = fast;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    events.clear();
+  }
+  ASSERT_EQ(trial->Send(request), absl::OkStatus());
+  wait_for([&](const v1::TrialEvent&) { return events.size() >= static_cast<size_t>(EventWindow::kEvents); });
+  while (trial->held_up() == std::chrono::milliseconds::zero()) std::this_thread::yield();
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    EXPECT_LE(events.size(), static_cast<size_t>(EventWindow::kEvents + kAcknowledgedOneOf));
+  }
+  for (int sequence = kAcknowledgedOneOf; sequence < 5000; sequence += kAcknowledgedOneOf) {
+    wait_for([&](const v1::TrialEvent&) { return events.size() >= static_cast<size_t>(sequence); });
+    v1::EventsRecorded recorded;
+    recorded.set_experiment("e");
+    recorded.set_trial(fast.trial());
+    recorded.set_model(5);
+    recorded.set_attempt(2);
+    recorded.set_sequence(sequence);
+    trial->Recorded(recorded);
+  }
+  wait_for([](const v1::TrialEvent& event) { return event.has_ended(); });
+  EXPECT_EQ(events.size(), 5003u) << "started, reports, ended; and the trial's end";
 }
 
 }  // namespace
