@@ -214,15 +214,18 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   // Its trial is recorded behind this.
   if (decision.again.has_value()) self_->send(engine_, *std::move(decision.again));
   std::optional<v1::EventsRecorded> acknowledgement;
-  if (IsAcknowledged(event)) acknowledgement = Acknowledge(event);
+  if (IsAcknowledged(event)) acknowledgement = AcknowledgementOf(event);
   const int decided = decision.outcome.has_value() ? event.model() : 0;
   if (decided != 0) *AddRecord(batch).mutable_outcome() = *decision.outcome;
   Record(
       std::move(batch),
       [this, event = std::move(event), is_step, outcome = std::move(decision.outcome),
        acknowledgement](int64_t first_number) mutable {
-        if (acknowledgement.has_value()) self_->send(engine_, *std::move(acknowledgement));
         if (is_step) AskStopper(options_.ledger->Recorded(event));
+        if (acknowledgement.has_value()) {
+          unacknowledged_[event.model()].push_back(*std::move(acknowledgement));
+          Acknowledge(event.model());
+        }
         v1::ExperimentEvent experiment_event;
         *experiment_event.mutable_model() = std::move(event);
         Watch(std::move(experiment_event), first_number);
@@ -233,6 +236,17 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
         if (acknowledgement.has_value()) self_->send(engine_, *std::move(acknowledgement));
         Drop(decided);
       });
+}
+
+void ExperimentStateMachine::Acknowledge(int model) {
+  const auto found = unacknowledged_.find(model);
+  if (found == unacknowledged_.end()) return;
+  std::deque<v1::EventsRecorded>& waiting = found->second;
+  while (!waiting.empty() && options_.ledger->IsJudged(waiting.front())) {
+    self_->send(engine_, std::move(waiting.front()));
+    waiting.pop_front();
+  }
+  if (waiting.empty()) unacknowledged_.erase(found);
 }
 
 void ExperimentStateMachine::AskStopper(const std::optional<v1::StepReport>& report) {
@@ -251,6 +265,7 @@ void ExperimentStateMachine::OnVerdict(const v1::StepReport& report, const v1::S
   *call.mutable_report() = report;
   *call.mutable_verdict() = verdict;
   Ledger::Judgement judgement = options_.ledger->Judge(report, verdict);
+  Acknowledge(report.model());
   if (judgement.decision.again.has_value()) self_->send(engine_, *std::move(judgement.decision.again));
   std::optional<v1::ModelOutcome> outcome = std::move(judgement.decision.outcome);
   const int decided = outcome.has_value() ? report.model() : 0;
@@ -333,6 +348,8 @@ void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string r
   AddState(batch, v1::STOPPING, final_reason_);
   const int behind_state = batch.records_size();
   std::vector<v1::ModelOutcome> outcomes = options_.ledger->Cancel();
+  // No verdict is waited for any more.
+  while (!unacknowledged_.empty()) Acknowledge(unacknowledged_.begin()->first);
   std::vector<int> models;
   for (const v1::ModelOutcome& outcome : outcomes) {
     *AddRecord(batch).mutable_outcome() = outcome;

@@ -42,6 +42,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -122,6 +123,8 @@ class ExperimentStateMachine {
   void SendModels(v1::RunModels run, bool full);
   caf::result<v1::Ack> OnPlanned(const v1::PlannedTrials& planned);
   void OnModelEvent(v1::ModelEvent event);
+  // Says what is recorded of this model, as far as nobody keeps it any more.
+  void Acknowledge(int model);
   // Tells the stopper of a step, if there is one to tell of.
   void AskStopper(const std::optional<v1::StepReport>& report);
   void OnVerdict(const v1::StepReport& report, const v1::StopVerdict& verdict);
@@ -181,6 +184,9 @@ class ExperimentStateMachine {
   caf::actor_clock::time_point stopper_noticed_at_;
   // The log has said that there is nothing to decide on.
   bool warned_of_no_steps_ = false;
+
+  // Of events that are recorded, whose steps wait for a verdict. By model, in order.
+  std::map<int, std::deque<v1::EventsRecorded>> unacknowledged_;
 
   // Set once in STOPPING.
   v1::ExperimentState final_state_ = v1::EXPERIMENT_STATE_UNSPECIFIED;

@@ -7,7 +7,7 @@ bool IsAcknowledged(const v1::ModelEvent& event) {
   return event.sequence() % kAcknowledgedOneOf == 0 || static_cast<int64_t>(event.ByteSizeLong()) > kSmallEventBytes;
 }
 
-v1::EventsRecorded Acknowledge(const v1::ModelEvent& event) {
+v1::EventsRecorded AcknowledgementOf(const v1::ModelEvent& event) {
   v1::EventsRecorded recorded;
   recorded.set_experiment(event.experiment());
   recorded.set_trial(event.trial());

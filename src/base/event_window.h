@@ -27,8 +27,8 @@ inline constexpr int64_t kSmallEventBytes = 4096;
 // acknowledgement.
 bool IsAcknowledged(const v1::ModelEvent& event);
 
-// The acknowledgement of `event`.
-v1::EventsRecorded Acknowledge(const v1::ModelEvent& event);
+// What is said of `event`.
+v1::EventsRecorded AcknowledgementOf(const v1::ModelEvent& event);
 
 // Counts what was read of a trial and is not known to be recorded. Models that have ended do not count. Used by one
 // thread at a time.

@@ -105,6 +105,15 @@ std::optional<v1::StepReport> Ledger::Recorded(const v1::ModelEvent& event) {
   return canceled_ ? std::nullopt : NextReport(event.model(), found->second);
 }
 
+bool Ledger::IsJudged(const v1::EventsRecorded& recorded) const {
+  const auto found = open_.find(recorded.model());
+  if (found == open_.end() || canceled_) return true;
+  const std::deque<Step>& unjudged = found->second.unjudged;
+  return std::none_of(unjudged.begin(), unjudged.end(), [&](const Step& step) {
+    return step.attempt == recorded.attempt() && step.sequence <= recorded.sequence();
+  });
+}
+
 std::optional<v1::StepReport> Ledger::NextReport(int model, Open& open) {
   if (open.unjudged.empty()) return std::nullopt;
   Step& step = open.unjudged.front();

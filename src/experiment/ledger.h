@@ -118,6 +118,10 @@ class Ledger {
   // A report for which Note returned true is in the journal. Returns what the stopper is to hear now, if anything.
   std::optional<v1::StepReport> Recorded(const v1::ModelEvent& event);
 
+  // Whether nothing is kept any more of what that attempt reported up to these events: there is a verdict on all of its
+  // steps, or there will be none.
+  bool IsJudged(const v1::EventsRecorded& recorded) const;
+
   // The stopper's verdict on what it heard last of this model. No matter where the experiment is being canceled.
   Judgement Judge(const v1::StepReport& report, const v1::StopVerdict& verdict);
 

@@ -36,6 +36,16 @@ class ExperimentTest : public ActorTest {
           google::protobuf::util::TimeUtil::SecondsToDuration(max_duration_seconds_);
     }
     options.config.mutable_keep_weights()->set_best(1);
+    if (has_stopper_) {
+      options.config.mutable_early_stopping()->mutable_median();
+      options.stopper = Spawn([this](StopperActor::pointer self) -> StopperActor::behavior_type {
+        return {[this, self](const v1::StepReport&) {
+                  verdicts_.push_back(self->make_response_promise<v1::StopVerdict>());
+                  return verdicts_.back();
+                },
+                [](const v1::TellRequest&) { return v1::StopVerdict(); }};
+      });
+    }
     options.ledger = std::make_shared<Ledger>(options.config, /*seed=*/1, "folder");
     options.start = start_;
     options.remove_checkpoints = [this](const std::string& folder) { removed_checkpoints_.push_back(folder); };
@@ -224,6 +234,9 @@ class ExperimentTest : public ActorTest {
   // What the experiment goes on with.
   StartingPoint start_;
   std::vector<v1::RunAgain> again_;
+  // It has a stopper that owes these verdicts.
+  bool has_stopper_ = false;
+  std::vector<caf::typed_response_promise<v1::StopVerdict>> verdicts_;
   // Sequence numbers up to which the engine heard that events are recorded.
   std::vector<int> acknowledged_;
   std::vector<std::string> removed_checkpoints_;
@@ -391,6 +404,30 @@ TEST_F(ExperimentTest, SaysWhatIsRecordedOnceItIs) {
   for (int write = 0; write < 4; ++write) AnswerWrite();
   Run();
   EXPECT_EQ(acknowledged_, (std::vector<int>{64, 128, 131}));
+}
+
+TEST_F(ExperimentTest, WhatTheStopperHasNotHeardOfIsNotAcknowledged) {
+  has_stopper_ = true;
+  StartExperiment(1, 1, 0);
+  v1::ModelEvent event;
+  event.set_model(1);
+  event.set_attempt(1);
+  for (int step = 0; step < 3; ++step) {
+    event.set_sequence(64 * (step + 1));
+    event.mutable_intermediate()->set_step(step);
+    (*event.mutable_intermediate()->mutable_metrics()->mutable_values())["default"] = 1;
+    caf::anon_send(experiment_, event);
+  }
+  Run();
+  ASSERT_EQ(verdicts_.size(), 1u) << "one after the other";
+  EXPECT_TRUE(acknowledged_.empty());
+  verdicts_[0].deliver(v1::StopVerdict());
+  Run();
+  EXPECT_EQ(acknowledged_, std::vector<int>{64});
+  keep_open_ = true;
+  caf::anon_send(experiment_, v1::StopExperiment());
+  Run();
+  EXPECT_EQ(acknowledged_, (std::vector<int>{64, 128, 192})) << "no verdict follows";
 }
 
 TEST_F(ExperimentTest, ATrialDoesNotWaitForABrokenJournal) {

@@ -33,7 +33,7 @@ class EventWindowTest : public ::testing::Test {
   }
 
   void Read(const v1::ModelEvent& event) { window_.Read(event, now_); }
-  void Recorded(const v1::ModelEvent& event) { window_.Recorded(Acknowledge(event), now_); }
+  void Recorded(const v1::ModelEvent& event) { window_.Recorded(AcknowledgementOf(event), now_); }
 
   // Reads events of the model, from `sequence` on, until the window is full. Returns the next sequence number.
   int Fill(int model, int sequence, size_t bytes = 0) {

@@ -321,6 +321,26 @@ TEST_F(StoppingLedgerTest, AnEndWaitsForTheVerdictsOnAllStepsBeforeIt) {
   EXPECT_EQ(judgement.decision.outcome->metrics().values().at("default"), 0.5) << "its final metrics";
 }
 
+TEST_F(StoppingLedgerTest, StepsAreKeptUntilThereIsAVerdict) {
+  Create(1);
+  ASSERT_TRUE(Plan(1, {{1, 1}}).ok());
+  for (const int step : {0, 1, 2}) Report(1, 1, step);
+  v1::EventsRecorded recorded;
+  recorded.set_model(1);
+  recorded.set_attempt(1);
+  // That of step 1.
+  recorded.set_sequence(3);
+  EXPECT_FALSE(ledger_->IsJudged(recorded));
+  Judge(1, 1, false);
+  EXPECT_FALSE(ledger_->IsJudged(recorded));
+  Judge(1, 2, false);
+  EXPECT_TRUE(ledger_->IsJudged(recorded));
+  recorded.set_sequence(4);
+  EXPECT_FALSE(ledger_->IsJudged(recorded));
+  ledger_->Cancel();
+  EXPECT_TRUE(ledger_->IsJudged(recorded)) << "there will be none";
+}
+
 // A verdict that crosses the end of its model's attempt, whatever that is: one outcome, the verdict's.
 TEST_F(StoppingLedgerTest, AVerdictStands) {
   const struct {
