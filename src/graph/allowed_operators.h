@@ -1,4 +1,4 @@
-// Which of LibTorch's operators a model may use: models come from files of others.
+// Which LibTorch operators a model may use: models come from untrusted files.
 #ifndef LANISTA_SRC_GRAPH_ALLOWED_OPERATORS_H_
 #define LANISTA_SRC_GRAPH_ALLOWED_OPERATORS_H_
 
@@ -9,12 +9,12 @@
 
 namespace lanista::graph {
 
-// OK for operators ("aten::add.Tensor") of the namespaces aten and prim, but those that touch files, processes or other
-// machines. INVALID_ARGUMENT: all others, "operator 'aten::save' is refused: ...". Whether LibTorch has the operator
-// is another question.
+// OK for operators ("aten::add.Tensor") of the namespaces aten and prim, except those that access files, processes or
+// other machines. INVALID_ARGUMENT for all others: "operator 'aten::save' is refused: ...". Does not check whether
+// LibTorch has the operator.
 absl::Status CheckOperatorAllowed(absl::string_view type);
 
-// The error that CheckOperatorAllowed gives, for what is none of LibTorch's operators.
+// The same error for something that is not an operator of LibTorch.
 absl::Status OperatorRefused(absl::string_view what);
 
 }  // namespace lanista::graph

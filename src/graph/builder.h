@@ -5,9 +5,10 @@
 //   absl::StatusOr<lanista::v1::ModelGraph> Net(const lanista::Params&) {
 //     graph::Builder net("Net", lanista::ops::FindOp);
 //     graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
-//     x = net.Add("conv", graph::MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 32}, {"kernel_size", 3}}),
-//     {x}); x = net.Add("act", graph::MakeLayerChoice("act", {{"relu", graph::MakeOp("ReLU")},
-//                                                       {"silu", graph::MakeOp("SiLU")}}), {x});
+//     const v1::Node conv = graph::MakeOp("Conv2d", {{"in_channels", 1}, {"out_channels", 32}, {"kernel_size", 3}});
+//     x = net.Add("conv", conv, {x});
+//     const graph::Candidates layers = {{"relu", graph::MakeOp("ReLU")}, {"silu", graph::MakeOp("SiLU")}};
+//     x = net.Add("act", graph::MakeLayerChoice("act", layers), {x});
 //     x = net.Add("flatten", graph::MakeOp("Flatten"), {x});
 //     const graph::Number width = net.ValueChoice("width", {64, 128});
 //     x = net.Add("fc1", graph::MakeOp("Linear", {{"in_features", 21632}, {"out_features", width}}), {x});
@@ -32,8 +33,8 @@
 
 namespace lanista::graph {
 
-// A number that a choice decides, and arithmetic on it: stays linked to its label. As Python's: integers stay integers,
-// except under `/`.
+// A number that a choice decides, and arithmetic on it; the result stays linked to the choice's label. As in Python,
+// integers stay integers except under `/`.
 class Number {
  public:
   Number(int64_t value);                         // NOLINT: numbers mix with choices
@@ -79,15 +80,17 @@ using Candidates = std::vector<std::pair<std::string, v1::Node>>;
 
 // ---- What nodes do: made first, then added to a graph under a name, with inputs ----
 
-// A torch.nn module by its class and constructor arguments, or an aten operator by its schema and constant arguments.
+// A torch.nn module by its class and constructor arguments, or an aten operator by its schema name and constant
+// arguments.
 v1::Node MakeOp(const std::string& type, const AttributeList& attributes = {});
-// One of the candidates.
+// A choice of one candidate.
 v1::Node MakeLayerChoice(const std::string& label, const Candidates& candidates);
-// n_chosen of the inputs that it is added with.
+// A choice of n_chosen of the inputs with which the node is added.
 v1::Node MakeInputChoice(const std::string& label, int n_chosen = 1, v1::Reduction reduction = v1::SUM);
-// The first `depth` of the blocks, one after the other; as many blocks as the largest depth.
+// The first `depth` of `blocks`, in sequence; `depth` is chosen from `depths`. There are as many blocks as the largest
+// depth.
 v1::Node MakeRepeat(const std::string& label, const std::vector<v1::Node>& blocks, const std::vector<int>& depths);
-// NAS papers' cell (src/nn/cell.h says what its fields mean).
+// A cell as in NAS papers (src/nn/cell.h explains its fields).
 struct CellOptions {
   int num_nodes = 4;
   int num_ops_per_node = 1;
@@ -96,37 +99,37 @@ struct CellOptions {
 };
 v1::Node MakeNasCell(const std::string& label, const Candidates& op_candidates, const CellOptions& options);
 
-// A value on its way: what a node, or an input of the graph, gives.
+// A value of the graph: an output of a node, or an input of the graph.
 struct Handle {
   std::string node;
   int slot = 0;
 
-  // Another output of the same node: an LSTM's hidden state.
+  // Another output of the same node, such as an LSTM's hidden state.
   Handle Slot(int other) const { return {node, other}; }
 };
 
-// One graph, the model. Mistakes are told by Build. Used by one thread.
+// Builds a model of one graph. Build reports all errors, those of earlier calls too. Used by one thread.
 class Builder {
  public:
-  // `name`: the model's class, for people and for exported source code. `find_op`: ops::FindOp.
+  // `name`: the model's class, shown to users and used in exported source code. `find_op`: ops::FindOp.
   Builder(const std::string& name, OpLookup find_op);
 
-  // An input of the graph. Without a type, shapes stay unknown.
+  // Adds an input of the graph. Without a type, shapes stay unknown.
   Handle Input(const std::string& name, const v1::ValueType& type = {});
 
   // Adds a node; returns its output 0. `name` is its path: "layer1.0.conv1".
   Handle Add(const std::string& name, v1::Node node, const std::vector<Handle>& inputs);
-  // The same for inputs by the names of arguments, which aten operators need: {{"self", x}, {"other", y}}. Handles with
-  // one name are the elements of a list.
+  // The same with inputs given by argument name, which aten operators need: {{"self", x}, {"other", y}}. Handles with
+  // the same name are the elements of a list.
   Handle Add(const std::string& name, v1::Node node, const std::vector<std::pair<std::string, Handle>>& inputs);
 
-  // A node that runs `model`; each one that is added has parameters of its own.
+  // A node that runs `model`; each node made so has parameters of its own.
   v1::Node Cell(const v1::ModelGraph& model);
 
-  // A number with this label; for strings and truth values, use a LayerChoice of operators.
+  // A number with this label. For strings and booleans, use a LayerChoice of operators.
   Number ValueChoice(const std::string& label, const std::vector<Number>& candidates);
 
-  // What the model returns; several make a tuple.
+  // An output of the model; several outputs make a tuple.
   void Output(const Handle& value);
 
   // The model. INVALID_ARGUMENT names the node and what is wrong with it (Validate), or the first inputs that do not

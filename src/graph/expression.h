@@ -11,17 +11,17 @@
 
 namespace lanista::graph {
 
-// What a value choice came to, by its label.
+// Returns the chosen value of the value choice with this label.
 using ChoiceValue = std::function<absl::StatusOr<v1::Value>(const std::string& label)>;
 
-// The value of an expression. As in Python: integers stay integers but under DIVIDE; an overflow, a division by zero,
-// or an operand that is no number is INVALID_ARGUMENT.
+// The value of an expression. As in Python, integers stay integers except under DIVIDE. INVALID_ARGUMENT: an overflow,
+// a division by zero, or an operand that is not a number.
 absl::StatusOr<v1::Value> Evaluate(const v1::Expression& expression, const ChoiceValue& choice);
 
-// Replaces the expressions in `value`, elements of lists included.
+// Replaces the expressions in `value` by their values, elements of lists included.
 absl::Status Resolve(v1::Value* value, const ChoiceValue& choice);
 
-// "feature * 2", "max(a, b) // 2": for people.
+// For messages: "feature * 2", "max(a, b) // 2".
 std::string ExpressionToText(const v1::Expression& expression);
 
 // The expression for the chosen value itself.

@@ -13,21 +13,21 @@
 namespace lanista::graph {
 namespace {
 
-// A value, and whether a changed width has a part in it.
+// A value, and whether it depends on a changed width.
 struct Value {
   v1::ValueType type;
   bool changed = false;
 };
 using Values = std::vector<Value>;
 
-// An attribute that says how wide the first input is.
+// An attribute that gives the width of the first input.
 struct WidthAttribute {
   const char* name;
-  // Where the width stands: a dimension, from the end if negative. Unused for kernels, which stand behind it.
+  // The input's dimension that has the width; negative: from the end. Unused for operators with a kernel (see AxisOf).
   int axis;
 };
 
-// PyTorch's names, the same in all its modules.
+// PyTorch uses these names in all its modules.
 constexpr WidthAttribute kWidthAttributes[] = {{"in_channels", 1},  {"in_features", -1}, {"num_features", 1},
                                                {"num_channels", 1}, {"input_size", -1},  {"num_parameters", 1}};
 
@@ -129,8 +129,8 @@ class WidthFitter {
     return values;
   }
 
-  // x.view(-1, 9216) of 18432 features would make two rows of one, where the batch was meant: what stands behind a
-  // first dimension that is counted must be as much as some last dimensions of the input.
+  // x.view(-1, 9216) on 18432 features would turn one row into two, although -1 was meant as the batch. So, if the
+  // first dimension is inferred, the product of the others must equal the product of some last dimensions of the input.
   static absl::Status CheckRows(const v1::ValueType& input, const v1::ValueType& output) {
     const auto from = DimsOf(input), to = DimsOf(output);
     if (!from.has_value() || !to.has_value() || from->empty() || to->empty()) return absl::OkStatus();
@@ -151,7 +151,7 @@ class WidthFitter {
     for (const WidthAttribute& attribute : kWidthAttributes) {
       v1::Value* const value = FindAttribute(op, attribute.name);
       if (value == nullptr || schema.FindAttribute(attribute.name) == nullptr) continue;
-      // One slope for all channels.
+      // A single slope serves all channels.
       if (absl::string_view(attribute.name) == "num_parameters" && value->i() == 1) continue;
       LANISTA_ASSIGN_OR_RETURN(const int64_t width, WidthAt(AxisOf(schema, attribute), attribute.name, input));
       const int64_t old = value->i();
@@ -165,7 +165,7 @@ class WidthFitter {
     }
     v1::Value* const normalized = FindAttribute(op, "normalized_shape");
     if (normalized == nullptr) return absl::OkStatus();
-    // One int stands for a list of one.
+    // One int stands for a list of one element.
     const int length = normalized->has_list() ? normalized->list().values_size() : 1;
     std::vector<int64_t> shape;
     for (int i = -length; i < 0; ++i) {
@@ -175,7 +175,8 @@ class WidthFitter {
     return absl::OkStatus();
   }
 
-  // A convolution's channels stand before as many dimensions as its kernel has: there may be no batch.
+  // The channels of a convolution stand before its spatial dimensions, as many as its kernel has: the batch may be
+  // missing.
   static int AxisOf(const OpSchema& schema, const WidthAttribute& attribute) {
     const AttributeSpec* const kernel = schema.FindAttribute("kernel_size");
     return kernel == nullptr ? attribute.axis : -1 - kernel->length;

@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<int>> ExecutionOrder(const v1::Graph& graph) {
       ++missing[i];
     }
   }
-  // Of the nodes that are ready the first one goes: where the order is topological already, nothing changes.
+  // Takes the first of the nodes that are ready: an order that is topological already does not change.
   std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
   for (int i = 0; i < graph.nodes_size(); ++i) {
     if (missing[i] == 0) ready.push(i);
@@ -105,7 +105,7 @@ absl::StatusOr<std::vector<int>> ExecutionOrder(const v1::Graph& graph) {
   }
   if (static_cast<int>(order.size()) == graph.nodes_size()) return order;
 
-  // Every node that is left waits for another one: walking back from any of them ends in a cycle.
+  // Every node that is left waits for another one, so walking back from any of them ends in a cycle.
   int node = 0;
   while (missing[node] == 0) ++node;
   std::unordered_map<int, int> seen;

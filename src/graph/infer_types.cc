@@ -12,10 +12,10 @@ namespace {
 
 using Types = std::vector<v1::ValueType>;
 
-// Past this a model whose cells call each other again and again is not walked on.
+// Limit for models whose cells call each other again and again.
 constexpr int64_t kMaxVisits = 10000000;
 
-// What both have in common.
+// What the types of both have in common.
 Types Common(const Types& a, const Types& b) {
   Types both;
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) both.push_back(CommonType(a[i], b[i]));
@@ -50,7 +50,7 @@ class TypeInference {
       v1::ValueType& type = *graph->mutable_inputs(i)->mutable_type();
       type = first ? ForgetNumbers(inputs[i]) : CommonType(type, ForgetNumbers(inputs[i]));
     }
-    // The values of this call; the graph itself keeps what all calls have in common.
+    // The types of this call; the graph itself keeps what all calls have in common.
     std::unordered_map<std::string, Types> values;
     for (int i = 0; i < graph->inputs_size(); ++i) values[graph->inputs(i).name()] = {inputs[i]};
     LANISTA_ASSIGN_OR_RETURN(const std::vector<int> order, ExecutionOrder(*graph));
@@ -160,7 +160,7 @@ class TypeInference {
                                                             "): ", std::string(types.status().message())));
   }
 
-  // Candidates that do not fit say so when they are chosen.
+  // Candidates that do not fit are skipped: choosing one of them reports the error.
   absl::StatusOr<Types> InferAlternatives(google::protobuf::RepeatedPtrField<v1::Node>* candidates, const Types& inputs,
                                           const std::string& path) {
     Types common;
@@ -178,7 +178,7 @@ class TypeInference {
   const OpLookup find_op_;
   std::unordered_map<std::string, v1::Graph*> graphs_;
   std::unordered_map<std::string, int> visited_;
-  // By graph and types of its inputs.
+  // Keyed by the graph and the types of its inputs.
   std::unordered_map<std::string, Types> results_;
   int64_t visits_ = 0;
 };

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// protobuf's own limit.
+// The size limit of protobuf messages.
 constexpr uint64_t kMaxBytes = (uint64_t{1} << 31) - 1;
 
 void SortAttributes(v1::Node* node) {
@@ -59,7 +59,7 @@ absl::StatusOr<v1::ModelGraph> ReadText(const std::string& content) {
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(200);
   if (!parser.ParseFromString(content, &model)) return absl::InvalidArgumentError(error.text());
-  // What the other formats refuse by themselves.
+  // The other formats check this themselves.
   if (const std::optional<NonUtf8Field> found = FindNonUtf8(model)) {
     return absl::InvalidArgumentError(absl::StrCat(found->path, ": '", found->text, "' is not UTF-8"));
   }
@@ -126,7 +126,7 @@ std::string Write(v1::ModelGraph model, Format format) {
     case Format::kBinary:
       break;
   }
-  // No maps are in it: the bytes follow from the content.
+  // The message has no maps, so equal graphs give equal bytes.
   return model.SerializeAsString();
 }
 

@@ -16,7 +16,7 @@
 namespace lanista::graph {
 namespace {
 
-// A value within the graph that is being decided.
+// A value within the graph that is being decided: node and slot.
 using Source = std::pair<std::string, int>;
 
 v1::Edge MakeEdge(const Source& source, const std::string& arg = "") {
@@ -78,11 +78,11 @@ class Decider {
     return absl::OkStatus();
   }
 
-  // What becomes of the nodes of one graph.
+  // The new nodes of one graph.
   struct Rewriting {
     std::string graph;
     std::vector<v1::Node> nodes;
-    // Nodes that are gone, and the value that stands for their output 0.
+    // Nodes that were removed, and the value that replaces their output 0.
     std::unordered_map<std::string, Source> replaced;
     std::set<std::string> names;
   };
@@ -96,7 +96,7 @@ class Decider {
     }
   }
 
-  // Adds what `node`, whose inputs are final, comes to.
+  // Adds the decided form of `node`, whose inputs are final.
   absl::Status DecideNode(v1::Node node, const std::string& prefix, Rewriting* rewriting) {
     const std::string path = JoinPath(prefix, ModuleOf(node));
     switch (node.kind_case()) {
@@ -142,7 +142,7 @@ class Decider {
     return absl::OkStatus();
   }
 
-  // `chosen` takes the place of the choice `node`.
+  // `chosen` with the name, module and inputs of the choice `node`.
   static v1::Node InPlaceOf(const v1::Node& node, v1::Node chosen) {
     chosen.set_name(node.name());
     chosen.set_module(node.module());
@@ -159,7 +159,7 @@ class Decider {
     return candidates.Get(index);
   }
 
-  // The index of what these value choices came to among all their combinations.
+  // The index of these value choices' values among all their combinations.
   absl::StatusOr<int> Combination(const google::protobuf::RepeatedPtrField<std::string>& labels) {
     int combination = 0;
     for (const std::string& label : labels) {

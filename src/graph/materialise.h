@@ -1,4 +1,4 @@
-// Decides what is still open in a graph.
+// Decides the choices that are left in a graph.
 #ifndef LANISTA_SRC_GRAPH_MATERIALISE_H_
 #define LANISTA_SRC_GRAPH_MATERIALISE_H_
 
@@ -9,9 +9,9 @@
 
 namespace lanista::graph {
 
-// Asks `chooser` for every choice that is active, in the order of execution, and puts what was chosen in its place.
-// Graphs that nothing calls any more are dropped. Returns the nodes with an attribute that came from a value choice
-// that propagates. Errors name the node or label. REQUIRES: Validate is OK.
+// Asks `chooser` for every active choice, in the order of execution, and replaces the choice by the result. Graphs that
+// no node calls any more are removed. Returns the nodes whose attributes depend on a value choice with `propagate`.
+// Errors name the node or label. REQUIRES: Validate is OK.
 absl::StatusOr<NodeNames> DecideChoices(v1::ModelGraph* model, Chooser& chooser);
 
 }  // namespace lanista::graph

@@ -15,10 +15,10 @@
 namespace lanista::graph {
 namespace {
 
-// From the root down: indices of nodes, of candidates within a choice, of a switch's two graphs.
+// The way to a node from the root: indices of nodes, of candidates within a choice, of a switch's two graphs.
 using Trail = std::vector<int>;
 
-// Candidates or blocks of a choice; nullptr where there are none.
+// Candidates or blocks of a choice; nullptr for other nodes.
 google::protobuf::RepeatedPtrField<v1::Node>* InnerNodes(v1::Node* node) {
   switch (node->kind_case()) {
     case v1::Node::kLayerChoice:
@@ -310,7 +310,7 @@ std::string MutableModel::AddGraph(v1::Graph graph) {
 v1::Node MutableModel::AddModel(const v1::ModelGraph& added) {
   std::vector<int> archives;
   for (const v1::Archive& archive : added.archives()) archives.push_back(AddArchive(archive));
-  // Graphs call each other: first their names.
+  // Graphs call each other, so all names are made first.
   std::map<std::string, std::string> names;
   for (const v1::Graph& graph : added.graphs()) {
     v1::Graph empty;

@@ -78,7 +78,7 @@ absl::StatusOr<GraphSpace> GraphSpace::Create(v1::ModelGraph base, const v1::Spa
   GraphSpace space;
   space.find_op_ = find_op;
   space.frozen_.assign(config.frozen().begin(), config.frozen().end());
-  // A Chooser for trying mutators out.
+  // Takes the first candidates, to try the mutators.
   Chooser first([](const v1::Choice& choice) -> absl::StatusOr<v1::Decision> {
     v1::Decision decision;
     decision.set_label(choice.label());
@@ -96,7 +96,7 @@ absl::StatusOr<GraphSpace> GraphSpace::Create(v1::ModelGraph base, const v1::Spa
     auto mutator = MutatorRegistry::Get().Create(mutator_config, mutator_config, read_module);
     if (!mutator.ok()) return Annotate(mutator.status(), field);
     LANISTA_RETURN_IF_ERROR(Annotate(Apply(**mutator, tried, first), field));
-    // Those that only declare choices are applied once and for all, up to the first of a user's.
+    // Mutators that only declare choices are applied now, once, as long as no user's mutator comes before them.
     if (!mutator_config.has_custom() && space.mutators_.empty()) {
       LANISTA_RETURN_IF_ERROR((*mutator)->Mutate(prepared, first));
     } else {
@@ -123,7 +123,7 @@ absl::StatusOr<v1::ModelGraph> GraphSpace::Materialise(Chooser& chooser) const {
   if (!mutators_.empty()) LANISTA_RETURN_IF_ERROR(Annotate(Validate(model.model(), find_op_), "after mutation"));
   const auto& choices = model.model().value_choices();
   const bool propagates = std::any_of(choices.begin(), choices.end(), [](const auto& one) { return one.propagate(); });
-  // Gives each cell a graph of its own: their widths may come to differ.
+  // Gives each cell a graph of its own, because their widths may differ.
   if (propagates) LANISTA_RETURN_IF_ERROR(model.Find("**").status());
   LANISTA_ASSIGN_OR_RETURN(const NodeNames widths, DecideChoices(&model.mutable_model(), chooser));
   if (propagates) LANISTA_RETURN_IF_ERROR(FitWidths(widths, &model.mutable_model(), find_op_));

@@ -1,4 +1,4 @@
-// Where operators write themselves as ONNX: no ONNX header needed.
+// The interface through which operators write themselves as ONNX; it needs no ONNX header.
 #ifndef LANISTA_SRC_GRAPH_ONNX_WRITER_H_
 #define LANISTA_SRC_GRAPH_ONNX_WRITER_H_
 
@@ -15,16 +15,17 @@ struct OnnxAttribute {
   std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>> value;
 };
 
-// The ONNX graph that is being written, at the place of one operator. Names are those of ONNX values.
+// The ONNX graph that is being written, at the position of one operator. Strings that name values are names of ONNX
+// values.
 class OnnxWriter {
  public:
   virtual ~OnnxWriter() = default;
 
-  // The value that comes in through the operator's input edge `index`.
+  // The value on the operator's input edge `index`.
   virtual std::string Input(int index) = 0;
-  // A parameter or buffer of the operator ("weight"); empty (ONNX's "not given") if it has none of this name.
+  // A parameter or buffer of the operator ("weight"); empty (in ONNX: "not given") if it has none of this name.
   virtual std::string Parameter(const std::string& name) = 0;
-  // Constants. An empty `dims` is a scalar.
+  // Adds a constant. An empty `dims` makes a scalar.
   virtual std::string Constant(const std::vector<int64_t>& values, const std::vector<int64_t>& dims) = 0;
   virtual std::string Constant(const std::vector<float>& values, const std::vector<int64_t>& dims) = 0;
   // Adds a node of ONNX's own operator set and returns the names of its outputs.

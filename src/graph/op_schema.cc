@@ -21,7 +21,7 @@ bool IsNumber(const v1::Value& value) { return value.has_i() || value.has_f(); }
 
 double AsDouble(const v1::Value& value) { return value.has_i() ? static_cast<double>(value.i()) : value.f(); }
 
-// Whether `value` holds, somewhere, what only a sample decides.
+// Whether `value` contains an expression: only a sample decides it.
 bool IsOpen(const v1::Value& value) {
   if (value.has_expression()) return true;
   if (!value.has_list()) return false;
@@ -106,7 +106,7 @@ std::string PythonFloat(double value) {
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
-// As torch.nn's constructors take it; lists become tuples.
+// As torch.nn's constructors take it: lists become tuples.
 std::string PythonValue(const v1::Value& value) {
   switch (value.kind_case()) {
     case v1::Value::kI:
@@ -220,7 +220,7 @@ absl::Status OpSchema::CheckAttributes(const v1::Operator& op) const {
           absl::StrCat(type_, " needs the attribute '", spec.name, "', ", KindText(spec)));
     }
   }
-  // What only a sample decides is checked in its model.
+  // An operator with expressions is checked again when a sample has decided them.
   return open ? absl::OkStatus() : Check(attributes);
 }
 

@@ -1,11 +1,12 @@
-// What an operator must tell about itself: attributes, inputs, output types, parameters, costs, and how it is written
-// in other languages. No LibTorch here: building and running operators is the other half (src/ops/*_torch.h).
+// What an operator declares about itself: attributes, inputs, output types, parameters, costs, and how it is written in
+// other languages. This half needs no LibTorch; the other half (src/ops/*_torch.h) builds and runs operators.
 //
-// Operators come in two sorts. A *module operator* is named like its torch.nn class ("Conv2d"): its attributes are the
-// constructor's arguments under their Python names, its inputs are forward's, in order, its parameters are named as in
-// a state_dict. An *aten operator* is named by its schema ("aten::add.Tensor", overload after the dot, none for the
-// default one): its attributes are constant arguments, the other arguments are inputs whose edges name them in `arg`.
-// Aten operators need no schema here to run and train: without one their output types are unknown.
+// There are two kinds of operators. A *module operator* is named like its torch.nn class ("Conv2d"): its attributes are
+// the constructor's arguments under their Python names, its inputs are those of forward, in order, and its parameters
+// are named as in a state_dict. An *aten operator* is named by its schema ("aten::add.Tensor", with the overload after
+// the dot, none for the default one): its attributes are constant arguments; the other arguments are inputs, whose
+// edges name them in `arg`. Aten operators run and train without a schema here too; then their output types are
+// unknown.
 #ifndef LANISTA_SRC_GRAPH_OP_SCHEMA_H_
 #define LANISTA_SRC_GRAPH_OP_SCHEMA_H_
 
@@ -24,7 +25,7 @@ namespace lanista::graph {
 
 class OnnxWriter;
 
-// What an attribute may hold.
+// The type of an attribute.
 enum class AttributeKind {
   kInt,
   kFloat,  // An int will do.
@@ -40,18 +41,18 @@ enum class AttributeKind {
 struct AttributeSpec {
   std::string name;
   AttributeKind kind = AttributeKind::kInt;
-  // What an absent attribute means, "none" included; nullopt: it is required.
+  // The value of an absent attribute, "none" included; nullopt: the attribute is required.
   std::optional<v1::Value> default_value;
-  // kInts: how many there must be (kernel_size of Conv2d: 2); 0: any number.
+  // kInts: the required number of elements (kernel_size of Conv2d: 2); 0: any number.
   int length = 0;
-  // "none" is a value of its own (max_norm of Embedding, stride of pools).
+  // "none" is allowed (max_norm of Embedding, stride of pools).
   bool nullable = false;
 };
 
 class OpSchema;
 
-// The attributes of one operator by name, with defaults filled in. REQUIRES of all getters: OpSchema::CheckAttributes
-// was OK, so that kinds are as the schema says, and nothing is an expression any more.
+// The attributes of one operator by name, with defaults filled in. REQUIRES for all getters: OpSchema::CheckAttributes
+// was OK, so that the kinds match the schema, and no attribute is an expression any more.
 class Attributes {
  public:
   // Keeps references to both.
@@ -61,14 +62,14 @@ class Attributes {
   double Float(absl::string_view name) const;
   bool Bool(absl::string_view name) const;
   std::string String(absl::string_view name) const;
-  // A single int is repeated to the length that the schema names.
+  // A single int is repeated to the length that the schema gives.
   std::vector<int64_t> Ints(absl::string_view name) const;
   std::vector<double> Floats(absl::string_view name) const;
-  // False where the value is "none".
+  // False if the value is "none".
   bool Has(absl::string_view name) const;
-  // The value itself: the operator's, or the default; "none" where there is neither.
+  // The operator's value, else the default, else "none".
   const v1::Value& Get(absl::string_view name) const;
-  // Whether the operator sets it, to something else than the default.
+  // Whether the operator sets the attribute to a value other than the default.
   bool IsSet(absl::string_view name) const;
 
  private:
@@ -76,7 +77,7 @@ class Attributes {
   const v1::Operator& op_;
 };
 
-// A parameter or buffer of an operator, as in a state_dict.
+// A parameter or buffer of an operator, named as in a state_dict.
 struct ParameterSpec {
   // "weight", "running_mean".
   std::string name;
@@ -88,22 +89,22 @@ struct ParameterSpec {
   int64_t NumElements() const;
 };
 
-// One use of an operator: what a schema's functions look at.
+// One use of an operator: the input of a schema's functions.
 struct OpCall {
   // Its `op` is set, with checked attributes.
   const v1::Node& node;
   Attributes attributes;
   // The types of node.inputs(), edge by edge, as far as they are known.
   std::vector<v1::ValueType> inputs;
-  // ToOnnx only: the types of the outputs. Their unknown dimensions, and those of the inputs of aten operators, may
-  // have numbers here (v1::Shape).
+  // ToOnnx only: the types of the outputs. Their unknown dimensions, and those of the inputs of aten operators, may be
+  // numbered (v1::Shape).
   std::vector<v1::ValueType> outputs = {};
 
   // The first input whose edge names this argument (aten operators); nullptr if none does.
   const v1::ValueType* Input(absl::string_view arg) const;
 };
 
-// How an argument of a call, or a value, reads in source code: an identifier, or a literal.
+// An argument of a call, or a value, in source code: an identifier or a literal.
 using SourceExpression = std::string;
 
 // One operator. Immutable: any thread may use it.
@@ -116,27 +117,28 @@ class OpSchema {
   OpSchema& operator=(const OpSchema&) = delete;
 
   const std::string& type() const { return type_; }
-  // An operator with parameters or a torch.nn class, rather than a function.
+  // Whether the operator stands for a torch.nn class or has parameters; false for functions.
   bool is_module() const { return type_.find("::") == std::string::npos; }
   const std::vector<AttributeSpec>& attributes() const { return attributes_; }
-  // nullptr if there is none of this name.
+  // nullptr if there is no attribute of this name.
   const AttributeSpec* FindAttribute(absl::string_view name) const;
   int min_inputs() const { return min_inputs_; }
-  // -1: any number.
+  // -1: no limit.
   int max_inputs() const { return max_inputs_; }
 
-  // Names, kinds and lengths of the attributes, and Check. INVALID_ARGUMENT names the attribute and what is allowed.
+  // Checks names, kinds and lengths of the attributes, and calls Check. INVALID_ARGUMENT names the attribute and what
+  // is allowed.
   absl::Status CheckAttributes(const v1::Operator& op) const;
 
-  // Output slots of a node with these attributes.
+  // Number of output slots of a node with these attributes.
   virtual int NumOutputs(const Attributes&) const { return 1; }
 
-  // The types of all outputs, as far as they follow from what is known of the inputs: an unknown rank or dimension
-  // gives an unknown one. INVALID_ARGUMENT where inputs do not fit, with the numbers of both sides: "expects 64 input
-  // channels (in_channels), gets 32 in [-1, 32, 28, 28]".
+  // The types of all outputs, as far as they follow from the known part of the input types: an unknown rank or
+  // dimension gives an unknown one. INVALID_ARGUMENT if the inputs do not fit, with the numbers of both sides: "expects
+  // 64 input channels (in_channels), gets 32 in [-1, 32, 28, 28]".
   virtual absl::StatusOr<std::vector<v1::ValueType>> InferTypes(const OpCall& call) const = 0;
 
-  // True if the output has the input's elements in another shape, and nothing else decides its sizes (reshape).
+  // True if the output has the input's elements in another shape, and its sizes depend on nothing else (reshape).
   virtual bool KeepsElements() const { return false; }
 
   // Parameters, then buffers, in the state_dict's order.
@@ -146,17 +148,18 @@ class OpSchema {
   // unknown batch gives the cost of one sample. nullopt: not known.
   virtual std::optional<double> Flops(const OpCall& call, const std::vector<v1::ValueType>& outputs) const;
 
-  // True if the result depends on random numbers, training mode or state beside its parameters (dropout, batch norm).
+  // True if the result depends on random numbers, the training mode, or state besides its parameters (dropout, batch
+  // norm).
   virtual bool IsStateful() const { return false; }
 
-  // Module operators: the constructor in Python, "nn.Conv2d(1, 32, kernel_size=(3, 3))". By default all attributes that
-  // differ from their defaults, under their names.
+  // Module operators: the constructor call in Python, "nn.Conv2d(1, 32, kernel_size=(3, 3))". By default it has all
+  // attributes that differ from their defaults, as keyword arguments.
   virtual absl::StatusOr<std::string> PythonModule(const Attributes& attributes) const;
-  // Module operators: the constructor in C++ with LibTorch's front end,
-  // "torch::nn::Conv2d(torch::nn::Conv2dOptions(...))". UNIMPLEMENTED where LibTorch has no such module and the
-  // operator does not say how else.
+  // Module operators: the constructor call in C++ with LibTorch's front end,
+  // "torch::nn::Conv2d(torch::nn::Conv2dOptions(...))". UNIMPLEMENTED if LibTorch has no such module and the operator
+  // does not override this.
   virtual absl::StatusOr<std::string> CppModule(const Attributes& attributes) const;
-  // Aten operators: the call. `arguments` holds each argument of the schema that is given, inputs and constants alike.
+  // Aten operators: the call. `arguments` holds each argument of the schema that is given, whether input or constant.
   // By default torch.ops.aten.NAME.OVERLOAD(...) in Python, and UNIMPLEMENTED in C++.
   virtual absl::StatusOr<SourceExpression> PythonCall(const std::map<std::string, SourceExpression>& arguments) const;
   virtual absl::StatusOr<SourceExpression> CppCall(const std::map<std::string, SourceExpression>& arguments) const;
@@ -173,7 +176,7 @@ class OpSchema {
     max_inputs_ = max;
   }
 
-  // What kinds cannot say: channels divisible by groups, a probability in [0, 1].
+  // Checks conditions that kinds cannot express: channels divisible by groups, a probability in [0, 1].
   virtual absl::Status Check(const Attributes&) const { return absl::OkStatus(); }
 
  private:
@@ -183,11 +186,11 @@ class OpSchema {
   int max_inputs_ = 1;
 };
 
-// Finds the schema of an operator type; nullptr: unknown. The registry is src/ops/registry.h: rooms that may not know
-// it are handed this.
+// Returns the schema of an operator type; nullptr: unknown. The registry is src/ops/registry.h; code that may not
+// include it gets this function as an argument.
 using OpLookup = const OpSchema* (*)(absl::string_view type);
 
-// ---- Values and types, made and read ----
+// ---- Making and reading values and types ----
 
 v1::Value IntValue(int64_t value);
 v1::Value FloatValue(double value);
@@ -199,9 +202,9 @@ v1::Value IntsValue(const std::vector<int64_t>& values);
 v1::ValueType TensorType(v1::DataType data_type, const std::vector<int64_t>& dims);
 // A tensor of unknown rank.
 v1::ValueType TensorType(v1::DataType data_type = v1::DATA_TYPE_UNSPECIFIED);
-// Its dimensions; nullopt if the rank is unknown or it is no tensor.
+// The dimensions; nullopt if the rank is unknown or the type is not a tensor.
 std::optional<std::vector<int64_t>> DimsOf(const v1::ValueType& type);
-// "float32[-1, 64, 28, 28]", "int", "(float32[?], list of int)": for people.
+// For messages: "float32[-1, 64, 28, 28]", "int", "(float32[?], list of int)".
 std::string TypeToText(const v1::ValueType& type);
 
 }  // namespace lanista::graph

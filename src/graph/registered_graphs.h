@@ -1,4 +1,4 @@
-// Graph spaces that are built by a program of the user's own, known by name.
+// Graph spaces that a user's own program builds, known by name.
 #ifndef LANISTA_SRC_GRAPH_REGISTERED_GRAPHS_H_
 #define LANISTA_SRC_GRAPH_REGISTERED_GRAPHS_H_
 
@@ -11,19 +11,19 @@
 namespace lanista::graph {
 
 // Builds a base model, with or without choices in it (src/graph/builder.h), from the configuration's `space { params
-// }`. What it throws, or an error, fails the space; so does a parameter that it does not read.
+// }`. An error, an exception, or a parameter that the factory does not read fails the space.
 using GraphFactory = absl::StatusOr<v1::ModelGraph> (*)(const Params& params);
 
-// Makes `factory` known as `space { registered: NAME }` with `engine { graph {} }`. Before main; ends the program if
-// the name is taken.
+// Makes `factory` known as `space { registered: NAME }` with `engine { graph {} }`. Called before main; ends the
+// program if the name is taken.
 bool RegisterGraph(const std::string& name, GraphFactory factory);
 
-// Runs the factory of this name. NOT_FOUND lists the names that are known.
+// Runs the factory of this name. NOT_FOUND lists the known names.
 absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const Params::Values& params);
 
 }  // namespace lanista::graph
 
-// At namespace scope, in a .cc file whose library is a registered_cc_library (or in the program itself).
+// Use it at namespace scope, in a .cc file whose library is a registered_cc_library (or in the program itself).
 #define LANISTA_REGISTER_GRAPH_SPACE(name, factory) \
   [[maybe_unused]] static const bool lanista_graph_space_##factory = ::lanista::graph::RegisterGraph(name, factory)
 

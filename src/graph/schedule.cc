@@ -18,7 +18,7 @@ class Scheduler {
     for (const v1::Graph& graph : model.graphs()) graphs_[graph.name()] = &graph;
   }
 
-  // A graph whose inputs get slots of their own.
+  // Adds a graph whose inputs get slots of their own.
   absl::Status AddWhole(const v1::Graph& graph, const std::string& prefix, bool frozen, Schedule* schedule) {
     for (int i = 0; i < graph.inputs_size(); ++i) schedule->inputs.push_back(slots_++);
     LANISTA_RETURN_IF_ERROR(AddGraph(graph, prefix, schedule->inputs, frozen, schedule, &schedule->outputs));
@@ -33,7 +33,7 @@ class Scheduler {
     std::unordered_map<std::string, std::vector<Slot>> values;
     for (int i = 0; i < graph.inputs_size(); ++i) values[graph.inputs(i).name()] = {inputs[i]};
     LANISTA_ASSIGN_OR_RETURN(const std::vector<int> order, ExecutionOrder(graph));
-    // How many slots each node gives, as far as readers show.
+    // The number of slots of each node, as far as its readers show.
     std::unordered_map<std::string, int> read_slots;
     const auto note = [&](const v1::Edge& edge) {
       read_slots[edge.node()] = std::max(read_slots[edge.node()], edge.slot() + 1);

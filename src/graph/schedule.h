@@ -1,4 +1,4 @@
-// A model as what runs: its operators in order, cells dissolved.
+// A model as a list of operators in execution order, with cells inlined.
 #ifndef LANISTA_SRC_GRAPH_SCHEDULE_H_
 #define LANISTA_SRC_GRAPH_SCHEDULE_H_
 
@@ -11,40 +11,40 @@
 
 namespace lanista::graph {
 
-// Where a value lies while a model runs: numbered from 0, in the order of inputs and steps.
+// The number of a value while a model runs: from 0, in the order of inputs and steps.
 using Slot = int;
 
 struct Schedule;
 
-// One node.
+// One node that runs.
 struct ScheduledStep {
-  // An operator, an opaque module or a training switch, of the model that was scheduled.
+  // An operator, an opaque module or a training switch of the scheduled model.
   const v1::Node* node = nullptr;
-  // "layer1.0.relu_2", and the module that it calls: "layer1.0.relu".
+  // The node's path, "layer1.0.relu_2", and the path of the module that it calls, "layer1.0.relu".
   std::string path;
   std::string module;
-  // The node is frozen, or a cell around it.
+  // The node, or a cell around it, is frozen.
   bool frozen = false;
-  // As node->inputs().
+  // The slots of node->inputs(), in their order.
   std::vector<Slot> reads;
-  // One or more outputs, as many as are known of or read; none of an "Assert".
+  // At least one output, as many as the node declares or others read; none for an "Assert".
   std::vector<Slot> writes;
-  // A switch's arms.
+  // Training switches: the steps of each branch.
   std::unique_ptr<Schedule> training;
   std::unique_ptr<Schedule> evaluation;
 };
 
-// Steps in an order in which they can run.
+// Steps in execution order.
 struct Schedule {
   std::vector<ScheduledStep> steps;
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;
-  // Of a model: all its slots are below, those of arms included.
+  // For the whole model: all its slots are below this, those of switch branches included.
   int num_slots = 0;
 };
 
-// Refers to `model`, which must outlive it. INVALID_ARGUMENT names a choice that is not decided. REQUIRES: Validate is
-// OK.
+// The result refers to `model`, which must outlive it. INVALID_ARGUMENT names a choice that is still open. REQUIRES:
+// Validate is OK.
 absl::StatusOr<Schedule> MakeSchedule(const v1::ModelGraph& model);
 
 }  // namespace lanista::graph

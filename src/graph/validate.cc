@@ -14,7 +14,8 @@
 namespace lanista::graph {
 namespace {
 
-// Cells within cells, choices within choices: more is a mistake, and would end the stack.
+// Most levels of nesting (cells within cells, choices within choices): deeper graphs are a mistake and would overflow
+// the stack.
 constexpr int kMaxNesting = 100;
 
 absl::Status Error(const std::string& path, const std::string& what) {
@@ -52,7 +53,7 @@ class Validator {
       return absl::InvalidArgumentError(absl::StrCat("root is '", root, "', and there is no graph of that name"));
     }
     LANISTA_RETURN_IF_ERROR(CheckGraph(*graphs_.at(root), "", 0).status());
-    // What nothing calls is checked too: a mutator may use it.
+    // Checks graphs that no node calls too: a mutator may use them.
     for (const v1::Graph& graph : model_.graphs()) {
       LANISTA_RETURN_IF_ERROR(CheckGraph(graph, graph.name(), 0).status());
     }
@@ -60,7 +61,7 @@ class Validator {
   }
 
  private:
-  // Returns how deeply graphs are nested in it. Each graph is checked once, with the path of its first caller.
+  // Returns how deeply graphs are nested in this one. Each graph is checked once, with the path of its first caller.
   absl::StatusOr<int> CheckGraph(const v1::Graph& graph, const std::string& prefix, int depth) {
     if (depth > kMaxNesting) {
       return absl::InvalidArgumentError(
@@ -116,7 +117,7 @@ class Validator {
       LANISTA_ASSIGN_OR_RETURN(const int inner, CheckNode(node, path, prefix, node.inputs_size(), depth));
       height = std::max(height, inner);
       if (node.module().empty() || node.module() == node.name()) continue;
-      // Calls of one module must be alike.
+      // All calls of one module must be alike.
       const auto first = nodes.find(node.module());
       if (first != nodes.end() && first->second->kind_case() != node.kind_case()) {
         return Error(JoinPath(prefix, node.name()),
@@ -349,7 +350,7 @@ class Validator {
     return Error(path, absl::StrCat("the label '", label, "' is another choice at '", entry->second.first, "'"));
   }
 
-  // -1: not known.
+  // -1: unknown.
   int NumOutputs(const v1::Node& node) const {
     switch (node.kind_case()) {
       case v1::Node::kOp: {
@@ -378,9 +379,9 @@ class Validator {
   std::unordered_map<std::string, const v1::Graph*> graphs_;
   // How deeply graphs are nested in a graph; nullopt while it is being checked.
   std::unordered_map<std::string, std::optional<int>> heights_;
-  // Label -> how many candidates.
+  // Label -> number of candidates.
   std::map<std::string, int> value_choices_;
-  // Label -> where it stands first, and what it chooses.
+  // Label -> the place of its first use, and the choice as text.
   std::map<std::string, std::pair<std::string, std::string>> labels_;
 };
 

@@ -12,16 +12,17 @@ namespace {
 
 using Types = std::vector<v1::ValueType>;
 
-// Has many divisors, so that most reshapes of a dimension of so many elements work.
+// A number with many divisors, so that most reshapes of a dimension of this size work.
 constexpr int64_t kDivisible = 5040;
 
-// The sizes that a numbered dimension gets in turn: sums of them are none of them, and they are larger than any window.
+// The trial size of a numbered dimension in one round. The sizes are larger than any window, and no sum of them is one
+// of them.
 int64_t Trial(int64_t number, int round) {
   const int64_t i = -2 - number;
   return kDivisible * (round == 0 ? 11 + 7 * i * i : 13 + 5 * i * i * i);
 }
 
-// Replaces each numbered dimension.
+// Replaces each numbered dimension by its size.
 void Replace(const std::function<int64_t(int64_t)>& size_of, v1::ValueType* type) {
   for (int64_t& dim : *type->mutable_shape()->mutable_dims()) {
     if (dim < -1) dim = size_of(dim);
@@ -60,7 +61,7 @@ void CollectNumbers(const v1::ValueType& type, std::vector<int64_t>* numbers) {
   for (const v1::ValueType& item : type.items()) CollectNumbers(item, numbers);
 }
 
-// Fills in what `type` does not know and both rounds tell. `all`: also sizes that were the same in both.
+// Sets the unknown parts of `type` that both rounds agree on. `all`: also sizes that were the same in both rounds.
 void Learn(const std::vector<int64_t>& numbers, const v1::ValueType& first, const v1::ValueType& second, bool all,
            v1::ValueType* type) {
   const auto ranks_agree = [&](const v1::ValueType& other) {
@@ -226,7 +227,7 @@ std::optional<Types> PrimitiveTypes(const v1::Node& node, const Types& inputs) {
     types.assign(parts.begin(), parts.end());
   }
   if (!kinds.empty() && types.size() != kinds.size()) return kinds;
-  // The importer knows the kinds: 2 may be a float, an empty list one of tensors.
+  // The importer knows the kinds better: 2 may be a float, an empty list a list of tensors.
   for (size_t i = 0; i < kinds.size(); ++i) {
     const v1::TypeKind kind = kinds[i].kind();
     const bool agree = kind == v1::TYPE_KIND_UNSPECIFIED ||

@@ -1,8 +1,9 @@
-// What is known of values beyond an operator's own word: constants, lists, and sizes that are equal though unknown.
+// What is known about values beyond the operators' schemas: constants, lists, and sizes that are equal though unknown.
 //
-// While types are inferred, the unknown dimensions of a model's inputs have numbers (v1::Shape). Operators never see
-// one: InferOutputs asks them with the dimensions unknown, and then with two values for each, and what came out as such
-// a value both times is that dimension again. So x.view(x.size(0), -1) keeps its batch and knows its features.
+// While types are inferred, the unknown dimensions of a model's inputs are numbered (v1::Shape). Operators never see
+// these numbers: InferOutputs calls them once with unknown dimensions and twice with trial sizes. An output size that
+// equals the trial size of a dimension both times is that dimension. So x.view(x.size(0), -1) keeps its batch, and its
+// features are known.
 #ifndef LANISTA_SRC_GRAPH_VALUE_TYPES_H_
 #define LANISTA_SRC_GRAPH_VALUE_TYPES_H_
 
@@ -15,31 +16,31 @@
 
 namespace lanista::graph {
 
-// Gives each unknown dimension of the tensor a number of its own, the next below `*last`, which begins with -1.
+// Numbers each unknown dimension of the tensor: the next integer below `*last`, which starts at -1.
 void NumberDimensions(v1::ValueType* type, int64_t* last);
 
-// The same type with -1 for all that is unknown.
+// The same type with -1 for every numbered dimension.
 v1::ValueType ForgetNumbers(v1::ValueType type);
 
-// What kind of value it is, and nothing else: an importer knows that where nobody knows the shape.
+// Only the kind of the value: importers know the kind even where the shape is unknown.
 v1::ValueType KindOnly(const v1::ValueType& type);
 
-// What two types have in common.
+// The part of two types that is equal; the rest is unknown.
 v1::ValueType CommonType(const v1::ValueType& a, const v1::ValueType& b);
 
-// An integer of this value, a list of so many elements.
+// An integer with this value; a list with these elements.
 v1::ValueType KnownInt(int64_t value);
 v1::ValueType ListOf(const std::vector<v1::ValueType>& items);
 
 // The type of a constant.
 v1::ValueType TypeOfValue(const v1::Value& value);
 
-// The types that a node makes of its inputs if it is one of TorchScript's primitives (prim::ListConstruct); nullopt if
-// it is none.
+// The output types of one of TorchScript's primitives (prim::ListConstruct) for these inputs; nullopt if the node is no
+// primitive.
 std::optional<std::vector<v1::ValueType>> PrimitiveTypes(const v1::Node& node,
                                                          const std::vector<v1::ValueType>& inputs);
 
-// schema.InferTypes(call), where the inputs' dimensions may have numbers, and the outputs' have them, too.
+// schema.InferTypes(call) for inputs that may have numbered dimensions; the outputs have numbered dimensions too.
 absl::StatusOr<std::vector<v1::ValueType>> InferOutputs(const OpSchema& schema, const OpCall& call);
 
 }  // namespace lanista::graph

@@ -48,7 +48,7 @@ absl::Status LayerCandidates::AddTo(const NodeHandle& at, MutableModel& model, N
     const std::string wish = config.has_name() ? config.name() : DefaultName(config);
     std::string name = wish;
     for (int number = 2; !names.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
-    // A candidate takes the choice's place: inputs, and who shares it.
+    // A candidate takes over the inputs of the choice, and its module.
     node.clear_inputs();
     node.clear_module();
     node.set_name(name);

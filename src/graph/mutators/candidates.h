@@ -13,16 +13,17 @@
 
 namespace lanista::graph {
 
-// What a configuration lists to choose from: the node as it is, operators, TorchScript files, other nodes.
+// The candidates that a configuration lists: the node as it is, operators, TorchScript files, other nodes.
 class LayerCandidates {
  public:
   using Configs = google::protobuf::RepeatedPtrField<v1::LayerCandidateConfig>;
   using Nodes = google::protobuf::RepeatedPtrField<v1::Node>;
 
-  // Reads the files: once, not for every model. INVALID_ARGUMENT: there is no candidate, or an empty one.
+  // Reads each file once, not once a model. INVALID_ARGUMENT: there is no candidate, or an empty one.
   static absl::StatusOr<LayerCandidates> Create(const Configs& configs, const ModuleReader& read_module);
 
-  // Appends the candidates that may take the place of `at`: with names, without inputs. Adds to `model` what they call.
+  // Appends the candidates that may replace `at`, with names and without inputs. Adds the graphs that they call to
+  // `model`.
   absl::Status AddTo(const NodeHandle& at, MutableModel& model, Nodes* candidates) const;
 
  private:

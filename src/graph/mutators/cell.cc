@@ -10,7 +10,7 @@
 namespace lanista::graph {
 namespace {
 
-// More than that is a mistake.
+// A larger number is a mistake.
 constexpr int kMaxNodes = 1000;
 
 class Cell final : public Mutator {

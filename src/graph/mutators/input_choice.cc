@@ -1,4 +1,4 @@
-// input_choice: a node takes some of several values instead of its own input.
+// input_choice: a node reads some of several values instead of its own input.
 #include <algorithm>
 #include <utility>
 
@@ -33,7 +33,7 @@ class InputChoice final : public Mutator {
       return absl::InvalidArgumentError(
           absl::StrCat("node '", at.path, "' is a candidate: it has no input of its own"));
     }
-    // The path of the graph, with the dot behind it.
+    // The path of the graph, with a dot at the end.
     const std::string prefix = at.path.substr(0, at.path.size() - ModuleOf(*at.node).size());
     v1::Node choice;
     choice.set_name(model.FreeName(*at.graph, at.node->name() + ".input"));

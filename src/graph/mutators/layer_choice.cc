@@ -1,4 +1,4 @@
-// layer_choice: a node becomes a choice between several.
+// layer_choice: a node becomes a choice between several candidates.
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -12,7 +12,7 @@
 namespace lanista::graph {
 namespace {
 
-// More than that is a mistake.
+// A larger number is a mistake.
 constexpr int kMaxDepth = 10000;
 
 class Repeat final : public Mutator {

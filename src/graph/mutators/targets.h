@@ -1,4 +1,4 @@
-// Which nodes a mutator of a configuration changes, and what it calls its choices.
+// Which nodes a configured mutator changes.
 #ifndef LANISTA_SRC_GRAPH_MUTATORS_TARGETS_H_
 #define LANISTA_SRC_GRAPH_MUTATORS_TARGETS_H_
 
@@ -11,8 +11,8 @@
 
 namespace lanista::graph {
 
-// The nodes of `target` (a path), or those that fit `filter` (nullptr: none is given). INVALID_ARGUMENT: not exactly
-// one of the two is set; NOT_FOUND: nothing matches.
+// The nodes at `target` (a path), or those that match `filter` (nullptr: not given). INVALID_ARGUMENT: not exactly one
+// of the two is set; NOT_FOUND: nothing matches.
 absl::StatusOr<std::vector<NodeHandle>> FindTargets(MutableModel& model, const std::string& target,
                                                     const v1::NodeFilter* filter);
 

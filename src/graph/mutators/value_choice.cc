@@ -1,4 +1,4 @@
-// value_choice: an attribute of a node is chosen, and others follow.
+// value_choice: an attribute of a node is chosen, and other attributes follow it.
 #include <optional>
 #include <set>
 #include <utility>
