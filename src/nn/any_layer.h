@@ -1,4 +1,4 @@
-// A layer of any type: what factories return.
+// The type that layer factories return: a layer of any class.
 #ifndef LANISTA_SRC_NN_ANY_LAYER_H_
 #define LANISTA_SRC_NN_ANY_LAYER_H_
 
@@ -32,9 +32,9 @@ struct IsModule<T, std::void_t<decltype(ModuleOf(std::declval<const T&>()))>> : 
 
 }  // namespace internal
 
-// A module whose `forward` has this signature, or a plain function (without parameters of its own: nothing registers
-// what it captures). Unlike torch::nn::AnyModule it is checked by the
-// compiler and holds a torch::nn::Sequential as well. Copies share the module.
+// A module whose `forward` has this signature, or a plain function. A function has no parameters: modules that it
+// captures are not registered. Unlike torch::nn::AnyModule, the signature is checked by the compiler, and a
+// torch::nn::Sequential fits too. Copies share the module.
 template <typename Signature>
 class AnyForward;
 
@@ -74,15 +74,15 @@ class AnyForward<Result(Args...)> {
 // One tensor in, one tensor out.
 using AnyLayer = AnyForward<torch::Tensor(torch::Tensor)>;
 
-// One candidate of a choice between layers: a factory, which runs only if the candidate is chosen, and a name.
-// Factories take `Args`, or nothing.
+// One candidate of a choice between layers: a name, and a factory that runs only if the candidate is chosen. The
+// factory takes `Args`, or nothing.
 //
 //   {"conv", [] { return torch::nn::Conv2d(32, 64, 3); }}
 //   [] { return torch::nn::Identity(); }
 template <typename... Args>
 class LayerCandidate {
  public:
-  // Without a name: known by its number.
+  // A candidate without a name is known by its number.
   template <typename Factory,
             typename = std::enable_if_t<std::is_invocable_v<Factory&, Args...> || std::is_invocable_v<Factory&>>>
   LayerCandidate(Factory factory)  // NOLINT(google-explicit-constructor): candidates are written as lists of lambdas.

@@ -19,26 +19,27 @@
 
 namespace lanista::nn {
 
-// Where an operator stands in its cell. Nodes count from 0, predecessors first.
+// The position of an operator in its cell. Nodes are counted from 0, predecessors first.
 struct CellPosition {
-  // The node that the operator belongs to.
+  // The node to which the operator belongs.
   int64_t node;
-  // Which of the node's operators it is, from 0.
+  // The operator's number within the node, from 0.
   int64_t op;
-  // The node that it reads: known before the operator is built, so that one which reads a predecessor may stride.
+  // The node that the operator reads. It is chosen before the operator is built, so an operator that reads a
+  // predecessor may use a stride.
   int64_t input;
 };
 
-// Which nodes make the cell's output.
+// Which nodes are concatenated into the cell's output.
 enum class MergeOp {
   // All but the predecessors.
   kAll,
-  // Those that no other node reads.
+  // Nodes that no other node reads.
   kLooseEnd,
 };
 
-// Options for Cell. Candidates are as LayerChoice's; their factories take a CellPosition or nothing, and should keep
-// the shape, since any node may read any earlier one.
+// Options for Cell. Candidates are given as for LayerChoice; their factories take a CellPosition or nothing. Candidates
+// should keep the shape, because any node may read any earlier one.
 struct CellOptions {
   using Candidate = LayerCandidate<const CellPosition&>;
   using Preprocessor = AnyForward<std::vector<torch::Tensor>(std::vector<torch::Tensor>)>;
@@ -51,28 +52,29 @@ struct CellOptions {
   TORCH_ARG(std::vector<Candidate>, candidates);
   // Nodes besides the predecessors.
   TORCH_ARG(int64_t, num_nodes);
-  // Operators whose sum is a node.
+  // Number of operators in a node; their outputs are summed.
   TORCH_ARG(int64_t, num_ops_per_node) = 1;
-  // Inputs of the cell.
+  // Number of inputs of the cell.
   TORCH_ARG(int64_t, num_predecessors) = 1;
   TORCH_ARG(MergeOp, merge_op) = MergeOp::kAll;
-  // A module or function from the predecessors to as many tensors, which the nodes then read. Default: none.
+  // A module or function from the predecessors to as many tensors, which the nodes then read. Default: the predecessors
+  // unchanged.
   TORCH_ARG(Preprocessor, preprocessor);
-  // A module or function from the merged nodes and the predecessors (before the preprocessor) to the cell's output.
+  // A module or function from the merged nodes and the predecessors (as before the preprocessor) to the cell's output.
   // Default: the merged nodes.
   TORCH_ARG(Postprocessor, postprocessor);
-  // Along which nodes are merged.
+  // The dimension along which nodes are merged.
   TORCH_ARG(int64_t, concat_dim) = 1;
-  // Cells of one label share all their choices. Default: automatic.
+  // Cells with the same label share all their choices. Default: automatic.
   TORCH_ARG(std::string, label);
   // Where the cell stands in the source, for messages.
   TORCH_ARG(Location, where);
 };
 
-// A cell as in NASNet (Zoph et al. 2018) and DARTS (Liu et al. 2019): a node is the sum of `num_ops_per_node`
-// operators, each chosen from the candidates, each applied to one earlier node or predecessor, chosen too. The output
-// is the concatenation of all nodes, or of the loose ends (Radosavovic et al. 2019). The choices of the operator k of
-// node i are labelled "LABEL/input_i_k" and "LABEL/op_i_k".
+// A cell as in NASNet (Zoph et al. 2018) and DARTS (Liu et al. 2019). A node is the sum of `num_ops_per_node`
+// operators; each operator is chosen from the candidates and applied to one earlier node or predecessor, which is
+// chosen too. The output is the concatenation of all nodes, or of the loose ends (Radosavovic et al. 2019). The choices
+// for operator k of node i are labelled "LABEL/input_i_k" and "LABEL/op_i_k".
 //
 //   cell = register_module("cell", nn::Cell(nn::CellOptions({
 //       {"conv", [] { return torch::nn::Conv2d(torch::nn::Conv2dOptions(32, 32, 3).padding(1)); }},
@@ -85,9 +87,9 @@ class CellImpl : public torch::nn::Module {
   // Throws SpaceError: num_nodes, num_ops_per_node or num_predecessors below 1 (and see Ask).
   explicit CellImpl(const CellOptions& options);
 
-  // The predecessors to the cell's output. Throws c10::Error if there are not num_predecessors of them.
+  // From the predecessors to the cell's output. Throws c10::Error if their number is not num_predecessors.
   torch::Tensor forward(std::vector<torch::Tensor> predecessors);
-  // A cell with one predecessor.
+  // The same for a cell with one predecessor.
   torch::Tensor forward(torch::Tensor predecessor) {
     return forward(std::vector<torch::Tensor>{std::move(predecessor)});
   }

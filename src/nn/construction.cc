@@ -13,7 +13,7 @@ namespace {
 
 thread_local Construction* current_construction = nullptr;
 
-// How many SearchGuards live.
+// Number of living SearchGuards.
 std::atomic<int> searches{0};
 
 const char* KindName(v1::ChoiceKind kind) {
@@ -52,7 +52,7 @@ void CheckChoice(const v1::Choice& choice) {
   }
 }
 
-// Whether two choices of one label are one choice. Where they were declared does not matter.
+// Whether two choices with the same label are the same choice. The source position does not matter.
 bool SameChoice(v1::Choice a, v1::Choice b) {
   a.clear_declared_in();
   b.clear_declared_in();

@@ -1,14 +1,15 @@
-// How mutation primitives come to their choices while a model's constructor runs (define-by-run).
+// How mutation primitives get their decisions while a model's constructor runs (define-by-run).
 //
-// The primitives (ValueChoice, LayerChoice, InputChoice, Repeat, Cell) ask the *construction* that is under way on
-// their thread. Discovery, the direct engine and BuildFixed each install one that answers in their way. Where there is
-// none, in a plain program, every choice takes its first option; while a search runs, it is an error (SearchGuard).
+// The primitives (ValueChoice, LayerChoice, InputChoice, Repeat, Cell) ask the *construction* that is active on their
+// thread. Discovery, the direct engine and BuildFixed each install one. Without one, in a plain program, every choice
+// takes its first option; during a search, asking without one is an error (SearchGuard).
 //
-// A choice is known by its label. The same label is the same choice: it is asked once and answered alike everywhere. A
-// choice without one gets the path of the scope it is asked in (a layer's candidate, a repeated block, a cell), its
-// kind and its ordinal there: `value_1`, `layer_2`, `layer_2/separable/value_1`, `repeat_1/0/layer_1`. Entering a scope
-// again (by a shared label) starts its ordinals again, so that what is inside is shared as well. Give labels where an
-// `if` decides whether a choice is asked: it would shift the ordinals of those after it.
+// A label identifies a choice: all choices with the same label are one choice, which is asked once and gets the same
+// answer everywhere. A choice without a label gets one from the path of its scope (a layer's candidate, a repeated
+// block, a cell), its kind and its ordinal in that scope: `value_1`, `layer_2`, `layer_2/separable/value_1`,
+// `repeat_1/0/layer_1`. When a scope is entered again (through a shared label), its ordinals start again, so that the
+// choices inside are shared as well. Give a choice a label if an `if` decides whether it is asked: otherwise it would
+// shift the ordinals of later choices.
 #ifndef LANISTA_SRC_NN_CONSTRUCTION_H_
 #define LANISTA_SRC_NN_CONSTRUCTION_H_
 
@@ -23,14 +24,15 @@
 
 namespace lanista::nn {
 
-// Thrown where a model space itself is wrong (the same label with other candidates, a choice without candidates), or
-// where a sample does not fit it. The message says what to change.
+// Thrown if a model space itself is wrong (one label with different candidates, a choice without candidates), or if a
+// sample does not fit it. The message says what to change.
 class SpaceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Where a primitive was used, for messages. As a default argument, Here() is the caller's place.
+// The source position at which a primitive was used, for messages. As a default argument, Here() is the caller's
+// position.
 struct Location {
   const char* file = "";
   int line = 0;
@@ -40,7 +42,7 @@ struct Location {
   }
 };
 
-// One construction of a model on this thread, from this object's making to its end. Constructions nest: the innermost
+// One construction of a model on this thread, for the lifetime of this object. Constructions nest: the innermost one
 // answers.
 //
 //   Construction construction([](const v1::Choice& choice) { return MakeDecision(choice, 0); });
@@ -48,7 +50,7 @@ struct Location {
 //   v1::Sample sample = construction.sample();
 class Construction {
  public:
-  // Decides a choice that has not been asked before. What it throws reaches the model's constructor.
+  // Decides a choice that has not been asked before. Exceptions pass through the model's constructor.
   using Answer = std::function<v1::Decision(const v1::Choice& choice)>;
 
   explicit Construction(Answer answer);
@@ -60,9 +62,9 @@ class Construction {
     v1::Choice choice;
     v1::Decision decision;
   };
-  // What was asked so far, each choice once, in the order of the first time.
+  // The choices asked so far, each once, in the order of their first use.
   const std::vector<Asked>& asked() const { return asked_; }
-  // The same as a sample.
+  // The decisions of asked(), as a sample.
   v1::Sample sample() const;
 
  private:
@@ -82,8 +84,8 @@ class Construction {
   std::vector<Scope> scopes_;
 };
 
-// While one of these lives, in any thread, a choice that no Construction answers is an error: the model of a search
-// would silently take its first option where it asks in `forward`, for example. The trial process holds one.
+// While an object of this class lives, on any thread, a choice that no Construction answers is an error. Otherwise a
+// model that asks in `forward`, for example, would silently take the first option. The trial process holds one.
 class SearchGuard {
  public:
   SearchGuard();
@@ -94,15 +96,15 @@ class SearchGuard {
 
 // ---- For authors of primitives ----
 
-// Asks the construction under way; takes the first option if there is none. An empty `choice.label` becomes an
-// automatic one. Throws SpaceError: no candidates, equal candidates, n_chosen out of range, too many combinations,
-// another choice under this label, no construction in a search.
+// Asks the active construction; without one, takes the first option. An empty `choice.label` is replaced by an
+// automatic one. Throws SpaceError: no candidates, equal candidates, n_chosen out of range, too many combinations, a
+// different choice with the same label, no construction during a search.
 v1::Decision Ask(v1::Choice choice, Location where);
 
-// `label`, or the next automatic label for `kind` ("cell") in the current scope if it is empty.
+// `label`, or, if it is empty, the next automatic label for `kind` ("cell") in the current scope.
 std::string LabelOr(const std::string& label, const std::string& kind);
 
-// Automatic labels start with `path` while this lives: "layer_2/separable".
+// While an object of this class lives, automatic labels start with `path`: "layer_2/separable".
 class LabelScope {
  public:
   explicit LabelScope(std::string path);

@@ -21,7 +21,7 @@ v1::Decision CheckedDecision(const v1::Choice& choice, const v1::Decision& decis
 }
 
 v1::Decision DecisionFromJson(const v1::Choice& choice, const std::string& json) {
-  // The choice by itself, as a space: which knows how candidates are written.
+  // A space of this one choice, because Space knows how candidates are written as JSON.
   v1::SpaceSpec spec;
   *spec.add_choices() = choice;
   spec.set_complete(true);

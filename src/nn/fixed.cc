@@ -11,7 +11,7 @@
 namespace lanista::nn {
 namespace {
 
-// What the constructor of the space `name` got in the experiment that `json` was exported from; none if it was not.
+// The constructor's parameters in the experiment from which `json` was exported; empty if it was not exported.
 Params ExportedParams(const std::string& name, const std::string& json) {
   const auto object = nlohmann::json::parse(json, /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || !object.contains("sample") || !object.contains("space")) return Params();
@@ -42,7 +42,7 @@ FixedArchitecture::FixedArchitecture(const std::string& json) {
         "`export` "
         "writes, with such an object as its \"sample\"");
   }
-  // No candidate is an object.
+  // A candidate is never an object, so this is not the value of a choice with the label "sample".
   if (const auto sample = object.find("sample"); sample != object.end() && sample->is_object()) {
     const nlohmann::json inner = *sample;
     object = inner;

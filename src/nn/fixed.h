@@ -1,4 +1,4 @@
-// Fixed architectures: one model out of a space, from the JSON of its sample.
+// Fixed architectures: one model of a space, given by the JSON of its sample.
 #ifndef LANISTA_SRC_NN_FIXED_H_
 #define LANISTA_SRC_NN_FIXED_H_
 
@@ -14,8 +14,8 @@
 namespace lanista::nn {
 
 // Answers choices from the JSON of a sample, {"conv2": "separable", "dropout": 0.25, "feature": 64}, as Space::ToJson
-// writes it, or from JSON that has one as its "sample": the file that `export` writes, a model of `trials --json`. The
-// constructor throws SpaceError if it is no such JSON.
+// writes it, or from JSON that contains one as its "sample": the file that `export` writes, or a model of `trials
+// --json`. The constructor throws SpaceError if `json` is neither.
 class FixedArchitecture {
  public:
   explicit FixedArchitecture(const std::string& json);
@@ -23,17 +23,17 @@ class FixedArchitecture {
   // Throws SpaceError: the JSON has no value for the choice, or one that is no candidate.
   v1::Decision operator()(const v1::Choice& choice) const;
 
-  // Throws SpaceError for a label that was not asked: the JSON is another space's.
+  // Throws SpaceError if the JSON has a label that was not asked: then it belongs to another space.
   void CheckAllAsked(const Construction& construction) const;
 
  private:
-  // Label to its value's JSON text.
+  // Label -> JSON text of its value.
   std::map<std::string, std::string> values_;
 };
 
-// The model that `json` describes, of the class `Net`, constructed with `args`. Its weights come from LibTorch's
-// default generator. Throws SpaceError where JSON and space disagree, naming the label, and what the constructor
-// throws.
+// The model that `json` describes, an object of class `Net`, constructed with `args`. Its initial weights come from
+// LibTorch's default generator. Throws SpaceError, which names the label, if the JSON and the space disagree;
+// exceptions of the constructor pass through.
 //
 //   auto net = nn::BuildFixed<Net>(R"({"conv2": "conv", "dropout": 0.5, "feature": 128})");
 //   nn::LoadWeights(*net, "1-model-17.weights.pt");
@@ -46,12 +46,12 @@ std::shared_ptr<Net> BuildFixed(const std::string& json, Args&&... args) {
   return net;
 }
 
-// The same for the registered space `name`. Throws SpaceError with the known names if there is none, and ParamError
-// where `params` are not the space's.
+// The same for the registered space `name`. Throws SpaceError, with the known names, if there is no such space, and
+// ParamError if `params` do not fit the space.
 std::shared_ptr<ModelSpace> BuildFixed(const std::string& name, const std::string& json, const Params& params);
 
-// The same with the parameters and the data's sizes of the experiment, where `json` is what `export` has written; else
-// without parameters. Throws SpaceError if it was written for another space.
+// The same; if `json` was written by `export`, the constructor gets the experiment's parameters and data sizes, else no
+// parameters. Throws SpaceError if `json` was exported from another space.
 std::shared_ptr<ModelSpace> BuildFixed(const std::string& name, const std::string& json);
 
 }  // namespace lanista::nn

@@ -16,13 +16,13 @@
 
 namespace lanista::nn {
 
-// What becomes of several chosen inputs.
+// How several chosen inputs are combined.
 enum class Reduction {
   kSum,
   kMean,
   // Concatenated along dimension 1.
   kConcat,
-  // Left as they are: use InputChoiceImpl::select.
+  // Not combined: use InputChoiceImpl::select.
   kNone,
 };
 
@@ -35,11 +35,11 @@ struct InputChoiceOptions {
   explicit InputChoiceOptions(std::vector<std::string> names, Location where = Location::Here())
       : n_candidates_(static_cast<int64_t>(names.size())), names_(std::move(names)), where_(where) {}
 
-  // How many inputs there are to choose from.
+  // Number of inputs to choose from.
   TORCH_ARG(int64_t, n_candidates);
-  // Their names, or none.
+  // Names of the inputs, or empty.
   TORCH_ARG(std::vector<std::string>, names);
-  // How many are chosen together.
+  // Number of inputs that are chosen together.
   TORCH_ARG(int64_t, n_chosen) = 1;
   TORCH_ARG(Reduction, reduction) = Reduction::kSum;
   // The choice's label. Default: automatic.
@@ -57,11 +57,12 @@ class InputChoiceImpl : public torch::nn::Module {
   // Throws SpaceError (see Ask).
   explicit InputChoiceImpl(const InputChoiceOptions& options);
 
-  // All candidates to the reduction of the chosen ones, which must have shapes that allow it. Throws c10::Error if the
-  // number of inputs is not n_candidates, or if several are chosen and the reduction is kNone.
+  // From all n_candidates inputs to the combination of the chosen ones, whose shapes must allow it. Throws c10::Error
+  // if the number of inputs is not n_candidates, or if several inputs are chosen and the reduction is kNone.
   torch::Tensor forward(const std::vector<torch::Tensor>& inputs);
 
-  // All candidates to the chosen ones, unreduced.
+  // From all n_candidates inputs to the chosen ones, in ascending order. Throws c10::Error if the number of inputs is
+  // not n_candidates.
   std::vector<torch::Tensor> select(const std::vector<torch::Tensor>& inputs) const;
 
   void pretty_print(std::ostream& stream) const override;

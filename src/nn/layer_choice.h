@@ -18,12 +18,12 @@
 
 namespace lanista::nn {
 
-// Options for LayerChoice. All candidates are named, each differently, or none is; names hold no dot.
+// Options for LayerChoice. Either all candidates have names, all different, or none has. Names contain no dot.
 struct LayerChoiceOptions {
   LayerChoiceOptions(std::vector<LayerCandidate<>> candidates, Location where = Location::Here())
       : candidates_(std::move(candidates)), where_(where) {}
 
-  // What there is to choose from.
+  // The candidates.
   TORCH_ARG(std::vector<LayerCandidate<>>, candidates);
   // The choice's label. Default: automatic.
   TORCH_ARG(std::string, label);
@@ -31,8 +31,8 @@ struct LayerChoiceOptions {
   TORCH_ARG(Location, where);
 };
 
-// A layer chosen out of several. Only the chosen one is built; it is a submodule under its name (or number). Choices
-// that the factory of a candidate asks exist only where that candidate is chosen.
+// A layer chosen out of several. Only the chosen candidate is built; it is a submodule under its name (or number).
+// Choices that a candidate's factory asks exist only if that candidate is chosen.
 //
 //   conv2 = register_module("conv2", nn::LayerChoice(nn::LayerChoiceOptions({
 //       {"conv", [] { return torch::nn::Conv2d(32, 64, 3); }},

@@ -6,11 +6,12 @@
 
 namespace lanista::nn {
 
-// Base of everything that an evaluator can train: spaces written in C++ (`ModelSpace`) and, later, instantiated graphs.
-// As LibTorch's modules: owned by a shared_ptr, used by one thread at a time.
+// Base class of everything that an evaluator can train: spaces written in C++ (`ModelSpace`) and instantiated graphs
+// (`ops::GraphModule`). Like LibTorch's modules, owned by a shared_ptr and used by one thread at a time.
 class Model : public torch::nn::Module {
  public:
-  // One batch, [N, ...], to predictions, [N, ...]. Throws c10::Error on operators' errors, as LibTorch's modules do.
+  // From one batch, [N, ...], to its predictions, [N, ...]. Throws c10::Error on operators' errors, as LibTorch's
+  // modules do.
   virtual torch::Tensor forward(torch::Tensor input) = 0;
 };
 

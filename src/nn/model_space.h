@@ -14,9 +14,9 @@
 
 namespace lanista::nn {
 
-// Base of model spaces. The constructor, which takes nothing or `const Params&`, asks the primitives for its choices
-// while it runs and builds what was chosen with any LibTorch modules; so one class is all models of the space. It must
-// ask the same whenever it is answered the same.
+// Base class of model spaces. The constructor takes nothing or `const Params&`; while it runs it asks the primitives
+// for its choices and builds the chosen parts with any LibTorch modules. So one class describes all models of the
+// space. The constructor must ask the same choices whenever it gets the same answers.
 //
 //   class Net : public lanista::nn::ModelSpace {
 //    public:
@@ -43,7 +43,7 @@ class ModelSpaceRegistry {
   // Ends the program if the name is taken: two definitions are a programmer's error.
   bool Add(const std::string& name, Factory factory);
 
-  // The space's factory, or nullptr.
+  // The factory of the space, or nullptr.
   const Factory* Find(const std::string& name) const;
 
   // All names, sorted.
@@ -56,7 +56,7 @@ class ModelSpaceRegistry {
   std::map<std::string, Factory> factories_;
 };
 
-// Makes a space of type Net from `params`, or without if that is how it is constructed.
+// Makes a space of type Net from `params`, or without them if Net's constructor takes nothing.
 template <typename Net>
 std::shared_ptr<Net> MakeModelSpace(const Params& params) {
   static_assert(std::is_base_of_v<ModelSpace, Net>, "a model space derives from lanista::nn::ModelSpace");
@@ -72,8 +72,8 @@ std::shared_ptr<Net> MakeModelSpace(const Params& params) {
 #define LANISTA_MODEL_SPACE_CONCAT_INNER_(a, b) a##b
 #define LANISTA_MODEL_SPACE_CONCAT_(a, b) LANISTA_MODEL_SPACE_CONCAT_INNER_(a, b)
 
-// Makes the class `Net` known as `space { registered: "NAME" }`. At namespace scope, in a .cc file whose library is a
-// registered_cc_library (or in the program itself).
+// Makes the class `Net` known as `space { registered: "NAME" }`. Use it at namespace scope, in a .cc file whose library
+// is a registered_cc_library (or in the program itself).
 #define LANISTA_REGISTER_MODEL_SPACE(name, Net)                                                         \
   [[maybe_unused]] static const bool LANISTA_MODEL_SPACE_CONCAT_(lanista_model_space_, __COUNTER__) =   \
       ::lanista::nn::ModelSpaceRegistry::Get().Add(                                                     \

@@ -9,8 +9,8 @@
 //   class Net : public nn::ModelSpace { ... };              // asks ValueChoice, LayerChoice, InputChoice, Repeat, Cell
 //   LANISTA_REGISTER_MODEL_SPACE("my_net", Net);
 //
-// A plain `Net net;` is the space's first model; nn::BuildFixed<Net>(json) is the one that a search has found, and
-// nn::LoadWeights(*net, "1-model-17.weights.pt") gives it what it has learnt.
+// A plain `Net net;` is the first model of the space; nn::BuildFixed<Net>(json) is a model that a search has found, and
+// nn::LoadWeights(*net, "1-model-17.weights.pt") loads its trained weights.
 #ifndef LANISTA_SRC_NN_NN_H_
 #define LANISTA_SRC_NN_NN_H_
 

@@ -1,4 +1,4 @@
-// What a configuration hands to a space, as Lanista's inline API calls it.
+// The parameters that a configuration passes to a space, under the namespace of the inline API.
 #ifndef LANISTA_SRC_NN_PARAMS_H_
 #define LANISTA_SRC_NN_PARAMS_H_
 

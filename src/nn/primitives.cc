@@ -1,4 +1,4 @@
-// The primitives that are modules. One file, since each that includes LibTorch takes its time to compile.
+// The primitives that are modules, in one file: each file that includes LibTorch takes long to compile.
 #include <torch/types.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 std::string At(Location where) { return absl::StrCat(where.file, ":", where.line); }
 
-// "(label=..." as LibTorch's modules print themselves.
+// Prints "(label=...)" as LibTorch's modules print themselves.
 void Print(std::ostream& stream, const char* name, const std::string& label) {
   stream << "lanista::nn::" << name << "(label=" << label << ")";
 }

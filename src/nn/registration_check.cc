@@ -13,7 +13,7 @@
 namespace lanista::nn {
 namespace {
 
-// Callbacks are plain functions.
+// The callbacks are plain functions, so the object is found through this variable.
 thread_local RegistrationCheck* current = nullptr;
 
 constexpr size_t kMostShapes = 4;
@@ -34,7 +34,7 @@ RegistrationCheck::~RegistrationCheck() {
   current = outer_;
 }
 
-// A parameter is seen where it is made (an output), or where its first values are written (an input).
+// A parameter appears where it is made (as an output) or where its first values are written (as an input).
 std::unique_ptr<at::ObserverContext> RegistrationCheck::OnStart(const at::RecordFunction& function) {
   for (const c10::IValue& input : function.inputs()) current->Add(input);
   return nullptr;

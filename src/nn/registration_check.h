@@ -1,4 +1,4 @@
-// Finds layers that a model's constructor made and did not register: no optimizer would ever train them.
+// Finds layers that a model's constructor made but did not register: no optimizer would ever train them.
 #ifndef LANISTA_SRC_NN_REGISTRATION_CHECK_H_
 #define LANISTA_SRC_NN_REGISTRATION_CHECK_H_
 
@@ -13,8 +13,8 @@
 
 namespace lanista::nn {
 
-// Watches the tensors that LibTorch's operators make and fill on this thread, from this object's making to its end.
-// They are not kept alive.
+// Watches the tensors that LibTorch's operators make and fill on this thread during the lifetime of this object. Does
+// not keep them alive.
 //
 //   RegistrationCheck check;
 //   auto net = std::make_shared<Net>();
@@ -26,8 +26,8 @@ class RegistrationCheck {
   RegistrationCheck(const RegistrationCheck&) = delete;
   RegistrationCheck& operator=(const RegistrationCheck&) = delete;
 
-  // Throws SpaceError with the shapes of tensors that were made meanwhile, are still held by somebody and require
-  // gradients, but are no parameters of `model`.
+  // Throws SpaceError, with their shapes, if there are tensors that were made since construction, are still alive, are
+  // leaves that require gradients, and are not parameters of `model`.
   void RequireRegistered(const torch::nn::Module& model) const;
 
  private:
@@ -41,14 +41,14 @@ class RegistrationCheck {
   const at::RecordFunctionGuard enabled_;
   at::CallbackHandle handle_;
   std::unordered_map<const c10::TensorImpl*, Weak> seen_;
-  // In the order in which they were seen.
+  // The keys of seen_ in the order of their insertion.
   std::vector<const c10::TensorImpl*> order_;
 };
 
-// "[64, 784], [64]": the shapes of `tensors`, the first few of them.
+// "[64, 784], [64]": the shapes of the first few of `tensors`.
 std::string DescribeShapes(const std::vector<at::Tensor>& tensors);
 
-// The class of a model as its author wrote it, where the compiler tells: "Net".
+// The class of a model as its author wrote it, as far as the compiler tells: "Net".
 std::string ClassName(const torch::nn::Module& model);
 
 }  // namespace lanista::nn

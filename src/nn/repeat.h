@@ -23,20 +23,20 @@ using BlockFactory = std::function<AnyLayer(int64_t index)>;
 
 // Options for Repeat.
 struct RepeatOptions {
-  // `depth` blocks: nothing to choose.
+  // Always `depth` blocks: there is nothing to choose.
   RepeatOptions(int64_t depth, BlockFactory block, Location where = Location::Here())
       : depths_({depth}), fixed_(true), block_(std::move(block)), where_(where) {}
   // `min_depth` to `max_depth` blocks, both included.
   RepeatOptions(int64_t min_depth, int64_t max_depth, BlockFactory block, Location where = Location::Here());
-  // As many blocks as one of `depths`.
+  // One of `depths` blocks.
   RepeatOptions(std::vector<int64_t> depths, BlockFactory block, Location where = Location::Here())
       : depths_(std::move(depths)), block_(std::move(block)), where_(where) {}
 
-  // The depths to choose from, none negative; no blocks at all pass the input through.
+  // The depths to choose from, none negative. With depth 0 the input passes through unchanged.
   TORCH_ARG(std::vector<int64_t>, depths);
-  // Whether there is one depth and nothing to choose.
+  // True if there is only one depth, so that no choice is asked.
   TORCH_ARG(bool, fixed) = false;
-  // What makes a block.
+  // Makes one block.
   TORCH_ARG(BlockFactory, block);
   // The choice's label. Default: automatic.
   TORCH_ARG(std::string, label);
@@ -44,8 +44,8 @@ struct RepeatOptions {
   TORCH_ARG(Location, where);
 };
 
-// A block repeated a chosen number of times, one after the other. Blocks are submodules "0", "1", ...; choices that the
-// factory asks for block i exist only where the depth is greater than i, and each block has its own unless they have
+// A block repeated a chosen number of times, in sequence. The blocks are submodules "0", "1", .... Choices that the
+// factory asks for block i exist only if the depth is greater than i. Each block has its own choices, unless they have
 // labels.
 //
 //   body = register_module("body", nn::Repeat(nn::RepeatOptions(1, 4, [](int64_t index) {
@@ -54,7 +54,7 @@ struct RepeatOptions {
 //   x = body->forward(x);
 class RepeatImpl : public torch::nn::Module {
  public:
-  // Throws SpaceError: no depth, a negative one, the same twice (and see Ask).
+  // Throws SpaceError: no depth, a negative depth, equal depths (and see Ask).
   explicit RepeatImpl(const RepeatOptions& options);
 
   torch::Tensor forward(torch::Tensor input);

@@ -24,16 +24,16 @@ namespace {
 constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
 constexpr size_t kMaxRecords = 1000000;
 
-// Python's pickle, protocol 2, as far as a dictionary of tensors needs it. (See CPython's Lib/pickletools.py.)
+// Python's pickle, protocol 2, reduced to what a dictionary of tensors needs. (See CPython's Lib/pickletools.py.)
 class Pickler {
  public:
   Pickler() { bytes_ = "\x80\x02}("; }  // PROTO 2, EMPTY_DICT, MARK: the items follow.
 
-  // `storage`: the name of the record that holds the elements.
+  // `storage`: the name of the record with the tensor's elements.
   void Add(const std::string& name, const at::Tensor& tensor, const std::string& storage) {
     String(name);
     Global("torch._utils", "_rebuild_tensor_v2");
-    bytes_ += "((";  // The arguments; and, first of them, what says where the elements are.
+    bytes_ += "((";  // Begins the arguments, and in them the tuple that names the storage.
     String("storage");
     Global("torch", StorageClass(tensor.scalar_type()));
     String(storage);
@@ -43,7 +43,7 @@ class Pickler {
     Int(0);
     Ints(tensor.sizes());
     Ints(tensor.strides());
-    bytes_ += "\x89";  // False: requires no gradient.
+    bytes_ += "\x89";  // False: the tensor requires no gradient.
     Global("collections", "OrderedDict");
     bytes_ += ")R";  // No hooks.
     bytes_ += "tR";
@@ -112,7 +112,7 @@ class Pickler {
   std::string bytes_;
 };
 
-// "; WHAT a, b", or "" where there is nothing to list.
+// "; WHAT a, b", or "" for an empty list.
 std::string Listed(const char* what, std::vector<std::string> names) {
   constexpr size_t kMost = 5;
   if (names.empty()) return "";
@@ -132,7 +132,7 @@ absl::Status WriteStateDict(const std::string& path, const StateDict& tensors) {
 
 absl::Status WriteStateDict(OutputFile* file, const StateDict& tensors) {
   try {
-    // Told of an error, LibTorch's writer would throw in its destructor: the file keeps the error to itself.
+    // LibTorch's writer throws in its destructor if it learns of an error, so `file` keeps its errors until Commit.
     caffe2::serialize::PyTorchStreamWriter writer([file](const void* bytes, size_t count) {
       file->Write(bytes, count);
       return count;

@@ -12,11 +12,11 @@
 
 namespace lanista::nn {
 
-// Asks for one of `candidates`, all of them different, at least one.
+// Asks for one of `candidates`: at least one, all different.
 v1::Value ChooseValue(const std::vector<v1::Value>& candidates, const std::string& label, Location where);
 
-// Chooses one of `candidates` and returns it: a plain int64_t, double, bool or std::string, for arithmetic, conditions
-// and whatever else C++ does with values. Throws SpaceError (see Ask).
+// Chooses one of `candidates` and returns it as a plain int64_t, double, bool or std::string, which arithmetic,
+// conditions and any other C++ code can use. Throws SpaceError (see Ask).
 //
 //   auto features = nn::ValueChoice({64, 128, 256}, "features");
 //   torch::nn::Dropout dropout(nn::ValueChoice({0.25, 0.5, 0.75}));

@@ -1,4 +1,4 @@
-// A convolutional network of one cell, repeated: the space of cells in small.
+// A convolutional network of one repeated cell: a small cell-based space.
 #include <torch/torch.h>
 
 #include <string>
@@ -28,7 +28,7 @@ torch::nn::Sequential SeparableConvNorm(int64_t channels, int64_t kernel_size) {
                                torch::nn::BatchNorm2d(channels));
 }
 
-// Brings the predecessors of a cell to the same channels.
+// Gives the predecessors of a cell the same number of channels.
 class AlignImpl : public torch::nn::Module {
  public:
   AlignImpl(const std::vector<int64_t>& in_channels, int64_t channels) {
@@ -47,11 +47,11 @@ class AlignImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Align);
 
-// Parameters: `in_channels` and `classes` (default: the data's, or 1 and 10 where the evaluator names no data),
-// `channels` of each node (default 16), `cells` (default 3), `nodes` of a cell (default 3). All cells share their
-// choices. Each node applies one of four operators to one earlier node or to the output of one of the two cells before:
-// 4^nodes * (nodes + 1)! models, 1,536 by default. Images are halved before the second and the last third of the cells:
-// 4 x 4 pixels are the least.
+// Parameters: `in_channels` and `classes` (default: the data's, or 1 and 10 if the evaluator names no data), `channels`
+// of each node (default 16), `cells` (default 3), `nodes` of a cell (default 3). All cells share their choices. Each
+// node applies one of four operators to one earlier node or to the output of one of the two cells before: 4^nodes *
+// (nodes + 1)! models, 1,536 by default. Images are halved before the second and the last third of the cells, so they
+// need at least 4 x 4 pixels.
 class CellCnn : public ModelSpace {
  public:
   explicit CellCnn(const Params& params) {

@@ -1,4 +1,4 @@
-// A multi-layer perceptron: for tables, and for a first try at anything.
+// A multi-layer perceptron, for tables and for first experiments.
 #include <torch/torch.h>
 
 #include <string>
@@ -15,8 +15,8 @@ torch::nn::Functional Activation(const std::string& name) {
   return torch::nn::Functional([](torch::Tensor x) { return torch::gelu(x); });
 }
 
-// Parameters: `inputs` (features of a sample, all its dimensions together) and `outputs`; default: the data's, or 784
-// and 10 where the evaluator names no data.
+// Parameters: `inputs` (number of elements of one sample) and `outputs`; default: the data's, or 784 and 10 if the
+// evaluator names no data.
 // 1 to 3 hidden layers, each with a width of its own, and one activation: 3 * (3 + 9 + 27) = 117 models.
 class Mlp : public ModelSpace {
  public:

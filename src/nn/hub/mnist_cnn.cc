@@ -1,5 +1,5 @@
-// The quick-start network of NNI's documents ("Hello, NAS!"): 18 models for images of 1 x 28 x 28 and 10 classes, or
-// what else the data has.
+// The quick-start network of NNI's documents ("Hello, NAS!"): 18 models, for images of 1 x 28 x 28 and 10 classes or
+// for the sizes of the data.
 #include <torch/torch.h>
 
 #include "src/nn/hub/sizes.h"
@@ -22,8 +22,8 @@ class DepthwiseSeparableConvImpl : public torch::nn::Module {
 };
 TORCH_MODULE(DepthwiseSeparableConv);
 
-// Parameters: `in_channels`, `height`, `width` and `classes`; default: the data's, or 1, 28, 28 and 10 where the
-// evaluator names no data.
+// Parameters: `in_channels`, `height`, `width` and `classes`; default: the data's, or 1, 28, 28 and 10 if the evaluator
+// names no data.
 class MnistCnn : public ModelSpace {
  public:
   explicit MnistCnn(const Params& params) {
@@ -43,7 +43,7 @@ class MnistCnn : public ModelSpace {
     dropout1_ = register_module("dropout1", torch::nn::Dropout(ValueChoice({0.25, 0.5, 0.75}, "dropout")));
     dropout2_ = register_module("dropout2", torch::nn::Dropout(0.5));
     const int64_t feature = ValueChoice({64, 128, 256}, "feature");
-    // Two convolutions without padding, then pooling by 2.
+    // The size after two convolutions without padding and a pooling by 2.
     const int64_t flat = 64 * ((height - 4) / 2) * ((width - 4) / 2);
     fc1_ = register_module("fc1", torch::nn::Linear(flat, feature));
     fc2_ = register_module("fc2", torch::nn::Linear(feature, classes));

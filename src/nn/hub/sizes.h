@@ -15,11 +15,11 @@ struct ImageSize {
   int64_t width;
 };
 
-// Of the images that models get; `fallback` where the evaluator names no data. Throws SpaceError, which names `space`,
-// where samples are no images.
+// The size of the images that models get; `fallback` if the evaluator names no data. Throws SpaceError, which names
+// `space`, if the samples are not images.
 ImageSize ImageOf(const Params& params, const std::string& space, const ImageSize& fallback);
 
-// Classes or targets; `fallback` where the evaluator names no data.
+// Number of classes or targets; `fallback` if the evaluator names no data.
 int64_t OutputsOf(const Params& params, int64_t fallback);
 
 }  // namespace lanista::nn
