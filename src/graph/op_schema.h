@@ -28,7 +28,7 @@ class OnnxWriter;
 // The type of an attribute.
 enum class AttributeKind {
   kInt,
-  kFloat,  // An int will do.
+  kFloat,  // An int is accepted too.
   kBool,
   kString,
   kInts,  // A list of ints. One int stands for a list of that int (kernel_size: 3).

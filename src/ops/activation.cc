@@ -1,4 +1,4 @@
-// Activations: the output is like the input, but for GLU.
+// Activations: the output is like the input, except for GLU.
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
@@ -21,7 +21,7 @@ ModuleSpec WithInplace(std::string type, std::vector<AttributeSpec> attributes, 
   return Elementwise(std::move(type), std::move(attributes), std::move(onnx));
 }
 
-// An ONNX operator whose float attributes are ours under other names.
+// An ONNX operator with the same float attributes under other names.
 ToOnnx OnnxWithFloats(std::string op_type, std::vector<std::pair<std::string, std::string>> names) {
   return [op_type, names](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     std::vector<OnnxAttribute> attributes;
@@ -82,7 +82,7 @@ absl::StatusOr<Names> SoftplusToOnnx(const OpCall& call, OnnxWriter& writer) {
   const std::string scaled = beta == 1 ? x : writer.Node("Mul", {x, OnnxScalar(writer, beta)})[0];
   Names soft = writer.Node("Softplus", {scaled});
   if (beta != 1) soft = writer.Node("Div", {soft[0], OnnxScalar(writer, beta)});
-  // From there on both are the same in single precision.
+  // With such a threshold, both formulas give the same in single precision.
   if (threshold >= 20) return soft;
   const Names above = writer.Node("Greater", {scaled, OnnxScalar(writer, threshold)});
   return writer.Node("Where", {above[0], x, soft[0]});
@@ -96,7 +96,7 @@ absl::StatusOr<Names> TanhshrinkToOnnx(const OpCall&, OnnxWriter& writer) {
   return writer.Node("Sub", {writer.Input(0), writer.Node("Tanh", {writer.Input(0)})[0]});
 }
 
-// `soft`: what is left is moved towards zero, too.
+// `soft`: the remaining elements move towards zero as well.
 ToOnnx OnnxShrink(bool soft) {
   return [soft](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const auto lambd = static_cast<float>(call.attributes.Float("lambd"));
@@ -116,7 +116,7 @@ absl::StatusOr<Names> RReluToOnnx(const OpCall& call, OnnxWriter& writer) {
 }
 
 ModuleSpec Softmax(const std::string& type) {
-  // `dim: none` picks a dimension by the rank, which PyTorch deprecates: it must be named here.
+  // `dim: none` would pick a dimension by the rank; PyTorch deprecates that, so `dim` is required here.
   ModuleSpec spec = Elementwise(type, {Required("dim", AttributeKind::kInt)});
   spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
     const auto dims = graph::DimsOf(call.inputs[0]);
@@ -128,7 +128,7 @@ ModuleSpec Softmax(const std::string& type) {
     }
     return SameAsInput(call);
   };
-  // Exponential, sum and quotient.
+  // The exponential, the sum and the quotient.
   spec.flops = FlopsAnElement(3);
   spec.onnx = [type](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const bool negated = type == "Softmin";
@@ -152,7 +152,7 @@ ModuleSpec Softmax2d() {
   return spec;
 }
 
-// One half of the input, times the sigmoid of the other.
+// One half of the input times the sigmoid of the other half.
 ModuleSpec Glu() {
   ModuleSpec spec = Elementwise("GLU", {WithDefault("dim", int64_t{-1})});
   spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
@@ -193,7 +193,7 @@ ModuleSpec Gelu() {
 absl::StatusOr<Names> PReluToOnnx(const OpCall& call, OnnxWriter& writer) {
   const int64_t slopes = call.attributes.Int("num_parameters");
   if (slopes == 1) return writer.Node("PRelu", {writer.Input(0), writer.Parameter("weight")});
-  // ONNX's slopes are broadcast to the input from the last dimension on.
+  // ONNX broadcasts the slopes to the input, aligned at the last dimension.
   const auto dims = graph::DimsOf(call.inputs[0]);
   if (!dims.has_value()) {
     return absl::FailedPreconditionError("PReLU needs the input's rank for ONNX: give input_shape");
@@ -218,7 +218,7 @@ ModuleSpec PRelu() {
   return spec;
 }
 
-// LibTorch's options say "lambda", which is no name in Python.
+// LibTorch's options use the name "lambda", which is a keyword in Python.
 ModuleSpec Shrink(const std::string& type, bool soft) {
   ModuleSpec spec = Elementwise(type, {WithDefault("lambd", 0.5)}, OnnxShrink(soft));
   spec.cpp = [type](const Attributes& a) -> absl::StatusOr<std::string> {
@@ -238,7 +238,7 @@ ModuleSpec RRelu() {
   return spec;
 }
 
-// LibTorch's front end has functions, and no modules that work in place, for these.
+// For these, LibTorch's front end has functions, but no modules that work in place.
 ModuleSpec Functional(const std::string& type, const std::string& function, ToOnnx onnx) {
   ModuleSpec spec = WithInplace(type, {}, std::move(onnx));
   spec.cpp = [function](const Attributes& a) -> absl::StatusOr<std::string> {

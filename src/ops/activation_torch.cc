@@ -28,7 +28,7 @@ std::unique_ptr<OpModule> MakeShrink(const Attributes& a) {
   return MakeUnary(Module(a.Float("lambd")));
 }
 
-// Modules in Python only, or there only in place.
+// Functions for which LibTorch has no module, or none that works in place.
 template <torch::Tensor (*kFunction)(const torch::Tensor&), torch::Tensor& (*kInplace)(torch::Tensor&)>
 std::unique_ptr<OpModule> MakeFunctional(const Attributes& a) {
   if (!a.Bool("inplace")) return MakeFunction(kFunction);

@@ -11,7 +11,7 @@
 namespace lanista::ops {
 namespace {
 
-// Weights are stored as they are; code shrinks when it is packed, and has never come near these.
+// Limits for compressed records. Weights are stored uncompressed; code is compressed, but never nearly as much as this.
 constexpr uint64_t kMaxUnpackedBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxRatio = 200;
 constexpr uint64_t kSmall = uint64_t{1} << 20;
@@ -23,26 +23,26 @@ absl::Status Bad(const std::string& path, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(path, " ", what));
 }
 
-// What a file that is no zip file may be.
+// Says what the file is if it is no zip file.
 absl::Status CheckMagic(const std::string& path, absl::string_view bytes) {
-  if (bytes.size() < 2) return absl::OkStatus();  // ZipDirectory says why.
+  if (bytes.size() < 2) return absl::OkStatus();  // ZipDirectory::Open reports the error.
   if (bytes[0] == '\x80') return Bad(path, absl::StrCat("was written by an old torch.save, or is a pickle; ", kHowTo));
   if (bytes.substr(0, 2) != "PK") return Bad(path, absl::StrCat("is no TorchScript file; ", kHowTo));
   return absl::OkStatus();
 }
 
-// LibTorch finds records by their names without regard to case.
+// LibTorch ignores case when it looks up records.
 bool HasSuffix(const ZipRecord& record, absl::string_view suffix) {
   return absl::EndsWithIgnoreCase(record.name, suffix);
 }
 
-// LibTorch calls these while it reads, before anyone can look at what the code does.
+// LibTorch runs such code while it reads the file, before CheckOperators can inspect it.
 absl::Status CheckContent(const std::string& path, const ZipRecord& record, std::string content) {
   if (HasSuffix(record, ".py") && absl::StrContains(content, "__setstate__")) {
     return Bad(path, absl::StrCat("is refused: '", record.name,
                                   "' has a __setstate__ method, which would run while the file is read"));
   }
-  // Pickle breaks a class's name into two lines.
+  // Pickle writes module and class name on two lines.
   std::replace(content.begin(), content.end(), '\n', '.');
   if (HasSuffix(record, ".pkl") && absl::StrContains(content, "__torch__.torch.classes")) {
     return Bad(path, "is refused: it holds objects of C++ classes");

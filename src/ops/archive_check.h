@@ -1,4 +1,4 @@
-// Looks at a TorchScript file before LibTorch does.
+// Checks a TorchScript file before LibTorch reads it.
 #ifndef LANISTA_SRC_OPS_ARCHIVE_CHECK_H_
 #define LANISTA_SRC_OPS_ARCHIVE_CHECK_H_
 
@@ -9,9 +9,9 @@
 
 namespace lanista::ops {
 
-// OK if `bytes` are a zip archive with the records of a TorchScript module, whole, of sizes that can be true, and
-// nothing in it would run while it is read. Else INVALID_ARGUMENT, which says what it is and what to do; `path` names
-// the file.
+// OK if `bytes` are a complete zip archive with the records of a TorchScript module, of plausible sizes, and nothing in
+// it would run while it is read. Else INVALID_ARGUMENT, which says what the file is and what to do. `path` is used in
+// messages only.
 absl::Status CheckArchive(const std::string& path, absl::string_view bytes);
 
 }  // namespace lanista::ops

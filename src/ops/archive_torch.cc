@@ -20,10 +20,10 @@
 namespace lanista::ops {
 namespace {
 
-// More than any model that fits into a machine's memory twice.
+// A model of this size, read and loaded, would not fit into any machine's memory.
 constexpr uint64_t kMaxArchiveBytes = uint64_t{1} << 40;
 
-// A file in memory, for LibTorch's reader.
+// The bytes of a file, for LibTorch's reader.
 class Bytes final : public caffe2::serialize::ReadAdapterInterface {
  public:
   explicit Bytes(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -41,7 +41,7 @@ class Bytes final : public caffe2::serialize::ReadAdapterInterface {
   const std::string bytes_;
 };
 
-// LibTorch's reasons not to load a file, for people.
+// LibTorch's error, reworded for users.
 absl::Status LoadError(const std::string& path, const std::string& what) {
   const size_t start = std::min(what.find_first_not_of(" \n"), what.size());
   const std::string first_line = what.substr(start, what.find('\n', start) - start);
@@ -82,7 +82,7 @@ Archive::Archive(std::string path, std::string sha256, torch::jit::Module module
 
 absl::StatusOr<std::shared_ptr<const Archive>> Archive::Open(const v1::Archive& archive) {
   static std::mutex mutex;
-  // By path and digest: whatever becomes of the file, what was read is what the digest says.
+  // Keyed by path and digest, so that a changed file is a different archive.
   static auto* const open = new std::map<std::pair<std::string, std::string>, std::weak_ptr<const Archive>>;
   const std::lock_guard<std::mutex> lock(mutex);
   const auto find = [&](const std::string& digest) -> std::shared_ptr<const Archive> {
@@ -117,7 +117,7 @@ absl::StatusOr<torch::jit::Module> Archive::CopyModule(const std::string& path) 
     }
     module = module.attr(name).toModule();
   }
-  // Copied under autograd, parameters would be results of operators, and get no gradient.
+  // With autograd on, the copied parameters would be results of operators and would get no gradient.
   const at::NoGradGuard no_grad;
   torch::jit::Module copy = module.deepcopy();
   const auto originals = module.named_parameters();

@@ -7,16 +7,16 @@ namespace lanista::ops {
 namespace {
 
 enum class Result {
-  // What both have in common.
+  // The promoted dtype of both.
   kPromoted,
-  // Of integers, too.
+  // A floating-point dtype, for integers too.
   kFloat,
   kBool,
-  // In place: the first argument's.
+  // In place: the dtype of the first argument.
   kFirst,
 };
 
-// The shapes of these arguments, broadcast; numbers have none.
+// The broadcast shape of these arguments; numbers have no shape.
 absl::StatusOr<Types> InferShape(const OpCall& call, const Names& names, v1::DataType data_type) {
   const AtenArguments a(call);
   Dims result;
@@ -45,7 +45,7 @@ InferFunction InferBoth(const std::string& other, Result result) {
     if (result == Result::kFloat && (IsInteger(type) || type == v1::BOOL)) type = v1::FLOAT32;
     LANISTA_ASSIGN_OR_RETURN(const Types types, InferShape(call, {"self", other}, type));
     if (result != Result::kFirst) return types;
-    // The first tensor cannot grow.
+    // The first tensor cannot change its shape.
     const auto own = graph::DimsOf(first), both = graph::DimsOf(types[0]);
     if (own.has_value() && both.has_value() && own->size() != both->size()) {
       return absl::InvalidArgumentError(absl::StrCat("cannot combine ", graph::TypeToText(first), " with ",
@@ -79,13 +79,13 @@ absl::StatusOr<std::string> Operand(const OpCall& call, const std::string& name,
   return type == v1::FLOAT32 ? constant : OnnxCast(writer, constant, type);
 }
 
-// The type that both operands are cast to.
+// The dtype to which both operands are cast.
 v1::DataType CommonDataType(const OpCall& call, const std::string& other) {
   const AtenArguments a(call);
   return Promote(a.Type("self"), a.Type(other));
 }
 
-// `reversed`: other - self. `alpha`: a factor of `other`.
+// `reversed`: other - self. `alpha`: a factor applied to `other`.
 OnnxFunction BinaryToOnnx(const std::string& onnx, const std::string& other, Result result, bool reversed = false) {
   return [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     v1::DataType type = CommonDataType(call, other);
@@ -144,7 +144,7 @@ AtenSpec Where(const std::string& overload) {
   AtenSpec spec = Function("where." + overload, "condition, self, other", [](const OpCall& call) {
     const AtenArguments a(call);
     const v1::ValueType x = a.Type("self"), y = a.Type("other");
-    // LibTorch's releases promote a number in other ways here.
+    // Releases of LibTorch differ in how they promote a number here.
     const bool tensors = x.kind() == v1::TENSOR && y.kind() == v1::TENSOR;
     return InferShape(call, {"condition", "self", "other"}, tensors ? Promote(x, y) : v1::DATA_TYPE_UNSPECIFIED);
   });

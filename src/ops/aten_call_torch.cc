@@ -20,7 +20,7 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-// A list whose kind is that of its first element.
+// A list of the elements' common kind; a generic list if they differ or there are none.
 IValue MakeList(c10::ArrayRef<IValue> elements) {
   const auto all = [&](bool (IValue::*is)() const) {
     return !elements.empty() &&
@@ -58,10 +58,10 @@ IValue MakeOptionalList(c10::ArrayRef<IValue> elements) {
   return list;
 }
 
-// Operators that TorchScript's interpreter knows by itself. They take their inputs in order.
+// Operators that TorchScript's interpreter implements itself. They take their inputs in order.
 const std::map<std::string, std::function<void(Stack&)>>& Primitives() {
   static const auto* const primitives = new std::map<std::string, std::function<void(Stack&)>>{
-      // A constant, its attribute "0", as a value.
+      // Gives its constant, the attribute "0", as a value.
       {"prim::Constant", [](Stack&) {}},
       {"prim::ListConstruct",
        [](Stack& stack) {
@@ -141,7 +141,7 @@ absl::StatusOr<IValue> ToListOf(const v1::Value& value, const c10::TypePtr& elem
     case c10::TypeKind::BoolType:
       return ToList<bool>(value, element_type, [](const IValue& v) { return v.toBool(); });
     case c10::TypeKind::VarType:
-      // Any (`torch.tensor(t[] data)`): what the elements are.
+      // The element type is free (`torch.tensor(t[] data)`): the elements decide it.
       return ToIValue(value);
     case c10::TypeKind::TensorType:
       return ToList<at::Tensor>(value, element_type, [](const IValue& v) { return v.toTensor(); });
@@ -266,7 +266,7 @@ absl::StatusOr<AtenCall> AtenCall::Create(const v1::Node& node) {
   AtenCall call;
   if (const auto primitive = Primitives().find(type); primitive != Primitives().end()) {
     call.operation_ = primitive->second;
-    // Inputs and constants by their numbers.
+    // Inputs and constants, ordered by their numbers.
     std::map<int, Argument> numbered;
     for (int i = 0; i < node.inputs_size(); ++i) {
       const std::string& arg = node.inputs(i).arg();
@@ -292,7 +292,7 @@ absl::StatusOr<AtenCall> AtenCall::Create(const v1::Node& node) {
   for (const v1::Attribute& attribute : node.op().attr()) constants[attribute.key()] = &attribute.value();
   std::map<std::string, std::vector<int>> inputs;
   for (int i = 0; i < node.inputs_size(); ++i) {
-    // Without names they count in order.
+    // Edges without an argument name are counted in order.
     const std::string& name = node.inputs(i).arg();
     if (!name.empty()) {
       inputs[name].push_back(i);

@@ -16,21 +16,23 @@
 
 namespace lanista::ops {
 
-// The operator named like a node's type: "aten::add.Tensor". nullptr: LibTorch has none of this name and overload.
+// The operator with a node's type as its name: "aten::add.Tensor". nullptr: LibTorch has none with this name and
+// overload.
 std::shared_ptr<torch::jit::Operator> FindAtenOperator(const std::string& type);
 
-// OK if AtenCall can call an operator of this name. INVALID_ARGUMENT: LibTorch has none, or models may not use it
+// OK if AtenCall can call an operator of this name. INVALID_ARGUMENT: LibTorch has none, or models must not use it
 // (graph::CheckOperatorAllowed).
 absl::Status CheckAtenOperator(const std::string& type);
 
-// A node's operator with its constants and defaults in place. Used by one thread.
+// A node's operator with its constants and default values bound. Used by one thread.
 class AtenCall {
  public:
-  // INVALID_ARGUMENT: what CheckAtenOperator refuses, an argument that it does not have or that is not given, a
+  // INVALID_ARGUMENT: an error of CheckAtenOperator, an argument that the operator does not have, a missing argument, a
   // constant of the wrong kind. Errors do not name the node.
   static absl::StatusOr<AtenCall> Create(const v1::Node& node);
 
-  // `inputs` in the order of the node's edges. Fills as many outputs as the operator returns. Throws c10::Error.
+  // `inputs` are in the order of the node's edges. Replaces `outputs` by the values that the operator returns. Throws
+  // c10::Error.
   void Run(c10::ArrayRef<c10::IValue> inputs, std::vector<c10::IValue>* outputs) const;
 
  private:
@@ -39,25 +41,25 @@ class AtenCall {
     c10::IValue constant;
     std::vector<int> inputs;
     bool is_list = false;
-    // A list that may hold none (indices): LibTorch wants it typed so.
+    // A list whose elements may be none (`indices`): LibTorch needs a list type that says so.
     bool of_optionals = false;
   };
 
   AtenCall() = default;
 
   std::vector<Argument> arguments_;
-  // Runs on a stack.
+  // Takes its arguments from the stack and leaves its results there.
   std::function<void(torch::jit::Stack&)> operation_;
 };
 
-// A constant of a graph as a value of `type` (TensorType, IntType, a list, an optional, ...). INVALID_ARGUMENT says
-// what was expected.
+// Converts a constant of a graph to a value of `type` (TensorType, IntType, a list, an optional, ...). INVALID_ARGUMENT
+// says what was expected.
 absl::StatusOr<c10::IValue> ToIValue(const v1::Value& value, const c10::TypePtr& type);
 
-// A constant of a graph without a type to guide it: lists must hold elements of one kind.
+// Converts a constant of a graph to the type that its kind suggests. The elements of a list must be of one kind.
 absl::StatusOr<c10::IValue> ToIValue(const v1::Value& value);
 
-// A constant tensor.
+// Converts a constant tensor; the result owns its data, on the CPU.
 absl::StatusOr<at::Tensor> ToTensor(const v1::Tensor& tensor);
 
 }  // namespace lanista::ops

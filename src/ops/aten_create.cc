@@ -1,4 +1,4 @@
-// Aten operators that make tensors, and copies along dimensions.
+// Aten operators that create tensors, or copy them along dimensions.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kOptions[] = ", *, dtype=None, layout=None, device=None, pin_memory=None";
 
-// The shape that the list `size` says.
+// The type of a tensor whose shape is the list `size`.
 absl::StatusOr<Types> FromSize(const OpCall& call, v1::DataType type) {
   const auto entries = AtenArguments(call).List("size");
   if (!entries.has_value()) return Types{graph::TensorType(type)};
@@ -24,7 +24,7 @@ absl::StatusOr<Types> FromSize(const OpCall& call, v1::DataType type) {
   return Types{graph::TensorType(type, dims)};
 }
 
-// A tensor of one value everywhere, in ONNX; nullopt: random numbers.
+// A tensor filled with one value, as ONNX.
 absl::StatusOr<Names> Fill(const OpCall& call, OnnxWriter& writer, double value) {
   const auto dims = call.outputs.empty() ? std::nullopt : graph::DimsOf(call.outputs[0]);
   if (!dims.has_value() || dims->empty()) return OnnxNeeds("the rank");
@@ -53,13 +53,13 @@ OnnxFunction Filled(std::optional<double> value) {
   return [value](const OpCall& call, OnnxWriter& writer) { return Fill(call, writer, *value); };
 }
 
-// `value`: nullopt for random or undefined elements.
+// `value`: the fill value; nullopt for random or undefined elements.
 AtenSpec New(const std::string& type, std::optional<double> value) {
   AtenSpec spec = Move(Function(
       type, std::string("size") + kOptions + (type == "empty.memory_format" ? ", memory_format=None" : ""),
       [](const OpCall& call) { return FromSize(call, AtenArguments(call).DataType("dtype", v1::FLOAT32)); },
       Filled(value)));
-  // C++ takes the options in one.
+  // C++ takes the options as one argument.
   spec.python_function = "torch." + std::exchange(spec.function, "");
   spec.stateful = !value.has_value();
   spec.any_inputs = true;
@@ -83,7 +83,7 @@ AtenSpec Full() {
   return spec;
 }
 
-// Of the first tensor's element type: x.new_zeros(2, 3).
+// With the dtype of the first tensor: x.new_zeros(2, 3).
 AtenSpec NewLike(const std::string& type, std::optional<double> value) {
   AtenSpec spec = Move(Method(
       type, std::string("self, size") + kOptions,
@@ -92,13 +92,13 @@ AtenSpec NewLike(const std::string& type, std::optional<double> value) {
         return FromSize(call, a.DataType("dtype", a.Type("self").data_type()));
       },
       Filled(value)));
-  // C++ takes the options in one, if there are any.
+  // C++ takes the options as one argument, if there are any.
   spec.cpp = absl::StrCat("{self}.", type, "({size})");
   spec.stateful = !value.has_value();
   return spec;
 }
 
-// Like the first tensor in shape, too.
+// With the dtype and the shape of the first tensor.
 AtenSpec Like(const std::string& type, std::optional<double> value) {
   AtenSpec spec = Move(Function(type, std::string("self") + kOptions + ", memory_format=None",
                                 [](const OpCall& call) -> absl::StatusOr<Types> {
@@ -123,7 +123,7 @@ AtenSpec Like(const std::string& type, std::optional<double> value) {
   return spec;
 }
 
-// A scalar argument that is an integer, in ONNX; empty: it is none.
+// A scalar integer argument in ONNX; `otherwise` if it is none. Empty: it is no integer.
 std::string OnnxInteger(const OpCall& call, const std::string& name, int64_t otherwise, OnnxWriter& writer) {
   const AtenArguments a(call);
   if (!call.attributes.Has(name) && a.Edge(name) < 0) return writer.Constant(Dims{otherwise}, {});
@@ -143,7 +143,7 @@ absl::StatusOr<Names> ArangeToOnnx(const OpCall& call, OnnxWriter& writer) {
   return type == v1::INT64 ? range : Names{OnnxCast(writer, range[0], type)};
 }
 
-// Numbers in a row.
+// Evenly spaced numbers.
 AtenSpec Arange(const std::string& overload, const std::string& arguments) {
   AtenSpec spec = Move(Function(
       "arange" + overload, arguments + kOptions,
@@ -173,8 +173,8 @@ AtenSpec Arange(const std::string& overload, const std::string& arguments) {
 
 // ---- Tensors made of numbers ----
 
-// The numbers in a list (of lists), in order, and its lengths. False: they are no numbers, or the lists differ in
-// length.
+// Flattens a list (of lists) of numbers into `numbers`, and its lengths into `dims`. False: an element is no number, or
+// the lists differ in length.
 bool Unpack(const v1::Value& value, size_t depth, Dims* dims, std::vector<const v1::Value*>* numbers) {
   if (!value.has_list()) {
     numbers->push_back(&value);
@@ -189,7 +189,7 @@ bool Unpack(const v1::Value& value, size_t depth, Dims* dims, std::vector<const 
   return true;
 }
 
-// The constant `name` of a call; nullptr: it is none.
+// The constant `name` of a call; nullptr: no constant gives it.
 const v1::Value* ConstantArgument(const OpCall& call, const std::string& name) {
   for (const v1::Attribute& attribute : call.node.op().attr()) {
     if (attribute.key() == name) return &attribute.value();
@@ -259,14 +259,14 @@ absl::StatusOr<Names> LiteralToOnnx(const OpCall& call, OnnxWriter& writer, cons
   return Names{OnnxCast(writer, value, type)};
 }
 
-// torch.tensor(...). `overload`: "" of lists, else of one number.
+// torch.tensor(...). `overload`: "" for lists, else for one number.
 AtenSpec Literal(const std::string& overload) {
   const std::string data = overload.empty() ? "data" : "t";
   AtenSpec spec = Move(Function(
       "tensor" + overload, data + ", *, dtype=None, device=None, requires_grad=False",
       [data](const OpCall& call) { return InferLiteral(call, data); },
       [data](const OpCall& call, OnnxWriter& writer) { return LiteralToOnnx(call, writer, data); }));
-  // Neither C++ nor the dispatcher takes a list of anything.
+  // Neither C++ nor the dispatcher takes a list of arbitrary element type.
   spec.python_function = "torch.tensor";
   spec.function.clear();
   spec.any_inputs = true;
@@ -293,7 +293,7 @@ absl::StatusOr<Types> InferExpand(const OpCall& call) {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot expand ", graph::TypeToText(call.inputs[0]), " to ", wanted, " in dimension ", i));
     }
-    // A size that is not 1 can only stay.
+    // Only a size of 1 can change.
     result.push_back(keeps || size > 1 || size == 0 ? size : wanted);
   }
   if (!dims.has_value() || dims->size() <= result.size()) return Shaped(call, result);
@@ -323,7 +323,7 @@ absl::StatusOr<Types> InferRepeat(const OpCall& call) {
   return Shaped(call, *dims);
 }
 
-// The list `name` as a 1-d tensor; -1 becomes `minus_one`.
+// The list `name` as a 1-d tensor in ONNX; -1 becomes `minus_one`.
 absl::StatusOr<std::string> ListToOnnx(const OpCall& call, const std::string& name, int64_t minus_one,
                                        OnnxWriter& writer) {
   const AtenArguments a(call);
@@ -345,7 +345,7 @@ absl::StatusOr<std::string> ListToOnnx(const OpCall& call, const std::string& na
 }
 
 absl::StatusOr<Names> ExpandToOnnx(const OpCall& call, OnnxWriter& writer) {
-  // ONNX broadcasts: 1 keeps a size.
+  // ONNX's Expand broadcasts: 1 keeps the input's size.
   LANISTA_ASSIGN_OR_RETURN(const std::string shape, ListToOnnx(call, "size", 1, writer));
   return writer.Node("Expand", {writer.Input(0), shape});
 }

@@ -9,7 +9,7 @@ namespace {
 
 enum class Result {
   kSame,
-  // Floating-point numbers of whatever comes in.
+  // A floating-point dtype, whatever the input's dtype is.
   kFloat,
   kBool,
 };
@@ -26,7 +26,7 @@ InferFunction LikeInput(Result result) {
   };
 }
 
-// A node of one input.
+// An ONNX node with one input.
 OnnxFunction Node(const std::string& type) {
   return [type](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const v1::DataType from = call.inputs[0].data_type();
@@ -44,8 +44,8 @@ AtenSpec Unary(const std::string& name, Result result, OnnxFunction onnx) {
 AtenSpec Float(const std::string& name, const std::string& onnx) { return Unary(name, Result::kFloat, Node(onnx)); }
 AtenSpec Same(const std::string& name, const std::string& onnx) { return Unary(name, Result::kSame, Node(onnx)); }
 
-// The same in place. Where it is a function of torch.nn.functional, tensors have no method for it, and it is called by
-// the operator's name.
+// The variant in place. A function of torch.nn.functional is called by the operator's name, because tensors have no
+// such method.
 AtenSpec InPlace(AtenSpec spec) {
   spec.type += "_";
   spec.infer = LikeInput(Result::kSame);
@@ -55,7 +55,7 @@ AtenSpec InPlace(AtenSpec spec) {
   return spec;
 }
 
-// In Python, it is in torch.nn.functional.
+// The Python function is in torch.nn.functional.
 AtenSpec Functional(AtenSpec spec) {
   spec.python_function = "F." + spec.function;
   return spec;
@@ -113,7 +113,7 @@ absl::StatusOr<Names> Gelu(const OpCall& call, OnnxWriter& writer) {
 
 absl::StatusOr<Names> Softplus(const OpCall& call, OnnxWriter& writer) {
   const AtenArguments a(call);
-  // Above the threshold both are the same to the last bits, if it is not small.
+  // Above a threshold that is not small, both formulas agree to the last bits.
   if (a.Number("beta") != 1 || !a.Number("threshold").has_value() || *a.Number("threshold") < 15) {
     return absl::UnimplementedError("softplus is written as ONNX with beta 1 and its usual threshold");
   }
@@ -134,7 +134,7 @@ absl::StatusOr<Names> LeakyRelu(const OpCall& call, OnnxWriter& writer) {
   return writer.Node("LeakyRelu", {writer.Input(0)}, {{"alpha", static_cast<float>(*slope)}});
 }
 
-// Between two constants, one of which may be none.
+// Clips between two constants, one of which may be none.
 OnnxFunction Clip(const std::string& low, const std::string& high) {
   return [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const AtenArguments a(call);
@@ -155,7 +155,7 @@ OnnxFunction Clip(const std::string& low, const std::string& high) {
 
 AtenSpec EluSpec() {
   AtenSpec spec = Function("elu", "self, alpha=1, scale=1, input_scale=1", LikeInput(Result::kSame), Elu);
-  // Python's function has no scales.
+  // Python's function has no scale arguments.
   spec.python_function = "torch.ops.aten.elu.default";
   return spec;
 }
@@ -172,7 +172,7 @@ AtenSpec Relu6() {
       }));
 }
 
-// The same tensor, as far as values go.
+// The values do not change.
 absl::StatusOr<Names> Identity(const OpCall&, OnnxWriter& writer) { return writer.Node("Identity", {writer.Input(0)}); }
 
 AtenSpec NoOp(const std::string& name, const std::string& arguments) {
@@ -186,7 +186,7 @@ AtenSpec Dropout(const std::string& name) {
   return spec;
 }
 
-// Makes it a tensor of another type, or on another device.
+// Converts to another dtype or another device.
 AtenSpec To(const std::string& overload, const std::string& arguments) {
   AtenSpec spec = Move(Method("to." + overload, arguments, [](const OpCall& call) -> absl::StatusOr<Types> {
     Types types = UnknownShape(call);
@@ -202,7 +202,7 @@ AtenSpec To(const std::string& overload, const std::string& arguments) {
     }
     return Names{OnnxCast(writer, writer.Input(0), to)};
   };
-  // By the operator's name: its overloads differ in types, which literals do not show.
+  // Called by the operator's name: its overloads differ in argument types, which literals do not show.
   spec.method.clear();
   return spec;
 }

@@ -34,7 +34,7 @@ absl::StatusOr<Types> InferSlice(const OpCall& call) {
   return Shaped(call, *dims);
 }
 
-// An integer argument as a tensor of one element.
+// An integer argument as a 1-d tensor of one element.
 absl::StatusOr<std::string> OneInt(const OpCall& call, const std::string& name, int64_t if_none, OnnxWriter& writer) {
   const AtenArguments a(call);
   if (a.IsNone(name)) return OnnxInts(writer, {if_none});
@@ -52,7 +52,7 @@ absl::StatusOr<Names> SliceToOnnx(const OpCall& call, OnnxWriter& writer) {
       "Slice", {writer.Input(0), start, end, OnnxInts(writer, {*a.Int("dim")}), OnnxInts(writer, {*a.Int("step")})});
 }
 
-// x[:, 1:3], where the dimension is known and near to the front or to the back. Tensors have no method for it.
+// x[:, 1:3], if the dimension is known and near the first or the last one. Tensors have no method for slices.
 std::optional<std::string> PythonSlice(const std::map<std::string, std::string>& arguments) {
   const auto get = [&](const char* name, const std::string& otherwise) {
     const auto found = arguments.find(name);

@@ -21,7 +21,7 @@ absl::StatusOr<Types> MultiplyMatrices(const OpCall& call, const std::string& fi
   auto x = graph::DimsOf(a.Type(first)), y = graph::DimsOf(a.Type(second));
   if (!x.has_value() || !y.has_value()) return UnknownShape(call);
   if (x->empty() || y->empty()) return CannotMultiply(a, first, second);
-  // A vector is a matrix of one row or column, which goes away again.
+  // A vector is treated as a matrix of one row or column; that dimension is not part of the result.
   const bool row = x->size() == 1, column = y->size() == 1;
   if (row) x->insert(x->begin(), 1);
   if (column) y->push_back(1);
@@ -35,7 +35,7 @@ absl::StatusOr<Types> MultiplyMatrices(const OpCall& call, const std::string& fi
   return Shaped(call, result);
 }
 
-// Two operations for each product and sum: the length of the rows, for each element.
+// A product and a sum for each element of a row of the first operand, for each element of the output.
 FlopsFunction RowFlops(const std::string& first) {
   return [first](const OpCall& call, const Types& outputs) -> std::optional<double> {
     const auto dims = graph::DimsOf(AtenArguments(call).Type(first));
@@ -45,7 +45,7 @@ FlopsFunction RowFlops(const std::string& first) {
   };
 }
 
-// `rank`: of both; 0: any.
+// `rank`: required rank of both operands; 0: any.
 AtenSpec Product(const std::string& type, const std::string& second, int rank) {
   AtenSpec spec = Function(type, "self, " + second, [=](const OpCall& call) -> absl::StatusOr<Types> {
     const AtenArguments a(call);
@@ -126,7 +126,7 @@ AtenSpec Linear() {
 
 // ---- Einstein's sums ----
 
-// "bij,bjk->bik"; nullopt: not known, or with an ellipsis or no result.
+// "bij,bjk->bik"; nullopt: the equation is unknown, or has an ellipsis or no output part.
 std::optional<std::string> EquationOf(const AtenArguments& a) {
   const auto text = a.String("equation");
   if (!text.has_value()) return std::nullopt;

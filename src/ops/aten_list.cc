@@ -1,4 +1,4 @@
-// Aten operators that take tensors apart and put them together. Lists of tensors are values with as many items.
+// Aten operators that split tensors and join them. The type of a list of tensors has one item per tensor.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -27,7 +27,7 @@ Types ListOf(const OpCall& call, const std::vector<Dims>& shapes) {
 
 // ---- Tensors to lists ----
 
-// Pieces of these sizes along a dimension; nullopt: not known.
+// The sizes of the pieces along a dimension; nullopt: unknown.
 using Pieces = std::function<absl::StatusOr<std::optional<Dims>>(const AtenArguments& a, int64_t size)>;
 
 absl::StatusOr<std::optional<Dims>> PiecesOf(int64_t size, int64_t each) {
@@ -103,7 +103,7 @@ absl::StatusOr<Types> InferUnbind(const OpCall& call) {
   if (dims->empty()) return absl::InvalidArgumentError("a tensor without dimensions cannot be split");
   LANISTA_ASSIGN_OR_RETURN(const int64_t axis, AxisOf(*a.Int("dim"), *dims));
   const int64_t size = (*dims)[axis];
-  // More is a mistake, and would take long.
+  // A larger number is a mistake, and inference would take long.
   if (size < 0 || size > 10000) return UnknownList(call);
   dims->erase(dims->begin() + axis);
   return ListOf(call, std::vector<Dims>(static_cast<size_t>(size), *dims));
@@ -153,7 +153,7 @@ absl::StatusOr<Types> InferJoin(const OpCall& call, bool new_dim) {
         fits = other < 0 || other == size;
       }
     }
-    // An old rule of LibTorch: an empty tensor of one dimension fits anything.
+    // A legacy rule of LibTorch: an empty 1-d tensor can be joined with anything.
     if (!fits && (dims->size() == 1 || result->size() == 1)) return unknown;
     if (!fits) {
       return absl::InvalidArgumentError(absl::StrCat(new_dim ? "cannot stack " : "cannot concatenate ",

@@ -1,4 +1,4 @@
-// Normalisation with computed statistics and weights.
+// Normalisation with statistics and weights as inputs.
 #include <utility>
 
 #include "absl/strings/str_cat.h"

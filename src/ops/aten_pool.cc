@@ -14,7 +14,7 @@ struct Window {
   bool ceil = false;
 };
 
-// nullopt: not known.
+// nullopt: unknown.
 absl::StatusOr<std::optional<Window>> WindowOf(const OpCall& call, size_t rank) {
   const AtenArguments a(call);
   const auto kernel = a.Ints("kernel_size", rank), padding = a.Ints("padding", rank);
@@ -82,7 +82,7 @@ OnnxFunction PoolToOnnx(size_t rank, bool max) {
         return absl::UnimplementedError("divisor_override is not written as ONNX");
       }
       const bool padded = std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad > 0; });
-      // Their runtimes disagree about the last, partial window.
+      // ONNX runtimes disagree about a partial last window.
       if (window->ceil && padded) return absl::UnimplementedError("ceil_mode with padding is not written as ONNX");
       attributes.push_back({"count_include_pad", int64_t{a.Bool("count_include_pad").value_or(true)}});
     }
@@ -90,7 +90,7 @@ OnnxFunction PoolToOnnx(size_t rank, bool max) {
   };
 }
 
-// Operations: a comparison or a sum for each element of the window.
+// A comparison or a sum for each element of the window.
 std::optional<double> WindowFlops(const OpCall& call, const Types& outputs) {
   const auto kernel = AtenArguments(call).Ints("kernel_size", 1);
   const auto elements = CountElements(outputs[0]);
@@ -149,7 +149,7 @@ AtenSpec Adaptive(const std::string& name, size_t rank, bool max) {
     const auto size = AtenArguments(call).Ints("output_size", rank);
     if (max || !size.has_value()) return absl::UnimplementedError("this adaptive pooling is not written as ONNX");
     if (*size == Dims(rank, 1)) return writer.Node("GlobalAveragePool", {writer.Input(0)});
-    // Windows of one size, where they are.
+    // Written as pooling with a fixed window if all windows have the same size.
     const auto dims = graph::DimsOf(call.inputs[0]);
     Dims kernel;
     for (size_t i = 0; i < rank; ++i) {

@@ -1,4 +1,4 @@
-// Aten operators that sum up dimensions.
+// Aten operators that reduce dimensions.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -8,10 +8,10 @@
 namespace lanista::ops {
 namespace {
 
-// What becomes of the element type.
+// The dtype of the result.
 enum class Element {
   kSame,
-  // Sums of integers and truth values are 64 bits wide.
+  // Integers and booleans give INT64.
   kSum,
   kIndex,
 };
@@ -24,7 +24,7 @@ v1::DataType ElementOf(const OpCall& call, Element element) {
   return a.DataType("dtype", widens ? v1::INT64 : own);
 }
 
-// The dimensions that go, from the front; nullopt: not known. None and an empty list: all.
+// The reduced dimensions, counted from the front; nullopt: unknown. None or an empty list means all dimensions.
 absl::StatusOr<std::optional<Dims>> AxesOf(const OpCall& call, const Dims& dims) {
   const AtenArguments a(call);
   Dims axes;
@@ -83,7 +83,7 @@ absl::StatusOr<Names> ReduceToOnnx(const OpCall& call, OnnxWriter& writer, const
   if (!axes.has_value() || a.Edge("keepdim") >= 0) return OnnxNeeds("the dimensions");
   const int64_t keep = a.Bool("keepdim").value_or(false) ? 1 : 0;
   if (axes->empty()) return writer.Node("Identity", {writer.Input(0)});
-  // In opset 13 sums alone take their axes as an input.
+  // In opset 13, only ReduceSum takes its axes as an input.
   if (type == "ReduceSum") {
     return writer.Node(type, {writer.Input(0), OnnxInts(writer, *axes)}, {{"keepdims", keep}});
   }
@@ -97,7 +97,7 @@ AtenSpec Reduction(const std::string& type, const std::string& arguments, const 
   return spec;
 }
 
-// Largest or smallest elements along a dimension, and their places.
+// The largest or smallest elements along a dimension, and their indices.
 AtenSpec WithIndices(const std::string& type, const std::string& onnx, const std::string& indices) {
   AtenSpec spec = Function(type, "self, dim, keepdim=False", Reduce(Element::kSame, true));
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {

@@ -78,7 +78,7 @@ AtenSpec Pad(const std::string& type, const std::string& arguments) {
   AtenSpec spec = Move(Function(type, arguments, InferPad, PadToOnnx));
   if (type == "pad") {
     spec.python_function = "F.pad";
-    // C++'s function of this name is another one.
+    // The C++ function of this name is a different one.
     spec.function.clear();
   }
   return spec;
@@ -86,7 +86,7 @@ AtenSpec Pad(const std::string& type, const std::string& arguments) {
 
 // ---- Resizing ----
 
-// The numbers of a list argument, or of one number for all; nullopt: not known or none.
+// The numbers of a list argument, or one number repeated; nullopt: unknown or none.
 std::optional<std::vector<double>> ScalesOf(const OpCall& call, const std::string& name, size_t count) {
   const AtenArguments a(call);
   if (a.Edge(name) >= 0) return std::nullopt;
@@ -131,7 +131,7 @@ InferFunction InferResize(const std::string& sizes, const std::string& scales) {
   };
 }
 
-// `mode`: nullopt: an argument says it.
+// `mode`: the interpolation; nullopt: an argument gives it.
 OnnxFunction ResizeToOnnx(const std::string& sizes, const std::string& scales, std::optional<std::string> mode) {
   return [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const AtenArguments a(call);
@@ -154,7 +154,7 @@ OnnxFunction ResizeToOnnx(const std::string& sizes, const std::string& scales, s
     if (cubic) attributes.push_back({"cubic_coeff_a", -0.75F});
     const std::string x = writer.Input(0);
     const size_t count = dims->size() - 2;
-    // The old operator takes none for true, unlike F.interpolate; upsample_* have no such argument.
+    // Here the operator treats none as true, unlike F.interpolate; upsample_* have no such argument.
     const bool recompute = !mode.has_value() && a.Bool("recompute_scale_factor") != false;
     if (!a.IsNone(sizes) || recompute) {
       const auto to = call.outputs.empty() ? std::nullopt : graph::DimsOf(call.outputs[0]);
@@ -173,8 +173,8 @@ OnnxFunction ResizeToOnnx(const std::string& sizes, const std::string& scales, s
   };
 }
 
-// The operator takes none for true where F.interpolate takes it for false: whether the factor is computed again from
-// the rounded size.
+// Passes recompute_scale_factor (whether the factor is computed again from the rounded size) explicitly: none means
+// true for the operator, but false for F.interpolate.
 std::optional<std::string> PythonInterpolate(const std::map<std::string, std::string>& arguments) {
   const auto get = [&](const char* name) {
     const auto found = arguments.find(name);
@@ -207,7 +207,7 @@ AtenSpec Upsample(const std::string& mode, bool corners) {
       Function(absl::StrCat("upsample_", mode, "2d.vec"),
                absl::StrCat("input, output_size, ", corners ? "align_corners, " : "", "scale_factors"),
                InferResize("output_size", "scale_factors"), ResizeToOnnx("output_size", "scale_factors", mode));
-  // By the operator's name.
+  // Called by the operator's name.
   spec.function.clear();
   spec.flops = FlopsAnElement(8);
   return spec;

@@ -89,7 +89,7 @@ class AtenSchema final : public graph::OpSchema {
     const auto self = arguments.find(attributes()[0].name);
     const bool method = !spec_.method.empty() && self != arguments.end();
     if (!method && spec_.function.empty()) return OpSchema::CppCall(arguments);
-    // C++ has no names for arguments: what is skipped in front of a given one must be known.
+    // C++ has no keyword arguments, so no argument before a given one may be left out.
     bool skipped = false;
     for (const AttributeSpec& argument : attributes()) {
       const bool given = arguments.count(argument.name) > 0;
@@ -101,7 +101,7 @@ class AtenSchema final : public graph::OpSchema {
   }
 
  private:
-  // Edges without an argument's name count in order.
+  // Edges without an argument name are counted in order.
   v1::Node WithNames(const v1::Node& from) const {
     v1::Node node = from;
     for (int i = 0; i < node.inputs_size() && i < static_cast<int>(attributes().size()); ++i) {
@@ -116,7 +116,7 @@ class AtenSchema final : public graph::OpSchema {
     return absl::InvalidArgumentError(absl::StrCat("the first input must be the argument '", first, "'"));
   }
 
-  // `first`: the first argument that stands in the parentheses.
+  // `first`: index of the first argument inside the parentheses.
   std::string Call(const std::string& function, const Texts& arguments, size_t first, bool python) const {
     Names parts;
     bool by_name = false;
@@ -127,7 +127,7 @@ class AtenSchema final : public graph::OpSchema {
       if (given == arguments.end()) continue;
       parts.push_back(by_name && python ? absl::StrCat(name, "=", given->second) : given->second);
     }
-    // x.view(-1, 8), as people write it.
+    // Writes x.view(-1, 8) rather than x.view([-1, 8]).
     if (python && first == 1 && parts.size() == 1 && absl::StartsWith(parts[0], "[") && parts[0].size() > 2 &&
         !IsCompound(parts[0])) {
       parts[0] = parts[0].substr(1, parts[0].size() - 2);

@@ -1,4 +1,4 @@
-// Aten operators that give a tensor another shape: all elements stay, and in their order.
+// Aten operators that change a tensor's shape and keep all elements in their order.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -15,7 +15,7 @@ absl::Status Misfit(const OpCall& call, const Dims& wanted) {
       absl::StrCat("cannot give ", graph::TypeToText(call.inputs[0]), " the shape ", ShapeText(wanted)));
 }
 
-// `sizes`: what is asked for; at most one may be -1, which is counted.
+// `name`: the argument with the new sizes; at most one of them may be -1, which is inferred.
 absl::StatusOr<Types> InferView(const OpCall& call, const std::string& name) {
   const AtenArguments a(call);
   const auto entries = a.List(name);
@@ -48,7 +48,7 @@ absl::StatusOr<Types> InferView(const OpCall& call, const std::string& name) {
   return Shaped(call, result);
 }
 
-// Reshape to the inferred type, with what the model computes where the type does not say it.
+// Reshapes to the inferred type; sizes that the type does not give come from the model's own computation.
 absl::StatusOr<Names> ReshapeToOnnx(const OpCall& call, OnnxWriter& writer, const std::string& list) {
   const auto dims = call.outputs.empty() ? std::nullopt : graph::DimsOf(call.outputs[0]);
   if (!dims.has_value()) return OnnxNeeds("the rank of the new shape");
@@ -58,7 +58,7 @@ absl::StatusOr<Names> ReshapeToOnnx(const OpCall& call, OnnxWriter& writer, cons
   const AtenArguments a(call);
   const auto from = graph::DimsOf(call.inputs[0]);
   Dims sizes = *dims;
-  // 0 stands for the input's own size.
+  // In ONNX, 0 stands for the input's own size.
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] < -1 && from.has_value() && i < from->size() && (*from)[i] == sizes[i]) sizes[i] = 0;
   }
@@ -136,7 +136,7 @@ absl::StatusOr<Names> UnsqueezeToOnnx(const OpCall& call, OnnxWriter& writer) {
   return Names{OnnxUnsqueeze(writer, writer.Input(0), {*dim})};
 }
 
-// A dimension that may or may not be 1 leaves the rank open.
+// If a dimension may or may not be 1, the rank of the result is unknown.
 absl::StatusOr<Types> InferSqueeze(const OpCall& call) {
   const AtenArguments a(call);
   auto dims = graph::DimsOf(a.Type("self"));

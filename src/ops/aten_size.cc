@@ -20,7 +20,7 @@ v1::ValueType SizeType(int64_t size) { return size < 0 ? UnknownInt() : graph::K
 
 std::string OnnxInt(OnnxWriter& writer, int64_t value) { return writer.Constant(Dims{value}, {}); }
 
-// One size of a tensor, a constant where it is known.
+// One size of a tensor; a constant if it is known.
 std::string OnnxSize(OnnxWriter& writer, const std::string& tensor, const Dims& dims, int64_t axis) {
   if (dims[axis] >= 0) return OnnxInt(writer, dims[axis]);
   return writer.Node("Gather", {writer.Node("Shape", {tensor})[0], OnnxInt(writer, axis)}, {{"axis", int64_t{0}}})[0];
@@ -50,7 +50,7 @@ AtenSpec Sizes() {
   return spec;
 }
 
-// `argument`: the tensor; `dim`: empty for the first one.
+// `argument`: the tensor; `dim`: the argument with the dimension, empty for dimension 0.
 AtenSpec Size(const std::string& type, const std::string& argument, const std::string& dim, const std::string& cpp) {
   AtenSpec spec = Move(Method(type, argument + (dim.empty() ? "" : ", " + dim), nullptr));
   const auto axis_of = [dim](const AtenArguments& a) {
@@ -103,10 +103,10 @@ AtenSpec NumElements() {
 
 // ---- Lists ----
 
-// The elements of a list; in ONNX they have come one by one, an edge each.
+// The elements of a list. In ONNX they are separate values, one per edge.
 std::optional<Types> ItemsOf(const OpCall& call, const std::string& list) {
   const auto items = AtenArguments(call).List(list);
-  // An empty list says nothing of its kind.
+  // The type of an empty list does not give the kind of its elements.
   return items.has_value() && !items->empty() ? items : std::nullopt;
 }
 
@@ -131,7 +131,7 @@ AtenSpec Length() {
       });
 }
 
-// What a list with this type has as elements.
+// The element type of a list with this type.
 v1::ValueType ElementOf(const v1::ValueType& list) {
   return list.elements_size() > 0 ? list.elements(0) : v1::ValueType();
 }
@@ -158,7 +158,7 @@ AtenSpec Item() {
       });
 }
 
-// Where a slice of a list begins and ends, and its step; nullopt: not known.
+// Start, end and step of a slice of a list; nullopt: unknown.
 std::optional<std::array<int64_t, 3>> BoundsOf(const AtenArguments& a, int64_t count) {
   const auto start = a.IsNone("start") ? std::make_optional<int64_t>(0) : a.Int("start");
   const auto end = a.IsNone("end") ? std::make_optional(count) : a.Int("end");
@@ -237,7 +237,7 @@ AtenSpec Arithmetic(const std::string& name, char sign, const std::string& cpp) 
   spec.onnx = [sign](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const std::string a = OnnxOperand(call, "a", writer), b = OnnxOperand(call, "b", writer);
     if (a.empty() || b.empty()) return OnnxNeeds("both numbers");
-    // ONNX's Mod has the sign of the divisor, as Python's; its Div rounds towards zero.
+    // ONNX's Mod has the sign of the divisor, like Python's, but its Div rounds towards zero.
     if (sign == '/') return writer.Node("Div", {writer.Node("Sub", {a, writer.Node("Mod", {a, b})[0]})[0], b});
     return writer.Node(sign == '+' ? "Add" : sign == '-' ? "Sub" : sign == '*' ? "Mul" : "Mod", {a, b});
   };
@@ -264,7 +264,7 @@ AtenSpec Negation() {
   return spec;
 }
 
-// a ** b of numbers, a float whatever they are.
+// a ** b for numbers: always a float.
 AtenSpec Power(const std::string& overload) {
   AtenSpec spec = Move(Method("pow." + overload, "a, b", [](const OpCall&) -> absl::StatusOr<Types> {
     v1::ValueType type;
@@ -291,7 +291,7 @@ AtenSpec Power(const std::string& overload) {
   return spec;
 }
 
-// Whether two integers compare so; asserted by models, and left out of ONNX with the assertion.
+// A comparison of two integers. ONNX files leave it out together with the assertion that uses it.
 AtenSpec Comparison(const std::string& name, const std::string& cpp, const std::string& onnx, bool negated = false) {
   AtenSpec spec = Move(Method(name + ".int", "a, b", [](const OpCall&) -> absl::StatusOr<Types> {
     v1::ValueType type;

@@ -1,4 +1,4 @@
-// What the schemas of aten operators have in common: reading arguments, shapes and types, pieces of ONNX.
+// Shared by the schemas of aten operators: reading arguments, shapes and types, pieces of ONNX.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -62,7 +62,7 @@ std::optional<Types> AtenArguments::List(const std::string& name) const {
   if (edges.size() > 1 || (edges.size() == 1 && Type(name).kind() != v1::LIST)) {
     Types types;
     for (const int edge : edges) types.push_back(call_.inputs[static_cast<size_t>(edge)]);
-    // What is not known to be one value may be a list.
+    // A value of unknown kind may be a list.
     const bool unknown = types.size() == 1 && types[0].kind() == v1::TYPE_KIND_UNSPECIFIED;
     return unknown ? std::nullopt : std::make_optional(types);
   }
@@ -88,7 +88,7 @@ std::optional<Dims> AtenArguments::Ints(const std::string& name, size_t length) 
 
 v1::DataType AtenArguments::DataType(const std::string& name, v1::DataType otherwise) const {
   if (IsNone(name)) return otherwise;
-  // TorchScript's numbers (c10/core/ScalarType.h).
+  // TorchScript's numbers for data types (c10/core/ScalarType.h).
   static constexpr v1::DataType kTypes[] = {v1::UINT8,     v1::INT8,       v1::INT16,
                                             v1::INT32,     v1::INT64,      v1::FLOAT16,
                                             v1::FLOAT32,   v1::FLOAT64,    v1::DATA_TYPE_UNSPECIFIED,
@@ -146,7 +146,7 @@ std::optional<Dims> Broadcast(Dims a, Dims b) {
     if (size < 0 && other < 0) {
       size = -1;
     } else if (size == 1 || size < 0) {
-      // An unknown size beside another one is that one, or 1.
+      // If one size is unknown and the other is known and not 1, the unknown one is equal to it or is 1.
       size = other;
     } else if (other >= 0) {
       return std::nullopt;
@@ -165,7 +165,7 @@ bool IsInteger(v1::DataType type) {
 
 v1::DataType Promote(const v1::ValueType& a, const v1::ValueType& b) {
   const v1::DataType x = a.data_type();
-  // Numbers change the type of a tensor only if they are of another sort.
+  // A number changes the dtype of a tensor only if it is of a higher category (boolean, integer, float).
   if (b.kind() == v1::INT) return x == v1::BOOL ? v1::INT64 : x;
   if (b.kind() == v1::BOOLEAN) return x;
   if (b.kind() == v1::FLOAT) return IsInteger(x) || x == v1::BOOL ? v1::FLOAT32 : x;
@@ -190,7 +190,7 @@ std::string OnnxUnsqueeze(OnnxWriter& writer, const std::string& value, const Di
 }
 
 std::string OnnxCast(OnnxWriter& writer, const std::string& value, v1::DataType type) {
-  // onnx.TensorProto's numbers.
+  // The numbers of onnx.TensorProto.
   static const auto* const numbers = new std::map<v1::DataType, int64_t>{
       {v1::FLOAT32, 1}, {v1::UINT8, 2}, {v1::INT8, 3},     {v1::INT16, 5},    {v1::INT32, 6},
       {v1::INT64, 7},   {v1::BOOL, 9},  {v1::FLOAT16, 10}, {v1::FLOAT64, 11}, {v1::BFLOAT16, 16}};

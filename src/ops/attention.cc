@@ -1,5 +1,5 @@
-// Multi-head attention: forward(query, key, value) -> out, weights. Masks come through edges that name them:
-// key_padding_mask, attn_mask.
+// Multi-head attention: forward(query, key, value) -> out, weights. Edges with the argument names key_padding_mask and
+// attn_mask bring the masks.
 #include <algorithm>
 #include <cmath>
 
@@ -17,12 +17,12 @@ constexpr int kQuery = 0, kKey = 1, kValue = 2;
 
 int64_t FeaturesOf(const Attributes& a, const char* name) { return a.Int(a.Has(name) ? name : "embed_dim"); }
 
-// One weight for all three projections.
+// Whether one weight holds all three projections.
 bool IsPacked(const Attributes& a) {
   return FeaturesOf(a, "kdim") == a.Int("embed_dim") && FeaturesOf(a, "vdim") == a.Int("embed_dim");
 }
 
-// Keys that the module adds to those it is given.
+// Number of keys that the module adds to the given ones.
 int64_t AddedKeys(const Attributes& a) { return int64_t{a.Bool("add_bias_kv")} + int64_t{a.Bool("add_zero_attn")}; }
 
 absl::Status CheckAttention(const Attributes& a) {
@@ -41,7 +41,7 @@ int64_t DimOf(const v1::ValueType& type, int64_t axis) {
   return dims.has_value() && axis < static_cast<int64_t>(dims->size()) ? (*dims)[axis] : -1;
 }
 
-// OK if both are the same or one is unknown.
+// OK if both dimensions are equal or one is unknown.
 absl::Status ExpectSame(const OpCall& call, int64_t axis, int first, int second, const char* what) {
   const int64_t one = DimOf(call.inputs[first], axis), other = DimOf(call.inputs[second], axis);
   if (one < 0 || other < 0 || one == other) return absl::OkStatus();
@@ -89,7 +89,7 @@ absl::StatusOr<Types> InferAttention(const OpCall& call) {
   Dims out = *dims;
   out.back() = a.Int("embed_dim");
   Types types = {graph::TensorType(query.data_type(), out), v1::ValueType()};
-  // Without weights, the second output is none.
+  // Without need_weights, the second output is none.
   if (!a.Bool("need_weights")) return types;
   const bool batched = dims->size() == 3;
   const int64_t batch_axis = a.Bool("batch_first") ? 0 : 1, length_axis = batched ? 1 - batch_axis : 0;
@@ -123,7 +123,7 @@ std::vector<ParameterSpec> AttentionParameters(const Attributes& a) {
   return parameters;
 }
 
-// Four projections; the products of queries with keys, and of weights with values.
+// The four projections, the products of queries and keys, and the products of weights and values.
 std::optional<double> AttentionFlops(const OpCall& call, const Types&) {
   const Attributes& a = call.attributes;
   const auto query = graph::DimsOf(call.inputs[kQuery]);
@@ -142,14 +142,14 @@ absl::StatusOr<std::string> CppAttention(const std::vector<AttributeSpec>& specs
   }
   std::vector<AttributeSpec> plain;
   for (const AttributeSpec& spec : specs) {
-    // What LibTorch's module lacks, the call of forward makes up for.
+    // LibTorch's module lacks these attributes; the exported call of forward implements them.
     if (spec.name == "batch_first" || spec.name == "need_weights" || spec.name == "average_attn_weights") continue;
     plain.push_back(spec);
   }
   return CppOptions("MultiheadAttention", plain, a);
 }
 
-// While ONNX's nodes are written. Everything is [batch, length, features].
+// Writes the ONNX nodes. All tensors are [batch, length, features].
 class AttentionInOnnx {
  public:
   AttentionInOnnx(const Attributes& a, OnnxWriter& writer) : a_(a), writer_(writer) {}
@@ -176,7 +176,7 @@ class AttentionInOnnx {
     return writer_.Node(type, inputs, attributes)[0];
   }
 
-  // There and back.
+  // Converts from sequence first to batch first, or back.
   std::string BatchFirst(const std::string& x) {
     return a_.Bool("batch_first") ? x : Node("Transpose", {x}, {{"perm", Dims{1, 0, 2}}});
   }

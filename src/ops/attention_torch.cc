@@ -1,5 +1,5 @@
-// Builds multi-head attention. LibTorch's own forward takes no batch_first, no single sequence and no boolean
-// attn_mask: the parameters are its module's, the arithmetic is Python's.
+// Builds multi-head attention. LibTorch's own forward supports no batch_first, no unbatched sequence and no boolean
+// attn_mask. So this uses the parameters of LibTorch's module, and computes like Python's forward.
 #include <torch/nn/modules/activation.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 namespace nn = torch::nn;
 using torch::Tensor;
 
-// Positions of Run's inputs: query, key, value, and the masks that may be given.
+// Positions of the optional masks among Run's inputs; query, key and value come first.
 constexpr size_t kPaddingMask = 3, kAttentionMask = 4;
 
 class AttentionOp final : public OpModule {
@@ -70,7 +70,7 @@ class AttentionOp final : public OpModule {
     }
     const Tensor weights =
         torch::dropout(torch::softmax(scores, -1), module_->options.dropout(), module_->is_training());
-    // In memory, the sequence is always first, as with PyTorch: dropout draws in that order.
+    // As in PyTorch, the sequence is the first dimension in memory, because dropout draws its numbers in that order.
     Tensor out = torch::matmul(weights, v).permute({2, 0, 1, 3}).reshape({length, batch, -1});
     out = module_->out_proj->forward(out);
     outputs[0] = !batched ? out.squeeze(1) : batch_first_ ? out.transpose(0, 1) : out;
@@ -94,7 +94,7 @@ class AttentionOp final : public OpModule {
   void Project(const Tensor& query, const Tensor& key, const Tensor& value, Tensor* q, Tensor* k, Tensor* v) const {
     const Tensor &weight = module_->in_proj_weight, &bias = module_->in_proj_bias;
     if (weight.defined() && query.is_same(key) && key.is_same(value)) {
-      // Self-attention: one product.
+      // Self-attention: one product for all three.
       const std::vector<Tensor> parts = torch::linear(BatchFirst(query), weight, bias).chunk(3, -1);
       *q = parts[0];
       *k = parts[1];
@@ -111,7 +111,7 @@ class AttentionOp final : public OpModule {
 
   Tensor Heads(const Tensor& x) const { return x.reshape({x.size(0), x.size(1), heads_, -1}).transpose(1, 2); }
 
-  // Keys that the module added are never masked.
+  // Keys that the module adds are never masked.
   static Tensor Mask(const Tensor& scores, const Tensor& mask, int64_t added_keys) {
     const Tensor whole = added_keys > 0 ? torch::constant_pad_nd(mask, {0, added_keys}) : mask;
     if (mask.is_floating_point()) return scores + whole;

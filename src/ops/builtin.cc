@@ -1,5 +1,5 @@
-// Operators of our own, which the runtime of graphs knows (graph_module_torch.cc): parameters and constants as values,
-// the training flag, assertions.
+// Lanista's own operators, which graph_module_torch.cc runs: parameters and constants as values, the training flag,
+// assertions.
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
 #include "src/ops/registry.h"
@@ -13,7 +13,7 @@ absl::StatusOr<std::string> NotAModule(const Attributes&) {
   return absl::UnimplementedError("this operator is no module");
 }
 
-// A tensor of the model. Its name in the state_dict is the node's path itself.
+// A parameter or buffer of the model. Its name in the state_dict is the node's path.
 ModuleSpec Parameter() {
   ModuleSpec spec{"Parameter",
                   {Required("shape", AttributeKind::kInts), WithDefault("buffer", false),
@@ -57,7 +57,7 @@ ModuleSpec Training() {
   return spec;
 }
 
-// Throws unless its input, a truth value, is true.
+// Throws unless its boolean input is true.
 ModuleSpec Assert() {
   ModuleSpec spec{"Assert",
                   {WithDefault("message", "an assertion of the model failed")},

@@ -9,13 +9,13 @@
 namespace lanista::ops {
 namespace {
 
-// Attributes of both kinds but `padding` and what follows it, which differ.
+// The attributes of both kinds, up to `padding`; the attributes after it differ.
 std::vector<AttributeSpec> ConvAttributes(int dims, bool transposed) {
   std::vector<AttributeSpec> specs = {
       Required("in_channels", AttributeKind::kInt), Required("out_channels", AttributeKind::kInt),
       Required("kernel_size", AttributeKind::kInts, dims), IntsWithDefault("stride", dims, 1)};
   AttributeSpec padding = IntsWithDefault("padding", dims, 0);
-  // Also "same" and "valid".
+  // "same" and "valid" are allowed too.
   if (!transposed) padding.kind = AttributeKind::kAny;
   specs.push_back(padding);
   if (transposed) specs.push_back(IntsWithDefault("output_padding", dims, 0));
@@ -87,7 +87,7 @@ std::vector<ParameterSpec> ConvParameters(const Attributes& a, bool transposed) 
   return parameters;
 }
 
-// A padding of the same size on both sides of each dimension: what "same" means is left out.
+// The padding on both sides of each dimension, in its symmetric form; 0 for "same" and "valid".
 Dims PaddingOf(const Attributes& a, int dims) {
   if (a.Get("padding").has_s()) return Dims(dims, 0);
   Dims sizes = a.Ints("padding");
@@ -103,7 +103,7 @@ Dims BothPaddings(const Attributes& a, int dims) {
     for (int i = 0; i < dims; ++i) {
       const int64_t total = dilation[i] * (kernel[i] - 1);
       before[i] = total / 2;
-      after[i] = total - before[i];  // The odd one is at the end.
+      after[i] = total - before[i];  // An odd total has one more at the end.
     }
   }
   before.insert(before.end(), after.begin(), after.end());

@@ -18,7 +18,8 @@ absl::StatusOr<std::optional<Dims>> Broadcast(const OpCall& call) {
     int64_t& size = (*longer)[longer->size() - i];
     const int64_t other = (*shorter)[shorter->size() - i];
     if (size == 1 || size < 0) {
-      // An unknown size and 1 give the unknown one; an unknown one beside another must be that one, or 1.
+      // Unknown and 1 give unknown; if one is unknown and the other larger than 1, the unknown one is equal to it or is
+      // 1.
       if (size == 1 || other != 1) size = other;
     } else if (other > 1 && other != size) {
       return absl::InvalidArgumentError(absl::StrCat("cannot compare ", graph::TypeToText(call.inputs[0]), " with ",
@@ -28,7 +29,7 @@ absl::StatusOr<std::optional<Dims>> Broadcast(const OpCall& call) {
   return longer;
 }
 
-// `dim` goes; `keep`: it stays as 1.
+// Removes dimension `dim`; `keep`: keeps it with size 1.
 absl::StatusOr<Types> Reduce(const OpCall& call, int64_t dim, bool keep) {
   LANISTA_ASSIGN_OR_RETURN(std::optional<Dims> dims, Broadcast(call));
   const v1::DataType type = call.inputs[0].data_type();
@@ -47,7 +48,7 @@ absl::StatusOr<Types> Reduce(const OpCall& call, int64_t dim, bool keep) {
   return Types{graph::TensorType(type, *dims)};
 }
 
-// Both inputs are read once: some operations an element of the larger one.
+// Each element of the larger input takes part in some operations.
 std::function<std::optional<double>(const OpCall&, const Types&)> FlopsAnInput(double flops) {
   return [flops](const OpCall& call, const Types&) -> std::optional<double> {
     const auto first = CountElements(call.inputs[0]), second = CountElements(call.inputs[1]);
@@ -59,7 +60,7 @@ std::function<std::optional<double>(const OpCall&, const Types&)> FlopsAnInput(d
 ModuleSpec CosineSimilarity() {
   ModuleSpec spec{"CosineSimilarity", {WithDefault("dim", int64_t{1}), WithDefault("eps", 1e-8)}};
   spec.infer = [](const OpCall& call) { return Reduce(call, call.attributes.Int("dim"), false); };
-  // Three products and sums.
+  // Three products and three sums.
   spec.flops = FlopsAnInput(6);
   spec.min_inputs = spec.max_inputs = 2;
   return spec;

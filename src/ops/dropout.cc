@@ -1,4 +1,4 @@
-// Dropouts, torchvision's stochastic depth among them: the output is like the input, and in evaluation it is the input.
+// Dropouts, including torchvision's stochastic depth. The output is like the input; in evaluation it is the input.
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
@@ -20,7 +20,7 @@ ModuleSpec Dropout(const std::string& type) {
   return spec;
 }
 
-// Takes inputs without a batch, too. LibTorch's C++ front end has no such module.
+// Also takes inputs without a batch. LibTorch's C++ front end has no such module.
 ModuleSpec Dropout1d() {
   ModuleSpec spec = Dropout("Dropout1d");
   spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {

@@ -41,7 +41,8 @@ std::unique_ptr<OpModule> MakeChannelDropout(const Attributes& a) {
   return MakeUnary(ChannelDropout(a.Float("p"), a.Bool("inplace"), kRank));
 }
 
-// torchvision.ops.StochasticDepth (Huang et al. 2016): drops the whole input, a sample ("row") or a batch at a time.
+// torchvision.ops.StochasticDepth (Huang et al. 2016): drops the whole input, for each sample ("row") or for the whole
+// batch.
 struct StochasticDepthImpl : nn::Module {
   StochasticDepthImpl(double p, const std::string& mode) : p_(p), by_row_(mode == "row") {}
 

@@ -39,7 +39,7 @@ ModuleSpec Embedding() {
   };
   spec.parameters = EmbeddingParameters;
   spec.check = CheckEmbedding;
-  // Looking up is no arithmetic.
+  // A table look-up has no arithmetic.
   spec.flops = NoFlops;
   spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     if (call.attributes.Has("max_norm")) {
@@ -50,7 +50,7 @@ ModuleSpec Embedding() {
   return spec;
 }
 
-// Two dimensions: a bag a row. One: all the bags in one row, and a second input says where each begins.
+// A 2-d input has one bag per row. A 1-d input has all bags in sequence; a second input gives the start of each bag.
 absl::StatusOr<Types> InferBag(const OpCall& call) {
   const Attributes& a = call.attributes;
   LANISTA_RETURN_IF_ERROR(ExpectRank(call.inputs[0], {1, 2}));
@@ -86,7 +86,7 @@ ModuleSpec EmbeddingBag() {
     if (mode == "sum" || mode == "mean" || mode == "max") return CheckEmbedding(a);
     return absl::InvalidArgumentError(absl::StrCat("mode must be sum, mean or max, not '", mode, "'"));
   };
-  // Each row that is looked up is added to its bag.
+  // Each row that is looked up is added to its bag's result.
   spec.flops = [](const OpCall& call, const Types&) -> std::optional<double> {
     const auto rows = CountElements(call.inputs[0]);
     if (!rows.has_value()) return std::nullopt;

@@ -9,7 +9,7 @@ namespace {
 
 namespace nn = torch::nn;
 
-// What both kinds have.
+// The options that both kinds have.
 template <typename Options>
 Options CommonOptions(const Attributes& a) {
   Options options(a.Int("num_embeddings"), a.Int("embedding_dim"));
@@ -31,7 +31,7 @@ std::unique_ptr<OpModule> MakeEmbeddingBag(const Attributes& a) {
   if (mode == "max") options.mode(torch::kMax);
   nn::EmbeddingBag module(options);
   if (a.Has("padding_idx")) {
-    // As Python does, and LibTorch does not.
+    // Python does this; LibTorch does not.
     const at::NoGradGuard no_grad;
     module->weight[a.Int("padding_idx")].zero_();
   }

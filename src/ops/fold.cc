@@ -1,4 +1,4 @@
-// Sliding blocks of images, taken out (Unfold) and summed up (Fold).
+// Sliding blocks of images: extracting them (Unfold) and summing them up (Fold).
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
@@ -21,7 +21,7 @@ absl::Status CheckWindow(const Attributes& a) {
   return absl::OkStatus();
 }
 
-// How many blocks an image of this size has; -1: unknown.
+// Number of blocks in an image of this size; -1: unknown.
 absl::StatusOr<int64_t> CountBlocks(const Attributes& a, const Dims& image) {
   const Dims kernel = a.Ints("kernel_size"), dilation = a.Ints("dilation"), padding = a.Ints("padding"),
              stride = a.Ints("stride");

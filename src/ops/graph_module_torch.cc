@@ -32,22 +32,22 @@ using graph::Slot;
 
 struct Step;
 
-// A schedule, built: what runs, in order, on slots of its own.
+// A schedule that has been built: steps in order, with slots of their own.
 struct Program {
   std::vector<Step> steps;
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;
 };
 
-// An input of a step; kNoSlot: none.
+// An input of a step; kNoSlot: the input is none.
 constexpr Slot kNoSlot = -1;
 struct Read {
   Slot slot = kNoSlot;
-  // Nobody reads it afterwards: the value is moved out.
+  // No later step reads the value, so it is moved out of its slot.
   bool last = false;
 };
 
-// A step of the schedule, built.
+// A step of the schedule that has been built.
 struct Step {
   enum class Kind { kModule, kAten, kOpaque, kTensor, kTraining, kAssert, kSwitch };
 
@@ -57,17 +57,17 @@ struct Step {
   std::string type;
   std::vector<Read> reads;
   std::vector<Slot> writes;
-  // Values that nobody reads: freed at once.
+  // Outputs that no step reads: freed at once.
   std::vector<Slot> unread;
-  // Runs as in evaluation.
+  // Always runs as in evaluation mode.
   bool frozen = false;
-  // All its weights are the archive's.
+  // All weights were taken from the archive.
   bool kept = false;
 
   OpModule* module = nullptr;
   std::optional<AtenCall> aten;
   torch::jit::Module* opaque = nullptr;
-  // kTensor: a parameter, buffer or constant. Shares its memory with what is registered.
+  // kTensor: a parameter, buffer or constant. Shares memory with the registered tensor.
   at::Tensor tensor;
   bool constant = false;
   // kAssert.
@@ -110,7 +110,7 @@ class GraphModule::Impl {
   std::vector<IValue> RunSteps(int from, int to, const std::vector<Slot>& given, std::vector<IValue> values,
                                const std::vector<Slot>& wanted) {
     TORCH_CHECK(values.size() == given.size(), "the model takes ", given.size(), " inputs, not ", values.size());
-    // Of an earlier run that threw.
+    // Drops values that an earlier run left when it threw.
     for (IValue& value : values_) value = IValue();
     wanted_.assign(values_.size(), false);
     for (const Slot slot : wanted) wanted_[slot] = true;
@@ -154,7 +154,7 @@ class GraphModule::Impl {
   struct BuiltModule {
     std::unique_ptr<OpModule> module;
     bool frozen = false;
-    // All weights are the archive's.
+    // All weights were taken from the archive.
     bool kept = false;
   };
   struct BuiltOpaque {
@@ -241,7 +241,7 @@ class GraphModule::Impl {
     return PlaceReads(node, step);
   }
 
-  // Brings inputs that name their arguments to their places.
+  // Moves inputs whose edges name their arguments to the right positions.
   static absl::Status PlaceReads(const v1::Node& node, Step* step) {
     std::vector<Read> reads;
     for (int i = 0; i < node.inputs_size(); ++i) {
@@ -262,7 +262,7 @@ class GraphModule::Impl {
     std::shared_ptr<const Archive>& archive = archives_[index];
     if (archive == nullptr) {
       LANISTA_ASSIGN_OR_RETURN(archive, Archive::Open(graph_.archives(index)));
-      // Where the graph names none: exports of this model take the same file.
+      // If the graph gives no digest, this makes exports of the model use the same file content.
       graph_.mutable_archives(index)->set_sha256(archive->sha256());
     }
     return archive;
@@ -343,7 +343,7 @@ class GraphModule::Impl {
     return absl::OkStatus();
   }
 
-  // The module whose children and parameters have names below `path` ("layer1.0"): made if needed.
+  // The module with the children and parameters whose names begin with `path` ("layer1.0"); made if needed.
   absl::StatusOr<torch::nn::Module*> ContainerAt(const std::string& path) {
     if (path.empty()) return owner_;
     if (const auto known = containers_.find(path); known != containers_.end()) return known->second;
@@ -353,7 +353,7 @@ class GraphModule::Impl {
     return container.get();
   }
 
-  // Takes over imported weights, where they are to be kept.
+  // Copies the imported weights if they are to be kept.
   absl::Status KeepWeights(const v1::Node& node, const std::string& path, const graph::OpSchema& schema,
                            const graph::Attributes& attributes, bool frozen, BuiltModule* built) {
     const torch::NoGradGuard no_grad;
@@ -382,7 +382,7 @@ class GraphModule::Impl {
     return absl::OkStatus();
   }
 
-  // Parameters and buffers move with their modules; constants are no part of the state_dict.
+  // Constants are not part of the state_dict, so they do not move with their modules.
   static void MoveConstants(c10::Device device, Program* program) {
     for (Step& step : program->steps) {
       if (step.constant) step.tensor = step.tensor.to(device);
@@ -414,7 +414,7 @@ class GraphModule::Impl {
     }
   }
 
-  // The arm of a switch. `values`: its inputs, and afterwards its outputs.
+  // Runs one branch of a switch. `values` holds its inputs, and afterwards its outputs.
   void RunArm(const Program& arm, std::vector<IValue>* values) {
     for (size_t i = 0; i < arm.inputs.size(); ++i) values_[arm.inputs[i]] = std::move((*values)[i]);
     for (const Step& step : arm.steps) RunNamedStep(step);
@@ -424,13 +424,13 @@ class GraphModule::Impl {
     for (const Slot slot : arm.inputs) values_[slot] = IValue();
   }
 
-  // RunStep, with errors that name the step.
+  // RunStep; its errors get the step's path.
   void RunNamedStep(const Step& step) {
     try {
       RunStep(step);
     } catch (const c10::Error& error) {
       const std::string what = error.what_without_backtrace();
-      if (what.compare(0, 6, "node '") == 0) throw;  // From an arm of a switch: it has its place.
+      if (what.compare(0, 6, "node '") == 0) throw;  // From a branch of a switch: the path is there already.
       TORCH_CHECK(false, "node '", step.path, "' (", step.type, "): ", what);
     }
   }
@@ -491,12 +491,13 @@ class GraphModule::Impl {
 
   GraphModule* const owner_;
   v1::ModelGraph graph_;
-  // Those of graph_ that are in use, by their index: no other reading of a file serves this model.
+  // The archives of graph_ that are in use, by index. Holding them ensures that the model uses one reading of each
+  // file.
   std::map<int, std::shared_ptr<const Archive>> archives_;
   const Options options_;
   std::vector<std::string> warnings_;
 
-  // By path.
+  // Keyed by path.
   std::map<std::string, BuiltModule> modules_;
   std::map<std::string, BuiltOpaque> opaque_;
   std::map<std::string, at::Tensor> tensors_;
@@ -504,10 +505,10 @@ class GraphModule::Impl {
 
   graph::Schedule schedule_;
   Program program_;
-  // By slot: values, and whether they are wanted beyond their last reader.
+  // Indexed by slot: the values, and whether they are needed beyond their last reader.
   std::vector<IValue> values_;
   std::vector<bool> wanted_;
-  // Of the step that runs.
+  // Of the step that is running.
   std::vector<IValue> arguments_;
   std::vector<IValue> results_;
 };

@@ -105,7 +105,7 @@ ModuleSpec Bilinear() {
     if (a.Int("in1_features") > 0 && a.Int("in2_features") > 0 && a.Int("out_features") > 0) return absl::OkStatus();
     return absl::InvalidArgumentError("in1_features, in2_features and out_features must be at least 1");
   };
-  // x1 A, for each row of A a multiply-add; then the product with x2.
+  // x1 A needs a multiply-add for each element of A; the product with x2 follows.
   spec.flops = [](const OpCall& call, const Types& outputs) -> std::optional<double> {
     const Attributes& a = call.attributes;
     const auto in1 = static_cast<double>(a.Int("in1_features")), in2 = static_cast<double>(a.Int("in2_features"));

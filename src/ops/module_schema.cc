@@ -44,7 +44,7 @@ class ModuleSchema final : public graph::OpSchema {
   bool IsStateful() const override { return spec_.stateful; }
   absl::StatusOr<std::string> PythonModule(const Attributes& attributes) const override {
     if (spec_.forward_attributes.empty()) return OpSchema::PythonModule(attributes);
-    // The constructor's arguments only: the same schema without the others writes them.
+    // Writes the constructor's arguments only, with a copy of the schema that lacks the others.
     ModuleSpec constructor{type()};
     for (const AttributeSpec& attribute : spec_.attributes) {
       if (!IsOneOf(attribute.name, spec_.forward_attributes)) constructor.attributes.push_back(attribute);
@@ -168,7 +168,7 @@ absl::Status ExpectRank(const v1::ValueType& input, const std::vector<int>& rank
 int64_t SlidingSize(int64_t input, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil) {
   if (input < 0) return -1;
   const int64_t span = input + 2 * padding - dilation * (kernel - 1) - 1 + (ceil ? stride - 1 : 0);
-  // Division is to round down, and in C++ it rounds towards zero.
+  // The division must round down, but C++ rounds towards zero.
   if (span < 0) return 0;
   int64_t size = span / stride + 1;
   if (ceil && (size - 1) * stride >= input + padding) --size;

@@ -1,4 +1,4 @@
-// How the families of module operators write their schemas: as data and small functions.
+// How the families of module operators define their schemas: as data and small functions.
 //
 //   LANISTA_REGISTER_OP(MakeModule({
 //       "Linear",
@@ -38,14 +38,14 @@ AttributeSpec WithDefault(std::string name, int64_t value);
 AttributeSpec WithDefault(std::string name, double value);
 AttributeSpec WithDefault(std::string name, bool value);
 AttributeSpec WithDefault(std::string name, const char* value);
-// Ints of this length, by default all `value`.
+// A list of `length` ints; all are `value` by default.
 AttributeSpec IntsWithDefault(std::string name, int length, int64_t value);
-// May be none, and is by default.
+// The value may be none, and is none by default.
 AttributeSpec Optional(std::string name, AttributeKind kind, int length = 0);
 
 // ---- Schemas ----
 
-// What a module operator tells; what is left out has OpSchema's meaning.
+// The definition of a module operator; fields that are left out have the default of OpSchema.
 struct ModuleSpec {
   std::string type;
   std::vector<AttributeSpec> attributes = {};
@@ -59,67 +59,67 @@ struct ModuleSpec {
   int min_inputs = 1;
   int max_inputs = 1;
   int outputs = 1;
-  // Where it depends on the attributes.
+  // Set if the number of outputs depends on the attributes.
   std::function<int(const Attributes& attributes)> count_outputs = nullptr;
-  // Attributes that are arguments of forward in Python and C++, rather than of the constructor.
+  // Attributes that are arguments of forward, not of the constructor, in Python and C++.
   std::vector<std::string> forward_attributes = {};
 };
 
 std::unique_ptr<graph::OpSchema> MakeModule(ModuleSpec spec);
 
-// ---- What families share ----
+// ---- Shared by the families ----
 
-// The output is like the input.
+// The output has the type of the input.
 absl::StatusOr<Types> SameAsInput(const OpCall& call);
 
-// One operation an element of the output.
+// One operation per element of the output.
 std::optional<double> ElementwiseFlops(const OpCall& call, const Types& outputs);
 
-// Moving elements is no arithmetic.
+// For operators that only move elements: no arithmetic.
 std::optional<double> NoFlops(const OpCall& call, const Types& outputs);
 
-// `flops` operations an element of the output.
+// `flops` operations per element of the output.
 std::function<std::optional<double>(const OpCall&, const Types&)> FlopsAnElement(double flops);
 
-// Elements of a type, unknown dimensions as 1; nullopt if the rank is unknown.
+// Number of elements of a type; unknown dimensions count as 1; nullopt if the rank is unknown.
 std::optional<double> CountElements(const v1::ValueType& type);
 
 // OK if dimension `axis` of the input (from the end, if negative) is `expected` or unknown: else "expects 64 input
 // channels (in_channels), gets 32 in float32[-1, 32, 28, 28]". `what`: "input channels (in_channels)".
 absl::Status ExpectDim(const v1::ValueType& input, int axis, int64_t expected, const std::string& what);
 
-// OK if an integer attribute, all integers of a list, are at least `least`.
+// OK if an integer attribute, or every integer of a list, is at least `least`.
 absl::Status ExpectAtLeast(const Attributes& attributes, const std::vector<std::string>& names, int64_t least);
 
 // OK if the input's rank is unknown or one of `ranks`.
 absl::Status ExpectRank(const v1::ValueType& input, const std::vector<int>& ranks);
 
-// The output size of a window that slides over `input`; -1 stays. `ceil`: the last, partial window counts if it begins
-// within the input or its left padding (PyTorch's ceil_mode).
+// The output size of a window that slides over `input` elements; an unknown size (-1) stays unknown. `ceil`: also
+// counts a partial last window if it begins within the input or its left padding (PyTorch's ceil_mode).
 int64_t SlidingSize(int64_t input, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
                     bool ceil = false);
 
 // ---- C++ source ----
 
-// "{2, 2}"; a single number where all are equal.
+// "{2, 2}"; a single number if all are equal.
 std::string CppInts(const Dims& values);
 std::string CppFloat(double value);
 
-// "torch::nn::TYPE(torch::nn::TYPEOptions(REQUIRED, ...).name(value)...)": for LibTorch's usual module with options.
-// Required attributes go into the options' constructor, others that are set follow by name. Values print by kind;
-// strings are refused.
+// "torch::nn::TYPE(torch::nn::TYPEOptions(REQUIRED, ...).name(value)...)": for LibTorch's usual modules with options.
+// Required attributes are arguments of the options' constructor; other attributes that are set follow by name.
+// UNIMPLEMENTED for string attributes.
 absl::StatusOr<std::string> CppOptions(const std::string& type, const std::vector<AttributeSpec>& attributes,
                                        const Attributes& values);
 
 // ---- ONNX ----
 
-// UNIMPLEMENTED if the input is known to have other than `rank` dimensions: ONNX's operators want a batch.
+// UNIMPLEMENTED if the rank of the input is known and not `rank`: ONNX's operators need a batch dimension.
 absl::Status OnnxNeedsRank(const v1::ValueType& input, int rank);
 
 // A scalar constant.
 std::string OnnxScalar(OnnxWriter& writer, double value);
 
-// A node of one input and one output.
+// Writes an ONNX node with one input and one output.
 std::function<absl::StatusOr<std::vector<std::string>>(const OpCall&, OnnxWriter&)> OnnxUnary(std::string op_type);
 
 }  // namespace lanista::ops

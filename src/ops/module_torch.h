@@ -1,4 +1,4 @@
-// What the families' building halves share.
+// Shared by the files that build the operator families.
 #ifndef LANISTA_SRC_OPS_MODULE_TORCH_H_
 #define LANISTA_SRC_OPS_MODULE_TORCH_H_
 
@@ -20,7 +20,8 @@ using graph::Attributes;
 
 using Inputs = c10::ArrayRef<c10::IValue>;
 
-// A module, and how it runs: `run(Impl&, Inputs, IValue* outputs)`, inlined.
+// A module, and the function that runs it: `run(Impl&, Inputs, IValue* outputs)`. A template, so that the call is
+// inlined.
 template <typename Impl, typename Runner>
 class ModuleOp final : public OpModule {
  public:
@@ -39,7 +40,7 @@ std::unique_ptr<OpModule> MakeModuleOp(const torch::nn::ModuleHolder<Impl>& hold
   return std::make_unique<ModuleOp<Impl, Runner>>(holder.ptr(), std::move(run));
 }
 
-// One tensor to one.
+// For modules whose forward takes one tensor and returns one.
 template <typename Impl>
 std::unique_ptr<OpModule> MakeUnary(const torch::nn::ModuleHolder<Impl>& holder) {
   return MakeModuleOp(holder, [](Impl& module, Inputs inputs, c10::IValue* outputs) {
@@ -47,7 +48,7 @@ std::unique_ptr<OpModule> MakeUnary(const torch::nn::ModuleHolder<Impl>& holder)
   });
 }
 
-// Two tensors to one.
+// For modules whose forward takes two tensors and returns one.
 template <typename Impl>
 std::unique_ptr<OpModule> MakeBinary(const torch::nn::ModuleHolder<Impl>& holder) {
   return MakeModuleOp(holder, [](Impl& module, Inputs inputs, c10::IValue* outputs) {
@@ -55,7 +56,7 @@ std::unique_ptr<OpModule> MakeBinary(const torch::nn::ModuleHolder<Impl>& holder
   });
 }
 
-// A function without state, as a module.
+// A function without state, wrapped as a module.
 template <typename Function>
 struct FunctionModule final : torch::nn::Module {
   explicit FunctionModule(Function f) : function(std::move(f)) {}
@@ -69,7 +70,7 @@ std::unique_ptr<OpModule> MakeFunction(Function function) {
   return MakeUnary(torch::nn::ModuleHolder<Impl>(std::make_shared<Impl>(std::move(function))));
 }
 
-// Ints of an attribute as LibTorch's options take them.
+// The ints of an attribute in the type that LibTorch's options take.
 template <size_t kLength>
 torch::ExpandingArray<kLength> Expand(const Attributes& attributes, const char* name) {
   return torch::ExpandingArray<kLength>(attributes.Ints(name));

@@ -10,10 +10,10 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// An element costs a subtraction, a product, and the affine map's product and sum.
+// Operations per element: a subtraction, a product, and the affine map's product and sum.
 constexpr double kNormFlops = 4;
 
-// Weight and bias, and what is counted on the way.
+// Weight and bias, and the running statistics.
 std::vector<ParameterSpec> ChannelParameters(int64_t channels, bool affine, bool running) {
   std::vector<ParameterSpec> parameters;
   if (affine) {
@@ -66,7 +66,7 @@ ModuleSpec ChannelNorm(const std::string& kind, int dims, bool on_by_default) {
   momentum.nullable = true;
   spec.attributes = {Required("num_features", AttributeKind::kInt), WithDefault("eps", 1e-5), momentum,
                      WithDefault("affine", on_by_default), WithDefault("track_running_stats", on_by_default)};
-  // Batch norm takes [N, C, ...]; [N, C] too over one dimension. Instance norm needs what it averages over.
+  // Batch norm takes [N, C, ...]; BatchNorm1d takes [N, C] too. Instance norm needs dimensions to average over.
   const bool batch = kind == "BatchNorm";
   spec.infer = [=](const OpCall& call) -> absl::StatusOr<Types> {
     LANISTA_RETURN_IF_ERROR(ExpectRank(
@@ -130,7 +130,7 @@ ModuleSpec LayerNorm() {
   };
   spec.flops = FlopsAnElement(kNormFlops);
   spec.cpp = [](const Attributes& a) -> absl::StatusOr<std::string> {
-    // The shape is always a list: a number would be a capacity.
+    // The shape must be a list: LayerNormOptions would take a number as a vector's capacity.
     return absl::StrCat("torch::nn::LayerNorm(torch::nn::LayerNormOptions({",
                         absl::StrJoin(a.Ints("normalized_shape"), ", "), "}).eps(", CppFloat(a.Float("eps")),
                         ").elementwise_affine(", a.Bool("elementwise_affine") ? "true" : "false", "))");
@@ -140,7 +140,7 @@ ModuleSpec LayerNorm() {
 }
 
 absl::StatusOr<Names> GroupNormToOnnx(const OpCall& call, OnnxWriter& writer) {
-  // Each group is one channel of an instance normalisation; then the shape is put back.
+  // Each group becomes one channel of an instance normalisation; then the shape is restored.
   const Attributes& a = call.attributes;
   const auto dims = graph::DimsOf(call.inputs[0]);
   if (!dims.has_value())
@@ -198,13 +198,13 @@ ModuleSpec LocalResponseNorm() {
   spec.check = [](const Attributes& a) -> absl::Status {
     return a.Int("size") > 0 ? absl::OkStatus() : absl::InvalidArgumentError("size must be at least 1");
   };
-  // The sum of `size` squares; then a factor, a sum, a power and a quotient.
+  // The sum of `size` squares, a factor, a sum, a power and a quotient.
   spec.flops = [](const OpCall& call, const Types& outputs) {
     return FlopsAnElement(2.0 * static_cast<double>(call.attributes.Int("size")) + 4)(call, outputs);
   };
   spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const Attributes& a = call.attributes;
-    // Of an even number of neighbours PyTorch takes the odd one below, ONNX above.
+    // The windows of even size differ: PyTorch has one more channel below, ONNX one more above.
     if (a.Int("size") % 2 == 0) return absl::UnimplementedError("an even size has no counterpart in ONNX");
     return writer.Node("LRN", {writer.Input(0)},
                        {{"size", a.Int("size")},

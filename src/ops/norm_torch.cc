@@ -21,7 +21,7 @@ Options ChannelNormOptions(const Attributes& a) {
 template <typename Module>
 std::unique_ptr<OpModule> MakeBatchNorm(const Attributes& a) {
   auto options = ChannelNormOptions<nn::BatchNormOptions>(a);
-  // None: a cumulative average.
+  // Without momentum, the average is cumulative.
   if (a.Has("momentum")) {
     options.momentum(a.Float("momentum"));
   } else {

@@ -14,7 +14,7 @@ namespace {
 
 namespace jit = torch::jit;
 
-// Classes of C++ code: their methods are no operators.
+// Classes that are implemented in C++: their methods are not operators, so CheckOperatorAllowed does not cover them.
 bool IsNativeClass(const c10::TypePtr& type) {
   const auto class_type = type->cast<c10::ClassType>();
   return class_type != nullptr && class_type->name().has_value() &&
@@ -28,7 +28,7 @@ absl::Status CheckNode(const jit::Node* node) {
   for (const jit::Value* const output : node->outputs()) {
     if (IsNativeClass(output->type())) return graph::OperatorRefused(output->type()->repr_str());
   }
-  // What a fork runs.
+  // The code that prim::fork runs.
   if (node->hasAttribute(c10::attr::Subgraph)) {
     LANISTA_RETURN_IF_ERROR(CheckBlock(node->g(c10::attr::Subgraph)->block()));
   }
@@ -67,8 +67,8 @@ absl::Status CheckOperators(const jit::Module& module) {
       }
     }
   }
-  // Following calls would miss those through interfaces. A file that is loaded has a compilation unit of its own, which
-  // holds whatever its code can reach.
+  // Checks all functions, because following calls would miss those through interfaces. A loaded file has a compilation
+  // unit of its own, which holds all code that the file can reach.
   for (jit::Function* const function : module._ivalue()->compilation_unit()->get_functions()) {
     LANISTA_RETURN_IF_ERROR(CheckFunction(function));
   }

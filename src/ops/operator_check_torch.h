@@ -8,9 +8,9 @@
 
 namespace lanista::ops {
 
-// OK if nothing that was compiled for the module uses an operator that graph::CheckOperatorAllowed refuses, or a class
-// of C++ code: no method of any class, whether it is called by name, through an interface, or by nobody.
-// INVALID_ARGUMENT names class or function, and operator. REQUIRES: torch::jit::load made the module.
+// OK if no code of the module uses an operator that graph::CheckOperatorAllowed refuses, or a class that is implemented
+// in C++. Checks every method of every class in the file, even those that are called through an interface or never
+// called. INVALID_ARGUMENT names the class or function, and the operator. REQUIRES: torch::jit::load made the module.
 absl::Status CheckOperators(const torch::jit::Module& module);
 
 }  // namespace lanista::ops

@@ -16,7 +16,7 @@ enum class PadMode { kConstant, kReflect, kReplicate };
 // `padding` lists (before, after) for each dimension, the last dimension first.
 absl::StatusOr<Types> InferPad(const OpCall& call, int dims, PadMode mode) {
   const v1::ValueType& input = call.inputs[0];
-  // A constant may be put around anything that has so many dimensions.
+  // A constant can pad an input of any rank with at least these dimensions.
   if (mode != PadMode::kConstant) LANISTA_RETURN_IF_ERROR(ExpectRank(input, {dims + 1, dims + 2}));
   auto sizes = graph::DimsOf(input);
   if (!sizes.has_value()) return Types{graph::TensorType(input.data_type())};

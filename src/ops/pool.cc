@@ -1,4 +1,4 @@
-// Pooling over windows, and to a given size.
+// Pooling over windows, and adaptive pooling.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// `types` holds the pooled values; the places where they were, if they are asked for, are integers of the same shape.
+// `types` holds the pooled values; return_indices adds their indices, INT64 in the same shape.
 absl::StatusOr<Types> WithIndices(const Attributes& a, absl::StatusOr<Types> types) {
   if (!types.ok() || !a.Bool("return_indices")) return types;
   types->push_back(types->front());
@@ -22,7 +22,8 @@ absl::StatusOr<Types> WithIndices(const Attributes& a, absl::StatusOr<Types> typ
 
 int CountWithIndices(const Attributes& a) { return a.Bool("return_indices") ? 2 : 1; }
 
-// LibTorch's modules have a method of their own for it, which calls use.
+// Leaves out return_indices: LibTorch's module has no such option, and calls use its method forward_with_indices
+// instead.
 absl::StatusOr<std::string> CppWithoutIndices(const std::string& type, const std::vector<AttributeSpec>& specs,
                                               const Attributes& a) {
   std::vector<AttributeSpec> plain;
@@ -88,7 +89,7 @@ std::optional<double> PoolFlops(const OpCall& call, const Types& outputs) {
 absl::StatusOr<Names> PoolToOnnx(const OpCall& call, OnnxWriter& writer, int dims, bool max) {
   const Attributes& a = call.attributes;
   LANISTA_RETURN_IF_ERROR(OnnxNeedsRank(call.inputs[0], dims + 2));
-  // ONNX counts them through the whole batch.
+  // ONNX numbers the elements through the whole batch.
   if (a.Bool("return_indices")) return absl::UnimplementedError("return_indices has no counterpart in ONNX");
   const Dims padding = a.Ints("padding");
   Dims pads(padding);
@@ -154,7 +155,7 @@ ModuleSpec PowerPool(int dims) {
   spec.onnx = [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     LANISTA_RETURN_IF_ERROR(OnnxNeedsRank(call.inputs[0], dims + 2));
     const double p = call.attributes.Float("norm_type");
-    // ONNX takes absolute values; PyTorch takes the powers as they are.
+    // ONNX takes absolute values first; PyTorch does not.
     if (p != 2 && p != 4)
       return absl::UnimplementedError(absl::StrCat("a norm_type of ", p, " is not written as ONNX"));
     if (call.attributes.Bool("ceil_mode")) return absl::UnimplementedError("ceil_mode has no counterpart in ONNX");
@@ -166,7 +167,7 @@ ModuleSpec PowerPool(int dims) {
   return spec;
 }
 
-// output_size: each an int, or none for the input's own size.
+// output_size: for each dimension an int, or none to keep the input's size.
 Dims OutputSize(const Attributes& a, int dims, const Dims& input) {
   const v1::Value& value = a.Get("output_size");
   Dims sizes;
@@ -231,7 +232,7 @@ ModuleSpec AdaptivePool(int dims, bool max) {
   if (max) spec.attributes.push_back(WithDefault("return_indices", false));
   spec.infer = [=](const OpCall& call) { return WithIndices(call.attributes, InferAdaptive(call, dims)); };
   spec.count_outputs = CountWithIndices;
-  // Each element of the input is taken once.
+  // Each element of the input is read once.
   spec.flops = [](const OpCall& call, const Types&) { return CountElements(call.inputs[0]); };
   spec.check = [=](const Attributes& a) { return CheckAdaptive(a, dims); };
   spec.cpp = [=, type = spec.type](const Attributes& a) -> absl::StatusOr<std::string> {

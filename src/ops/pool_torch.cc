@@ -17,7 +17,7 @@ torch::ExpandingArray<kDims> StrideOf(const Attributes& a) {
   return Expand<kDims>(a, a.Has("stride") ? "stride" : "kernel_size");
 }
 
-// The values alone, or with the places where they were.
+// Returns the values, and their indices if `with_indices`.
 template <typename Module>
 std::unique_ptr<OpModule> MakeMax(const Module& module, bool with_indices) {
   if (!with_indices) return MakeUnary(module);
@@ -65,7 +65,7 @@ torch::ExpandingArrayWithOptionalElem<kDims> OutputSize(const Attributes& a) {
 template <typename Module, typename Options, size_t kDims>
 std::unique_ptr<OpModule> MakeAdaptivePool(const Attributes& a) {
   if constexpr (kDims == 1) {
-    // LibTorch's one-dimensional module has no size of "none".
+    // LibTorch's one-dimensional module cannot take "none" as its size.
     const auto size = (*OutputSize<1>(a))[0];
     if (!size.has_value()) return MakeUnary(nn::Identity());
     return MakeUnary(Module(Options(torch::ExpandingArray<1>(*size))));

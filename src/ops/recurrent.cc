@@ -50,7 +50,7 @@ absl::Status CheckRecurrent(const RecurrentKind& kind, const Attributes& a) {
   return absl::OkStatus();
 }
 
-// The initial states that are given, by their features.
+// Checks the initial states that are given; `states`: their feature counts.
 absl::Status CheckStates(const RecurrentKind& kind, const OpCall& call, const Dims& states) {
   const size_t wanted = kind.has_cell_state ? 2 : 1;
   const size_t given = call.inputs.size() - 1;
@@ -120,7 +120,7 @@ std::vector<ParameterSpec> RecurrentParameters(const RecurrentKind& kind, const 
   return parameters;
 }
 
-// Each step meets each weight once; gates cost some operations an element more.
+// Each step uses each weight once; the gates cost some more operations per element.
 std::optional<double> RecurrentFlops(const RecurrentKind& kind, const OpCall& call) {
   const Attributes& a = call.attributes;
   const auto elements = CountElements(call.inputs[0]);
@@ -155,7 +155,7 @@ std::unique_ptr<graph::OpSchema> MakeRecurrent(const RecurrentKind& kind) {
   spec.check = [kind](const Attributes& a) { return CheckRecurrent(kind, a); };
   spec.cpp = [specs = spec.attributes, type = kind.type](const Attributes& a) { return CppRecurrent(specs, type, a); };
   spec.onnx = [kind](const OpCall& call, OnnxWriter& writer) { return RecurrentToOnnx(kind, call, writer); };
-  // Dropout between the layers.
+  // Dropout between the layers makes the operator stateful.
   spec.stateful = !kind.is_cell;
   const int states = kind.has_cell_state ? 2 : 1;
   spec.max_inputs = 1 + states;

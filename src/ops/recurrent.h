@@ -1,4 +1,4 @@
-// What the halves of the recurrent family share: kinds of networks, and how ONNX writes them.
+// Shared by the files of the recurrent family: kinds of networks, and how they are written as ONNX.
 #ifndef LANISTA_SRC_OPS_RECURRENT_H_
 #define LANISTA_SRC_OPS_RECURRENT_H_
 
@@ -10,14 +10,14 @@
 
 namespace lanista::ops {
 
-// A kind of recurrent network: over a sequence ("LSTM") or one step of it ("LSTMCell").
+// A kind of recurrent network: over a sequence ("LSTM"), or over one step of a sequence ("LSTMCell").
 struct RecurrentKind {
   std::string type;
-  // How many blocks of hidden_size rows a weight has.
+  // Number of blocks of hidden_size rows in each weight.
   int gates = 1;
-  // LSTM: a second state beside the hidden one.
+  // LSTM: there is a cell state besides the hidden state.
   bool has_cell_state = false;
-  // One step, of one layer, in one direction.
+  // One step, one layer, one direction.
   bool is_cell = false;
 };
 
@@ -28,13 +28,13 @@ struct RecurrentLayer {
   std::string suffix;
 };
 
-// Layers, and within a layer the directions.
+// All layers in order, and within a layer its directions.
 std::vector<RecurrentLayer> LayersOf(const RecurrentKind& kind, const Attributes& attributes);
 
-// The features of the output in one direction: hidden_size, or LSTM's proj_size.
+// Number of output features of one direction: hidden_size, or LSTM's proj_size.
 int64_t OutputFeatures(const RecurrentKind& kind, const Attributes& attributes);
 
-// As ONNX's RNN, LSTM and GRU.
+// Writes the network as ONNX's RNN, LSTM or GRU.
 absl::StatusOr<std::vector<std::string>> RecurrentToOnnx(const RecurrentKind& kind, const OpCall& call,
                                                          OnnxWriter& writer);
 

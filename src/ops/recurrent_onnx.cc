@@ -1,4 +1,4 @@
-// Recurrent networks as ONNX writes them: a node a layer, its gates in another order than PyTorch's.
+// Recurrent networks as ONNX: one node per layer, with the gates in another order than PyTorch's.
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/ops/recurrent.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Which of PyTorch's gates come first, second... in ONNX: i f g o -> i o f c, r z n -> z r h.
+// For each gate in ONNX's order, its index in PyTorch's: i f g o -> i o f c, r z n -> z r h.
 std::vector<size_t> GateOrder(const RecurrentKind& kind) {
   if (kind.gates == 4) return {0, 3, 1, 2};
   if (kind.gates == 3) return {1, 0, 2};
@@ -23,12 +23,12 @@ std::string Unsqueeze(OnnxWriter& writer, const std::string& value, int64_t axis
   return writer.Node("Unsqueeze", {value, Axes(writer, {axis})})[0];
 }
 
-// Along the first axis.
+// Concatenates along the first axis.
 std::string Concat(OnnxWriter& writer, const Names& values) {
   return values.size() == 1 ? values[0] : writer.Node("Concat", values, {{"axis", int64_t{0}}})[0];
 }
 
-// A weight or bias with its gates in ONNX's order.
+// A weight or bias with its gates reordered for ONNX.
 std::string Reorder(const RecurrentKind& kind, OnnxWriter& writer, const std::string& name) {
   const std::string value = writer.Parameter(name);
   if (kind.gates == 1) return value;
@@ -38,7 +38,7 @@ std::string Reorder(const RecurrentKind& kind, OnnxWriter& writer, const std::st
   return Concat(writer, ordered);
 }
 
-// The tensors `prefix` + suffix of all directions, one behind the other.
+// The tensors `prefix` + suffix of all directions, concatenated.
 std::string Stack(const RecurrentKind& kind, OnnxWriter& writer, const std::string& prefix, const Names& suffixes) {
   Names values;
   for (const std::string& suffix : suffixes) {

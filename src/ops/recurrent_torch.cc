@@ -1,4 +1,4 @@
-// Builds recurrent networks. The states are slots of their own: forward(input, h0, c0) -> out, h, c.
+// Builds recurrent networks. The states are inputs and outputs of their own: forward(input, h0, c0) -> out, h, c.
 #include <torch/nn/modules/rnn.h>
 
 #include "src/ops/module_torch.h"
@@ -31,8 +31,8 @@ void SetNonlinearity(const Attributes& a, Options* options) {
   if (a.String("nonlinearity") == "relu") options->nonlinearity(torch::kReLU);
 }
 
-// LibTorch 1.13 takes batches only: a sequence alone becomes a batch of one. The batch's axis in the input and in the
-// states; -1: the input has it already.
+// LibTorch 1.13 takes batches only, so a single sequence becomes a batch of one. The axis of the batch in the input and
+// in the states; -1: the input has a batch already.
 struct BatchAxis {
   BatchAxis(const torch::Tensor& x, int64_t rank, int64_t axis) : input(x.dim() == rank - 1 ? axis : -1) {}
 
@@ -42,7 +42,7 @@ struct BatchAxis {
   const int64_t input;
 };
 
-// The state's axes: [layers, batch, features].
+// The batch axis of a state: [layers, batch, features].
 constexpr int64_t kStateAxis = 1;
 
 // RNN and GRU.

@@ -1,5 +1,5 @@
-// The operators that Lanista knows: schemas by type. A family a file (conv.cc); its other half builds and runs them
-// (conv_torch.cc, src/ops/registry_torch.h).
+// The operators that Lanista knows: schemas by type. Each family has a file for its schemas (conv.cc) and a file that
+// builds and runs them (conv_torch.cc, src/ops/registry_torch.h).
 #ifndef LANISTA_SRC_OPS_REGISTRY_H_
 #define LANISTA_SRC_OPS_REGISTRY_H_
 
@@ -12,13 +12,15 @@
 
 namespace lanista::ops {
 
-// The schema of `type` ("Conv2d", "aten::add.Tensor"); nullptr if there is none. Any thread; a graph::OpLookup.
+// The schema of `type` ("Conv2d", "aten::add.Tensor"); nullptr if there is none. Thread-safe. Can be used as
+// graph::OpLookup.
 const graph::OpSchema* FindOp(absl::string_view type);
 
 // All types, sorted.
 std::vector<std::string> OpTypes();
 
-// Registers a schema before main. Ends the program if its type is there already: a programmer's error.
+// Registers a schema. Called before main; ends the program if the type is already registered: that is a programmer's
+// error.
 bool RegisterOp(std::unique_ptr<graph::OpSchema> schema);
 
 }  // namespace lanista::ops
@@ -26,7 +28,8 @@ bool RegisterOp(std::unique_ptr<graph::OpSchema> schema);
 #define LANISTA_OPS_CONCAT_INNER_(a, b) a##b
 #define LANISTA_OPS_CONCAT_(a, b) LANISTA_OPS_CONCAT_INNER_(a, b)
 
-// Registers `std::make_unique<...>(...)`, or anything that gives a unique_ptr to a schema: one line an operator.
+// Registers `std::make_unique<...>(...)`, or any other expression that gives a unique_ptr to a schema. One line per
+// operator.
 #define LANISTA_REGISTER_OP(schema) \
   [[maybe_unused]] static const bool LANISTA_OPS_CONCAT_(lanista_op_, __COUNTER__) = ::lanista::ops::RegisterOp(schema)
 

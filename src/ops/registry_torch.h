@@ -1,4 +1,4 @@
-// Operators as they run: the LibTorch half of the registry.
+// Operators that can run: the LibTorch half of the registry.
 #ifndef LANISTA_SRC_OPS_REGISTRY_TORCH_H_
 #define LANISTA_SRC_OPS_REGISTRY_TORCH_H_
 
@@ -14,34 +14,34 @@
 
 namespace lanista::ops {
 
-// A module operator, built. Used by one thread.
+// A module operator that has been built. Used by one thread.
 class OpModule {
  public:
   virtual ~OpModule() = default;
 
-  // `inputs` in the order of the node's edges; `outputs` has room for as many values as the operator has slots. Throws
-  // c10::Error as LibTorch does.
+  // `inputs` are in the order of the node's edges, or of Position. `outputs` has room for as many values as the
+  // operator has outputs. Throws c10::Error as LibTorch does.
   virtual void Run(c10::ArrayRef<c10::IValue> inputs, c10::IValue* outputs) = 0;
 
-  // Where Run wants an input whose edge names this argument (attn_mask); -1: there is none of this name. Where some
-  // edge of a node names an argument, what is not given is none.
+  // The index in Run's inputs for an edge with this argument name (attn_mask); -1: there is no such argument. If an
+  // edge of a node names an argument, inputs that are not given are none.
   virtual int Position(absl::string_view argument) const {
     static_cast<void>(argument);
     return -1;
   }
 
-  // The module behind it, whose parameters and buffers have the names and shapes of OpSchema::Parameters.
+  // The underlying module; its parameters and buffers have the names and shapes of OpSchema::Parameters.
   virtual std::shared_ptr<torch::nn::Module> module() const = 0;
 };
 
-// Builds a module operator from checked attributes. Parameters are drawn from LibTorch's default generator as torch.nn
-// draws them.
+// Builds a module operator from checked attributes. Draws the parameters from LibTorch's default generator as torch.nn
+// does.
 using OpBuilder = std::function<std::unique_ptr<OpModule>(const graph::Attributes& attributes)>;
 
-// The builder of a module operator; nullptr: unknown here.
+// The builder of a module operator; nullptr if none is registered.
 const OpBuilder* FindOpBuilder(absl::string_view type);
 
-// Registers a builder before main, for a type that has a schema.
+// Registers a builder for a type that has a schema. Called before main.
 bool RegisterOpBuilder(const std::string& type, OpBuilder builder);
 
 }  // namespace lanista::ops

@@ -1,4 +1,4 @@
-// Modules that move elements: flatten and unflatten, shuffles of pixels and channels.
+// Modules that only move elements: flatten and unflatten, shuffles of pixels and channels.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -118,7 +118,7 @@ absl::StatusOr<Types> InferUnflatten(const OpCall& call) {
   return Types{graph::TensorType(input.data_type(), *dims)};
 }
 
-// ONNX's Reshape takes one unknown dimension, and 0 for one that stays where it is.
+// ONNX's Reshape allows one inferred dimension, and 0 for a dimension that keeps its size.
 absl::StatusOr<Names> ReshapeInOnnx(const std::string& what, const std::string& value, Dims dims, OnnxWriter& writer) {
   if (!dims.empty() && dims[0] < 0) dims[0] = 0;
   if (std::count(dims.begin(), dims.end(), -1) > 1) {
@@ -148,7 +148,7 @@ ModuleSpec Unflatten() {
     if (!dims.has_value()) {
       return absl::FailedPreconditionError("Unflatten needs the input's rank for ONNX: give input_shape");
     }
-    // An unknown first dimension that is split itself is no longer the input's.
+    // If the first dimension itself is split, its unknown size is no longer that of the input.
     const auto rank = static_cast<int64_t>(graph::DimsOf(call.inputs[0])->size());
     const int64_t dim = call.attributes.Int("dim");
     if (dim == 0 || dim == -rank) {
@@ -178,7 +178,7 @@ absl::StatusOr<Types> InferPixelUnshuffle(const OpCall& call) {
   return Types{graph::TensorType(input.data_type(), *dims)};
 }
 
-// ONNX's SpaceToDepth orders the channels otherwise.
+// ONNX's SpaceToDepth uses another order of channels.
 absl::StatusOr<Names> PixelUnshuffleToOnnx(const OpCall& call, OnnxWriter& writer) {
   LANISTA_RETURN_IF_ERROR(OnnxNeedsRank(call.inputs[0], 4));
   LANISTA_ASSIGN_OR_RETURN(const Types types, InferPixelUnshuffle(call));
@@ -203,7 +203,7 @@ ModuleSpec PixelUnshuffle() {
   return spec;
 }
 
-// The channels as a matrix of `groups` rows, transposed.
+// Transposes the channels, seen as a matrix of `groups` rows.
 ModuleSpec ChannelShuffle() {
   ModuleSpec spec{"ChannelShuffle", {Required("groups", AttributeKind::kInt)}};
   spec.infer = [](const OpCall& call) -> absl::StatusOr<Types> {
@@ -218,7 +218,7 @@ ModuleSpec ChannelShuffle() {
   spec.flops = NoFlops;
   spec.check = [](const Attributes& a) { return CheckFactor(a, "groups"); };
   spec.cpp = [](const Attributes& a) -> absl::StatusOr<std::string> {
-    // Torch's own channel_shuffle has no gradient before 2.0.
+    // Torch's channel_shuffle has no gradient before version 2.0.
     const int64_t groups = a.Int("groups");
     return absl::StrCat("torch::nn::Functional([](const torch::Tensor& x) {\n  return x.reshape({x.size(0), ", groups,
                         ", x.size(1) / ", groups, ", -1}).transpose(1, 2).reshape(x.sizes());\n})");

@@ -1,4 +1,4 @@
-// Builds modules that move elements: flatten and unflatten, shuffles of pixels and channels, sliding blocks,
+// Builds modules that only move elements (flatten and unflatten, shuffles of pixels and channels, sliding blocks), and
 // upsampling.
 #include <torch/nn/functional/upsampling.h>
 #include <torch/nn/modules/fold.h>
@@ -69,7 +69,7 @@ void SetMode(const UpsampleMode& mode, nn::functional::InterpolateFuncOptions* o
   if (mode.name != "nearest") options->align_corners(mode.align_corners);
 }
 
-// A number for each dimension of the input: the attribute's list, or its only number.
+// One number for each spatial dimension of the input: the attribute's list, or its only number repeated.
 template <typename Number>
 std::vector<Number> ForEachDim(const v1::Value& value, const torch::Tensor& x) {
   const auto number = [](const v1::Value& one) {

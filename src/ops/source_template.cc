@@ -42,7 +42,7 @@ bool IsCompound(absl::string_view expression) {
       if (depth == 0 && c == ' ') return true;
     }
   }
-  // A sign in front of anything but a number.
+  // A minus sign before anything but a number.
   return expression.size() > 1 && expression[0] == '-' &&
          !absl::ascii_isdigit(static_cast<unsigned char>(expression[1]));
 }

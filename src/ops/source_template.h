@@ -9,11 +9,11 @@
 
 namespace lanista::ops {
 
-// The template with the arguments' source in place of their names; nothing stands for one that is left out. What is an
-// operator's expression itself ("a + b") gets parentheses, unless the template has brackets around it.
+// Replaces each {name} in the template by the source of that argument, or by nothing if there is no such argument. An
+// argument that is compound ("a + b") gets parentheses, unless it stands within brackets of the template.
 std::string FillTemplate(absl::string_view source, const std::map<std::string, std::string>& arguments);
 
-// Whether an operator stands in the expression outside of all brackets: "a + b", "not a", "-a"; but not "f(a + b)".
+// Whether the expression has an operator outside of all brackets: "a + b", "not a", "-a"; but not "f(a + b)".
 bool IsCompound(absl::string_view expression);
 
 }  // namespace lanista::ops

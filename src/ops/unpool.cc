@@ -1,4 +1,4 @@
-// Max pooling undone, and max pooling over windows at random places.
+// The inverse of max pooling, and max pooling over random windows.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -41,7 +41,8 @@ absl::StatusOr<Types> InferUnpool(const OpCall& call, int dims) {
   return Types{graph::TensorType(input.data_type(), *sizes)};
 }
 
-// forward(input, indices); the indices come from a MaxPool with return_indices. A wished output size is no input here.
+// forward(input, indices); the indices come from a MaxPool with return_indices. The optional output_size of PyTorch's
+// forward is not supported.
 ModuleSpec Unpool(int dims) {
   ModuleSpec spec{absl::StrCat("MaxUnpool", dims, "d"),
                   {Required("kernel_size", AttributeKind::kInts, dims), Optional("stride", AttributeKind::kInts, dims),
@@ -57,7 +58,7 @@ ModuleSpec Unpool(int dims) {
   return spec;
 }
 
-// The output size in dimension `i` of an input of this size.
+// The output size in dimension `i` for an input of this size.
 int64_t FractionalSize(const Attributes& a, int i, int64_t input) {
   if (a.Has("output_size")) return a.Ints("output_size")[i];
   const v1::Value& ratio = a.Get("output_ratio");

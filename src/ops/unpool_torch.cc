@@ -20,7 +20,7 @@ std::unique_ptr<OpModule> MakeUnpool(const Attributes& a) {
   });
 }
 
-// LibTorch's module draws no samples where there is no batch.
+// LibTorch's module draws no random samples for an input without a batch.
 template <int kDims>
 struct FractionalPoolImpl final : nn::Module {
   explicit FractionalPoolImpl(const Attributes& a) : kernel(a.Ints("kernel_size")), indices(a.Bool("return_indices")) {

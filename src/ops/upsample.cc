@@ -33,7 +33,7 @@ bool AreNumbers(const v1::Value& value, bool integers) {
   return value.list().values_size() > 0;
 }
 
-// The spatial dimensions that a mode takes; 0: 1 to 3.
+// Number of spatial dimensions of a mode; 0: any of 1 to 3.
 int DimsOfMode(const std::string& mode) {
   return mode == "linear" ? 1 : mode == "bilinear" || mode == "bicubic" ? 2 : mode == "trilinear" ? 3 : 0;
 }
@@ -92,7 +92,7 @@ absl::StatusOr<Types> InferUpsample(const OpCall& call, const std::string& type)
   return Types{graph::TensorType(input.data_type(), *dims)};
 }
 
-// Neighbours that an element of the output is mixed from.
+// Operations: the number of neighbours from which an output element is interpolated.
 std::optional<double> UpsampleFlops(const OpCall& call, const Types& outputs, const std::string& type) {
   const std::string mode = ModeOf(type, call.attributes).name;
   const int dims = DimsOfMode(mode);
@@ -100,7 +100,7 @@ std::optional<double> UpsampleFlops(const OpCall& call, const Types& outputs, co
   return FlopsAnElement(2 * std::pow(mode == "bicubic" ? 4 : 2, dims))(call, outputs);
 }
 
-// A function: LibTorch's module wants a number for each dimension, and how many there are shows at run time.
+// Written as a function: LibTorch's module wants one number for each dimension, and the rank is known only at run time.
 absl::StatusOr<std::string> CppUpsample(const Attributes& a, const std::string& type) {
   const UpsampleMode mode = ModeOf(type, a);
   const std::vector<double> numbers = Numbers(a.Get(a.Has("size") ? "size" : "scale_factor"));
@@ -150,7 +150,7 @@ absl::StatusOr<Names> UpsampleToOnnx(const OpCall& call, OnnxWriter& writer, con
   const std::string x = writer.Input(0);
   const auto axis = [&](int64_t value) { return writer.Constant(Dims{value}, {1}); };
   if (a.Has("size")) {
-    // Batch and channels stay.
+    // Batch and channels keep their sizes.
     const Dims sizes(numbers.begin(), numbers.end());
     const std::string kept = writer.Node("Slice", {writer.Node("Shape", {x})[0], axis(0), axis(2)})[0];
     const std::string wanted = writer.Constant(sizes, {static_cast<int64_t>(spatial)});

@@ -1,4 +1,4 @@
-// How an upsampling module interpolates: what both halves of the family need.
+// How an upsampling module interpolates: shared by both files of the family.
 #ifndef LANISTA_SRC_OPS_UPSAMPLE_H_
 #define LANISTA_SRC_OPS_UPSAMPLE_H_
 
@@ -14,7 +14,7 @@ struct UpsampleMode {
   bool align_corners = false;
 };
 
-// `type`: Upsample, or a class that fixes the mode.
+// `type`: Upsample, or a class with a fixed mode.
 inline UpsampleMode ModeOf(const std::string& type, const graph::Attributes& a) {
   if (type == "UpsamplingNearest2d") return {"nearest", false};
   if (type == "UpsamplingBilinear2d") return {"bilinear", true};
