@@ -1,4 +1,4 @@
-// What a value of TorchScript is while a method is read: known, or computed by a node.
+// A value of TorchScript while a method is read: either known, or computed by a node.
 #ifndef LANISTA_SRC_FRONTENDS_ABSTRACT_VALUE_H_
 #define LANISTA_SRC_FRONTENDS_ABSTRACT_VALUE_H_
 
@@ -16,38 +16,40 @@
 
 namespace lanista::frontends {
 
-// Thrown where a method does something that nodes cannot express. The innermost module is then kept whole.
+// Thrown if a method does something that nodes cannot express. The innermost module is then kept whole, as an opaque
+// node.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 class GraphWriter;
 
-// One value. Copies share what a list holds, as in TorchScript.
+// One value. Copies of a list share its elements, as in TorchScript.
 struct AbstractValue {
-  // kConstant holds no list and no tuple: those are kList and kTuple, known elements or not.
+  // Lists and tuples are never kConstant: they are kList and kTuple, whether their elements are known or not.
   enum class Kind { kConstant, kEdge, kModule, kList, kTuple, kDict };
-  // Whether a truth value is the training flag, or its opposite.
+  // Whether a boolean is the training flag, or its negation.
   enum class Flag { kNone, kTraining, kNotTraining };
 
   Kind kind = Kind::kConstant;
   c10::IValue constant;
-  // TorchScript promises that nobody reads it: the other arm of a branch decides.
+  // No code reads the value: TorchScript guarantees it. In a branch, the other arm gives the value.
   bool uninitialized = false;
-  // A text into which unknown values go: `constant` is the template. Good for messages of errors only.
+  // A formatted text with unknown parts: `constant` is the template. Used for messages of errors only.
   bool is_template = false;
 
-  // kEdge: output `slot` of a node (or input) of the graph that `writer` writes.
-  // kList, kDict: the graph during which it was made, and may be changed; nullptr: others see it, it must stay.
+  // kEdge: output `slot` of a node (or an input) of the graph that `writer` writes.
+  // kList, kDict: the graph in which it was made and may be changed; nullptr: other code sees it, so it must not
+  // change.
   GraphWriter* writer = nullptr;
   std::string node;
   int slot = 0;
   Flag flag = Flag::kNone;
 
-  // All but kModule.
+  // All kinds except kModule.
   c10::TypePtr type;
 
-  // kModule. Its path in the file.
+  // kModule. `path` is its path in the file.
   std::shared_ptr<torch::jit::Module> module;
   std::string path;
 
@@ -56,7 +58,7 @@ struct AbstractValue {
   // kDict.
   std::shared_ptr<std::vector<c10::IValue>> keys;
 
-  // What is known; lists in it may be changed during `writer`.
+  // A known value; its lists may be changed while `writer` writes.
   static AbstractValue Constant(const c10::IValue& value, GraphWriter* writer = nullptr);
   static AbstractValue Module(torch::jit::Module module, std::string path);
   static AbstractValue Sequence(Kind kind, std::vector<AbstractValue> elements, c10::TypePtr type, GraphWriter* writer);
@@ -68,22 +70,22 @@ struct AbstractValue {
   bool is_compound() const { return is_sequence() || kind == Kind::kDict; }
   bool is_bool(bool value) const { return is_constant() && constant.isBool() && constant.toBool() == value; }
 
-  // The value, if all of it is known. Lists come as copies.
+  // The value, if all of it is known. Lists are copied.
   std::optional<c10::IValue> Known() const;
 
-  // The same edge, or the same constant.
+  // Whether both are the same edge or equal constants.
   bool SameAs(const AbstractValue& other) const;
 
-  // A value of the same structure, in which each edge became what `convert` returns for it. Its lists must not be
-  // changed. Throws Unsupported at a module.
+  // A value of the same structure, with each edge replaced by what `convert` returns for it. The result's lists must
+  // not be changed. Throws Unsupported for a module.
   AbstractValue Map(const std::function<AbstractValue(const AbstractValue& edge)>& convert) const;
 };
 
-// A constant of TorchScript's as a value of ours; nullopt: it is none of numbers, strings, truth values, none, devices,
-// tensors, and lists and tuples of these.
+// A TorchScript constant as a v1::Value; nullopt unless it is a number, string, boolean, none, device, tensor, or a
+// list or tuple of these.
 std::optional<v1::Value> ToValue(const c10::IValue& value);
 
-// The kind of a TorchScript type, as far as it has one here.
+// The v1 kind of a TorchScript type; unspecified if there is none.
 v1::ValueType KindOf(const c10::TypePtr& type);
 
 }  // namespace lanista::frontends

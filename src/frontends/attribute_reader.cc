@@ -16,7 +16,7 @@ void AddAttribute(const std::string& key, v1::Value value, v1::Operator* op) {
   *attribute->mutable_value() = std::move(value);
 }
 
-// The path, below `module`, of the parameter or buffer that `tensor` is; empty: it is none.
+// The path, below `module`, of the parameter or buffer `tensor`; empty: it is neither.
 std::string PathOf(const jit::Module& module, const at::Tensor& tensor) {
   for (const auto& parameter : module.named_parameters()) {
     if (parameter.value.is_same(tensor)) return parameter.name;
@@ -40,7 +40,7 @@ AbstractValue MethodReader::GetAttribute(const jit::Node* node, const AbstractVa
   if (value.isModule()) return AbstractValue::Module(value.toModule(), graph::JoinPath(object.path, name));
   if (value.isTensor()) return StateTensor(object, name, value.toTensor());
   if (value.isTensorList()) {
-    // As RNN's flat weights, which are its parameters.
+    // Such as the flat weights of an RNN, which are its parameters.
     Values elements;
     for (const at::Tensor& tensor : value.toTensorVector()) {
       const std::string path = PathOf(*object.module, tensor);
@@ -77,7 +77,7 @@ AbstractValue MethodReader::StateTensor(const AbstractValue& object, const std::
     parameter = object.module->type()->is_parameter(slot);
     buffer = object.module->type()->is_buffer(slot);
   }
-  // A plain tensor is no part of the state_dict.
+  // A plain tensor is not part of the state_dict.
   if (!parameter && !buffer) return AbstractValue::Constant(tensor);
   v1::Node node;
   node.set_name(RelativeName(path));

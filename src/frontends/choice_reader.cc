@@ -41,7 +41,7 @@ Message ParseJson(const nlohmann::json& json, const std::string& path) {
   return message;
 }
 
-// Where the choice was made, as far as the file tells: "net.py:12, at 'layer1'".
+// The place where the choice was made, as far as the file gives it: "net.py:12, at 'layer1'".
 std::string PlaceOf(const nlohmann::json& choices, const std::string& label, const std::string& path) {
   const auto places = choices.find("places");
   const bool known = places != choices.end() && places->contains(label) && (*places)[label].is_string();

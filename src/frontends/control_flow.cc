@@ -15,10 +15,10 @@ namespace {
 namespace jit = torch::jit;
 using Flag = AbstractValue::Flag;
 
-// More is no network.
+// Limit for unrolled loops: no network needs more.
 constexpr int kMaxIterations = 1000;
 
-// The node that raises an error whatever happens in the block; nullptr: there is none.
+// The node that raises an error on every path through the block; nullptr: there is none.
 const jit::Node* FindRaise(const jit::Block* block) {
   for (const jit::Node* const node : block->nodes()) {
     if (node->kind() == c10::prim::RaiseException) return node;
@@ -29,10 +29,10 @@ const jit::Node* FindRaise(const jit::Block* block) {
   return nullptr;
 }
 
-// What is known of a value; nullptr: nothing.
+// Returns the abstract value of a TorchScript value; nullptr: none yet.
 using Lookup = std::function<const AbstractValue*(const jit::Value*)>;
 
-// A text, as far as it is known: a format's template otherwise.
+// The known part of a text: for a formatted text, its template.
 std::string TextOf(const jit::Value* value, const Lookup& find) {
   if (const AbstractValue* const known = find(value); known != nullptr && known->is_constant()) {
     return known->constant.isString() ? known->constant.toStringRef() : "";
@@ -49,7 +49,7 @@ std::string MessageOf(const jit::Node* raise, const Lookup& find) {
   return text.empty() ? "an assertion of the model failed" : text;
 }
 
-// Whether running the block changes nothing and cannot fail, so that it may run even where the program would not.
+// Whether running the block has no effects and cannot fail. Then it may run even where the program would not run it.
 bool IsHarmless(const jit::Block* block) {
   static const auto* const harmless = new std::set<std::string>{"prim::Constant",
                                                                 "prim::GetAttr",
@@ -91,14 +91,15 @@ bool IsHarmless(const jit::Block* block) {
   return true;
 }
 
-// Whether the block only returns this truth value, as the other side of `and` and `or`.
+// Whether the block only returns this boolean: the short-circuit side of `and` and `or`.
 bool OnlyReturns(const jit::Block* block, bool value) {
   if (block->outputs().size() != 1) return false;
   const auto constant = jit::toIValue(block->outputs()[0]);
   return constant.has_value() && constant->isBool() && constant->toBool() == value;
 }
 
-// The node that raises an error if `condition`, read nowhere else, has this value; nullptr: it may go on.
+// The node that raises an error if `condition`, which only one node reads, has this value; nullptr: no error is
+// certain.
 const jit::Node* FindRaiseIf(const jit::Value* condition, bool value) {
   if (condition->uses().size() != 1) return nullptr;
   const jit::Use use = condition->uses()[0];
@@ -139,7 +140,7 @@ void MethodReader::If(const jit::Node* node, Environment* environment) {
     return take(first);
   }
   if (condition.flag != Flag::kNone) return TrainingSwitch(node, condition.flag == Flag::kTraining, environment);
-  // `a and b`, without which the program raises an error, asserts `a` before it looks at `b`; `a or b` likewise.
+  // If the program raises an error unless `a and b` holds, it asserts `a` before it evaluates `b`; `a or b` likewise.
   if (node->outputs().size() == 1) {
     for (const bool value : {false, true}) {
       if (!OnlyReturns(value ? first : second, value)) continue;
@@ -240,7 +241,7 @@ AbstractValue MethodReader::BoolNode(const std::string& type, const Values& inpu
 
 void MethodReader::TrainingSwitch(const jit::Node* node, bool first_arm, Environment* environment) {
   GraphWriter* const around = writer_;
-  // By whether the flag is on.
+  // Indexed by the flag's value.
   GraphWriter arms[2]{GraphWriter(around->reserved()), GraphWriter(around->reserved())};
   Values results[2];
   for (const bool on : {true, false}) {
@@ -252,7 +253,7 @@ void MethodReader::TrainingSwitch(const jit::Node* node, bool first_arm, Environ
   }
   writer_ = around;
   training_ = std::nullopt;
-  // Their addresses may come again.
+  // Drops entries of the arms: other writers may get the same addresses later.
   for (auto leaf = leaves_.begin(); leaf != leaves_.end();) {
     leaf = leaf->first.first == around ? std::next(leaf) : leaves_.erase(leaf);
   }
@@ -262,7 +263,7 @@ void MethodReader::TrainingSwitch(const jit::Node* node, bool first_arm, Environ
   const auto is_around = [&](const AbstractValue& value) {
     return !value.is_edge() || (value.writer != &arms[0] && value.writer != &arms[1]);
   };
-  // Where both arms agree there is nothing to switch; lists are switched element by element.
+  // Values that are equal in both arms need no switch; lists are merged element by element.
   const std::function<AbstractValue(const AbstractValue&, const AbstractValue&)> merge =
       [&](const AbstractValue& on, const AbstractValue& off) -> AbstractValue {
     if (on.SameAs(off) && is_around(on)) return on;
@@ -275,12 +276,12 @@ void MethodReader::TrainingSwitch(const jit::Node* node, bool first_arm, Environ
     }
     *arms[1].graph().add_outputs() = arms[1].Read(on);
     *arms[0].graph().add_outputs() = arms[0].Read(off);
-    // None in one arm makes it optional.
+    // If one arm gives none, the type is optional.
     c10::TypePtr type = on.is_none() ? off.type : on.type;
     if (on.is_none() != off.is_none() && !on.uninitialized && !off.uninitialized)
       type = c10::OptionalType::create(type);
     types.push_back(type);
-    // The node comes later.
+    // The node's name is filled in when the node has been made.
     return around->Output("", static_cast<int>(types.size()) - 1, type);
   };
   Values merged;
@@ -289,7 +290,7 @@ void MethodReader::TrainingSwitch(const jit::Node* node, bool first_arm, Environ
 
   std::string name;
   if (!types.empty() || arms[0].graph().nodes_size() + arms[1].graph().nodes_size() > 0) {
-    // Both arms take what either reads.
+    // Both arms take all values that either arm reads.
     Values captured = arms[1].captured();
     for (const AbstractValue& value : arms[0].captured()) {
       bool known = false;

@@ -1,4 +1,4 @@
-// The part of MethodReader that computes what is known.
+// The part of MethodReader that computes known values.
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace {
 namespace jit = torch::jit;
 using Kind = AbstractValue::Kind;
 
-// More is no network.
+// Limit for the length of lists: no network needs more.
 constexpr size_t kMaxElements = 100000;
 
 bool IsInt(const AbstractValue& value) { return value.is_constant() && value.constant.isInt(); }
 
-// Python's index into `size` elements; throws where there is none.
+// The position that Python's index means in `size` elements; throws Unsupported if there is none.
 size_t IndexOf(const AbstractValue& index, size_t size) {
   int64_t i = index.constant.toInt();
   if (i < 0) i += static_cast<int64_t>(size);
@@ -44,7 +44,7 @@ std::optional<std::vector<AbstractValue>> Slice(const std::vector<AbstractValue>
   return result;
 }
 
-// Tensors are made when the model runs: one that is folded would be shared by all runs.
+// Tensors must be made when the model runs: all runs would share a folded tensor.
 bool IsPlain(const c10::TypePtr& type) {
   switch (type->kind()) {
     case c10::TypeKind::IntType:
@@ -91,7 +91,7 @@ bool MethodReader::RunOnElements(const jit::Node* node, const Values& inputs, En
       break;
   }
   if (inputs.empty() || !inputs[0].is_sequence()) {
-    // A list that is made of a tuple or of another list that is computed stays a node.
+    // Then list(...) of a computed tuple or list stays a node.
     return false;
   }
   const Values& elements = *inputs[0].elements;
@@ -182,7 +182,7 @@ bool MethodReader::RunOnElements(const jit::Node* node, const Values& inputs, En
     std::reverse(list.begin(), list.end());
     return true;
   }
-  // A list with unknown elements that an operator changes would be changed in a copy only.
+  // An operator that changes a list with unknown elements would change a copy of it only.
   const c10::FunctionSchema* const schema = node->maybeSchema();
   if (schema != nullptr && inputs[0].kind == Kind::kList && !schema->arguments().empty() &&
       schema->arguments()[0].alias_info() != nullptr && schema->arguments()[0].alias_info()->isWrite() &&
@@ -297,7 +297,7 @@ bool MethodReader::RunOnTypes(const jit::Node* node, const Values& inputs, Envir
   }
   static const c10::Symbol list_with_default = c10::Symbol::fromQualString("aten::list_with_default");
   if (node->kind() != list_with_default || inputs.at(0).kind != Kind::kList) return false;
-  // LibTorch's own returns the first list, too.
+  // LibTorch's operator returns the first list too.
   return set(inputs[0]);
 }
 
@@ -318,7 +318,7 @@ bool MethodReader::RunOnConstants(const jit::Node* node, const Values& inputs, E
     if (!known.has_value()) return false;
     stack.push_back(*std::move(known));
   }
-  // These are told how many there are.
+  // Such operators take the number of their arguments as the last argument.
   if (schema != nullptr && schema->is_vararg()) stack.emplace_back(static_cast<int64_t>(inputs.size()));
   jit::Operation operation = op->getOperation(node);
   operation(stack);

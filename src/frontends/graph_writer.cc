@@ -97,7 +97,7 @@ AbstractValue GraphWriter::ConstantNode(const AbstractValue& value) {
   return edge;
 }
 
-// Known elements are attributes, named by their places.
+// Known elements become attributes, named by their positions.
 AbstractValue GraphWriter::SequenceNode(const AbstractValue& value) {
   const bool list = value.kind == AbstractValue::Kind::kList;
   v1::Node node;
@@ -125,7 +125,7 @@ void GraphWriter::Finish() {
   for (const v1::Node& node : graph_.nodes()) {
     for (const v1::Edge& edge : node.inputs()) ++readers[edge.node()];
   }
-  // Nodes stand behind what they read.
+  // Nodes come after the nodes that they read, so going backwards sees all readers first.
   std::vector<v1::Node> kept;
   for (int i = graph_.nodes_size() - 1; i >= 0; --i) {
     v1::Node& node = *graph_.mutable_nodes(i);

@@ -13,16 +13,16 @@
 
 namespace lanista::frontends {
 
-// Values of a graph around this one that a node reads become inputs of it.
+// If a node reads a value of an enclosing graph, that value becomes an input of this graph.
 class GraphWriter {
  public:
-  // What a node does besides its outputs.
+  // The effects of a node besides its outputs.
   enum class Effect {
-    kNone,  // Where nobody reads them, it goes.
-    kSome,  // It writes into its inputs, draws random numbers, asserts.
+    kNone,  // The node is removed if nothing reads its outputs.
+    kSome,  // The node writes into its inputs, draws random numbers or asserts.
   };
 
-  // `reserved`: names that nodes may only have as modules of these names.
+  // `reserved`: names of submodules, parameters and buffers. Only a node that stands for one of them gets its name.
   explicit GraphWriter(std::set<std::string> reserved) : reserved_(std::move(reserved)) {}
   GraphWriter(const GraphWriter&) = delete;
   GraphWriter& operator=(const GraphWriter&) = delete;
@@ -39,19 +39,20 @@ class GraphWriter {
   // Output `slot` of a node.
   AbstractValue Output(const std::string& node, int slot, c10::TypePtr type);
 
-  // How the graph reads `value`: an edge of its own, a new input for one from around, a node for a constant. Throws
-  // Unsupported for a constant that no node can give.
+  // The edge through which this graph reads `value`: of one of its own nodes, of a new input for a value of an
+  // enclosing graph, or of a new node for a constant. Throws Unsupported for a constant that no node can give.
   v1::Edge Read(const AbstractValue& value, const std::string& arg = "");
 
-  // Makes an edge of any value: constants and sequences get nodes.
+  // Turns any value into an edge: constants and sequences get nodes.
   AbstractValue ToEdge(const AbstractValue& value);
 
-  // Removes nodes that nobody reads, and inputs for what they read. No more nodes afterwards.
+  // Removes nodes without effect whose outputs no node reads, and inputs that only they read. Add no nodes afterwards.
   void Finish();
 
-  // What is read from around, in the order of their inputs, which come after those of AddInput.
+  // The values that are read from enclosing graphs, in the order of their inputs, which come after those of AddInput.
   const std::vector<AbstractValue>& captured() const { return captured_; }
-  // Lets the inputs be just these, in this order: a superset of captured().
+  // Replaces the captured values, and their inputs, by exactly these, in this order. REQUIRES: `values` contains
+  // captured().
   void SetCaptured(const std::vector<AbstractValue>& values);
 
   v1::Graph& graph() { return graph_; }
@@ -69,11 +70,11 @@ class GraphWriter {
   std::set<std::string> names_;
   const std::set<std::string> reserved_;
   std::vector<AbstractValue> captured_;
-  // Our input for a value from around.
+  // The input of this graph for a value of an enclosing graph.
   std::map<EdgeKey, std::string> inputs_of_;
-  // Nodes that may go.
+  // Names of nodes without effect: they are removed if no node reads them.
   std::set<std::string> pure_;
-  // Constant tensors that have a node.
+  // The nodes that were made for constant tensors.
   std::vector<std::pair<at::Tensor, AbstractValue>> constants_;
 };
 

@@ -59,7 +59,7 @@ std::vector<MarkedChoice> OwnChoices(const jit::Module& module, const std::strin
   return found;
 }
 
-// Calls `visit` with each label in the node, for changing it too.
+// Called with each label in the node, which it may change.
 using LabelVisitor = std::function<void(std::string* label)>;
 
 void VisitLabels(v1::Expression* expression, const LabelVisitor& visit) {

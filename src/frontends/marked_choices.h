@@ -1,4 +1,4 @@
-// The choices that clients/python/lanista/nn.py marks in a file: none of them may get lost on the way to a graph.
+// The choices that clients/python/lanista/nn.py marks in a file: the graph must have all of them.
 #ifndef LANISTA_SRC_FRONTENDS_MARKED_CHOICES_H_
 #define LANISTA_SRC_FRONTENDS_MARKED_CHOICES_H_
 
@@ -13,7 +13,7 @@
 
 namespace lanista::frontends {
 
-// Thrown where a choice that is marked in the file cannot be a choice of the graph: the model must not be imported
+// Thrown if a choice that is marked in the file cannot become a choice of the graph: the model must not be imported
 // without it.
 struct LostChoice : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -22,32 +22,34 @@ struct LostChoice : std::runtime_error {
 // A choice with more than one option.
 struct MarkedChoice {
   std::string label;
-  // Of the module that carries it.
+  // Path of the module that carries the mark.
   std::string path;
 };
 
 // Whether the module is a primitive of lanista.nn (LayerChoice, Repeat, ...).
 bool IsPrimitive(const torch::jit::Module& module);
 
-// Attributes that the primitives always have. Throw LostChoice where they are missing or of another type.
+// Reads an attribute that the primitives always have. Throws LostChoice if it is missing or has another type.
 std::string StringAttribute(const torch::jit::Module& module, const std::string& path, const std::string& name);
 std::vector<std::string> StringsAttribute(const torch::jit::Module& module, const std::string& path,
                                           const std::string& name);
 
-// What the Python module wrote into `lanista_choices`: an object that has the list `value_choices`. Throws LostChoice.
+// The JSON that the Python module wrote into `lanista_choices`: an object with the list `value_choices`. Throws
+// LostChoice.
 nlohmann::json ChoicesOf(const torch::jit::Module& module, const std::string& path);
 
-// All marks in the module, whose path is `path`, and below. Throws LostChoice where one cannot be read.
+// All marked choices of the module, whose path is `path`, and of its submodules. Throws LostChoice if one cannot be
+// read.
 std::vector<MarkedChoice> FindMarkedChoices(const torch::jit::Module& module, const std::string& path);
 
-// Throws LostChoice where a module that is kept whole for `reason` ("has a loop") has choices.
+// Throws LostChoice if a module that is kept whole for `reason` ("has a loop") contains choices.
 void RequireNoChoices(const torch::jit::Module& module, const std::string& path, const std::string& reason);
 
-// Throws LostChoice where `model`, which was read from `module`, lacks one of its choices.
+// Throws LostChoice if `model`, which was read from `module`, lacks one of the module's choices.
 void RequireAllChoices(const torch::jit::Module& module, const v1::ModelGraph& model);
 
-// Gives automatic labels ("auto:value_17"), which count in a Python process, the numbers that they have in the model:
-// "value_1", "value_2", ..., in the same order. Labels of the user's keep theirs.
+// Renumbers automatic labels ("auto:value_17"), whose numbers count within a Python process: in the model they become
+// "value_1", "value_2", ..., in the same order. Labels given by users do not change.
 void NumberAutomaticLabels(v1::ModelGraph* model);
 
 // "[1, 2]".

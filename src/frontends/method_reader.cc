@@ -15,7 +15,7 @@ namespace {
 
 namespace jit = torch::jit;
 
-// Functions that call each other deeper than this recur.
+// Functions that call each other more deeply are taken to be recursive.
 constexpr int kMaxDepth = 100;
 
 // "aten::add.Tensor".
@@ -37,20 +37,20 @@ const jit::Graph& GraphOf(jit::Function* function) {
   return *graph_function->graph();
 }
 
-// Whether the operator may be left out where nobody reads its outputs.
+// Whether the operator can be left out if no node reads its outputs.
 GraphWriter::Effect EffectOf(const jit::Node* node, const c10::FunctionSchema& schema) {
   return schema.is_mutable() || node->hasSideEffects() || node->isNondeterministic() ? GraphWriter::Effect::kSome
                                                                                      : GraphWriter::Effect::kNone;
 }
 
-// torch.nn.functional.interpolate: its code asks for ranks, which are not known; TorchScript has it as an operator,
-// too.
+// torch.nn.functional.interpolate: its code depends on ranks, which are unknown; but TorchScript also has it as an
+// operator.
 bool IsInterpolate(const jit::Function& function) {
   const c10::QualifiedName& name = function.qualname();
   return name.name() == "interpolate" && absl::StartsWith(name.prefix(), "__torch__.torch.nn.functional");
 }
 
-// Whether the value is a list, known or not.
+// Whether the value is a list, known or computed.
 bool IsList(const AbstractValue& value) {
   if (value.is_constant()) return value.constant.isList();
   if (value.kind == AbstractValue::Kind::kList) return true;
@@ -98,7 +98,7 @@ void MethodReader::RunNode(const jit::Node* node, Environment* environment) {
   const auto set = [&](AbstractValue value) { (*environment)[node->output()] = std::move(value); };
   switch (node->kind()) {
     case c10::prim::Constant: {
-      // A function has no value; its callers look at its type.
+      // A function has no value: its callers use its type.
       return set(AbstractValue::Constant(jit::toIValue(node->output()).value_or(c10::IValue())));
     }
     case c10::prim::Uninitialized: {
@@ -152,7 +152,7 @@ AbstractValue MethodReader::CallFunction(const jit::Node* node, Values inputs) {
 std::optional<AbstractValue> MethodReader::Interpolate(Values inputs) {
   constexpr size_t kSize = 1, kScale = 2, kMode = 3, kRecompute = 5, kAntialias = 6;
   if (inputs.size() <= kRecompute) return std::nullopt;
-  // The operator can do less than the function.
+  // The operator supports only some cases of the function.
   static constexpr absl::string_view kModes[] = {"nearest", "linear", "bilinear", "bicubic", "trilinear", "area"};
   const AbstractValue& mode = inputs[kMode];
   const bool known = mode.is_constant() && mode.constant.isString() &&
@@ -160,7 +160,7 @@ std::optional<AbstractValue> MethodReader::Interpolate(Values inputs) {
   AbstractValue& recompute = inputs[kRecompute];
   if (!known || !(recompute.is_none() || recompute.is_bool(false) || recompute.is_bool(true))) return std::nullopt;
   if (inputs.size() > kAntialias && !inputs[kAntialias].is_bool(false)) return std::nullopt;
-  // To the function, none is false, and to the operator, true: to compute the factor again from the rounded size.
+  // recompute_scale_factor: none means false for the function, but true for the operator.
   if (recompute.is_none() && !inputs[kScale].is_none()) recompute = AbstractValue::Constant(false);
   const bool sizes = IsList(inputs[kSize]), scales = IsList(inputs[kScale]);
   const char* const overload = sizes && scales ? "size_list_scale_list"
@@ -196,7 +196,7 @@ v1::Node MethodReader::OperatorNode(const c10::FunctionSchema& schema, const Val
     const auto constant = known.has_value() ? ToValue(*known) : std::nullopt;
     const bool is_tensor = known.has_value() && known->isTensor();
     if (constant.has_value() && !is_tensor && !IsTensorList(input, argument.type())) {
-      // Defaults go without saying.
+      // Arguments with default values are left out.
       if (argument.default_value().has_value()) {
         const auto usual = ToValue(*argument.default_value());
         if (usual.has_value() && usual->SerializeAsString() == constant->SerializeAsString()) continue;

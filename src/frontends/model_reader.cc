@@ -19,12 +19,12 @@ namespace {
 namespace jit = torch::jit;
 using Values = std::vector<AbstractValue>;
 
-// Unrolled loops and functions of functions: more is no network.
+// Limit for unrolled loops and nested calls: no network needs more.
 constexpr int64_t kMaxSteps = 5000000;
-// Graphs may be nested a little deeper (graph::Validate).
+// Less than the limit of graph::Validate.
 constexpr int kMaxDepth = 90;
 
-// Overloads, as those of LSTM, are "forward__0" and "forward__1".
+// Overloads, such as those of LSTM, are called "forward__0" and "forward__1".
 bool IsForward(const std::string& method) { return method == "forward" || absl::StartsWith(method, "forward__"); }
 
 // "x.1" -> "x".
@@ -44,7 +44,7 @@ bool IsDefault(const AbstractValue& value, const c10::Argument& argument) {
   return mine.has_value() && usual.has_value() && mine->SerializeAsString() == usual->SerializeAsString();
 }
 
-// Gives the operator an attribute that is an argument of forward: whether attention is to return its weights.
+// Sets an attribute that is an argument of forward, such as need_weights of attention. False: the value is unknown.
 bool SetAttribute(const std::string& name, const AbstractValue& value, v1::Operator* op) {
   const auto known = value.Known();
   const auto constant = known.has_value() ? ToValue(*known) : std::nullopt;
@@ -57,15 +57,15 @@ bool SetAttribute(const std::string& name, const AbstractValue& value, v1::Opera
   return true;
 }
 
-// Whether the operator is told to give nothing in this slot.
+// Whether the operator's attributes say that this output is none.
 bool IsNone(const v1::Operator& op, int slot) {
   return slot == 1 && op.type() == "MultiheadAttention" &&
          std::any_of(op.attr().begin(), op.attr().end(),
                      [](const v1::Attribute& one) { return one.key() == "need_weights" && !one.value().b(); });
 }
 
-// The slots of a node in the structure of a type: (Tensor, (Tensor, Tensor)) has three. Throws Unsupported for what an
-// operator cannot return.
+// The outputs of a node in the structure of a type: (Tensor, (Tensor, Tensor)) has three. Throws Unsupported for types
+// that an operator cannot return.
 AbstractValue Slots(const c10::TypePtr& type, GraphWriter* writer, const std::string& node, int* slot) {
   if (const auto tuple = type->cast<c10::TupleType>()) {
     Values elements;
@@ -94,7 +94,7 @@ void CollectEdges(const AbstractValue& value, Values* edges) {
   });
 }
 
-// The elements of a tuple that is one edge, each an edge of its own.
+// Unpacks a tuple that is one edge: returns an edge for each element.
 Values UnpackTuple(const AbstractValue& value, const c10::TupleType& type, GraphWriter* writer) {
   v1::Node unpack;
   unpack.set_name("unpack");
@@ -109,7 +109,7 @@ Values UnpackTuple(const AbstractValue& value, const c10::TupleType& type, Graph
   return elements;
 }
 
-// Adds a node to a finished graph. Returns its name: that of the node, with a number where it is taken.
+// Adds a node to a finished graph. Returns its name: the given one, with a number if it is taken.
 std::string AddLate(v1::Node node, v1::Graph* graph) {
   const std::string wish = node.name();
   const auto is_taken = [&](const std::string& name) {
@@ -122,8 +122,8 @@ std::string AddLate(v1::Node node, v1::Graph* graph) {
   return node.name();
 }
 
-// The edge for a value that a finished graph returns, whose edges are `edges`. Constants, and what is nested, become
-// nodes.
+// The edge for a value that a finished graph is to return; `edges` are the graph's outputs so far. Constants and nested
+// sequences become nodes.
 v1::Edge OutputEdge(const AbstractValue& value, const std::vector<v1::Edge>& edges, v1::Graph* graph) {
   v1::Edge edge;
   if (value.is_edge()) return edges.at(static_cast<size_t>(value.slot));
@@ -204,14 +204,14 @@ void ModelReader::ReadRootOnce(const jit::Module& module, int num_inputs) {
   }
   const std::string name = ClassName(module);
   const AbstractValue result = CallModule(AbstractValue::Module(module, ""), name, "forward", arguments, &writer);
-  // Tuples, lists and dictionaries are taken apart; what is nested in them stays together.
+  // Tuples, lists and dictionaries become several outputs; sequences within them stay whole.
   const Values outputs = result.is_compound() ? *result.elements : Values{result};
   if (result.kind == AbstractValue::Kind::kDict) {
     Warn("the model returns a dictionary: here, and in exports, its values are a tuple");
   }
   if (writer.graph().nodes_size() == 1 && writer.graph().nodes(0).has_cell()) {
-    // Nothing but a call of the module: its graph is the model, whose nodes have names without a prefix. The edges of
-    // the result are its outputs, in order; constants among them become nodes.
+    // The graph has only a call of the module, so the module's graph becomes the root, and its nodes get names without
+    // a prefix. The edges of the result are its outputs, in order; constants among them become nodes.
     v1::Graph* const graph = graph::FindGraph(model_, writer.graph().nodes(0).cell().graph());
     const std::vector<v1::Edge> edges(graph->outputs().begin(), graph->outputs().end());
     graph->clear_outputs();
@@ -265,7 +265,7 @@ bool ModelReader::OperatorInputs(const Call& call, ModuleOperator* op, std::vect
   const c10::FunctionSchema& forward = call.module.type()->getMethod(call.method).getSchema();
   const int slots = CountSlots(forward.returns().at(0).type());
   if (slots != schema.NumOutputs(graph::Attributes(schema, op->op))) return false;
-  // What follows an argument that is left out must be named, and masks always are.
+  // Arguments after one that is left out need names, and masks always do.
   const bool has_masks = schema.type() == "MultiheadAttention";
   bool by_name = false;
   for (size_t i = 0; i < call.arguments.size(); ++i) {
@@ -285,13 +285,13 @@ bool ModelReader::OperatorInputs(const Call& call, ModuleOperator* op, std::vect
     if (value.kind == AbstractValue::Kind::kList || value.kind == AbstractValue::Kind::kDict) return false;
     const auto tuple = value.is_edge() && value.type != nullptr ? value.type->cast<c10::TupleType>() : nullptr;
     if (tuple != nullptr) {
-      // The states of an LSTM, as the model was given them.
+      // The states of an LSTM, if they are inputs of the model.
       for (AbstractValue& element : UnpackTuple(value, *tuple, call.writer))
         inputs->push_back({std::move(element), ""});
     } else if (value.kind != AbstractValue::Kind::kTuple) {
       inputs->push_back({value, by_name ? argument.name() : ""});
     } else {
-      // A recurrent network's states.
+      // The states of a recurrent network.
       for (const AbstractValue& element : *value.elements) {
         if (!element.is_edge()) return false;
         inputs->push_back({element, ""});
@@ -327,7 +327,7 @@ AbstractValue ModelReader::CallOperator(const Call& call, const ModuleOperator& 
 }
 
 AbstractValue ModelReader::CallUserModule(const Call& call) {
-  // What a failed attempt left behind goes.
+  // Undoes what a failed attempt added to the model.
   const int graphs = model_->graphs_size(), warnings = model_->warnings_size();
   const int choices = model_->value_choices_size();
   const auto numbers = graph_numbers_;
@@ -423,7 +423,7 @@ AbstractValue ModelReader::CallOpaque(const Call& call) {
 std::string ModelReader::AddGraph(v1::Graph graph, const std::string& wish) {
   const int number = ++graph_numbers_[wish];
   graph.set_name(number == 1 ? wish : absl::StrCat(wish, "_", number));
-  // "Block_2" may also be a class.
+  // A class may also be called "Block_2".
   while (graph::FindGraph(*model_, graph.name()) != nullptr) {
     graph.set_name(absl::StrCat(wish, "_", ++graph_numbers_[wish]));
   }

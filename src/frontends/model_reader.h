@@ -18,11 +18,11 @@ namespace lanista::frontends {
 // Fills a model with the graphs of one TorchScript module. Used once, by one thread.
 class ModelReader : public ModuleCalls {
  public:
-  // `basic_units`: classes that are kept whole.
+  // `basic_units`: classes whose modules are kept whole.
   ModelReader(std::set<std::string> basic_units, v1::ModelGraph* model);
 
-  // Reads the whole module, called with `num_inputs` arguments (0: as many as have no default). Throws Unsupported
-  // where not even one opaque node can stand for it, LostChoice where the model would lack a choice of the file.
+  // Reads the whole module, called with `num_inputs` arguments (0: all that have no default). Throws Unsupported if not
+  // even an opaque node can represent it, and LostChoice if the model would lack a choice of the file.
   void ReadRoot(const torch::jit::Module& module, int num_inputs);
 
   AbstractValue CallModule(const AbstractValue& module, const std::string& name, const std::string& method,
@@ -32,61 +32,62 @@ class ModelReader : public ModuleCalls {
   void NoteOwner(const std::string& path, const std::string& name) override;
 
  private:
-  // A call of a module's method, on its way to become a node.
+  // A call of a module's method that is to become a node.
   struct Call {
     const torch::jit::Module& module;
-    // In the file, and as seen from the graph.
+    // The module's path in the file, and its name relative to the graph.
     const std::string& path;
     const std::string& name;
     const std::string& method;
-    // With the defaults of those that the caller left out.
+    // All arguments; default values are filled in.
     std::vector<AbstractValue> arguments;
     GraphWriter* writer;
   };
 
-  // An input edge of an operator; `name`: of the argument, where it does not follow from the place.
+  // An input edge of an operator. `name`: the argument's name, if the position does not determine it.
   struct Argument {
     AbstractValue value;
     std::string name;
   };
 
-  // Each adds a node and returns what it gives. Throw Unsupported.
+  // Each adds a node and returns its result. All throw Unsupported.
   AbstractValue CallOperator(const Call& call, const ModuleOperator& op, const std::vector<Argument>& inputs);
   AbstractValue CallCell(const Call& call);
   AbstractValue CallOpaque(const Call& call);
-  // Cell or, where that cannot be, opaque.
+  // A cell or, if that is impossible, an opaque node.
   AbstractValue CallUserModule(const Call& call);
 
   // ---- choice_reader.cc: the primitives of lanista.nn ----
-  // Whether the module is one: then its node is added and `result` set.
+  // Whether the module is a primitive; if so, adds its node and sets `result`.
   bool CallChoice(const Call& call, AbstractValue* result);
-  // The module as a node without inputs, for a choice: `name` is the candidate's.
+  // The module as a candidate of a choice: a node without inputs, named `name`.
   v1::Node Candidate(const torch::jit::Module& module, const std::string& path, const std::string& name,
                      const c10::TypePtr& input_type);
-  // The choices that `lanista_choices` puts into the attributes of an operator.
+  // Replaces attributes of an operator by the choices that `lanista_choices` gives for them.
   void AddValueChoices(const torch::jit::Module& module, const std::string& path, v1::Operator* op);
-  // Adds it to the model's, once. Throws LostChoice where another one has its label. `place`: for that message.
+  // Adds the choice to the model unless it is there already. Throws LostChoice if another choice has its label. `place`
+  // is for that message.
   void AddValueChoice(const v1::ValueChoice& choice, const std::string& place);
 
-  // Whether `op` takes these arguments; then `inputs` are its edges, and what forward is told of its attributes is in
-  // `op`. Drops defaults.
+  // Whether `op` can take these arguments; if so, `inputs` are its edges, and arguments of forward that are attributes
+  // are added to `op`. Leaves out arguments with default values.
   static bool OperatorInputs(const Call& call, ModuleOperator* op, std::vector<Argument>* inputs);
   void ReadRootOnce(const torch::jit::Module& module, int num_inputs);
   void Warn(const std::string& warning);
-  // A module became opaque.
+  // Warns that a module became opaque.
   void WarnKept(const Call& call, const std::string& reason);
 
   const std::set<std::string> basic_units_;
   v1::ModelGraph* const model_;
-  // Paths of modules within which parameters share memory, or are used in two ways: why.
+  // Paths of modules within which parameters share memory or are used in two ways, with the reason.
   std::map<std::string, std::string> sharing_;
-  // By label: where the value choice was first found.
+  // Label -> the place where the value choice was first found.
   std::map<std::string, std::string> value_places_;
-  // By paths of modules and parameters: the outermost module that has a node for them.
+  // Path of a module or parameter -> path of the outermost module that has a node for it.
   std::map<std::string, std::string> owners_;
   // How often each class name was used for a graph.
   std::map<std::string, int> graph_numbers_;
-  // Nodes that were read, and modules within modules.
+  // Number of nodes that were read, and depth of modules.
   int64_t steps_ = 0;
   int depth_ = 0;
 };

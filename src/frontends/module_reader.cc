@@ -32,13 +32,13 @@ bool HasTensor(const jit::Module& module, const std::string& name) {
   return module.hasattr(name) && module.attr(name).isTensor();
 }
 
-// What a module keeps otherwise than under its constructor's name; nullopt: nothing of this name.
+// An attribute that the module does not keep under the constructor's name; nullopt: no special case.
 std::optional<v1::Value> ReadSpecialAttribute(const jit::Module& module, const std::string& name) {
   const std::string type = ClassName(module);
   if (type == "MultiheadAttention") {
     if (name == "bias") return graph::BoolValue(HasTensor(module, "in_proj_bias"));
     if (name == "add_bias_kv") return graph::BoolValue(HasTensor(module, "bias_k"));
-    // Forward is told.
+    // forward takes these as arguments.
     const bool is_told = name == "need_weights" || name == "average_attn_weights";
     if (is_told && !FindHyperParameter(module, name).has_value()) return graph::BoolValue(true);
     if ((name == "kdim" || name == "vdim") && module.hasattr("embed_dim") && module.hasattr(name)) {
@@ -49,7 +49,7 @@ std::optional<v1::Value> ReadSpecialAttribute(const jit::Module& module, const s
   if (type == "PairwiseDistance" && name == "p") {
     if (const auto norm = FindHyperParameter(module, "norm")) return ToValue(*norm);
   }
-  // Where only the starting point of training depends on it, the default is no guess.
+  // The file does not keep it. It affects only the initial weights, so the default is safe.
   if (type == "PReLU" && name == "init") return graph::FloatValue(0.25);
   if (name == "bias") {
     const auto constant = FindHyperParameter(module, name);
@@ -58,7 +58,7 @@ std::optional<v1::Value> ReadSpecialAttribute(const jit::Module& module, const s
   return std::nullopt;
 }
 
-// Many attributes are lists of equal numbers: one says as much.
+// Many attributes are lists of equal numbers: one number stands for such a list.
 void Simplify(const graph::AttributeSpec& spec, v1::Value* value) {
   if (spec.length == 0 || !value->has_list() || value->list().values_size() != spec.length) return;
   const v1::Value first = value->list().values(0);
@@ -67,7 +67,7 @@ void Simplify(const graph::AttributeSpec& spec, v1::Value* value) {
   if (equal) *value = first;
 }
 
-// nullopt: the module does not say.
+// nullopt: the module does not give it.
 std::optional<v1::Value> ReadAttribute(const jit::Module& module, const graph::AttributeSpec& spec) {
   std::optional<v1::Value> value = ReadSpecialAttribute(module, spec.name);
   if (!value.has_value()) {
@@ -80,7 +80,7 @@ std::optional<v1::Value> ReadAttribute(const jit::Module& module, const graph::A
   return value;
 }
 
-// Whether `value` says the same as the default: 2, and [2, 2].
+// Whether `value` means the same as the default: 2 and [2, 2] do.
 bool IsDefault(const graph::AttributeSpec& spec, const v1::Value& value) {
   if (!spec.default_value.has_value()) return false;
   v1::Value usual = *spec.default_value;
@@ -94,8 +94,8 @@ bool IsDataType(const at::Tensor& tensor, v1::DataType type) {
                              : false;
 }
 
-// Whether the module has just the parameters and buffers that the operator has. `frozen`: whether all parameters are;
-// false if only some are.
+// Whether the module has exactly the parameters and buffers that the operator has. Sets `frozen`: true if no parameter
+// gets a gradient. Returns false if only some parameters get one.
 bool HasParametersOf(const jit::Module& module, const graph::OpSchema& schema, const v1::Operator& op, bool* frozen) {
   std::map<std::string, at::Tensor> tensors;
   size_t parameters = 0, trained = 0;
@@ -138,7 +138,7 @@ std::optional<ModuleOperator> ReadOperator(const jit::Module& module) {
   for (const graph::AttributeSpec& spec : schema->attributes()) {
     const std::optional<v1::Value> value = ReadAttribute(module, spec);
     if (!value.has_value()) return std::nullopt;
-    // Defaults go without saying.
+    // Attributes with default values are left out.
     if (IsDefault(spec, *value)) continue;
     v1::Attribute* const attribute = result.op.add_attr();
     attribute->set_key(spec.name);
@@ -149,7 +149,7 @@ std::optional<ModuleOperator> ReadOperator(const jit::Module& module) {
   if (!schema->CheckAttributes(result.op).ok()) return std::nullopt;
   if (!HasParametersOf(module, *schema, result.op, &result.frozen)) return std::nullopt;
   result.has_weights = !schema->Parameters(graph::Attributes(*schema, result.op)).empty();
-  // A frozen node runs in evaluation mode, which a batch norm without gradients need not.
+  // A frozen node always runs in evaluation mode; a batch norm without gradients may not.
   if (result.frozen && schema->IsStateful()) return std::nullopt;
   return result;
 }
@@ -160,7 +160,7 @@ ModuleCounts CountModules(const jit::Module& module) {
     if (!absl::StartsWith(ClassPath(entry.value), "torch.nn.modules.")) continue;
     const graph::OpSchema* const schema = ops::FindOp(ClassName(entry.value));
     if (schema == nullptr) continue;
-    // Only what a constructor must be told is sure to be kept.
+    // Only required attributes are certain to be in a scripted module.
     std::vector<std::string> required;
     for (const graph::AttributeSpec& spec : schema->attributes()) {
       if (!spec.default_value.has_value()) required.push_back(spec.name);

@@ -19,22 +19,22 @@ std::string ClassName(const torch::jit::Module& module);
 // A module as an operator.
 struct ModuleOperator {
   v1::Operator op;
-  // It has parameters or buffers.
+  // Whether it has parameters or buffers.
   bool has_weights = false;
-  // None of its parameters gets a gradient.
+  // Whether it has parameters and none of them gets a gradient.
   bool frozen = false;
 };
 
-// The operator that the module is: its class is torch.nn's (or torchvision's StochasticDepth), known to the registry,
-// all attributes can be read, and it has just the parameters that follow from them, in their usual types. nullopt:
-// nodes below it must say what it does.
+// The module as an operator, if its class is from torch.nn (or torchvision's StochasticDepth) and known to the
+// registry, all attributes can be read, and it has exactly the parameters that follow from them, in their usual dtypes.
+// nullopt: the module's own code must be read.
 std::optional<ModuleOperator> ReadOperator(const torch::jit::Module& module);
 
-// Modules of torch.nn with and without their hyper-parameters: torch.jit.trace drops these.
+// Numbers of torch.nn modules with and without their hyper-parameters: torch.jit.trace drops those.
 struct ModuleCounts {
   int scripted = 0;
   int traced = 0;
-  // The path of the first traced one.
+  // The path of the first traced module.
   std::string traced_path;
 };
 ModuleCounts CountModules(const torch::jit::Module& module);

@@ -38,7 +38,7 @@ bool ChangesLists(const jit::Block* block) {
       auto* const function = type == nullptr ? nullptr : jit::tryToGraphFunction(*type->function());
       if (function == nullptr || ChangesLists(function->graph()->block())) return true;
     }
-    // Methods of modules are looked at one by one; those of other classes may hide anything.
+    // Methods of modules are checked one by one; methods of other classes may change anything.
     if (node->kind() == c10::prim::CallMethod && !node->input(0)->type()->is_module()) return true;
     for (const jit::Block* const inner : node->blocks()) {
       if (ChangesLists(inner)) return true;
@@ -47,7 +47,7 @@ bool ChangesLists(const jit::Block* block) {
   return false;
 }
 
-// The places of weights that a node holds, and of its candidates.
+// The paths of the weights of a node, and of its candidates.
 void CollectHolders(const v1::Node& node, std::vector<std::string>* paths) {
   if (node.has_weights()) paths->push_back(node.weights().path());
   if (node.has_opaque()) paths->push_back(node.opaque().path());
@@ -85,10 +85,10 @@ std::map<std::string, std::string> FindSharedMemory(const jit::Module& module) {
   for (const auto& buffer : module.named_buffers()) add(buffer.name, buffer.value);
   std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
   for (size_t i = 1; i < ranges.size(); ++i) {
-    // A range may hold several that follow; it is enough to keep the one that ends last.
+    // One range may overlap several later ones; it is enough to remember the one that ends last.
     if (ranges[i].begin < ranges[i - 1].end) {
       std::string path = CommonModule(ranges[i - 1].path, ranges[i].path);
-      // A list of modules is no module that is called.
+      // A list of modules is never called itself.
       while (!path.empty() && !HasForward(module, path)) path = ParentOf(path);
       sharing.emplace(path,
                       absl::StrCat("uses one parameter as '", ranges[i - 1].path, "' and '", ranges[i].path, "'"));
@@ -103,7 +103,7 @@ std::set<std::string> FindDoubleUse(const v1::ModelGraph& model, const std::map<
   for (const v1::Graph& graph : model.graphs()) {
     for (const v1::Node& node : graph.nodes()) CollectHolders(node, &paths);
   }
-  // With the dot, what is below a path follows it at once.
+  // With the dot at the end, sorting puts everything below a path directly after the path.
   for (std::string& path : paths) path += '.';
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
@@ -113,7 +113,7 @@ std::set<std::string> FindDoubleUse(const v1::ModelGraph& model, const std::map<
       above = i;
       continue;
     }
-    // Both owners are above the lower one: the shorter path is the outer module.
+    // Both owners are above the lower path, so the shorter one is the outer module.
     const std::string& a = owners.at(paths[above].substr(0, paths[above].size() - 1));
     const std::string& b = owners.at(paths[i].substr(0, paths[i].size() - 1));
     result.insert(a.size() < b.size() ? a : b);

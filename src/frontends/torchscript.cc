@@ -21,7 +21,7 @@
 namespace lanista::frontends {
 namespace {
 
-// Refuses what torch.jit.trace wrote, as far as it shows, and modules that cannot be called.
+// Refuses traced modules, as far as they can be recognised, and modules that cannot be called.
 absl::Status CheckModule(const std::string& path, const torch::jit::Module& module, int num_inputs) {
   const auto forward = module.find_method("forward");
   if (!forward.has_value()) {
