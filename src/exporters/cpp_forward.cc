@@ -20,7 +20,7 @@
 namespace lanista::exporters {
 namespace {
 
-// How all sizes of a tensor are written (aten_size.cc).
+// How aten_size.cc writes all sizes of a tensor.
 constexpr absl::string_view kSizes = ".sizes().vec()";
 
 // TorchScript's numbers for data types and memory formats (c10/core/ScalarType.h and its neighbours).
@@ -85,13 +85,13 @@ bool IsType(const v1::Node& node, std::initializer_list<absl::string_view> types
   return node.has_op() && std::find(types.begin(), types.end(), node.op().type()) != types.end();
 }
 
-// Attention over [batch, length, features], which LibTorch's module does not take.
+// Attention over [batch, length, features]: LibTorch's module does not support this layout.
 bool IsBatchFirstAttention(const v1::Node& node) {
   const v1::Value* const value = IsType(node, {"MultiheadAttention"}) ? FindAttribute(node, "batch_first") : nullptr;
   return value != nullptr && value->b();
 }
 
-// The arguments of LibTorch's attention: masks have their places there.
+// The arguments of LibTorch's attention, where masks have fixed positions.
 std::string AttentionArguments(const v1::Node& node, std::vector<std::string> inputs) {
   if (IsBatchFirstAttention(node)) {
     for (size_t i = 0; i < 3; ++i) absl::StrAppend(&inputs[i], ".transpose(0, 1)");
@@ -101,7 +101,7 @@ std::string AttentionArguments(const v1::Node& node, std::vector<std::string> in
     const std::string& name = node.inputs(static_cast<int>(i)).arg();
     masks[name] = inputs[i];
     if (name != "attn_mask") continue;
-    // LibTorch adds it, truth values too.
+    // LibTorch adds the mask to the scores, so a boolean mask is converted.
     masks[name] = absl::Substitute(
         "$0.is_floating_point() ? $0 : torch::zeros($0.sizes(), $1.options()).masked_fill($0, "
         "-std::numeric_limits<float>::infinity())",
@@ -115,11 +115,11 @@ std::string AttentionArguments(const v1::Node& node, std::vector<std::string> in
                       flag("need_weights"), ", ", masks["attn_mask"], ", ", flag("average_attn_weights"));
 }
 
-// Names that the writer itself uses in a function.
+// Names that the function must not use for its variables.
 std::set<std::string> Taken(const std::map<std::string, std::string>& members) {
   std::set<std::string> taken = CppReserved();
   taken.insert(CppModuleMembers().begin(), CppModuleMembers().end());
-  // A variable must not hide a member.
+  // A variable must not hide a member of the class.
   for (const auto& [path, member] : members) taken.insert(member);
   return taken;
 }
@@ -151,7 +151,7 @@ absl::StatusOr<std::string> CppLiteral(const std::string& argument, const v1::Va
     case v1::Value::kExpression:
       return absl::InvalidArgumentError(absl::StrCat("attribute ", argument, " is still a choice"));
     case v1::Value::KIND_NOT_SET:
-      // In LibTorch 1.13 that is c10's, later the standard library's.
+      // In LibTorch 1.13 this is c10's type, later the standard library's; this name fits both.
       return std::string("torch::nullopt");
   }
   return absl::InternalError("unknown kind of value");
@@ -207,7 +207,7 @@ absl::StatusOr<std::string> CppForward::Expression(const v1::Node& node, const s
   const std::string& type = node.op().type();
   if (type == "Training") return std::string(node.frozen() ? "false" : "is_training()");
   if (IsConstant(node)) {
-    // None is most often a tensor that is not there.
+    // A literal "none" is most often an absent tensor.
     const bool none = ConstantOf(node).kind_case() == v1::Value::KIND_NOT_SET;
     return none ? std::string("torch::Tensor()") : CppLiteral("", ConstantOf(node));
   }
@@ -223,7 +223,7 @@ absl::StatusOr<std::string> CppForward::Expression(const v1::Node& node, const s
 }
 
 absl::StatusOr<std::string> CppForward::CallOperator(const v1::Node& node, const std::vector<Input>& inputs) {
-  // x.shape[0]
+  // Written as x.size(0).
   const v1::Value* const index = FindAttribute(node, "idx");
   if (node.op().type() == "aten::__getitem__.t" && index != nullptr && !inputs.empty() &&
       absl::EndsWith(inputs[0].expression, kSizes)) {
@@ -302,7 +302,7 @@ void CppForward::Assign(const v1::Node& node, const std::vector<Target>& targets
     const int index = static_cast<int>(slot);
     const bool known = index < node.outputs_size() && node.outputs(index).kind() != v1::TYPE_KIND_UNSPECIFIED;
     std::string type;
-    // Lists and numbers of operators come in types of LibTorch's own.
+    // LibTorch returns lists and numbers in types of its own.
     if (target.fresh) {
       const bool tensor = known ? node.outputs(index).kind() == v1::TENSOR : OwnsModule(node);
       type = tensor ? "torch::Tensor " : "auto ";

@@ -12,21 +12,22 @@
 
 namespace lanista::exporters {
 
-// A value of a graph attribute as C++ writes it; data types of torch by the argument's name ("dtype").
+// A value of a graph attribute as C++ writes it. The argument's name ("dtype") tells which integers are torch data
+// types.
 absl::StatusOr<std::string> CppLiteral(const std::string& argument, const v1::Value& value);
 
 // "torch::kFloat32".
 std::string CppDataType(v1::DataType type);
 
-// What a variable of this type is declared as; a tensor where the type is not known.
+// The declared type of a variable with this type; torch::Tensor if the type is unknown.
 std::string CppType(const v1::ValueType& type);
 
 class CppForward : public ForwardWriter {
  public:
-  // `members`: for each module's path, the member that holds it ("layer1_0_conv1").
+  // `members`: for each module's path, the name of the member that holds it ("layer1_0_conv1").
   CppForward(const SourceModel& model, const std::map<std::string, std::string>& members);
 
-  // After Write: "torch::Tensor", "std::tuple<torch::Tensor, torch::Tensor>", or "auto" where it is not known.
+  // After Write: "torch::Tensor", "std::tuple<torch::Tensor, torch::Tensor>", or "auto" if it is unknown.
   const std::string& return_type() const { return return_type_; }
 
  protected:
@@ -44,13 +45,13 @@ class CppForward : public ForwardWriter {
  private:
   absl::StatusOr<std::string> Primitive(const v1::Node& node, const std::vector<Input>& inputs) const;
   absl::StatusOr<std::string> CallOperator(const v1::Node& node, const std::vector<Input>& inputs);
-  // Where output `slot` lies in `result`, what the node's expression returned.
+  // The expression for output `slot`, given `result`, the value of the node's expression.
   std::string Slot(const v1::Node& node, const std::string& result, size_t slot) const;
   absl::StatusOr<std::string> CallModule(const v1::Node& node, const std::vector<Input>& inputs) const;
 
   const std::map<std::string, std::string>& members_;
   std::string return_type_;
-  // The current node is a call by name, which gives IValues.
+  // Whether the current node calls an operator by name, so that its results are IValues.
   bool by_name_ = false;
 };
 

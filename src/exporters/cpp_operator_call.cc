@@ -10,7 +10,7 @@
 namespace lanista::exporters {
 namespace {
 
-// An element of a list of this type.
+// The C++ type of an element in a list with this element type.
 std::string ElementType(const std::string& element) {
   if (element == "int") return "int64_t";
   if (element == "float") return "double";

@@ -85,7 +85,7 @@ constexpr char kLoadWeights[] = R"(
   }
 )";
 
-// Writes the classes of a model, callees first.
+// Writes the classes of a model; a class comes after the classes that it uses.
 class ClassWriter {
  public:
   explicit ClassWriter(const SourceModel& model) : model_(model), class_names_(CppReserved()) {
@@ -95,7 +95,7 @@ class ClassWriter {
     for (const std::string& type : SupplementTypes()) class_names_.Take(type);
   }
 
-  // The cells' classes, then Model's.
+  // Writes the classes of the cells, then Model.
   absl::Status Write() { return WriteClass(graph::RootGraph(model_.graph), "").status(); }
 
   const std::string& cells() const { return cells_; }
@@ -104,19 +104,19 @@ class ClassWriter {
   const std::map<ArchivePlace, std::string>& archives() const { return archives_; }
 
  private:
-  // One class while it is written.
+  // A class that is being written.
   struct Class {
-    // Of its first instance.
+    // The path of its first instance.
     std::string prefix;
     NameScope names;
-    // The member for each module's path.
+    // Path of a module -> name of its member.
     std::map<std::string, std::string> members;
     Lines declarations;
-    // Members that are frozen, and parameters that are.
+    // Expressions for the members and parameters that are frozen.
     std::vector<std::string> frozen;
   };
 
-  // Returns the name of the class. Graphs that come out the same share one.
+  // Returns the name of the class. Graphs with identical class bodies share one class.
   absl::StatusOr<std::string> WriteClass(const v1::Graph& graph, const std::string& prefix) {
     std::set<std::string> taken = CppReserved();
     taken.insert(CppModuleMembers().begin(), CppModuleMembers().end());
@@ -157,7 +157,7 @@ class ClassWriter {
     return found->second;
   }
 
-  // The constructor of class `name` that freezes, and what keeps these members in evaluation mode.
+  // The constructor of class `name` that freezes these members, and the method that keeps them in evaluation mode.
   static std::string Frozen(const std::string& name, const std::vector<std::string>& frozen) {
     if (frozen.empty()) return "";
     std::string text =
@@ -172,7 +172,7 @@ class ClassWriter {
     return text + "  }\n\n";
   }
 
-  // The names of constant tensors: buffers here, but no weights.
+  // The names of constant tensors: they are buffers of the class, but not in the weights file.
   std::string Constants() const {
     std::vector<std::string> names;
     graph::VisitNodes(model_.graph, [&](const std::string& path, const v1::Node& node) {
@@ -188,7 +188,7 @@ class ClassWriter {
     return absl::OkStatus();
   }
 
-  // `owner`: "layer1->", or nothing.
+  // `owner`: "layer1->", or empty.
   absl::Status AddSlot(const ModuleSlot& slot, const std::string& owner, Class* current) {
     const std::string member = current->names.Take(ToIdentifier(slot.path));
     const std::string path = graph::JoinPath(current->prefix, slot.path);
@@ -233,7 +233,7 @@ class ClassWriter {
     return absl::StrReplaceAll(type, {{"std::make_shared<", "std::shared_ptr<"}});
   }
 
-  // `in_sequential`: it is handed to torch::nn::Sequential, which takes none of its own kind.
+  // `in_sequential`: the module goes into a torch::nn::Sequential, which cannot hold another Sequential.
   absl::StatusOr<std::string> Construct(const v1::Node& node, const std::string& path, bool in_sequential = false) {
     if (node.has_cell()) return ConstructCell(node.cell().graph(), path, in_sequential);
     if (node.has_opaque()) {
@@ -281,14 +281,14 @@ class ClassWriter {
   NameScope class_names_;
   std::string cells_;
   std::string root_;
-  // By graph, and by all that follows the name.
+  // The names of classes, by graph and by class body.
   std::map<std::string, std::string> class_of_;
   std::map<std::string, std::string> class_of_text_;
   std::map<ArchivePlace, std::string> archives_;
   std::set<std::string> supplements_;
 };
 
-// The bytes as a string literal, some of them a line.
+// The bytes as a string literal, on several lines.
 std::string ArchiveText(const std::string& name, const std::string& bytes) {
   constexpr size_t kBytesPerLine = 32;
   std::string text = absl::StrCat("inline constexpr char ", name, "[] =");
@@ -305,7 +305,7 @@ absl::StatusOr<std::string> CppSource(const SourceModel& model) {
   LANISTA_RETURN_IF_ERROR(writer.Write());
   const bool archives = !writer.archives().empty();
   const bool calls = absl::StrContains(writer.cells() + writer.model(), "model_parts::call_operator(");
-  // Headers of several models can be included together.
+  // Each header has a namespace of its own, so that headers of several models can be included together.
   const std::string scope = ToIdentifier(absl::StrCat("model_", model.name));
   std::string text = absl::StrCat(
       "// ", model.graph.name().empty() ? "A model" : ToIdentifier(model.graph.name()),

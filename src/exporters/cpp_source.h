@@ -10,7 +10,7 @@
 namespace lanista::exporters {
 
 // The header: `class Model : public torch::nn::Module` (constructor without arguments, `forward`, `load_weights`; its
-// parameters have the names of model.tensors), and one class for each cell graph. Opaque modules are in it, as bytes.
+// parameters have the names of model.tensors), and one class for each cell graph. It contains opaque modules as bytes.
 // UNIMPLEMENTED and INVALID_ARGUMENT name the node that C++ cannot express.
 absl::StatusOr<std::string> CppSource(const SourceModel& model);
 

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 using Texts = google::protobuf::RepeatedPtrField<std::string>;
 using Numbers = google::protobuf::RepeatedField<double>;
 
-// Images have channels, height and width; all else is a row of numbers.
+// Images have channels, height and width; other samples are rows of numbers.
 bool IsImage(const v1::DataSpec& data) { return data.input_shape_size() == 3; }
 
 // "[N, 1, 28, 28], values in [0, 1]".
@@ -19,7 +19,7 @@ std::string RawSamples(const v1::DataSpec& data) {
   return absl::StrCat("[N, ", absl::StrJoin(data.input_shape(), ", "), "]", IsImage(data) ? ", values in [0, 1]" : "");
 }
 
-// The first step that is not known here, or "".
+// The first step that is unknown here, or "".
 std::string UnknownStep(const v1::DataSpec& data) {
   for (const v1::Preprocessing& step : data.preprocessing()) {
     if (step.has_custom()) return step.custom();
@@ -33,10 +33,10 @@ std::string NoPredict(const std::string& comment, const v1::DataSpec& data) {
                       ", before the model gets them.\n");
 }
 
-// Bytes that are not UTF-8, which names of folders may have, are replaced.
+// Names of folders may have bytes that are not UTF-8: these are replaced.
 std::string JsonText(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// A JSON string is a Python one, and has letters that are not ASCII as they are.
+// A JSON string is also a valid Python string, and keeps non-ASCII letters readable.
 std::string PythonStrings(const Texts& texts) {
   return absl::StrJoin(texts, ", ",
                        [](std::string* out, const std::string& text) { absl::StrAppend(out, JsonText(text)); });
@@ -94,7 +94,7 @@ std::string PythonPredict(const v1::DataSpec& data) {
     text = absl::StrCat("\n\n# By number.\nCLASS_NAMES = [", PythonStrings(data.class_names()), "]\n");
   }
   if (!UnknownStep(data).empty()) return absl::StrCat(text, "\n", NoPredict("#", data));
-  // Tables were scaled in double precision, images in single.
+  // The search scaled tables in double precision and images in single precision.
   absl::StrAppend(&text, "\n\ndef preprocess(x):\n    \"\"\"What models got for raw samples x: ", RawSamples(data),
                   ".\"\"\"\n    x = torch.as_tensor(x, dtype=", IsImage(data) ? "torch.float32" : "torch.float64",
                   ")\n");

@@ -27,7 +27,7 @@ std::map<std::string, Exporter>& Exporters() {
   return *exporters;
 }
 
-// Formats that are made from a model's graph.
+// Formats that need a model's graph.
 const std::set<std::string>& GraphFormats() {
   static const auto* const formats = new std::set<std::string>{"cpp", "onnx", "python", "torchscript"};
   return *formats;
@@ -46,7 +46,7 @@ absl::Status CopyFile(const std::string& from, const std::string& to) {
   return files.Commit().status();
 }
 
-// Where each model's successful attempt left its weights, if they are still there.
+// The weights files of the models' successful attempts, as far as they still exist.
 absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& experiment) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, experiment.Attempts());
   std::map<int, int> members;
@@ -61,10 +61,10 @@ absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& exp
   return files;
 }
 
-// Model to the file of its weights.
+// Model -> file of its weights.
 using WeightsOf = std::map<int, std::string>;
 
-// An exporter that hands models to `convert`. FAILED_PRECONDITION: the experiment's models are no graphs.
+// An exporter that calls `convert`. FAILED_PRECONDITION: the experiment's models are not graphs.
 absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const std::string& format, WeightsOf weights,
                                        const GraphConverter& convert) {
   const v1::ExperimentConfig& config = experiment.experiment().config();
@@ -97,7 +97,7 @@ absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const st
   };
 }
 
-// Hands out the files of weights as they are.
+// Copies the weights files unchanged.
 Exporter WeightsExporter(WeightsOf weights) {
   return [weights = std::move(weights)](const JournalReader&, const ModelRecord& model, int,
                                         const std::string& path_stem) -> absl::StatusOr<std::vector<std::string>> {

@@ -1,6 +1,6 @@
-// Exporters hand out the best models of an experiment as files, one format each.
+// Exporters write the best models of an experiment as files, each in one format.
 //
-// A format joins with one line in its own file: LANISTA_REGISTER_EXPORTER("json", ExportJson). Registration happens
+// A format is added by one line in its own file: LANISTA_REGISTER_EXPORTER("json", ExportJson). Registration happens
 // before main; afterwards any thread may export.
 #ifndef LANISTA_SRC_EXPORTERS_EXPORTER_H_
 #define LANISTA_SRC_EXPORTERS_EXPORTER_H_
@@ -16,16 +16,16 @@
 
 namespace lanista {
 
-// Writes one model as `path_stem` + a suffix of the format's own, over what is there, and returns the files' paths.
-// `rank` counts from 1, the best.
+// Writes one model to `path_stem` + a suffix of the format, replacing existing files, and returns the files' paths.
+// `rank` starts at 1 for the best model.
 using Exporter = std::function<absl::StatusOr<std::vector<std::string>>(
     const JournalReader& experiment, const ModelRecord& model, int rank, const std::string& path_stem)>;
 
-// Writes a model's graph (python, cpp, torchscript, onnx) and returns the files' paths: LibTorch's half does it, in a
-// trial process.
+// Writes a model's graph (python, cpp, torchscript, onnx) and returns the files' paths. A trial process does this,
+// because it needs LibTorch.
 using GraphConverter = std::function<absl::StatusOr<std::vector<std::string>>(const v1::Convert& request)>;
 
-// Adds a format. Ends the program if there is one of this name: two definitions are a programmer's error.
+// Adds a format. Ends the program if its name is taken: two definitions are a programmer's error.
 bool RegisterExporter(const std::string& format, Exporter exporter);
 
 // The formats of this program, sorted.
@@ -33,21 +33,21 @@ std::vector<std::string> ExportFormats();
 
 // What to export.
 struct ExportOptions {
-  // So many best models: fewer, if fewer succeeded.
+  // Number of models; fewer are exported if fewer succeeded.
   int top_k = 1;
   std::string format = "json";
-  // Made if needed.
+  // Made if it does not exist.
   std::string out_dir = ".";
-  // Graph formats: models whose weights were not kept get those that their training began with.
+  // Graph formats: models whose weights were not kept are exported with their initial weights.
   bool untrained = false;
 };
 
 // Writes the best models as OUT_DIR/RANK-model-ID.SUFFIX: 1-model-17.json. Returns the files' paths, best model first.
-// `weights` and the graph formats need the trained weights, which an experiment keeps where keep_weights says so.
+// `weights` and the graph formats need the trained weights, which an experiment keeps if its keep_weights says so.
 //
-// INVALID_ARGUMENT: top_k below 1, or an unknown format (lists the known ones). FAILED_PRECONDITION: a format that
-// needs the model's graph, which the direct engine does not have; weights that were not kept; or no model has
-// succeeded. Nothing is written then.
+// INVALID_ARGUMENT: top_k below 1, or an unknown format (lists the known ones). FAILED_PRECONDITION: the format needs
+// the model's graph, which the direct engine does not have; weights were not kept; or no model succeeded. In these
+// cases nothing is written.
 absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, const ExportOptions& options,
                                                     const GraphConverter& convert);
 

@@ -58,7 +58,7 @@ absl::StatusOr<Lines> ForwardWriter::Write(const v1::Graph& graph, const std::st
     const std::string name = names_.Take(ToIdentifier(port.name()));
     parameters->push_back(name);
     const v1::TypeKind kind = port.type().kind() == v1::TYPE_KIND_UNSPECIFIED ? v1::TENSOR : port.type().kind();
-    // Parameters keep their names, unless it is the one that computed values have.
+    // The values of inputs keep their names. Only "x" may be reused, because computed values have that name.
     values[{port.name(), 0}] = {name, kind, kind == v1::TENSOR && name == "x", 0};
   }
   Lines lines;
@@ -83,7 +83,7 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
   LANISTA_ASSIGN_OR_RETURN(const std::vector<int> order, graph::ExecutionOrder(graph));
   for (const int index : order) {
     const v1::Node& node = graph.nodes(index);
-    // Both arms of a branch may read a value.
+    // Both arms of a branch may read the same value.
     if (node.has_training_switch()) AssignWaiting(nullptr, &waiting, values, lines);
     std::vector<Input> inputs;
     for (const v1::Edge& edge : node.inputs()) {
@@ -102,7 +102,7 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
     const int num_outputs = NumOutputs(model_, node);
     bool is_inline = IsInline(node);
     std::string expression;
-    // The arms of a branch may read the inputs after they assigned other values: no name is handed on.
+    // The arms of a branch may read the inputs after they assigned other values, so no name is handed on.
     if (!node.has_training_switch()) {
       absl::StatusOr<std::string> written = Expression(node, inputs);
       if (!written.ok()) {
@@ -114,7 +114,7 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
     first.kind = KindOf(node, 0);
     const bool waits = !is_inline && num_outputs == 1 && MayWait(node, expression, first);
     if (waits) {
-      // What it reads stands in it now.
+      // The expressions that it reads are now part of its own expression.
       Waiting others;
       for (const v1::Node* const other : waiting) {
         if (!Reads(node, *other)) others.push_back(other);
@@ -145,7 +145,7 @@ absl::Status ForwardWriter::WriteNodes(const v1::Graph& graph, const std::string
       value.owned = value.kind == v1::TENSOR;
     }
     if (node.has_training_switch()) {
-      // The inputs are read in both arms: their names are taken until the end.
+      // Both arms read the inputs, so their names stay taken until the end of the function.
       for (const Input& input : inputs) free_.erase(input.expression);
       const v1::TrainingSwitch& arms = node.training_switch();
       LANISTA_ASSIGN_OR_RETURN(const Lines training, WriteArm(arms.training(), prefix, inputs, targets));
@@ -186,7 +186,7 @@ absl::StatusOr<Lines> ForwardWriter::WriteArm(const std::string& graph, const st
                                               const std::vector<Input>& inputs, const std::vector<Target>& targets) {
   const v1::Graph* const body = graph::FindGraph(model_.graph, graph);
   if (body == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no graph '", graph, "'"));
-  // What an arm declares is gone after it.
+  // Variables that an arm declares exist only within it.
   const NameScope names = names_;
   const std::set<std::string> free = free_;
   Values values;
@@ -215,7 +215,7 @@ ForwardWriter::Target ForwardWriter::NewTarget(const v1::Node& node, bool tensor
 
 std::string ForwardWriter::MessageOf(const v1::Node& node) {
   for (const v1::Attribute& attribute : node.op().attr()) {
-    // TorchScript's compiler puts the name of the exception in front, which Python does itself.
+    // TorchScript's compiler puts the name of the exception first; Python's assert does that by itself.
     if (attribute.key() == "message") return std::string(absl::StripPrefix(attribute.value().s(), "AssertionError: "));
   }
   return "";
@@ -234,7 +234,7 @@ absl::StatusOr<std::map<std::string, std::string>> ForwardWriter::Arguments(cons
   }
   std::map<std::string, std::string> arguments;
   for (const auto& [name, values] : given) {
-    // One value for a list argument is its only element, unless it is a list itself.
+    // A single value for a list argument is the list's only element, unless the value is a list itself.
     const bool is_list = values.size() > 1 || (lists.count(name) > 0 && values[0].kind != v1::LIST);
     std::vector<std::string> elements;
     for (const Input& value : values) elements.push_back(value.expression);

@@ -1,4 +1,4 @@
-// Writes what a graph computes as statements: what Python and C++ have in common.
+// Writes the computation of a graph as statements: the part that Python and C++ share.
 #ifndef LANISTA_SRC_EXPORTERS_FORWARD_WRITER_H_
 #define LANISTA_SRC_EXPORTERS_FORWARD_WRITER_H_
 
@@ -18,16 +18,16 @@ namespace lanista::exporters {
 
 using Lines = std::vector<std::string>;
 
-// One function body. Names of values come from the nodes; a tensor that nobody reads any more hands its name on ("x =
-// torch.relu(x)"). A size or a list that is read once, by the next statement, stands in it: "x.view(x.size(0), -1)".
-// Subclasses know a language. Used by one thread, for one function.
+// Writes one function body. Values are named after their nodes; when a tensor is no longer needed, the next one takes
+// its name ("x = torch.relu(x)"). A size or a list that only the next statement reads is written inside that statement:
+// "x.view(x.size(0), -1)". Each subclass writes one language. Used by one thread, for one function.
 class ForwardWriter {
  public:
-  // A variable that the function computes.
+  // A variable to which the function assigns.
   struct Target {
-    // Empty: nobody reads it.
+    // Empty: no statement reads the value.
     std::string name;
-    // Not assigned before: C++ declares it.
+    // The variable is assigned for the first time: C++ must declare it.
     bool fresh = true;
   };
 
@@ -37,41 +37,41 @@ class ForwardWriter {
     v1::TypeKind kind = v1::TYPE_KIND_UNSPECIFIED;
   };
 
-  // `names` are taken already. Keeps a reference to `model`.
+  // `names` holds the names that are taken. Keeps a reference to `model`.
   ForwardWriter(const SourceModel& model, NameScope names) : model_(model), names_(std::move(names)) {}
   virtual ~ForwardWriter() = default;
 
-  // The statements of `graph`, return statement included. `prefix` is the path of the class, for messages. Fills
-  // `parameters` with the names of the graph's inputs, in order.
+  // The statements of `graph`, including the return statement. `prefix` is the path of the class, for messages. Sets
+  // `parameters` to the names of the graph's inputs, in order.
   absl::StatusOr<Lines> Write(const v1::Graph& graph, const std::string& prefix, std::vector<std::string>* parameters);
 
  protected:
-  // What the node computes, of its inputs, edge by edge.
+  // The node's computation as an expression; `inputs` are in the order of its edges.
   virtual absl::StatusOr<std::string> Expression(const v1::Node& node, const std::vector<Input>& inputs) = 0;
-  // Whether the node's expression is to stand where its value is read, instead of in a variable.
+  // Whether the node's expression is written wherever its value is read, instead of being assigned to a variable.
   virtual bool IsInline(const v1::Node& node) = 0;
-  // One assignment; `targets` has one entry for each output of the node.
+  // Appends an assignment; `targets` has one entry for each output of the node.
   virtual void Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,
                       Lines* lines) = 0;
-  // Both arms hold their assignments to `targets` already.
+  // Appends a branch on the training flag. Both arms already contain their assignments to `targets`.
   virtual void Branch(const v1::Node& node, const std::vector<Target>& targets, const Lines& training,
                       const Lines& evaluation, Lines* lines) = 0;
-  // "out = value", in an arm of a branch.
+  // The statement "name = value" in an arm of a branch.
   virtual std::string Copy(const std::string& name, const std::string& value) = 0;
   virtual void Return(const std::vector<Input>& values, Lines* lines) = 0;
 
-  // What an assertion says; empty: nothing.
+  // The message of an assertion; may be empty.
   static std::string MessageOf(const v1::Node& node);
   // The arguments of an aten operator by name: its inputs and attributes.
   absl::StatusOr<std::map<std::string, std::string>> Arguments(const v1::Node& node,
                                                                const std::vector<Input>& inputs) const;
-  // Those of a primitive, in order.
+  // The arguments of a primitive, in order.
   absl::StatusOr<std::vector<Input>> Elements(const v1::Node& node, const std::vector<Input>& inputs) const;
   virtual std::string List(const std::vector<std::string>& elements) const = 0;
-  // A constant argument.
+  // A constant argument in source code.
   virtual absl::StatusOr<std::string> Literal(const std::string& argument, const v1::Value& value) const = 0;
 
-  // A name that nothing in the function has.
+  // Returns an unused name near `wish`, and takes it.
   std::string TakeName(const std::string& wish) { return names_.Take(wish); }
 
   const SourceModel& model_;
@@ -80,28 +80,29 @@ class ForwardWriter {
   struct Value {
     std::string expression;
     v1::TypeKind kind = v1::TYPE_KIND_UNSPECIFIED;
-    // The name may be given to another value after the last use.
+    // After its last use, the name may be given to another value.
     bool owned = false;
     int uses = 0;
   };
   using Key = std::pair<std::string, int>;
   using Values = std::map<Key, Value>;
-  // Nodes whose expressions wait for the one statement that reads them, in order.
+  // Nodes whose expressions wait for the single statement that reads them, in order.
   using Waiting = std::vector<const v1::Node*>;
 
-  // Whether the node's expression may stand where its value is read: it changes nothing, and is read once.
+  // Whether the node's expression may be written inside the statement that reads it: it has no effects and is read
+  // once.
   static bool MayWait(const v1::Node& node, const std::string& expression, const Value& value);
-  // Gives variables to the nodes that wait, except those that `reader` reads.
+  // Assigns the expressions of the waiting nodes to variables, except those that `reader` reads.
   void AssignWaiting(const v1::Node* reader, Waiting* waiting, Values* values, Lines* lines);
 
   absl::Status WriteNodes(const v1::Graph& graph, const std::string& prefix, Values* values, Lines* lines);
   absl::StatusOr<Lines> WriteArm(const std::string& graph, const std::string& prefix, const std::vector<Input>& inputs,
                                  const std::vector<Target>& targets);
-  // `handed_on`: a name that became free with this node; empty if none.
+  // `handed_on`: a name that became free with this node; empty: none.
   Target NewTarget(const v1::Node& node, bool tensor, const std::string& handed_on);
 
   NameScope names_;
-  // Names that were declared as tensors, and whose values nobody reads any more.
+  // Names that were declared as tensors and whose values are no longer needed.
   std::set<std::string> free_;
 };
 

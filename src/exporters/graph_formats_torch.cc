@@ -21,7 +21,7 @@
 namespace lanista::exporters {
 namespace {
 
-// What all writers get.
+// The arguments of all writers.
 struct Job {
   const ops::GraphModule& module;
   const std::string& stem;
@@ -30,7 +30,7 @@ struct Job {
   const std::optional<v1::DataSpec>& data;
   OutputFiles* files;
 
-  // STEM without its folders.
+  // STEM without its folder.
   std::string Name() const { return stem.substr(stem.rfind('/') + 1); }
 
   absl::StatusOr<SourceModel> Source(bool with_archives) const {
@@ -63,7 +63,7 @@ absl::Status WriteTorchScript(const Job& job) {
   };
   LANISTA_ASSIGN_OR_RETURN(const torch::jit::Module script, ToTorchScript(model, job.tensors, load));
   LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, job.files->Add(job.stem + ".pt"));
-  // Told of an error, LibTorch's writer would throw in its destructor: Commit tells of it.
+  // LibTorch's writer throws in its destructor if it learns of an error, so errors are reported by Commit.
   torch::jit::ExportModule(script, [file](const void* bytes, size_t count) {
     file->Write(bytes, count);
     return count;

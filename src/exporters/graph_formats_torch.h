@@ -12,22 +12,22 @@
 
 namespace lanista::exporters {
 
-// Writes `module`, with its present weights, as `out_stem` + the suffixes of the format, and returns the files' paths,
-// the one that holds the model first. Replaces an earlier export of the format, nothing else (CheckReplaceable), and
-// neither `inputs` nor the archives of the module's graph:
+// Writes `module`, with its current weights, to `out_stem` + the suffixes of the format, and returns the files' paths,
+// the file with the model first. Replaces only files that CheckReplaceable accepts, and neither `inputs` nor the
+// archives of the module's graph:
 //
 //   python        STEM.py (class Model) and STEM.pt (a state_dict)
 //   cpp           STEM.h (class Model) and STEM.weights.pt (a state_dict)
 //   torchscript   STEM.pt
 //   onnx          STEM.onnx, in evaluation mode
 //
-// `examples` are inputs as the model gets them, batches of any size: they tell the types that the graph leaves open,
-// which ONNX needs. `data` is what the model was trained on, where that is known: source code then has a function
-// `predict` for raw samples, ONNX the metadata "lanista.data" (DataJson).
+// `examples` are inputs as the model gets them, with any batch size: they give the types that the graph leaves open,
+// which ONNX needs. `data` describes the training data, if it is known: then source code has a function `predict` for
+// raw samples, and ONNX the metadata "lanista.data" (DataJson).
 //
-// The files appear when all of them are complete: an error leaves what was there before. UNIMPLEMENTED or
-// INVALID_ARGUMENT names the node that the format cannot express; INVALID_ARGUMENT an unknown format. Else errors of
-// OutputFiles.
+// The files appear when all of them are complete; after an error the earlier files are still there. UNIMPLEMENTED or
+// INVALID_ARGUMENT names the node that the format cannot express; INVALID_ARGUMENT also for an unknown format. Other
+// errors are those of OutputFiles.
 absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
                                                     const std::string& out_stem,
                                                     const std::vector<at::Tensor>& examples = {},

@@ -2,15 +2,15 @@
 //
 // {
 //   "experiment": "mnist_search-k3f9",
-//   "space": {"registered": "mnist_cnn"},     the configuration's own `space`, with its params
-//   "fingerprint": "89ab...",                 of the space: another one may not understand the sample
-//   "seed": 42,                               the experiment's: with the model's number it gives the initial weights
-//   "order_seed": 1795...,                    of splits and shuffling: docs/configuration.md
+//   "space": {"registered": "mnist_cnn"},     `space` of the configuration, with its params
+//   "fingerprint": "89ab...",                 of the space: a different space may not understand the sample
+//   "seed": 42,                               of the experiment: with the model's number it gives the initial weights
+//   "order_seed": 1795...,                    for splits and shuffling: docs/configuration.md
 //   "rank": 1,
 //   "model": 17,
 //   "metrics": {"default": 0.97, "loss": 0.11},
-//   "sample": {"label": candidate, ...},      what Space::FromJson takes and rebuilds the model from
-//   "data": {"input_shape": [1, 28, 28], ...} what the model gets and gives (DataJson); null where it is not known
+//   "sample": {"label": candidate, ...},      Space::FromJson reads it to rebuild the model
+//   "data": {"input_shape": [1, 28, 28], ...} inputs and outputs of the model (DataJson); null if unknown
 // }
 #include "nlohmann/json.hpp"
 

@@ -20,13 +20,13 @@ namespace {
 
 at::Tensor Own(const at::Tensor& tensor) {
   at::Tensor own = tensor.detach().cpu().contiguous();
-  // A view of a larger storage (flat parameters) would take all of it into the file.
+  // A file would contain the whole storage, so a view of a larger one (flat parameters) is copied.
   if (own.storage().nbytes() != own.nbytes()) own = own.clone();
   own.set_requires_grad(tensor.requires_grad());
   return own;
 }
 
-// The module as its file has it.
+// A copy of the module as it is in its file.
 absl::StatusOr<torch::jit::Module> CopyOpaque(const v1::ModelGraph& graph, const v1::OpaqueModule& opaque) {
   if (opaque.archive() < 0 || opaque.archive() >= graph.archives_size()) {
     return absl::InvalidArgumentError(absl::StrCat("there is no archive ", opaque.archive()));
@@ -52,7 +52,7 @@ AtenSignature::Argument ToArgument(const c10::Argument& argument) {
   return {argument.name(), is_list, argument.kwarg_only(), type->str(), is_generic};
 }
 
-// Takes from LibTorch's schema of an aten operator what we do not know of it.
+// Adds what LibTorch's schema tells: output kinds, argument names, the signature.
 void Complete(v1::Node* node, std::map<std::string, AtenSignature>* signatures) {
   const std::string& type = node->op().type();
   const auto found = ops::FindAtenOperator(type);
@@ -63,7 +63,7 @@ void Complete(v1::Node* node, std::map<std::string, AtenSignature>* signatures) 
     v1::ValueType* const output = node->mutable_outputs(static_cast<int>(i));
     if (output->kind() == v1::TYPE_KIND_UNSPECIFIED) *output = ToValueType(*schema.returns()[i].type());
   }
-  // Edges without an argument's name count in order.
+  // Edges without an argument name are counted in order.
   for (int i = 0; i < node->inputs_size() && i < static_cast<int>(schema.arguments().size()); ++i) {
     if (node->inputs(i).arg().empty())
       node->mutable_inputs(i)->set_arg(schema.arguments()[static_cast<size_t>(i)].name());
@@ -75,7 +75,7 @@ void Complete(v1::Node* node, std::map<std::string, AtenSignature>* signatures) 
   }
 }
 
-// Lets each node have as many outputs as are read of it.
+// Gives each node as many outputs as others read of it.
 void CountOutputs(v1::Graph* graph) {
   std::map<std::string, v1::Node*> nodes;
   for (v1::Node& node : *graph->mutable_nodes()) nodes[node.name()] = &node;
@@ -134,7 +134,7 @@ absl::StatusOr<SourceModel> ToSourceModel(const ops::GraphModule& module,
   model.graph = module.graph();
   model.find_op = ops::FindOp;
   model.name = name;
-  // Shapes may be unknown; then so are most types, and the operators' own kinds must do.
+  // If shapes are unknown, most types stay unknown too; then the kinds from LibTorch's schemas must do.
   v1::ModelGraph typed = model.graph;
   CompleteInputTypes(examples, graph::FindGraph(&typed, graph::RootGraph(typed).name()));
   if (graph::InferTypes(&typed, ops::FindOp).ok()) model.graph = std::move(typed);

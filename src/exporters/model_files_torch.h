@@ -1,4 +1,4 @@
-// What a GraphModule holds, for the writers: its tensors, its opaque modules, LibTorch's schemas.
+// The contents of a GraphModule, for the writers: its tensors, its opaque modules, LibTorch's schemas.
 #ifndef LANISTA_SRC_EXPORTERS_MODEL_FILES_TORCH_H_
 #define LANISTA_SRC_EXPORTERS_MODEL_FILES_TORCH_H_
 
@@ -16,17 +16,17 @@
 
 namespace lanista::exporters {
 
-// Parameters and buffers by name, detached, on the CPU, each with a storage of its own size. They share memory with the
-// module's where they can.
+// Parameters and buffers by name, detached, on the CPU, each with a storage of exactly its size. They share memory with
+// the module's tensors if possible.
 std::map<std::string, at::Tensor> TensorsOf(const ops::GraphModule& module);
 
-// An opaque module with the model's weights: those of `tensors` below `path`.
+// A copy of an opaque module with the model's weights: those of `tensors` below `path`.
 absl::StatusOr<torch::jit::Module> OpaqueWithWeights(const v1::ModelGraph& graph, const v1::OpaqueModule& opaque,
                                                      const std::string& path,
                                                      const std::map<std::string, at::Tensor>& tensors);
 
-// `examples`: inputs as the model gets them; they tell the types that the graph leaves open, but for the size of the
-// batch. `with_archives`: opaque modules are read, too.
+// `examples`: inputs as the model gets them; they give the types that the graph leaves open, except for the batch size.
+// `with_archives`: includes the bytes of opaque modules.
 absl::StatusOr<SourceModel> ToSourceModel(const ops::GraphModule& module,
                                           const std::map<std::string, at::Tensor>& tensors,
                                           const std::vector<at::Tensor>& examples, const std::string& name,

@@ -46,7 +46,7 @@ void Collect(const v1::ModelGraph& model, const v1::Graph& graph, ModuleSlot* ro
   }
 }
 
-// "0", "1", ... as Python's ModuleList names its children, in any order.
+// Sorts the children of lists, which Python's ModuleList names "0", "1", ..., by number.
 void SortLists(ModuleSlot* slot) {
   if (slot->IsList()) {
     std::sort(slot->children.begin(), slot->children.end(), [](const auto& left, const auto& right) {

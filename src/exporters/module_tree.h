@@ -12,12 +12,13 @@
 
 namespace lanista::exporters {
 
-// A place for a module. The node "layer1.0.conv1" makes three: "layer1" and "0", which only hold others, and "conv1".
+// A node of the tree. The graph node "layer1.0.conv1" makes three: "layer1" and "0", which only hold others, and
+// "conv1".
 struct ModuleSlot {
   std::string name;
-  // From the graph on: "layer1.0.conv1". Empty for the tree's root.
+  // The path within the graph: "layer1.0.conv1". Empty for the tree's root.
   std::string path;
-  // The first node that calls it; nullptr: it only holds others.
+  // The first node that calls the module; nullptr: the module only holds others.
   const v1::Node* node = nullptr;
   // In the order of their first calls.
   std::vector<std::unique_ptr<ModuleSlot>> children;
@@ -26,23 +27,23 @@ struct ModuleSlot {
   bool IsList() const;
 };
 
-// Operators that are no torch.nn class nor of aten: they are written by the exporters themselves.
+// Operators that are neither torch.nn classes nor aten operators: the exporters write them themselves.
 //   Parameter: a tensor of the model, trained or not; its name in the state_dict is its path.
 //   Constant: attribute `value`.
-//   Training: the training flag of the module that runs the graph.
+//   Training: whether the module that runs the graph is in training mode.
 //   Assert: ends the run unless its input is true; attribute `message`.
 bool IsBuiltIn(absl::string_view type);
 
-// A value that stands in the code: a Constant, or TorchScript's prim::Constant, which is none or no tensor.
+// Whether the node is a literal in the code: a Constant, or TorchScript's prim::Constant, which is never a tensor.
 bool IsConstant(const v1::Node& node);
-// Its value: none where there is no attribute. REQUIRES: IsConstant(node).
+// The node's value; "none" if there is no attribute. REQUIRES: IsConstant(node).
 const v1::Value& ConstantOf(const v1::Node& node);
 
-// Whether the node owns something: an operator with a torch.nn class, a parameter, a constant tensor, a cell, an opaque
-// module.
+// Whether the class must own something for the node: a torch.nn module, a parameter, a constant tensor, a cell, an
+// opaque module.
 bool OwnsModule(const v1::Node& node);
 
-// The tree of `graph`, the graphs of its training switches included. REQUIRES: graph::Validate is OK.
+// The tree of `graph`, including the graphs of its training switches. REQUIRES: graph::Validate is OK.
 ModuleSlot ModulesOf(const v1::ModelGraph& model, const v1::Graph& graph);
 
 // prim::ListConstruct, TupleConstruct, ListUnpack and TupleUnpack: they take their arguments in order.
@@ -56,10 +57,11 @@ struct PrimitiveArgument {
 // Edges and attributes may be numbered ("0", "1"); edges without a number count in order.
 std::vector<PrimitiveArgument> PrimitiveArguments(const v1::Node& node);
 
-// How many values the node gives.
+// Number of outputs of the node.
 int NumOutputs(const SourceModel& model, const v1::Node& node);
 
-// A chain of modules named "0", "1", ..., each with one input and one output: torch.nn.Sequential.
+// Whether the graph is a chain of modules named "0", "1", ..., each with one input and one output, like
+// torch.nn.Sequential.
 bool IsSequential(const SourceModel& model, const v1::Graph& graph);
 
 }  // namespace lanista::exporters

@@ -171,7 +171,7 @@ std::vector<std::string> OnnxGraph::Node(const std::string& op_type, const std::
   node->set_name(name);
   node->set_op_type(op_type);
   for (const std::string& input : inputs) node->add_input(input);
-  // Optional inputs at the end that are not given.
+  // Removes optional inputs at the end that are not given.
   while (node->input_size() > 0 && node->input(node->input_size() - 1).empty()) node->mutable_input()->RemoveLast();
   for (const graph::OnnxAttribute& from : attributes) {
     onnx::AttributeProto* const attribute = node->add_attribute();

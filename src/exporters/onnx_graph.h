@@ -19,13 +19,14 @@
 
 namespace lanista::exporters {
 
-// The ONNX number of an element type; 0 (UNDEFINED) if it is not known.
+// The ONNX number of a data type; 0 (UNDEFINED) if ONNX has none.
 int OnnxDataType(v1::DataType type);
 
-// Writes a type with its shape; -1 in front is "N", elsewhere a dimension of the value's own.
+// Sets name and type of `info`. An unknown (-1) first dimension is named "N", other unknown ones get names of their
+// own.
 void SetOnnxType(const std::string& name, const v1::ValueType& type, onnx::ValueInfoProto* info);
 
-// Implements OnnxWriter for one operator after the other. What fails while an operator is written is kept in status().
+// Implements OnnxWriter for one operator after the other. Errors while an operator is written are kept in status().
 class OnnxGraph : public graph::OnnxWriter {
  public:
   OnnxGraph(const SourceModel& model, const TensorReader& read_tensor, onnx::GraphProto* graph)
@@ -34,16 +35,16 @@ class OnnxGraph : public graph::OnnxWriter {
   // A name for a value, near `wish`.
   std::string TakeName(const std::string& wish) { return names_.Take(wish); }
 
-  // From now on nodes are written for the operator at `path`, whose parameters are below `module`, and whose edges
-  // bring `inputs`.
+  // From now on, nodes are written for the operator at `path`. Its parameters are below `module`, and its input edges
+  // give the values `inputs`.
   void Enter(const std::string& path, const std::string& module, std::vector<std::string> inputs);
   const absl::Status& status() const { return status_; }
   // The path of the operator's module.
   const std::string& module() const { return module_; }
 
-  // A tensor of the state_dict by its whole name; empty if there is none.
+  // The value of a tensor of the state_dict, by its full name; empty if there is none.
   std::string StateTensor(const std::string& name);
-  // A constant attribute.
+  // The value of a constant attribute.
   absl::StatusOr<std::string> ConstantValue(const v1::Value& value);
 
   std::string Input(int index) override;

@@ -20,18 +20,18 @@ namespace {
 
 constexpr int kIrVersion = 7;
 constexpr int kOpset = 13;
-// Protobuf's own limit for a message.
+// The size limit of protobuf messages.
 constexpr size_t kMaxBytes = (size_t{1} << 31) - 1;
 
 struct Value {
   std::string name;
   v1::ValueType type;
-  // ONNX's values are tensors: a list or tuple stands for its elements here.
+  // ONNX's values are tensors, so a list or tuple is represented by its elements.
   bool is_list = false;
   std::vector<Value> elements = {};
 };
 
-// Walks the graphs, cells and evaluation arms inlined.
+// Walks the graphs; cells and the evaluation arms of switches are inlined.
 class Builder {
  public:
   Builder(const SourceModel& model, OnnxGraph* onnx) : model_(model), onnx_(onnx) {}
@@ -73,7 +73,7 @@ class Builder {
           ") is kept whole, as TorchScript: ONNX has no form for that; export the model as torchscript, python or "
           "cpp"));
     }
-    // A list that goes into an operator: its elements do, all under the name of the one argument.
+    // Expands lists: each element becomes an input of its own, all with the name of the one argument.
     v1::Node flat = node;
     flat.clear_inputs();
     std::vector<Value> values;
@@ -120,7 +120,7 @@ class Builder {
   absl::StatusOr<std::vector<Value>> WriteOperator(const v1::Node& node, const std::vector<Value>& inputs) {
     const std::string& type = node.op().type();
     if (type == "Assert") return std::vector<Value>{};
-    // A device means nothing there; operators that are told one do not look at it.
+    // Devices have no meaning in ONNX; operators with a device argument ignore it.
     if (type == "prim::device") return std::vector<Value>{Value()};
     const v1::ValueType known = node.outputs_size() > 0 ? node.outputs(0) : v1::ValueType();
     if (type == "Parameter") return std::vector<Value>{{onnx_->StateTensor(onnx_->module()), known}};
@@ -161,7 +161,7 @@ class Builder {
     return outputs;
   }
 
-  // A list: element by element, as operators take it.
+  // Lists are written element by element, because operators take them so.
   absl::StatusOr<Value> WriteConstant(const v1::Value& constant) {
     Value value;
     value.type = graph::TypeOfValue(constant);
@@ -184,7 +184,7 @@ class Builder {
   OnnxGraph* const onnx_;
 };
 
-// Whether `port` of `graph` holds indices: it goes into an embedding.
+// Whether `port` of `graph` holds indices, because an embedding module reads it.
 bool IsIndex(const v1::ModelGraph& model, const v1::Graph& graph, const std::string& port) {
   for (const v1::Node& node : graph.nodes()) {
     for (int i = 0; i < node.inputs_size(); ++i) {
@@ -197,7 +197,7 @@ bool IsIndex(const v1::ModelGraph& model, const v1::Graph& graph, const std::str
   return false;
 }
 
-// The inputs' types, their batch dimension made -1.
+// The types of the inputs, with -1 as their batch dimension.
 absl::StatusOr<std::vector<v1::ValueType>> InputTypes(const SourceModel& model, const v1::Graph& graph) {
   std::vector<v1::ValueType> types;
   int64_t batch = -1;
@@ -210,7 +210,7 @@ absl::StatusOr<std::vector<v1::ValueType>> InputTypes(const SourceModel& model, 
                        "--input-shape=-1,3,32,32 on the command line"));
     }
     type.set_kind(v1::TENSOR);
-    // An importer that is told a shape takes floating-point numbers for granted.
+    // With input_shape, the importer assumes floating-point inputs.
     if (IsIndex(model.graph, graph, port.name())) {
       if (type.data_type() != v1::INT32) type.set_data_type(v1::INT64);
     } else if (type.data_type() == v1::DATA_TYPE_UNSPECIFIED) {
@@ -225,7 +225,7 @@ absl::StatusOr<std::vector<v1::ValueType>> InputTypes(const SourceModel& model, 
   return types;
 }
 
-// Drops nodes and initializers that no output needs.
+// Removes nodes and initializers that no output needs.
 void RemoveDead(onnx::GraphProto* graph) {
   std::set<std::string> needed;
   for (const onnx::ValueInfoProto& output : graph->output()) needed.insert(output.name());
@@ -247,7 +247,7 @@ void RemoveDead(onnx::GraphProto* graph) {
   graph->mutable_initializer()->DeleteSubrange(tensors, graph->initializer_size() - tensors);
 }
 
-// Lists and tuples taken apart; what is none is no output (GoogLeNet's, in evaluation mode).
+// Replaces lists and tuples by their elements, and drops "none" (GoogLeNet returns it in evaluation mode).
 void Flatten(const std::vector<Value>& values, std::vector<Value>* flat) {
   for (const Value& value : values) {
     if (value.is_list) {
@@ -258,7 +258,7 @@ void Flatten(const std::vector<Value>& values, std::vector<Value>* flat) {
   }
 }
 
-// The graph's outputs: names of their own, so that an output is never an input, a weight or another output.
+// Adds the graph's outputs under new names, so that an output is never an input, a weight or another output.
 void AddOutputs(const std::vector<Value>& outputs, OnnxGraph* onnx, onnx::GraphProto* graph) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     onnx::NodeProto* const node = graph->add_node();
@@ -271,7 +271,7 @@ void AddOutputs(const std::vector<Value>& outputs, OnnxGraph* onnx, onnx::GraphP
   }
 }
 
-// What our types do not know, ONNX's shape inference may: outputs need an element type and a rank.
+// Takes output types that are unknown here from ONNX's shape inference: outputs need an element type and a rank.
 void CompleteOutputs(onnx::ModelProto* model) {
   onnx::ModelProto inferred = *model;
   for (onnx::ValueInfoProto& output : *inferred.mutable_graph()->mutable_output()) output.clear_type();

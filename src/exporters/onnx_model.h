@@ -13,11 +13,11 @@ namespace lanista::exporters {
 // The elements of a tensor of the state_dict, in row-major order, little-endian.
 using TensorReader = std::function<absl::StatusOr<std::string>(const std::string& name)>;
 
-// The file's content. The batch (the first dimension of the first input, and of others that have as much of it) is of
-// any size: dimension "N". Checked by ONNX's own checker and shape inference.
+// The content of the file. The batch size is free: the first dimension of the first input, and of other inputs where it
+// is equal, is "N". ONNX's own checker and shape inference have checked the content.
 //
-// INVALID_ARGUMENT: the shape of an input is not known. UNIMPLEMENTED names the node that ONNX cannot express; opaque
-// modules are such.
+// INVALID_ARGUMENT: the shape of an input is unknown. UNIMPLEMENTED names the node that ONNX cannot express, such as an
+// opaque module.
 absl::StatusOr<std::string> OnnxModel(const SourceModel& model, const TensorReader& read_tensor);
 
 }  // namespace lanista::exporters

@@ -48,7 +48,7 @@ absl::StatusOr<std::string> TensorLiteral(const v1::Tensor& tensor) {
   return literal;
 }
 
-// The torch.ops call of an operator that has no schema of ours.
+// The torch.ops call of an operator without a schema here.
 absl::StatusOr<std::string> DispatcherCall(const std::string& type, const std::map<std::string, std::string>& arguments,
                                            const std::map<std::string, AtenSignature>& signatures) {
   const auto signature = signatures.find(type);
@@ -75,7 +75,7 @@ absl::StatusOr<std::string> DispatcherCall(const std::string& type, const std::m
   return absl::StrCat("torch.ops.", type.substr(0, colons), ".", name, "(", absl::StrJoin(written, ", "), ")");
 }
 
-// What `node` has for attribute `key`; nullptr: nothing.
+// The value of attribute `key`; nullptr: the node does not have it.
 const v1::Value* FindAttribute(const v1::Node& node, const std::string& key) {
   for (const v1::Attribute& attribute : node.op().attr()) {
     if (attribute.key() == key) return &attribute.value();
@@ -83,7 +83,7 @@ const v1::Value* FindAttribute(const v1::Node& node, const std::string& key) {
   return nullptr;
 }
 
-// Whether the module has a pair of states: torch.nn's takes and returns a tuple of them.
+// Whether the module has two states: torch.nn takes and returns them as a tuple.
 bool HasCellState(const v1::Node& node) {
   return node.has_op() && (node.op().type() == "LSTM" || node.op().type() == "LSTMCell");
 }
@@ -92,7 +92,7 @@ constexpr char kAppend[] = ".append(";
 
 bool IsAppend(const v1::Node& node) { return node.has_op() && node.op().type() == "aten::append.t"; }
 
-// A list that grows: a statement where it has a name, which others may read.
+// Appends to a list: a statement if the list has a name, because other code may read it.
 std::string Append(const std::map<std::string, std::string>& arguments) {
   const std::string& list = arguments.at("self");
   return IsIdentifier(list) ? absl::StrCat(list, kAppend, arguments.at("el"), ")")
@@ -148,8 +148,8 @@ std::string PythonTuple(const std::vector<int64_t>& dims) {
   return absl::StrCat("(", absl::StrJoin(dims, ", "), dims.size() == 1 ? ",)" : ")");
 }
 
-// What the module is called with. The operators take all values by themselves; torch.nn wants the states of an LSTM in
-// a tuple, and masks by name.
+// The arguments of the module's call. Here operators take all values one by one; torch.nn takes the states of an LSTM
+// as a tuple, and masks by name.
 std::vector<std::string> PythonForward::ModuleArguments(const v1::Node& node, const std::vector<Input>& inputs) const {
   std::vector<std::string> arguments;
   for (const Input& input : inputs) arguments.push_back(input.expression);
@@ -192,7 +192,7 @@ absl::StatusOr<std::string> PythonForward::Primitive(const v1::Node& node, const
       absl::StrJoin(elements, ", ", [](std::string* out, const Input& element) { out->append(element.expression); });
   if (node.op().type() == "prim::ListConstruct") return absl::StrCat("[", joined, "]");
   if (node.op().type() == "prim::TupleConstruct") return absl::StrCat("(", joined, elements.size() == 1 ? ",)" : ")");
-  // A shape unpacks as it is.
+  // A shape can be unpacked without list().
   return WithoutList(joined);
 }
 

@@ -12,7 +12,8 @@
 
 namespace lanista::exporters {
 
-// A value of a graph attribute as Python writes it; data types of torch by the argument's name ("dtype").
+// A value of a graph attribute as Python writes it. The argument's name ("dtype") tells which integers are torch data
+// types.
 absl::StatusOr<std::string> PythonLiteral(const std::string& argument, const v1::Value& value);
 
 // "torch.float32".
@@ -23,7 +24,7 @@ std::string PythonTuple(const std::vector<int64_t>& dims);
 
 class PythonForward : public ForwardWriter {
  public:
-  // `attributes`: for each module's path, how the class reaches it ("self.layer1[0].conv1").
+  // `attributes`: for each module's path, the expression for it in the class ("self.layer1[0].conv1").
   PythonForward(const SourceModel& model, const std::map<std::string, std::string>& attributes)
       : ForwardWriter(model, NameScope(PythonReserved())), attributes_(attributes) {}
 

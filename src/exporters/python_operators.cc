@@ -11,7 +11,7 @@ namespace {
 
 using Arguments = std::map<std::string, std::string>;
 
-// By type; {name} is an argument.
+// Expressions by operator type; {name} stands for an argument.
 std::multimap<std::string, std::string> Expressions() {
   std::multimap<std::string, std::string> expressions = {
       {"aten::size", "list({self}.shape)"},
@@ -78,7 +78,7 @@ std::multimap<std::string, std::string> Expressions() {
   return expressions;
 }
 
-// Whether the expression has a place for all arguments, and no other.
+// Whether the expression uses exactly these arguments.
 bool Fits(const std::string& expression, const Arguments& arguments) {
   if (static_cast<size_t>(std::count(expression.begin(), expression.end(), '{')) != arguments.size()) return false;
   return std::all_of(arguments.begin(), arguments.end(), [&](const auto& argument) {
@@ -86,7 +86,7 @@ bool Fits(const std::string& expression, const Arguments& arguments) {
   });
 }
 
-// A shape has parts as it is.
+// A slice of a shape needs no list().
 std::string ListSlice(Arguments arguments) {
   const std::string slice = absl::StrCat("{l}[{start}:{end}", arguments.count("step") > 0 ? ":{step}]" : "]");
   const std::string list = arguments["l"];
@@ -96,7 +96,7 @@ std::string ListSlice(Arguments arguments) {
   return absl::StrCat("list(", ops::FillTemplate(slice, arguments), ")");
 }
 
-// torch.tensor(data, dtype=...): its schema says only that data is a list of anything, which torch.ops cannot take.
+// torch.tensor(data, dtype=...): in the schema, data is a list of any type, which torch.ops cannot take.
 std::string NewTensor(const std::string& function, const Arguments& arguments) {
   std::string call;
   for (const auto& [name, value] : arguments) {
@@ -112,7 +112,7 @@ std::string NewTensor(const std::string& function, const Arguments& arguments) {
 
 std::string WithoutList(const std::string& expression) {
   if (!absl::StartsWith(expression, "list(") || ops::IsCompound(expression)) return expression;
-  // No other bracket follows the list's.
+  // The bracket that closes the list must be the last one.
   int depth = 0;
   for (size_t i = 0; i + 1 < expression.size(); ++i) {
     depth += expression[i] == '(' ? 1 : expression[i] == ')' ? -1 : 0;
@@ -126,7 +126,7 @@ std::optional<std::string> PythonExpression(const std::string& type, Arguments a
   if (type == "aten::slice.t") return ListSlice(arguments);
   if (type == "aten::tensor" || absl::StartsWith(type, "aten::tensor.")) return NewTensor("torch.tensor", arguments);
   if (absl::StartsWith(type, "aten::as_tensor")) return NewTensor("torch.as_tensor", arguments);
-  // A shape has elements and a length as it is.
+  // Elements and length of a shape need no list().
   if (type == "aten::__getitem__.t") arguments["list"] = WithoutList(arguments["list"]);
   if (type == "aten::len.t") arguments["a"] = WithoutList(arguments["a"]);
   const auto [begin, end] = expressions->equal_range(type);

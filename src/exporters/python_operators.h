@@ -8,11 +8,11 @@
 
 namespace lanista::exporters {
 
-// "a + b" for "aten::add.int"; `arguments`: source by name, defaults left out. nullopt: there is no such expression.
-// (torch.ops cannot call most of these: its generic lists are TorchScript's alone.)
+// "a + b" for "aten::add.int". `arguments`: source by name, defaults left out. nullopt: there is no such expression.
+// (torch.ops cannot call most of these operators: they take generic lists, which only TorchScript has.)
 std::optional<std::string> PythonExpression(const std::string& type, std::map<std::string, std::string> arguments);
 
-// "x.shape" for "list(x.shape)": where any sequence will do.
+// "x.shape" for "list(x.shape)", for places where any sequence is allowed.
 std::string WithoutList(const std::string& expression);
 
 }  // namespace lanista::exporters

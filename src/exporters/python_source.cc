@@ -27,9 +27,9 @@ bool IsParameter(const ModuleSlot& slot) {
   return slot.node != nullptr && slot.node->has_op() && IsBuiltIn(slot.node->op().type());
 }
 
-// How `owner` reaches its attribute `name`.
+// The expression for the attribute `name` of `owner`.
 std::string Access(const std::string& owner, const std::string& name, bool parameter) {
-  // torch.nn.Module finds its own members first: go round them.
+  // torch.nn.Module finds its own members first, so attributes with such names are reached through its dictionaries.
   if (PythonModuleMembers().count(name) > 0) {
     return absl::StrCat(owner, parameter ? "._parameters[" : "._modules[", StringLiteral(name), "]");
   }
@@ -48,7 +48,7 @@ std::string Sequence(const std::string& opening, const std::vector<std::string>&
   return block + closing;
 }
 
-// Writes the classes of a model, callees first.
+// Writes the classes of a model; a class comes after the classes that it uses.
 class ClassWriter {
  public:
   explicit ClassWriter(const SourceModel& model) : model_(model), class_names_(PythonReserved()) {
@@ -66,17 +66,17 @@ class ClassWriter {
   const std::map<ArchivePlace, std::string>& archives() const { return archives_; }
 
  private:
-  // One class while it is written.
+  // A class that is being written.
   struct Class {
-    // Of its first instance.
+    // The path of its first instance.
     std::string prefix;
-    // How forward reaches each module.
+    // Path of a module -> its expression in forward.
     std::map<std::string, std::string> attributes;
     Lines constructor;
     Lines frozen;
   };
 
-  // Returns the name of the class. Graphs that come out the same share one.
+  // Returns the name of the class. Graphs with identical class bodies share one class.
   absl::StatusOr<std::string> WriteClass(const v1::Graph& graph, const std::string& prefix) {
     Class current;
     current.prefix = prefix;
@@ -128,7 +128,7 @@ class ClassWriter {
     return AddBelow(slot, access, current);
   }
 
-  // What the slot's constructor has not made yet.
+  // Adds the children that the constructor of `slot` does not make.
   absl::Status AddBelow(const ModuleSlot& slot, const std::string& access, Class* current) {
     if (slot.node != nullptr) {
       current->attributes[slot.path] = access;
@@ -175,7 +175,7 @@ class ClassWriter {
     return absl::OkStatus();
   }
 
-  // The expression that makes the module of `slot`; of a list, its elements too.
+  // The expression that makes the module of `slot`; for a list, it includes the elements.
   absl::StatusOr<std::string> Construct(const ModuleSlot& slot, const Class& current) {
     if (slot.node == nullptr) {
       if (!slot.IsList()) return std::string("nn.Module()");
@@ -236,14 +236,14 @@ class ClassWriter {
   const SourceModel& model_;
   NameScope class_names_;
   std::string classes_;
-  // By graph, and by all that follows the name.
+  // The names of classes, by graph and by class body.
   std::map<std::string, std::string> class_of_;
   std::map<std::string, std::string> class_of_text_;
   std::map<ArchivePlace, std::string> archives_;
   std::set<std::string> supplements_;
 };
 
-// ARCHIVE_1 = """\ ... base64, 76 letters a line ... """
+// ARCHIVE_1 = """\ ... base64, 76 letters per line ... """
 std::string ArchiveText(const std::string& name, const std::string& bytes) {
   const std::string encoded = absl::Base64Escape(bytes);
   std::string text = absl::StrCat("\n", name, " = \"\"\"\n");
@@ -257,7 +257,7 @@ absl::StatusOr<std::string> PythonSource(const SourceModel& model) {
   ClassWriter writer(model);
   LANISTA_ASSIGN_OR_RETURN(std::string classes, writer.Write());
   if (model.data.has_value()) classes += PythonPredict(*model.data);
-  // Files of `export` are named after ranks ("1-model-17.py"): no names for an import statement.
+  // Files of `export` are named after ranks ("1-model-17.py"), which an import statement cannot name.
   const bool importable = IsIdentifier(model.name) && PythonReserved().count(model.name) == 0;
   const std::string file = absl::StrReplaceAll(model.name, {{"\\", "\\\\"}, {"\"", "\\\""}});
   const std::string import = importable ? absl::StrCat("from ", file, " import Model")

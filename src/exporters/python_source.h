@@ -10,7 +10,7 @@
 namespace lanista::exporters {
 
 // The source: a torch.nn class `Model` (constructor without arguments; the keys of its state_dict are the names of
-// model.tensors) and one class for each cell graph. Opaque modules are in it, as text. UNIMPLEMENTED and
+// model.tensors) and one class for each cell graph. It contains opaque modules as text. UNIMPLEMENTED and
 // INVALID_ARGUMENT name the node that Python cannot express.
 absl::StatusOr<std::string> PythonSource(const SourceModel& model);
 

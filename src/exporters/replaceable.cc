@@ -10,7 +10,7 @@
 namespace lanista::exporters {
 namespace {
 
-// Our exports say so within their first lines.
+// Lanista's exports contain the mark within this many bytes.
 constexpr std::streamsize kHeadBytes = 512;
 
 bool Exists(const std::string& path) {

@@ -1,7 +1,7 @@
 // Which files an export may replace: those of an earlier export of the same format.
 //
-// Formats share names: STEM.pt is the weights of STEM.py (python) or a whole model (torchscript). And a STEM.py may be
-// what the user wrote the network in.
+// Formats share file names: STEM.pt is the weights of STEM.py (python) or a whole model (torchscript). And STEM.py may
+// be the file in which the user wrote the network.
 #ifndef LANISTA_SRC_EXPORTERS_REPLACEABLE_H_
 #define LANISTA_SRC_EXPORTERS_REPLACEABLE_H_
 
@@ -11,8 +11,9 @@
 
 namespace lanista::exporters {
 
-// OK if the files that `format` (python, cpp, torchscript, onnx) writes at `stem` are not there, or are an earlier
-// export's of that format. FAILED_PRECONDITION names the file that is something else.
+// OK if the files that `format` (python, cpp, torchscript, onnx) writes at `stem` do not exist, or are an earlier
+// export of that format as far as their names and first bytes tell. FAILED_PRECONDITION names the file that is
+// something else.
 absl::Status CheckReplaceable(const std::string& format, const std::string& stem);
 
 }  // namespace lanista::exporters

@@ -1,4 +1,4 @@
-// What the writers of source code and ONNX need to know of a model, without LibTorch.
+// Everything that the writers of source code and ONNX need to know about a model, without LibTorch.
 #ifndef LANISTA_SRC_EXPORTERS_SOURCE_MODEL_H_
 #define LANISTA_SRC_EXPORTERS_SOURCE_MODEL_H_
 
@@ -30,12 +30,12 @@ struct TensorInfo {
 struct AtenSignature {
   struct Argument {
     std::string name;
-    // A list, of tensors or numbers.
+    // A list of tensors or numbers.
     bool is_list = false;
     bool keyword_only = false;
     // "Tensor", "int", "float", ...: of the argument, or of its list's elements; without "optional".
     std::string element = {};
-    // Its type stands for any: `t[] self`. Calls by name do not find the operator.
+    // The argument has a generic type (`t[] self`): then the operator cannot be called by name.
     bool is_generic = false;
   };
   std::vector<Argument> arguments;
@@ -44,28 +44,28 @@ struct AtenSignature {
 // A TorchScript module: index into ModelGraph.archives, and path there.
 using ArchivePlace = std::pair<int, std::string>;
 
-// A model to be written. Immutable while it is.
+// A model to be written. Not changed while it is written.
 struct SourceModel {
   // Valid, without choices; types are filled in as far as they are known.
   v1::ModelGraph graph;
   graph::OpLookup find_op = nullptr;
-  // Of the files, without folder and suffix.
+  // The name of the files, without folder and suffix.
   std::string name;
-  // By their names in the state_dict.
+  // Parameters and buffers by their names in the state_dict.
   std::map<std::string, TensorInfo> tensors;
-  // Those of the aten operators in the graph, by type.
+  // The signatures of the aten operators in the graph, by operator type.
   std::map<std::string, AtenSignature> signatures;
-  // What it was trained on, where that is known.
+  // The data that the model was trained on, if known.
   std::optional<v1::DataSpec> data = {};
-  // Opaque modules: a TorchScript file each.
+  // The opaque modules, each as the bytes of a TorchScript file.
   std::map<ArchivePlace, std::string> archives;
 };
 
-// The archive place of an opaque node.
+// The place of an opaque node's module.
 ArchivePlace PlaceOf(const v1::OpaqueModule& opaque);
 
-// Unpacks a constant into numbers: integers (and truth values) or floating-point ones, whichever the type calls for.
-// Half-precision and complex elements are UNIMPLEMENTED, a wrong size INVALID_ARGUMENT.
+// The elements of a constant: integers (booleans too) or floating-point numbers, as its dtype says. UNIMPLEMENTED:
+// half-precision or complex elements. INVALID_ARGUMENT: a wrong number of bytes.
 struct TensorElements {
   bool is_float = false;
   std::vector<int64_t> ints;
@@ -73,10 +73,11 @@ struct TensorElements {
 };
 absl::StatusOr<TensorElements> UnpackTensor(const v1::Tensor& tensor);
 
-// 17 digits where needed, always with a point or exponent: "0.5", "1e-05", "2.0". Not for inf and NaN.
+// The shortest of 6 to 17 digits that is exact, always with a point or exponent: "0.5", "1e-05", "2.0". REQUIRES:
+// `value` is finite.
 std::string FloatLiteral(double value);
 
-// "\"a\\n\"": good for Python and C++. Bytes that are not ASCII are written as octal escapes.
+// A literal that both Python and C++ can read: "\"a\\n\"". Bytes that are not ASCII become octal escapes.
 std::string StringLiteral(absl::string_view text);
 
 }  // namespace lanista::exporters

@@ -1,4 +1,4 @@
-// Modules that models of the world use and torch.nn does not have: exported source brings its own classes for them.
+// Modules that existing models use but torch.nn lacks: exported source brings its own classes for them.
 #ifndef LANISTA_SRC_EXPORTERS_SUPPLEMENTS_H_
 #define LANISTA_SRC_EXPORTERS_SUPPLEMENTS_H_
 
@@ -15,18 +15,18 @@ struct Supplement {
   // The class in Python, and in C++ (inside namespace model_parts). Both are named as the operator.
   std::string python;
   std::string cpp;
-  // The arguments of both constructors.
+  // The arguments of the constructor, the same in both languages.
   std::function<std::string(const graph::Attributes& attributes)> arguments;
-  // The class's place in Python: "torchvision.ops.stochastic_depth.StochasticDepth".
+  // The qualified name of the original class in Python: "torchvision.ops.stochastic_depth.StochasticDepth".
   std::string qualified_name;
-  // The body of its forward in TorchScript, of `input`; $0 stands for the training flag.
+  // The body of its forward in TorchScript, which reads `input`; $0 stands for the training flag.
   std::function<std::string(const graph::Attributes& attributes)> torchscript;
 };
 
-// Their operators.
+// The operators that have a supplement.
 std::vector<std::string> SupplementTypes();
 
-// nullptr: torch.nn has it, or nobody.
+// nullptr: the operator has no supplement.
 const Supplement* FindSupplement(absl::string_view type);
 
 }  // namespace lanista::exporters

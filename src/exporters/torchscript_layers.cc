@@ -16,7 +16,7 @@ namespace {
 
 std::string Return(const std::string& expression) { return absl::StrCat("return ", expression); }
 
-// A size of "none" is the input's.
+// A size of "none" is the size of the input.
 std::string OutputSize(const ScriptContext& c) {
   const v1::Value& value = c.a.Get("output_size");
   std::vector<std::string> sizes;
@@ -78,7 +78,7 @@ absl::StatusOr<std::string> ConvolutionBody(const ScriptContext& c) {
   if (sizes.size() == 1) sizes.resize(static_cast<size_t>(dims), sizes[0]);
   std::string padding = named ? StringLiteral(given.s()) : absl::StrCat("[", absl::StrJoin(sizes, ", "), "]");
   if (mode != "zeros") {
-    // As torch.nn does: pad first, last dimension first.
+    // Like torch.nn: pads first; the list starts with the last dimension.
     std::vector<int64_t> pads;
     for (int i = dims - 1; i >= 0; --i) {
       int64_t before = 0;
@@ -184,7 +184,7 @@ absl::StatusOr<std::string> LayerNormBody(const ScriptContext& c) {
                                  c.Parameter("weight"), c.Parameter("bias"), c.Float("eps")));
 }
 
-// interpolate() for each rank that the mode takes.
+// Calls interpolate() for each rank that the mode supports.
 absl::StatusOr<std::string> UpsampleBody(const ScriptContext& c) {
   std::string mode = c.Knows("mode") ? c.a.String("mode") : "nearest";
   if (c.type() == "UpsamplingBilinear2d") mode = "bilinear";
@@ -195,7 +195,7 @@ absl::StatusOr<std::string> UpsampleBody(const ScriptContext& c) {
       {"trilinear", {3}}};
   const auto found = ranks->find(mode);
   if (found == ranks->end()) return absl::UnimplementedError(absl::StrCat("mode '", mode, "'"));
-  // A size or factor for each dimension; one stands for all.
+  // One size or factor per dimension; a single number is repeated.
   const auto repeated = [&](const std::string& name, int dims, bool is_float) {
     if (!c.Knows(name) || !c.a.Has(name)) return std::string("None");
     const v1::Value& value = c.a.Get(name);
@@ -216,7 +216,7 @@ absl::StatusOr<std::string> UpsampleBody(const ScriptContext& c) {
     std::string function = mode == "nearest-exact" ? absl::StrCat("_upsample_nearest_exact", dims, "d")
                                                    : absl::StrCat("upsample_", mode, dims, "d");
     const bool aligns = !absl::StartsWith(mode, "nearest");
-    // The last rank is not asked for: what it is not, the operator refuses.
+    // The last rank needs no test: the operator itself refuses other ranks.
     if (found->second.size() == 1) {
       body += "out = torch.";
     } else if (i + 1 == found->second.size()) {

@@ -1,4 +1,4 @@
-// Bodies of torch.nn's larger layers in TorchScript: what torchscript_source.cc puts into methods.
+// The TorchScript bodies of torch.nn's larger layers, which torchscript_source.cc puts into methods.
 #ifndef LANISTA_SRC_EXPORTERS_TORCHSCRIPT_LAYERS_H_
 #define LANISTA_SRC_EXPORTERS_TORCHSCRIPT_LAYERS_H_
 
@@ -10,24 +10,24 @@
 
 namespace lanista::exporters {
 
-// What a body is written from. Bodies are statements on `input` (`input_1`, ... for further inputs), two spaces deep
-// but for the first line, the last of which returns.
+// The input of the functions below. A body is a list of statements on `input` (`input_1`, ... for further inputs); all
+// lines but the first are indented by two spaces, and the last line returns.
 struct ScriptContext {
   const graph::OpSchema& schema;
   const graph::Attributes& a;
   const v1::Node& node;
-  // "self.training", or "False".
+  // "self.training" or "False".
   std::string training;
 
   const std::string& type() const { return schema.type(); }
-  // The spatial dimensions: 2 of "Conv2d".
+  // Number of spatial dimensions: 2 for "Conv2d".
   int Dims() const;
   bool HasParameter(absl::string_view name) const;
   // "self.bias", or "None" if there is none.
   std::string Parameter(const std::string& name) const;
   // Whether the operator has an attribute of this name.
   bool Knows(absl::string_view name) const { return schema.FindAttribute(name) != nullptr; }
-  // Attributes as TorchScript writes them.
+  // The values of attributes as TorchScript writes them.
   std::string Int(const std::string& name) const;
   std::string Bool(const std::string& name) const;
   std::string Float(const std::string& name) const;

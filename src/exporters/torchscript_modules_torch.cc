@@ -17,7 +17,7 @@
 namespace lanista::exporters {
 namespace {
 
-// An attribute as a constant of a class, as torch.jit.script writes a module's hyper-parameters: lists become tuples.
+// An attribute as a class constant, like the hyper-parameters that torch.jit.script writes: lists become tuples.
 c10::optional<c10::IValue> ClassConstant(const v1::Value& value) {
   switch (value.kind_case()) {
     case v1::Value::kI:
@@ -42,7 +42,7 @@ c10::optional<c10::IValue> ClassConstant(const v1::Value& value) {
   }
 }
 
-// Parameters that torch.nn's modules have as None where a flag leaves them out.
+// Parameters that a flag of the module leaves out: torch.nn sets them to None.
 std::vector<std::string> AbsentParameters(const graph::OpSchema& schema) {
   std::vector<std::string> names;
   const bool affine =
@@ -103,7 +103,7 @@ absl::Status ScriptModules::AddSlot(const ModuleSlot& slot, const ScriptModule& 
                                                  "', a word of its own; rename the node"));
   }
   if (slot.node != nullptr && slot.node->has_op() && IsBuiltIn(slot.node->op().type())) {
-    // Constants stand in the code.
+    // Constants that are not in the state_dict are written into the code.
     if (tensors_.count(path) > 0) AddTensor(slot.name, path, owner);
     return absl::OkStatus();
   }

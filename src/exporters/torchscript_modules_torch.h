@@ -24,34 +24,34 @@ using OpaqueLoader =
 // One module of the file.
 struct ScriptModule {
   torch::jit::Module module;
-  // The node that calls it; nullptr for the model itself and for containers.
+  // The node that calls it; nullptr for the model itself and for modules that only hold others.
   const v1::Node* node = nullptr;
-  // What it runs; nullptr unless it is the model or a cell.
+  // The graph that it runs; nullptr unless it is the model or a cell.
   const v1::Graph* graph = nullptr;
-  // Its own path.
+  // Its path in the model.
   std::string path;
   // It, or a cell around it, is frozen.
   bool frozen = false;
-  // It has its forward method.
+  // Its forward method has been written.
   bool complete = false;
 };
 
-// Builds the tree, weights included. Operators and opaque modules get their forward methods; those of cells and of the
-// model are written later, since they depend on the types of what they are called with. Used by one thread.
+// Builds the tree, weights included. Operators and opaque modules get their forward methods at once. Those of cells and
+// of the model are written later, because they depend on the types of the arguments. Used by one thread.
 class ScriptModules {
  public:
-  // `tensors`: the state_dict. Keeps references to all.
+  // `tensors`: the state_dict. Keeps references to `model` and `tensors`.
   ScriptModules(const SourceModel& model, const std::map<std::string, at::Tensor>& tensors, OpaqueLoader load_opaque);
 
-  // The model itself, and all below.
+  // Builds the model and everything below it. The result lives as long as this object.
   absl::StatusOr<ScriptModule*> Build();
 
-  // The module at a path. REQUIRES: there is one.
+  // The module at `path`. REQUIRES: there is one.
   ScriptModule& At(const std::string& path) { return modules_.at(path); }
 
  private:
   torch::jit::Module NewModule(const std::string& qualified_name);
-  // Adds a state tensor, and the modules between it and `owner` where its name has dots.
+  // Adds a tensor of the state_dict; if its name has dots, also the modules between it and `owner`.
   void AddTensor(const std::string& name, const std::string& path, torch::jit::Module owner);
   absl::Status AddSlot(const ModuleSlot& slot, const ScriptModule& scope, torch::jit::Module owner);
   absl::StatusOr<torch::jit::Module> BuildOperator(const v1::Node& node, const std::string& path, bool frozen);
@@ -61,7 +61,7 @@ class ScriptModules {
   const std::map<std::string, at::Tensor>& tensors_;
   const OpaqueLoader load_opaque_;
   const std::shared_ptr<torch::jit::CompilationUnit> unit_;
-  // By path. Nodes of a map stay where they are.
+  // Keyed by path. Pointers to the entries stay valid.
   std::map<std::string, ScriptModule> modules_;
 };
 

@@ -98,7 +98,7 @@ absl::StatusOr<std::string> RecurrentCellForward(const graph::OpSchema& schema, 
   return absl::StrCat(body, "return hn", lstm ? ", cn" : "");
 }
 
-// Adds the masks to `weights`: [batch * heads, length, keys].
+// Code that adds the masks to `weights`: [batch * heads, length, keys].
 std::string Masks(const v1::Node& node, int64_t heads) {
   std::string body;
   for (int i = 3; i < node.inputs_size(); ++i) {

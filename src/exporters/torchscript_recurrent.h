@@ -1,4 +1,4 @@
-// The larger bodies of torchscript_source.h: recurrent networks and attention.
+// The larger bodies for torchscript_source.h: recurrent networks and attention.
 #ifndef LANISTA_SRC_EXPORTERS_TORCHSCRIPT_RECURRENT_H_
 #define LANISTA_SRC_EXPORTERS_TORCHSCRIPT_RECURRENT_H_
 
@@ -14,7 +14,7 @@ namespace lanista::exporters {
 absl::StatusOr<std::string> RecurrentForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
                                              int num_inputs, const std::string& training);
 
-// RNNCell, LSTMCell and GRUCell: one step.
+// RNNCell, LSTMCell and GRUCell: one step of a sequence.
 absl::StatusOr<std::string> RecurrentCellForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
                                                  int num_inputs);
 

@@ -35,7 +35,7 @@ absl::StatusOr<std::string> Dropout(const Context& c) {
                                  c.training));
 }
 
-// `format` with $0 = "_" where the module works in place, and $1, $2 the attributes.
+// `format` with $0 = "_" if the module works in place, and with the attributes as $1 and $2.
 Writer Activation(std::string format, std::vector<std::string> attributes = {}) {
   return [format = std::move(format),
           attributes = std::move(attributes)](const Context& c) -> absl::StatusOr<std::string> {
@@ -119,7 +119,7 @@ absl::StatusOr<std::string> RecurrentCell(const Context& c) {
 
 absl::StatusOr<std::string> Attention(const Context& c) { return AttentionForward(c.schema, c.a, c.node, c.training); }
 
-// What is known of a module: the file of torch.nn.modules that has its class, and its body.
+// A module that can be written: the file of torch.nn.modules with its class, and the body of its forward.
 struct Entry {
   std::string file;
   Writer body;

@@ -1,4 +1,4 @@
-// torch.nn's modules as TorchScript source.
+// torch.nn modules as TorchScript source.
 #ifndef LANISTA_SRC_EXPORTERS_TORCHSCRIPT_SOURCE_H_
 #define LANISTA_SRC_EXPORTERS_TORCHSCRIPT_SOURCE_H_
 
@@ -10,12 +10,12 @@
 
 namespace lanista::exporters {
 
-// The class of a module operator in Python: "torch.nn.modules.conv.Conv2d". "torch.nn.X" for those that have no form
-// here.
+// The class of a module operator in Python: "torch.nn.modules.conv.Conv2d". "torch.nn.X" for operators that
+// TorchScriptForward does not know.
 std::string TorchClass(absl::string_view type);
 
-// The method `forward` of a module operator in TorchScript, its inputs those of `node`: it reads parameters and buffers
-// as attributes of self. `frozen`: as in evaluation, always. UNIMPLEMENTED names what is missing.
+// The method `forward` of a module operator in TorchScript, with the inputs of `node`. It reads parameters and buffers
+// as attributes of self. `frozen`: it always behaves as in evaluation mode. UNIMPLEMENTED names the unsupported part.
 absl::StatusOr<std::string> TorchScriptForward(const graph::OpSchema& schema, const graph::Attributes& attributes,
                                                const v1::Node& node, bool frozen);
 

@@ -25,12 +25,12 @@ namespace jit = torch::jit;
 
 using Values = std::map<std::pair<std::string, int>, jit::Value*>;
 
-// Writes forward methods, callees first.
+// Writes forward methods; a method comes after the methods that it calls.
 class ForwardBuilder {
  public:
   ForwardBuilder(const SourceModel& model, ScriptModules* modules) : model_(model), modules_(modules) {}
 
-  // Gives `scope`, the model or a cell, its forward method for inputs of these types.
+  // Writes the forward method of `scope`, the model or a cell, for inputs of these types.
   absl::Status Write(ScriptModule* scope, const std::vector<c10::TypePtr>& types) {
     auto graph = std::make_shared<jit::Graph>();
     Place place{graph.get(), graph->addInput("self")->setType(scope->module.type()), scope};
@@ -52,7 +52,7 @@ class ForwardBuilder {
   }
 
  private:
-  // Where code is written.
+  // The position at which code is written.
   struct Place {
     jit::Graph* graph;
     jit::Value* self;
@@ -68,7 +68,7 @@ class ForwardBuilder {
       absl::StatusOr<std::vector<jit::Value*>> outputs = Guarded(place, node, inputs);
       if (!outputs.ok()) {
         const std::string path = graph::JoinPath(place.scope->path, node.name());
-        // Cells have said already which of their nodes it is.
+        // A status from a cell already names the node within it.
         if (node.has_cell() || node.has_training_switch()) return outputs.status();
         return Annotate(outputs.status(), absl::StrCat("node '", path, "'"));
       }
@@ -79,7 +79,7 @@ class ForwardBuilder {
     return absl::OkStatus();
   }
 
-  // WriteNode; what LibTorch throws (arguments that do not fit a schema) becomes a status.
+  // Calls WriteNode and turns exceptions of LibTorch (arguments that do not fit a schema) into a status.
   absl::StatusOr<std::vector<jit::Value*>> Guarded(const Place& place, const v1::Node& node,
                                                    const std::vector<jit::Value*>& inputs) {
     try {
@@ -162,7 +162,7 @@ class ForwardBuilder {
     }
     std::vector<jit::Value*> outputs;
     for (size_t i = 0; i < results[0].size(); ++i) {
-      // None in one arm makes it optional.
+      // If one arm gives none, the type is optional.
       const auto type = c10::unifyTypes(c10::unshapedType(results[0][i]->type()),
                                         c10::unshapedType(results[1][i]->type()), /*default_to_union=*/false);
       if (!type) return absl::InvalidArgumentError(absl::StrCat("its two graphs differ in the type of output ", i));
@@ -201,7 +201,7 @@ class ForwardBuilder {
     return std::vector<jit::Value*>{};
   }
 
-  // prim::ListConstruct and its kin.
+  // Writes prim::ListConstruct and similar primitives.
   absl::StatusOr<std::vector<jit::Value*>> WritePrimitive(jit::Graph& graph, const v1::Node& node,
                                                           const std::vector<jit::Value*>& inputs) {
     std::vector<jit::Value*> values;
@@ -244,7 +244,7 @@ class ForwardBuilder {
             absl::StrCat("operator ", node.op().type(), " has no argument '", attribute.key(), "'"));
       }
       const c10::TypePtr& type = schema.arguments()[static_cast<size_t>(*index)].type();
-      // Where the operator is generic, the value says what it is.
+      // If the argument's type is generic, the constant's own type is used.
       LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, type->hasFreeVariables()
                                                                ? ops::ToIValue(attribute.value())
                                                                : ops::ToIValue(attribute.value(), type));
@@ -280,17 +280,18 @@ class ForwardBuilder {
     return outputs;
   }
 
-  // The value of one argument: where it is a list, its elements are gathered.
+  // The value of one argument; if it is a list, its elements are collected.
   static jit::Value* Gather(jit::Graph& graph, const jit::SourceRange& location, const c10::TypePtr& type,
                             const std::vector<jit::Value*>& values) {
     c10::TypePtr list = type;
     if (const auto optional = list->cast<c10::OptionalType>()) list = optional->getElementType();
     if (list->kind() != c10::TypeKind::ListType) return values[0];
-    // A list as it is, and no list at all; schema matching finds what the elements of a generic operator's are.
+    // A value that is a list (or none) already is passed on. Schema matching finds the element type of generic
+    // operators.
     const bool whole = values.size() == 1 && (values[0]->type()->kind() == c10::TypeKind::ListType ||
                                               values[0]->type()->kind() == c10::TypeKind::NoneType);
     const c10::TypePtr element = list->expectRef<c10::ListType>().getElementType();
-    // x[mask]: the elements of a list that was made here may be none.
+    // For x[mask], the elements of a list that is made here may be none.
     const bool of_optionals = element->kind() == c10::TypeKind::OptionalType;
     const bool made_here = whole && values[0]->node()->kind() == c10::prim::ListConstruct;
     if (whole && !(of_optionals && made_here)) return values[0];
@@ -301,7 +302,7 @@ class ForwardBuilder {
     return graph.insertNode(graph.createList(element, elements))->output();
   }
 
-  // Messages of schema matching quote a source: the node's operator.
+  // Errors of schema matching quote this location: it names the node's operator.
   static jit::SourceRange Location(const v1::Node& node) {
     const std::string text = node.has_op() ? node.op().type() : node.name();
     return jit::SourceRange(std::make_shared<jit::Source>(text), 0, text.size());

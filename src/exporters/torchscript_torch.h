@@ -14,9 +14,9 @@
 
 namespace lanista::exporters {
 
-// The module, with the model's tree of modules under its own names and torch.nn's classes; in evaluation mode, and
-// train() and eval() switch it. It shares `tensors` (the state_dict). UNIMPLEMENTED and INVALID_ARGUMENT name the node
-// that TorchScript cannot express. May throw c10::Error as LibTorch does.
+// The module, with the model's module tree, its names and torch.nn's classes. It is in evaluation mode; train() and
+// eval() switch it. It shares the memory of `tensors` (the state_dict). UNIMPLEMENTED and INVALID_ARGUMENT name the
+// node that TorchScript cannot express. May throw c10::Error as LibTorch does.
 absl::StatusOr<torch::jit::Module> ToTorchScript(const SourceModel& model,
                                                  const std::map<std::string, at::Tensor>& tensors,
                                                  OpaqueLoader load_opaque);

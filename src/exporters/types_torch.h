@@ -1,4 +1,4 @@
-// Types of graphs as LibTorch's, and back.
+// Conversions between the types of graphs and those of LibTorch.
 #ifndef LANISTA_SRC_EXPORTERS_TYPES_TORCH_H_
 #define LANISTA_SRC_EXPORTERS_TYPES_TORCH_H_
 
@@ -9,13 +9,13 @@
 
 namespace lanista::exporters {
 
-// The type of a value; a tensor where it is not known.
+// The LibTorch type of a value; TensorType if the value's type is unknown.
 c10::TypePtr ToTypePtr(const v1::ValueType& type);
 
-// The kind of a type, for values whose schema says so only in LibTorch.
+// The kind of a LibTorch type, for values whose kind only LibTorch's schema tells.
 v1::ValueType ToValueType(const c10::Type& type);
 
-// Of a tensor's elements; DATA_TYPE_UNSPECIFIED if graphs do not know it.
+// The data type of a tensor's elements; DATA_TYPE_UNSPECIFIED if graphs do not have it.
 v1::DataType ToDataType(c10::ScalarType type);
 
 }  // namespace lanista::exporters
