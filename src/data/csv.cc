@@ -1,5 +1,5 @@
-// Tables of numbers, in memory. Classification learns the target column's texts as classes (sorted as numbers where all
-// are numbers, else bytewise), regression its numbers. What the evaluator wants decides; asked by nobody, a target
+// Tables of numbers, in memory. Classification takes the texts of the target column as classes (sorted as numbers if
+// all are numbers, else bytewise); regression takes its numbers. The evaluator's task decides; without one, a target
 // column of numbers means regression.
 #include <ATen/ops/empty.h>
 
@@ -29,18 +29,18 @@
 namespace lanista::data {
 namespace {
 
-// One file as it was read: what is learnt from as numbers, what is predicted still as text.
+// One file as it was read: features as numbers, targets still as text.
 struct Table {
   std::string path;
-  // Names of all columns; numbers from 0 where the file has no header.
+  // Names of all columns; "0", "1", ... if the file has no header.
   std::vector<std::string> columns;
-  // Positions in `columns`.
+  // Indices into `columns`.
   std::vector<size_t> features;
   std::vector<size_t> targets;
-  // Row by row.
+  // Both row by row.
   std::vector<double> inputs;
   std::vector<std::string> texts;
-  // The line of each row.
+  // The line in the file of each row.
   std::vector<int64_t> lines;
 
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
@@ -55,7 +55,7 @@ std::optional<double> ParseNumber(const std::string& text) {
   return value;
 }
 
-// A field for a message, which need not hold a whole file.
+// A field, shortened for messages.
 std::string Shown(absl::string_view text) {
   constexpr size_t kLongest = 60;
   return text.size() <= kLongest ? std::string(text) : absl::StrCat(text.substr(0, kLongest), "...");
@@ -156,7 +156,7 @@ absl::StatusOr<Table> ReadTable(const std::string& path, const v1::CsvConfig& co
   return table;
 }
 
-// The classes of all tables, in the order of their numbers.
+// Gives the classes of all tables numbers; `names` are the classes in the order of these numbers.
 std::map<std::string, int64_t> NumberClasses(const std::vector<const Table*>& tables, std::vector<std::string>& names) {
   std::map<std::string, int64_t> classes;
   for (const Table* table : tables) {
@@ -192,13 +192,13 @@ at::Tensor ClassTargets(const Table& table, const std::map<std::string, int64_t>
   return target;
 }
 
-// How a feature column is shifted and scaled.
+// The shift and scale of a feature column.
 struct Scale {
   double mean = 0;
   double deviation = 1;
 };
 
-// Mean 0 and variance 1 over `rows`; a constant column is only shifted.
+// Mean 0 and variance 1 over `rows`; a constant column is shifted only.
 std::vector<Scale> Standardize(const Table& table, const std::vector<int64_t>& rows) {
   const size_t width = table.features.size();
   const auto count = static_cast<double>(rows.size());

@@ -11,7 +11,7 @@
 namespace lanista::data {
 namespace {
 
-// Walks over the text, a row at a time.
+// Parses the text row by row.
 class Parser {
  public:
   Parser(const std::string& path, const std::string& text, char delimiter)

@@ -1,4 +1,4 @@
-// Tables as text: fields between delimiters, lines, quotes (RFC 4180).
+// Reads tables as text: fields, delimiters, lines, quotes (RFC 4180).
 #ifndef LANISTA_SRC_DATA_CSV_FILE_H_
 #define LANISTA_SRC_DATA_CSV_FILE_H_
 
@@ -11,12 +11,13 @@
 
 namespace lanista::data {
 
-// Called for each row with the line on which it begins, from 1.
+// Called for each row, with the line on which it begins (from 1). May move the fields out.
 using CsvRowCallback = std::function<absl::Status(int64_t line, std::vector<std::string>& fields)>;
 
-// Reads the file at `path` (plain or gzip) and hands on its rows in order. Empty lines are skipped, a byte order mark
-// too; lines end in LF or CRLF; a field in double quotes may hold delimiters, line breaks and doubled quotes. Ends with
-// the callback's first error. INVALID_ARGUMENT names file and line of a quote that never closes or that text follows.
+// Reads the file at `path` (plain or gzip) and calls `on_row` for its rows in order. Skips empty lines and a byte order
+// mark. Lines end in LF or CRLF; a field in double quotes may contain delimiters, line breaks and doubled quotes. Stops
+// at the callback's first error and returns it. INVALID_ARGUMENT names file and line of a quote that never closes, or
+// of text after a closing quote.
 absl::Status ReadCsv(const std::string& path, char delimiter, const CsvRowCallback& on_row);
 
 // The same of a text that was read from `path`.

@@ -1,4 +1,4 @@
-// For users: datasets and transforms of their own.
+// Registers users' own datasets and transforms.
 //
 //   absl::StatusOr<lanista::data::DataSplits> MakeSpirals(const lanista::Params& params,
 //                                                         const lanista::data::DatasetRequest& request) {
@@ -24,7 +24,7 @@
 
 namespace lanista::data::internal {
 
-// As the registry wants it.
+// Converts the result to the type that the registry needs.
 inline absl::StatusOr<std::unique_ptr<DataSplits>> Box(absl::StatusOr<DataSplits> splits) {
   if (!splits.ok()) return splits.status();
   return std::make_unique<DataSplits>(*std::move(splits));
@@ -32,16 +32,16 @@ inline absl::StatusOr<std::unique_ptr<DataSplits>> Box(absl::StatusOr<DataSplits
 
 }  // namespace lanista::data::internal
 
-// Registers `make`: absl::StatusOr<DataSplits>(const lanista::Params&, const DatasetRequest&). It reads all of its
-// parameters at once.
+// Registers `make`: absl::StatusOr<DataSplits>(const lanista::Params&, const DatasetRequest&). `make` must read all of
+// its parameters.
 #define LANISTA_REGISTER_DATASET(name, make)                                                                          \
   LANISTA_REGISTER_WITH_PARAMS(::lanista::data::DatasetRegistry, "dataset", name,                                     \
                                ([](const ::lanista::Params& params, const ::lanista::data::DatasetRequest& request) { \
                                  return ::lanista::data::internal::Box(make(params, request));                        \
                                }))
 
-// Registers `make`: absl::StatusOr<std::unique_ptr<Transform>>(const lanista::Params&, const DataSplits& splits). It
-// reads all of its parameters at once.
+// Registers `make`: absl::StatusOr<std::unique_ptr<Transform>>(const lanista::Params&, const DataSplits& splits).
+// `make` must read all of its parameters.
 #define LANISTA_REGISTER_TRANSFORM(name, make) \
   LANISTA_REGISTER_WITH_PARAMS(::lanista::data::TransformRegistry, "transform", name, make)
 

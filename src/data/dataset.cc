@@ -28,9 +28,10 @@ class InMemoryDataset : public Dataset {
   const Example all_;
 };
 
-// The first row of `tensor` (float32) that holds a NaN or an infinite value, or -1.
+// The first row of `tensor` (float32) with a NaN or an infinite value, or -1.
 int64_t FirstRowNotFinite(const at::Tensor& tensor) {
-  // One pass tells whether there is any: both survive a sum, and float32 cannot overflow a sum of doubles.
+  // One pass finds out whether there is any: a sum keeps NaN and infinity, and a sum of float32 in double cannot
+  // overflow.
   if (std::isfinite(at::sum(tensor, at::kDouble).item<double>())) return -1;
   const float* values = tensor.data_ptr<float>();
   int64_t i = 0;

@@ -18,10 +18,10 @@ struct Point {
   double y;
 };
 
-// One movement of the pen.
+// One stroke of the pen, as points.
 using Stroke = std::vector<Point>;
 
-// Part of an ellipse, in degrees: 0 points right, 90 down.
+// A part of an ellipse; angles in degrees, 0 to the right, 90 down.
 Stroke Arc(Point centre, double radius_x, double radius_y, double from, double to) {
   const int segments = static_cast<int>(std::ceil(std::abs(to - from) / 25));
   Stroke stroke;
@@ -54,7 +54,7 @@ const std::array<std::vector<Stroke>, 10>& Digits() {
   return *digits;
 }
 
-// Lays the line from `a` to `b` (in pixels) on the picture: full ink within `radius`, fading over one pixel.
+// Draws the line from `a` to `b` (in pixels): full ink within `radius`, fading over one pixel.
 void DrawLine(Point a, Point b, double radius, float* pixels) {
   const double reach = radius + 0.5;
   const int left = std::max(0, static_cast<int>(std::floor(std::min(a.x, b.x) - reach)));
@@ -76,7 +76,7 @@ void DrawLine(Point a, Point b, double radius, float* pixels) {
   }
 }
 
-// Mean 0, standard deviation 1, nearly normal: the sum of four uniform numbers, 16 bits each, all from one draw.
+// Nearly normal with mean 0 and standard deviation 1: the sum of four uniform 16-bit numbers from one draw.
 double NearlyNormal(std::mt19937_64& random) {
   constexpr double kMean = 2.0 * 0xffff;
   constexpr double kDeviation = 0xffff * 0.57735026918962576;  // sqrt(4 / 12)

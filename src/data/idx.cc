@@ -29,7 +29,7 @@ namespace {
 
 constexpr uint32_t kImagesMagic = 0x00000803;
 constexpr uint32_t kLabelsMagic = 0x00000801;
-// No camera makes images of more pixels; a corrupt header easily claims them.
+// Larger images are not real; a corrupt header easily claims them.
 constexpr uint32_t kMaxSide = 1 << 14;
 
 absl::StatusOr<uint32_t> ReadNumber(InputFile& file) {
@@ -39,7 +39,8 @@ absl::StatusOr<uint32_t> ReadNumber(InputFile& file) {
   return number;
 }
 
-// The header's numbers, `dimensions` of them, after the magic number, which must be `magic`. The first counts samples.
+// Reads the magic number, which must be `magic`, and then `dimensions` numbers. The first of them is the number of
+// samples.
 absl::StatusOr<std::vector<uint32_t>> ReadHeader(InputFile& file, uint32_t magic, int dimensions) {
   LANISTA_ASSIGN_OR_RETURN(const uint32_t found, ReadNumber(file));
   if (found != magic) {
@@ -89,7 +90,7 @@ absl::StatusOr<Example> ReadPair(const std::string& images, const std::string& l
   return all;
 }
 
-// The part's two files below `root`, by their standard names; what is not there is added to `missing`.
+// The two files of a part below `root`, by their standard names; adds missing ones to `missing`.
 std::pair<std::string, std::string> FindPair(const std::string& root, const std::string& part,
                                              std::vector<std::string>& missing) {
   std::pair<std::string, std::string> found;
@@ -109,7 +110,7 @@ absl::StatusOr<std::pair<Example, Example>> ReadRoot(const std::string& root) {
   if (!missing.empty()) {
     const absl::Status error =
         MissingImages(absl::StrCat("IDX files ", absl::StrJoin(missing, ", "), " (each as it is or with .gz)"), root);
-    // Half of the data may still serve.
+    // With half of the files, the other way to configure the dataset may work.
     if (missing.size() > 2) return error;
     return absl::NotFoundError(absl::StrCat(
         error.message(), "; to divide one pair of files: idx { images: ... labels: ... split { train: 0.8 } }"));

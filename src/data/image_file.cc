@@ -19,13 +19,14 @@
 namespace lanista::data {
 namespace {
 
-// Of the largest image, stored without compression in 16 bits and four channels.
+// The size of the largest image, stored uncompressed with 16 bits and four channels.
 constexpr uint64_t kMaxFileBytes = uint64_t{kMaxImagePixels} * 8;
 
-// No image packs more pixels into a byte: deflate gives 1032 bytes of eight pixels each for one at best, JPEG less.
+// No format packs more pixels into a byte: deflate unpacks a byte to at most 1032 bytes of eight pixels; JPEG packs
+// less.
 constexpr int64_t kMaxPixelsPerByte = 10000;
 
-// Before memory is taken for what the header says; `bytes`: of the file.
+// Called before memory is allocated for the size in the header. `bytes`: size of the file.
 absl::Status CheckSize(int64_t height, int64_t width, size_t bytes) {
   if (height < 1 || width < 1 || height > kMaxImagePixels / width) {
     return absl::InvalidArgumentError(absl::StrCat("an image of ", height, " x ", width,
@@ -58,22 +59,22 @@ absl::StatusOr<RgbImage> DecodePng(const std::string& bytes) {
   return image;
 }
 
-// libjpeg's error handler, with what it found.
+// libjpeg's error handler, with the message of the error.
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX] = "";
 };
 
-// Fatal errors leave libjpeg by longjmp: it is C, and an exception must not pass through it.
+// Leaves libjpeg by longjmp on fatal errors: it is C, and an exception must not pass through it.
 [[noreturn]] void OnJpegError(j_common_ptr jpeg) {
   auto* errors = reinterpret_cast<JpegErrors*>(jpeg->err);
   errors->base.format_message(jpeg, errors->message);
   std::longjmp(errors->jump, 1);
 }
 
-// libjpeg only warns, and invents grey pixels, where compressed data is missing or nonsense. Other warnings are
-// harmless.
+// If compressed data is missing or corrupt, libjpeg only warns and invents grey pixels, so these warnings are errors
+// here. Other warnings are harmless.
 void OnJpegMessage(j_common_ptr jpeg, int level) {
   const int code = jpeg->err->msg_code;
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE)) OnJpegError(jpeg);

@@ -10,19 +10,19 @@
 
 namespace lanista::data {
 
-// Pixels, 8 bits a channel: red, green, blue; rows from the top, without padding.
+// Pixels in row-major order, 3 bytes each (red, green, blue), the top row first, without padding.
 struct RgbImage {
   int64_t height = 0;
   int64_t width = 0;
   std::vector<uint8_t> pixels;
 };
 
-// Most pixels of an image: what claims more is refused before memory is taken.
+// Most pixels of an image: a file that claims more is refused before memory is allocated.
 constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
 
-// Reads the file at `path`, a JPEG or PNG by its first bytes. Grey becomes equal red, green and blue; transparency is
-// laid on black; 16 bits become 8. Thread-safe. Errors name the file: INVALID_ARGUMENT if it is corrupt, truncated,
-// larger than kMaxImagePixels or of another format.
+// Reads the JPEG or PNG file at `path`; its first bytes decide the format. Grey becomes equal red, green and blue;
+// transparent pixels are blended with black; 16 bits become 8. Thread-safe. Errors name the file: INVALID_ARGUMENT if
+// it is corrupt, truncated, larger than kMaxImagePixels or of another format.
 absl::StatusOr<RgbImage> ReadImage(const std::string& path);
 
 }  // namespace lanista::data

@@ -1,4 +1,4 @@
-// One folder a class, JPEG and PNG files in it, decoded when a sample is asked for: in the loader's threads.
+// One folder per class with JPEG and PNG files, which the loader's threads decode when a sample is needed.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/upsample_bilinear2d.h>
 
@@ -30,12 +30,12 @@ struct File {
   int64_t label = 0;
 };
 
-// What images become.
+// The shape of the samples.
 struct ImageShape {
   int64_t channels = 3;
   int64_t height = 0;
   int64_t width = 0;
-  // Whether images of another size are resized; else they are errors.
+  // Whether images of another size are resized; if not, they are errors.
   bool resize = false;
 };
 
@@ -46,7 +46,7 @@ at::Tensor ToTensor(const RgbImage& image, int64_t channels) {
   for (int64_t i = 0; i < area; ++i) {
     const uint8_t* rgb = &image.pixels[i * 3];
     if (channels == 1) {
-      // Luma of ITU-R BT.601 in 16 bits, as everybody converts to grey; the weights add up to one, so that grey stays.
+      // Luma of ITU-R BT.601 with 16 bits, the usual conversion. The weights add up to one, so grey stays the same.
       to[i] = static_cast<float>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 0x8000) >> 16) / 255.0f;
     } else {
       for (int64_t c = 0; c < 3; ++c) to[c * area + i] = static_cast<float>(rgb[c]) / 255.0f;
@@ -84,7 +84,7 @@ class ImageFolder : public Dataset {
   const ImageShape shape_;
 };
 
-// Names of what is in `folder`, sorted bytewise, hidden files left out: sub-folders, or image files.
+// The sub-folders or the image files in `folder`, sorted bytewise, without hidden ones.
 absl::StatusOr<std::vector<std::string>> List(const fs::path& folder, bool folders) {
   std::vector<std::string> names;
   std::error_code error;
@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<std::string>> List(const fs::path& folder, bool folde
   return names;
 }
 
-// All images below `folder`, class after class. With `classes` given, others are an error.
+// All images below `folder`, class by class. If `classes` is not empty, other classes are an error.
 absl::StatusOr<std::vector<File>> ListImages(const fs::path& folder, std::vector<std::string>& classes) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> found, List(folder, /*folders=*/true));
   if (classes.empty()) classes = found;
@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<File>> ListImages(const fs::path& folder, std::vector
   return files;
 }
 
-// Training and validation files, by folders of their own or by `split`.
+// Training and validation files: from folders of their own, or divided as `split` says.
 absl::StatusOr<std::pair<std::vector<File>, std::vector<File>>> ListSplits(const v1::ImageFolderConfig& config,
                                                                            uint64_t order_seed,
                                                                            std::vector<std::string>& classes) {

@@ -36,7 +36,7 @@ absl::Status ExpectImage(const std::string& transform, const Shape& shape) {
 
 // ---- normalize
 
-// A number for each channel.
+// One number per channel, as a tensor [channels, 1, 1].
 at::Tensor PerChannel(const std::vector<double>& values) {
   at::Tensor tensor = at::empty({static_cast<int64_t>(values.size()), 1, 1}, at::kFloat);
   std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
@@ -74,8 +74,8 @@ struct Statistics {
   std::vector<double> deviation;
 };
 
-// Of each channel of the training split, before any transform; of images that do not lie in memory, of so many of them,
-// evenly spread: decoding them all would take longer than it is worth.
+// Statistics are those of each channel of the training split, before any transform. If the images are not in memory,
+// only this many of them are used, evenly spread, because decoding all would take too long.
 constexpr int64_t kMaxDecodedForStatistics = 4096;
 
 absl::StatusOr<Statistics> ComputeStatistics(const Dataset& train, int64_t channels) {
@@ -101,7 +101,7 @@ absl::StatusOr<Statistics> ComputeStatistics(const Dataset& train, int64_t chann
     const double mean = sums[c] / pixels;
     const double variance = squares[c] / pixels - mean * mean;
     statistics.mean.push_back(mean);
-    // A channel that is constant, but for rounding, is only shifted.
+    // A channel that is constant except for rounding is shifted only.
     statistics.deviation.push_back(variance > 1e-12 ? std::sqrt(variance) : 1);
   }
   return statistics;
@@ -121,7 +121,7 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeNormalize(const v1::NormalizeConf
 
 class RandomCrop : public Transform {
  public:
-  // 0: the input's height, width.
+  // 0: the height or width of the input.
   RandomCrop(int64_t height, int64_t width, int64_t padding) : height_(height), width_(width), padding_(padding) {}
 
   at::Tensor Apply(const at::Tensor& input, SampleRandom& random) const override {
@@ -188,7 +188,7 @@ class RandomRotation : public Transform {
   at::Tensor Apply(const at::Tensor& input, SampleRandom& random) const override {
     constexpr double kRadians = 3.14159265358979323846 / 180;
     const double angle = UniformReal(random, -degrees_, degrees_) * kRadians;
-    // The grid's coordinates run from -1 to 1 along both sides: undo that for images that are not square.
+    // The grid's coordinates run from -1 to 1 along both sides; `ratio` corrects that for images that are not square.
     const double ratio = static_cast<double>(input.size(1)) / static_cast<double>(input.size(2));
     at::Tensor map = at::empty({1, 2, 3}, at::kFloat);
     const std::array<double, 6> values = {std::cos(angle),         -std::sin(angle) * ratio, 0,

@@ -13,7 +13,7 @@
 namespace lanista::data {
 namespace {
 
-// No data set packs better (deflate's limit is 1032); small files may.
+// Real data sets compress less than this (deflate's limit is 1032); small files are not checked.
 constexpr uint64_t kMaxRatio = 300;
 constexpr uint64_t kSmall = uint64_t{1} << 26;
 
@@ -22,7 +22,7 @@ constexpr uint64_t kSmall = uint64_t{1} << 26;
 absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
-  // Reading a pipe could block for ever.
+  // Reading from a pipe could block forever.
   if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found && !error) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
   }

@@ -1,4 +1,4 @@
-// Reading files from outside, plain or gzip, without trusting them.
+// Reads untrusted files, plain or gzip.
 #ifndef LANISTA_SRC_DATA_INPUT_FILE_H_
 #define LANISTA_SRC_DATA_INPUT_FILE_H_
 
@@ -16,22 +16,22 @@
 namespace lanista::data {
 
 // One file, read from front to back; gzip is recognised by its content. Used by one thread. All errors name the file:
-// INVALID_ARGUMENT where its content is at fault (with the place), else what the system says. A gzip file that unpacks
-// to far more than data does (a bomb) is at fault, too.
+// INVALID_ARGUMENT if its content is bad (with the position), else the system's error. A gzip file that unpacks to far
+// more than real data does (a bomb) is INVALID_ARGUMENT too.
 class InputFile {
  public:
   static absl::StatusOr<InputFile> Open(const std::string& path);
 
-  // The next `count` bytes. Memory grows with what is really there, so that a lying `count` costs nothing.
+  // The next `count` bytes. Memory grows with the bytes that are really there, so a wrong `count` costs nothing.
   absl::StatusOr<std::string> Read(uint64_t count);
 
-  // All that remains. INVALID_ARGUMENT where that is more than `max_bytes`.
+  // All remaining bytes. INVALID_ARGUMENT if there are more than `max_bytes`.
   absl::StatusOr<std::string> ReadAll(uint64_t max_bytes = std::numeric_limits<int64_t>::max());
 
-  // Whether it is gzip. Before the first Read.
+  // Whether the file is gzip. Call it before the first Read.
   bool compressed() const { return gzdirect(file_.get()) == 0; }
 
-  // Error if anything follows, or if gzip's checksum does not match.
+  // Returns an error if there are more bytes, or if gzip's checksum does not match.
   absl::Status ExpectEnd();
 
   // INVALID_ARGUMENT "PATH: `problem`".
@@ -46,14 +46,14 @@ class InputFile {
   InputFile(std::string path, Handle file, uint64_t size)
       : path_(std::move(path)), file_(std::move(file)), size_(size) {}
 
-  // Up to `count` bytes; fewer at the file's end only.
+  // Up to `count` bytes; fewer only at the end of the file.
   absl::StatusOr<std::string> ReadUpTo(uint64_t count);
 
   std::string path_;
   Handle file_;
-  // On the disk.
+  // Size on disk, in bytes.
   uint64_t size_;
-  // In the unpacked bytes.
+  // Position in the unpacked bytes.
   uint64_t position_ = 0;
 };
 

@@ -22,13 +22,14 @@
 namespace lanista::data {
 namespace {
 
-// Makes operators called by this thread run in this thread alone: a team of OpenMP threads for each loading thread
-// would only fight with training for the processors. at::set_num_threads would also change what other threads start
-// with.
+// Makes operators that this thread calls run in this thread alone: a team of OpenMP threads for each loading thread
+// would compete with training for the processors. at::set_num_threads is not used because it would also change the
+// default of other threads.
 void UseOneThread() {
-  // LibTorch sets a thread's number of OpenMP threads when the thread first asks for it: let that be now.
+  // LibTorch sets a thread's number of OpenMP threads when the thread first asks for it; this call makes that happen
+  // now.
   at::get_num_threads();
-  // The function of whichever OpenMP runtime LibTorch came with; none where it was built without.
+  // The function of the OpenMP runtime that LibTorch uses; null if LibTorch was built without one.
   using SetNumThreads = void (*)(int);
   if (const auto set = reinterpret_cast<SetNumThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(1);
 }
@@ -38,7 +39,8 @@ class Rows {
  public:
   explicit Rows(int64_t count) : count_(count) {}
 
-  // Adds row `row`; rows come in order. INVALID_ARGUMENT if it differs in shape or type from the first.
+  // Copies `sample` to row `row`; rows come in order. INVALID_ARGUMENT if its shape or dtype differs from the first
+  // row's.
   absl::Status Put(int64_t row, const at::Tensor& sample) {
     if (!batch_.defined()) {
       std::vector<int64_t> shape = sample.sizes().vec();
@@ -61,11 +63,11 @@ class Rows {
   at::Tensor batch_;
 };
 
-// Transformed sets up to this many elements (1 GiB) are kept in memory beside the dataset.
+// Transformed datasets of up to this many elements (1 GiB) are kept in memory next to the original.
 constexpr int64_t kMostElementsTransformedOnce = 1 << 28;
 
-// Transforms the whole dataset once, if that is possible and its memory bearable: `dataset` is then what comes out, and
-// `transforms` has nothing left to do.
+// Transforms the whole dataset once, if that is possible and needs little enough memory: `dataset` becomes the result,
+// and `transforms` becomes empty.
 void TransformOnce(std::shared_ptr<const Dataset>& dataset, std::shared_ptr<const TransformChain>& transforms) {
   const Example* all = dataset->InMemory();
   if (all == nullptr || transforms->empty() || !transforms->batchable()) return;
@@ -76,7 +78,7 @@ void TransformOnce(std::shared_ptr<const Dataset>& dataset, std::shared_ptr<cons
   transforms = std::make_shared<TransformChain>();
 }
 
-// The samples of `epoch` in the order in which they are served.
+// The indices of the samples of `epoch` in the order in which they are served.
 std::vector<int64_t> OrderOf(int64_t samples, const LoaderOptions& options, int64_t epoch) {
   switch (options.order) {
     case SampleOrder::kDataset:
@@ -153,7 +155,7 @@ class Loader::Impl {
   const std::shared_ptr<const Dataset> dataset_;
   const std::shared_ptr<const TransformChain> transforms_;
   const LoaderOptions options_;
-  // Last: its threads use the others.
+  // Declared last, because its threads use the other members.
   PrefetchQueue<absl::StatusOr<Example>> queue_;
 };
 

@@ -1,4 +1,4 @@
-// Loaders: batches of a dataset, made ahead of training by threads of their own.
+// Loaders: batches of a dataset, prepared ahead of training by their own threads.
 #ifndef LANISTA_SRC_DATA_LOADER_H_
 #define LANISTA_SRC_DATA_LOADER_H_
 
@@ -12,20 +12,20 @@
 
 namespace lanista::data {
 
-// In which order samples are served.
+// The order in which samples are served.
 enum class SampleOrder {
-  // The dataset's own.
+  // The order of the dataset.
   kDataset,
-  // One random order by H(order_seed), the same in all epochs.
+  // One random order from H(order_seed), the same in all epochs.
   kPermuted,
-  // Another random order in each epoch, by H(order_seed, epoch).
+  // A different random order in each epoch, from H(order_seed, epoch).
   kShuffled,
 };
 
-// What becomes of a last batch that has fewer samples than the others. The only batch is always served.
+// Whether a last batch that has fewer samples than the others is served. If it is the only batch, it is always served.
 enum class LastBatch {
   kServe,
-  // Left out if it has one sample: batch normalisation cannot train on it.
+  // Dropped if it has one sample, because batch normalisation cannot train on one.
   kDropSingle,
   kDrop,
 };
@@ -37,36 +37,37 @@ struct LoaderOptions {
   uint64_t order_seed = 0;
   // Threads that prepare batches; 0: Next() prepares them itself.
   int threads = 1;
-  // At most so many batches an epoch; 0: all.
+  // Most batches per epoch; 0: all.
   int64_t max_batches = 0;
 };
 
-// Batches of an epoch over `samples` samples.
+// Number of batches in an epoch over `samples` samples.
 int64_t CountBatches(int64_t samples, const LoaderOptions& options);
 
 // Serves one epoch after the other. The batches depend on dataset, transforms, options and epoch only, never on the
-// number of threads: the randomness of a sample's augmentation is H(order_seed, epoch, sample index).
+// number of threads: a sample's augmentation is random with the seed H(order_seed, epoch, sample index).
 //
-// Used by one thread. At most a few batches are held ready (bounded memory). The destructor stops the threads.
+// Used by one thread. Holds only a few batches ready, so memory is bounded. The destructor stops the threads.
 class Loader {
  public:
-  // `transforms` are applied to each sample in order; where all are batchable, to the whole dataset, now.
-  // REQUIRES: neither is null; batch_size >= 1; threads >= 0.
+  // `transforms` are applied to each sample in order. If all are batchable, and the dataset is in memory and the result
+  // not too large, the constructor transforms the whole dataset once. REQUIRES: neither pointer is null; batch_size >=
+  // 1; threads >= 0.
   Loader(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const TransformChain> transforms,
          LoaderOptions options);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Batches an epoch.
+  // Number of batches per epoch.
   int64_t batches() const;
 
-  // Begins epoch `epoch` (any number, from 0) with its batch number `first`; what remains of the one before is dropped.
+  // Starts epoch `epoch` (any number from 0) at its batch number `first`; the rest of the previous epoch is dropped.
   // REQUIRES: 0 <= first <= batches().
   void StartEpoch(int64_t epoch, int64_t first = 0);
 
-  // The next batch: input float32 [N, ...], target [N] or [N, targets]; nullopt at the epoch's end. Errors are the
-  // dataset's.
+  // The next batch, on the CPU: input float32 [N, ...]; target int64 [N] or float32 [N, targets]. nullopt at the end of
+  // the epoch. Errors are the dataset's.
   absl::StatusOr<std::optional<Example>> Next();
 
  private:

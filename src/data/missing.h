@@ -1,4 +1,4 @@
-// What to say when a dataset is not there.
+// Finds a dataset's files, and reports missing ones.
 #ifndef LANISTA_SRC_DATA_MISSING_H_
 #define LANISTA_SRC_DATA_MISSING_H_
 
@@ -9,10 +9,11 @@
 
 namespace lanista::data {
 
-// The first of `names` that is a file below `folder`, with its folder, or "".
+// The path of the first of `names` that exists in `folder`, or "".
 std::string FindFile(const std::string& folder, const std::vector<std::string>& names);
 
-// NOT_FOUND: names `what` is missing and the absolute folder in which it was sought, and what to do without the data.
+// NOT_FOUND: says that `what` is missing, names the absolute folder that was searched, and says what to do without the
+// data.
 absl::Status MissingImages(const std::string& what, const std::string& sought);
 
 }  // namespace lanista::data

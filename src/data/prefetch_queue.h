@@ -1,9 +1,9 @@
-// A sequence computed ahead of its reader, by threads of its own, and served in order.
+// A sequence that threads compute ahead of its reader, served in order.
 //
-// The core of Loader, free of tensors so that ThreadSanitizer can watch it. Workers claim the next index, compute its
-// item outside the lock and put it into a ring; the reader takes items in order. Whoever cannot go on sleeps on a
-// condition variable: workers while the ring is full or the sequence is handed out, the reader while the next item is
-// not there yet.
+// The core of Loader, without tensors, so that ThreadSanitizer can check it. Workers claim the next index, compute its
+// item outside the lock and put it into a ring; the reader takes items in order. A thread that cannot continue sleeps
+// on a condition variable: workers while the ring is full or all items are claimed, the reader while the next item is
+// not ready.
 #ifndef LANISTA_SRC_DATA_PREFETCH_QUEUE_H_
 #define LANISTA_SRC_DATA_PREFETCH_QUEUE_H_
 
@@ -20,15 +20,15 @@
 
 namespace lanista::data {
 
-// Start() and Next() belong to one thread, the reader.
+// Start() and Next() must be called by one thread, the reader.
 template <typename T>
 class PrefetchQueue {
  public:
-  // Computes item `index`; called by several workers at the same time. What it throws, Next() throws.
+  // Computes item `index`; several workers call it at the same time. Next() rethrows its exceptions.
   using Produce = std::function<T(int64_t index)>;
 
-  // `threads` workers, each of which first runs `on_thread_start`; at most `threads` + 2 items are computed ahead. With
-  // 0 threads Next() computes each item itself.
+  // `threads` workers, each of which first runs `on_thread_start`. At most `threads` + 2 items are computed ahead. With
+  // 0 threads, Next() computes each item itself.
   explicit PrefetchQueue(
       int threads, const std::function<void()>& on_thread_start = [] {})
       : ring_(threads > 0 ? threads + 2 : 0) {
@@ -41,7 +41,7 @@ class PrefetchQueue {
     }
   }
 
-  // Waits for items that are being computed.
+  // Waits until the workers have finished the items that they are computing.
   ~PrefetchQueue() {
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -54,8 +54,8 @@ class PrefetchQueue {
   PrefetchQueue(const PrefetchQueue&) = delete;
   PrefetchQueue& operator=(const PrefetchQueue&) = delete;
 
-  // Begins the sequence produce(0), ..., produce(count - 1). What remains of the one before is dropped, without waiting
-  // for what is being computed.
+  // Starts the sequence produce(0), ..., produce(count - 1). The rest of the previous sequence is dropped, without
+  // waiting for items that are being computed.
   void Start(int64_t count, Produce produce) {
     std::vector<Slot> dropped(ring_.size());
     {
@@ -88,7 +88,7 @@ class PrefetchQueue {
   }
 
  private:
-  // Empty until its item, or what was thrown in its place, is there.
+  // Empty until its item, or the exception thrown instead, is there.
   struct Slot {
     std::optional<T> item;
     std::exception_ptr error;
@@ -114,7 +114,7 @@ class PrefetchQueue {
       produce.reset();
       lock.lock();
       if (sequence != sequence_) {
-        // The reader began another sequence meanwhile. Drop the item outside the lock: it may be large.
+        // The reader has started another sequence. Free the item outside the lock: it may be large.
         lock.unlock();
         slot = Slot{};
         lock.lock();
@@ -129,7 +129,7 @@ class PrefetchQueue {
   std::condition_variable work_;
   std::condition_variable ready_;
 
-  // Written by the reader alone, and under mutex_; the reader reads them without it.
+  // Written by the reader only, under mutex_; so the reader may read them without it.
   std::shared_ptr<const Produce> produce_;
   int64_t count_ = 0;
   int64_t served_ = 0;

@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine and with every standard library, whose distributions are not.
+// Random numbers that are the same on every machine. (The standard library's distributions are not.)
 #ifndef LANISTA_SRC_DATA_RANDOM_H_
 #define LANISTA_SRC_DATA_RANDOM_H_
 
@@ -10,15 +10,15 @@
 
 namespace lanista::data {
 
-// In [0, 1), 53 bits.
+// Uniform in [0, 1), with 53 random bits.
 inline double UniformReal(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
-// In [low, high).
+// Uniform in [low, high).
 inline double UniformReal(std::mt19937_64& random, double low, double high) {
   return low + (high - low) * UniformReal(random);
 }
 
-// In [0, count). REQUIRES: count > 0. The bias of the remainder, count / 2^64, is beyond measuring.
+// Uniform in [0, count). REQUIRES: count > 0. The bias of the remainder, count / 2^64, is too small to measure.
 inline int64_t UniformIndex(std::mt19937_64& random, int64_t count) {
   return static_cast<int64_t>(random() % static_cast<uint64_t>(count));
 }

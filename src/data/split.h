@@ -1,4 +1,4 @@
-// Dividing one set of samples into training and validation.
+// Divides one set of samples into training and validation.
 #ifndef LANISTA_SRC_DATA_SPLIT_H_
 #define LANISTA_SRC_DATA_SPLIT_H_
 
@@ -11,14 +11,14 @@
 
 namespace lanista::data {
 
-// Which samples are for what; each list is ascending.
+// Indices of the samples of each part, ascending.
 struct SplitIndices {
   std::vector<int64_t> train;
   std::vector<int64_t> validation;
 };
 
-// Divides `count` samples at random by `config`; `order_seed` where it has no seed. INVALID_ARGUMENT, naming `source`,
-// if a part would be empty.
+// Divides `count` samples at random as `config` says; the seed is `order_seed` if it has none. INVALID_ARGUMENT, naming
+// `source`, if a part would be empty.
 absl::StatusOr<SplitIndices> Split(int64_t count, const v1::SplitConfig& config, uint64_t order_seed,
                                    const std::string& source);
 

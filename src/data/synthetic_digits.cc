@@ -13,7 +13,7 @@
 namespace lanista::data {
 namespace {
 
-// The digits take turns; a sample depends on seed, split and its index alone.
+// The digits 0 to 9 alternate; a sample depends only on seed, split and its index.
 std::shared_ptr<const Dataset> Draw(int64_t count, uint64_t seed, const std::string& split, double noise) {
   Example all{at::empty({count, 1, kDigitSize, kDigitSize}, at::kFloat), at::empty({count}, at::kLong)};
   float* pixels = all.input.data_ptr<float>();

@@ -10,7 +10,7 @@
 namespace lanista::data {
 namespace {
 
-// "random_flip", or what the user called it.
+// "random_flip", or the name of a user's transform.
 std::string KindName(const v1::TransformConfig& config) {
   if (config.has_custom()) return config.custom().name();
   const auto* kind = config.GetDescriptor()->FindOneofByName("kind");

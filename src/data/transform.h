@@ -22,53 +22,53 @@ namespace lanista::data {
 // The random numbers of one sample in one epoch.
 using SampleRandom = std::mt19937_64;
 
-// Immutable: any number of threads may apply it.
+// One transform. Immutable: any number of threads may apply it.
 class Transform {
  public:
   virtual ~Transform() = default;
 
-  // [channels, height, width] float32 to the same kind (another height and width where that is its work), as a new
-  // tensor: `input` may be part of the dataset. Where batchable(), [N, channels, height, width] too.
+  // From float32 [channels, height, width] to the same layout (resizing transforms change height and width). Must not
+  // change `input`, which may be part of the dataset. If batchable(), also from and to [N, channels, height, width].
   virtual at::Tensor Apply(const at::Tensor& input, SampleRandom& random) const = 0;
 
-  // Whether all samples of the dataset could be transformed at once, as [N, ...], with the same result: no randomness,
-  // element by element or channel by channel.
+  // Whether the whole dataset can be transformed at once, as [N, ...], with the same result: the transform is not
+  // random, and works element by element or on each image alone.
   virtual bool batchable() const { return false; }
 
-  // What it does, for users of a trained model; nullopt where it is random, or nothing that they could do.
+  // Describes the transform for users of a trained model; nullopt if it is random or they could not apply it.
   virtual std::optional<v1::Preprocessing> Describe() const { return std::nullopt; }
 
-  // The shape that comes out for the shape that goes in; INVALID_ARGUMENT if it does not fit.
+  // The output shape for an input shape (without N); INVALID_ARGUMENT if the transform does not fit it.
   virtual absl::StatusOr<std::vector<int64_t>> OutputShape(std::vector<int64_t> shape) const { return shape; }
 };
 
-// Factories take (config, the training split): normalisation learns its statistics from it.
+// Factories take (config, splits): normalisation computes its statistics from the training split.
 using TransformRegistry = Registry<Transform, const DataSplits&>;
 
-// Transforms in order.
+// A sequence of transforms. Immutable: any number of threads may use it.
 class TransformChain {
  public:
-  // Makes all of `configs`, in order; errors name the position, counted over all of them, and what does not fit
-  // `splits.input_shape` is one.
+  // Makes all transforms of `configs`, in order. It is an error if a transform does not fit the shape of its input; the
+  // first input has `splits.input_shape`. Errors name the transform's position, counted over all lists.
   static absl::StatusOr<std::shared_ptr<const TransformChain>> Create(
       const std::vector<google::protobuf::RepeatedPtrField<v1::TransformConfig>>& configs, const DataSplits& splits);
 
-  // Applies all of them to one sample whose randomness is `seed` (where batchable(): or to a whole batch).
+  // Applies all transforms to one sample, with random numbers from `seed`. If batchable(), also to a whole batch.
   at::Tensor Apply(at::Tensor input, uint64_t seed) const;
 
   bool empty() const { return transforms_.empty(); }
   // Whether every transform is batchable.
   bool batchable() const;
 
-  // What they do, in order; those that do not describe themselves by name.
+  // Descriptions in order; a transform without one is described by its name.
   std::vector<v1::Preprocessing> Describe() const;
 
-  // What becomes of an input of this shape.
+  // The output shape for an input shape (without N).
   absl::StatusOr<std::vector<int64_t>> OutputShape(std::vector<int64_t> shape) const;
 
  private:
   std::vector<std::unique_ptr<Transform>> transforms_;
-  // As the configuration calls them.
+  // The names that the configuration uses.
   std::vector<std::string> names_;
 };
 
