@@ -1,4 +1,4 @@
-// Where devices come from: what a `training_service` block of a configuration stands for.
+// The origin of devices: the `training_service` blocks of a configuration.
 #ifndef LANISTA_SRC_DEVICES_DEVICE_SOURCE_H_
 #define LANISTA_SRC_DEVICES_DEVICE_SOURCE_H_
 
@@ -16,14 +16,14 @@ class DeviceSource {
  public:
   virtual ~DeviceSource() = default;
 
-  // Its devices, at least one. INVALID_ARGUMENT names the field and what this machine has.
+  // The devices of the block, at least one. INVALID_ARGUMENT names the field and what this machine has.
   virtual absl::StatusOr<std::vector<v1::Device>> Devices() const = 0;
 };
 
 using DeviceSourceRegistry = Registry<DeviceSource>;
 
-// The devices of all blocks together; of one `local` block with its defaults where there is none. A GPU that two blocks
-// name is an error, and so are more CPU slots than the machine may have (see MostSlots), and IN_PROCESS beside others.
+// The devices of all blocks; without blocks, those of one `local` block with default values. INVALID_ARGUMENT: two
+// blocks name the same GPU, there are more CPU slots than MostSlots, or an IN_PROCESS device is not the only one.
 absl::StatusOr<std::vector<v1::Device>> SelectDevices(
     const google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig>& blocks);
 

@@ -14,7 +14,7 @@
 namespace lanista {
 namespace {
 
-// The few declarations of nvml.h that are used here; they are stable across drivers.
+// The few declarations of nvml.h that are used here. They are the same in all versions of the driver.
 using NvmlDevice = void*;
 struct NvmlMemory {
   unsigned long long total, free, used;  // NOLINT(runtime/int): the library's type.

@@ -1,5 +1,5 @@
-// The NVIDIA GPUs of this machine, without CUDA or LibTorch: the driver's management library (NVML) is looked for when
-// asked.
+// The NVIDIA GPUs of this machine, found without CUDA or LibTorch: the driver's management library (NVML) is loaded
+// when needed.
 #ifndef LANISTA_SRC_DEVICES_GPUS_H_
 #define LANISTA_SRC_DEVICES_GPUS_H_
 
@@ -11,21 +11,23 @@
 namespace lanista {
 
 struct Gpu {
-  // Its number for CUDA programs, this one's children aside: among the GPUs that CUDA_VISIBLE_DEVICES leaves, in the
-  // order of that variable; without the variable in the order of the PCI bus, as nvidia-smi shows them.
+  // The GPU's number in CUDA programs that inherit this process's environment: counted over the GPUs that
+  // CUDA_VISIBLE_DEVICES names, in the order of that variable; without the variable in the order of the PCI bus, as
+  // nvidia-smi shows them. (Trial processes get another CUDA_VISIBLE_DEVICES.)
   int index = 0;
-  // What the driver identifies it by: "GPU-...", or "MIG-..." for a part of one.
+  // The driver's identifier: "GPU-...", or "MIG-..." for a part of a GPU.
   std::string uuid;
   std::string model;
   // Bytes.
   int64_t memory = 0;
-  // Whether other processes compute on it.
+  // Whether other processes use it for computation.
   bool active = false;
 };
 
-// The GPUs that this process may use; empty where there is no driver. `visible`: CUDA_VISIBLE_DEVICES, nullopt if it is
-// not set. As in CUDA, its entries are indices (of the PCI bus's order), UUIDs or the beginnings of UUIDs, and the
-// first that is no GPU ends the list. `library`: NVML's file, for tests.
+// The GPUs that this process may use; empty if there is no driver. `visible`: the value of CUDA_VISIBLE_DEVICES,
+// nullopt if it is not set. As in CUDA, its entries are indices (in the order of the PCI bus), UUIDs or unique prefixes
+// of UUIDs; the first entry that is no GPU ends the list, and a GPU that is named twice makes it empty. `library`: the
+// file of NVML, for tests.
 std::vector<Gpu> ListGpus(const std::optional<std::string>& visible, const std::string& library = "libnvidia-ml.so.1");
 
 }  // namespace lanista

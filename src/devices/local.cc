@@ -20,12 +20,12 @@
 namespace lanista {
 namespace {
 
-// How many CPU slots and threads are allowed (see MostSlots): some models wait more than they compute, and small
-// machines test large set-ups.
+// For MostSlots. More slots than processors are allowed because some models wait more than they compute, and because
+// small machines are used to test large set-ups.
 constexpr int kSlotsPerProcessor = 4;
 constexpr int kLeastMostSlots = 16;
 
-// Below this LibTorch does not even start.
+// With less memory, LibTorch does not start.
 constexpr int64_t kLeastMemory = 256LL << 20;
 
 std::string HostName() {
@@ -34,7 +34,7 @@ std::string HostName() {
   return name;
 }
 
-// The processor's name for itself.
+// The processor's model name.
 std::string CpuModel() {
   std::ifstream info("/proc/cpuinfo");
   std::string line;
@@ -106,7 +106,7 @@ int AvailableProcessors() {
   cpu_set_t affinity;
   int processors = static_cast<int>(std::thread::hardware_concurrency());
   if (sched_getaffinity(0, sizeof(affinity), &affinity) == 0) processors = CPU_COUNT(&affinity);
-  // Rounded down: slots that share a processor would be throttled together.
+  // Rounded down, because slots that share the quota of one processor would all be throttled.
   if (const auto quota = Cgroup().ProcessorQuota()) processors = std::min(processors, static_cast<int>(*quota));
   return std::max(1, processors);
 }
@@ -169,7 +169,7 @@ absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& conf
     return absl::InvalidArgumentError(
         absl::StrCat("local.memory_limit (bytes) must be at least ", kLeastMemory, " to load LibTorch, is ", limit));
   }
-  // CUDA maps far more address space than it uses: there the device's own memory is what runs out.
+  // CUDA maps far more address space than it uses, so GPU slots have no limit; the GPU's own memory is the limit there.
   for (v1::Device& device : devices) device.set_memory_limit(device.kind() == v1::CPU ? limit : 0);
   return devices;
 }

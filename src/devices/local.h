@@ -14,7 +14,7 @@
 
 namespace lanista {
 
-// What a machine has for this process.
+// The resources of a machine that this process may use.
 struct Machine {
   std::string name;
   std::string cpu_model;
@@ -22,26 +22,26 @@ struct Machine {
   // Bytes.
   int64_t memory = 0;
   std::vector<Gpu> gpus;
-  // CUDA_VISIBLE_DEVICES, if it is set.
+  // The value of CUDA_VISIBLE_DEVICES, if it is set.
   std::optional<std::string> visible_gpus;
 };
 
-// This one. GPUs are listed only if asked for.
+// The machine that this process runs on. GPUs are listed only if `with_gpus`.
 Machine ThisMachine(bool with_gpus);
 
-// What a `local` block stands for: CPU slots (threads, memory limit), then GPUs. INVALID_ARGUMENT names the field and
+// The devices of a `local` block: CPU slots (threads, memory limit), then GPUs. INVALID_ARGUMENT names the field and
 // what the machine has.
 absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& config, const Machine& machine);
 
-// The most CPU slots of a machine, and the most threads of a slot. More would only take turns, and each slot costs a
-// process with LibTorch.
+// The largest number of CPU slots on a machine, and of threads per slot. More would only share the processors, and each
+// slot needs a process with LibTorch.
 int MostSlots(const Machine& machine);
 
-// Processors that this process may use: those that it may run on, as far as its control group gives it time for them.
-// At least 1.
+// Number of processors that this process may use: by its CPU affinity and its control group's quota, rounded down. At
+// least 1.
 int AvailableProcessors();
 
-// Memory that this process may use, in bytes: the machine's, or its control group's.
+// Memory that this process may use, in bytes: all of the machine's, or its control group's limit.
 int64_t AvailableMemory();
 
 }  // namespace lanista
