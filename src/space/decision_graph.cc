@@ -40,16 +40,16 @@ class DecisionGraphBuilder {
   }
 
  private:
-  // A choice to be decided, with what is left of its conditions after earlier decisions (none: it is active).
+  // A choice to be decided, with the conditions that earlier decisions left open (none: it is active).
   struct Pending {
     int choice;
     std::vector<ChoiceTable::Conjunction> active_if;
   };
 
-  // Terms looked at before counting is given up: well under a second and some 20 MB.
+  // Counting gives up after looking at this many terms: well under a second and about 20 MB.
   static constexpr int64_t kBudget = 4'000'000;
 
-  // Divides `pending` (ascending) into groups that no condition connects, a node for each.
+  // Divides `pending` (ascending) into groups that no condition connects, and makes a node for each.
   std::optional<DecisionGraph::Branch> Divide(std::vector<Pending> pending) {
     std::vector<int> leader(pending.size());
     std::iota(leader.begin(), leader.end(), 0);
@@ -62,7 +62,7 @@ class DecisionGraphBuilder {
         for (const int term : conjunction) {
           const auto parent = std::lower_bound(pending.begin(), pending.end(), table_.terms[term].choice,
                                                [](const Pending& p, int choice) { return p.choice < choice; });
-          // Leaders are the earliest of their groups.
+          // The leader of a group is its earliest choice.
           const auto [low, high] =
               std::minmax({find(static_cast<int>(i)), find(static_cast<int>(parent - pending.begin()))});
           leader[high] = low;
@@ -84,8 +84,8 @@ class DecisionGraphBuilder {
     return branch;
   }
 
-  // The node that decides the first choice of a connected group; that one is active, for all that it depends on is
-  // decided.
+  // The node that decides the first choice of a connected group. That choice is active, because everything it depends
+  // on is decided.
   std::optional<int> MakeNode(std::vector<Pending> group) {
     std::vector<int32_t> key;
     for (const Pending& pending : group) {
@@ -101,7 +101,7 @@ class DecisionGraphBuilder {
     DecisionGraph::Node node;
     node.choice = group[0].choice;
     node.size = 0;
-    // By option: the terms that hold with it. Options that no term names are alike.
+    // Keyed by option: the terms that hold with it. Options that no term names are equivalent.
     std::map<int32_t, std::vector<int>> holding;
     for (const int term : TermsOn(node.choice, group)) {
       for (const int32_t option : table_.terms[term].chosen) holding[option].push_back(term);
@@ -150,11 +150,11 @@ class DecisionGraphBuilder {
     return terms;
   }
 
-  // What is left of `group` once its first choice is decided so that, of the terms on it, `holding` (ascending) hold.
-  // nullopt: out of budget.
+  // The rest of `group` when its first choice has been decided such that, of the terms on it, `holding` (ascending)
+  // hold. nullopt: the budget is spent.
   std::optional<std::vector<Pending>> Decide(const std::vector<Pending>& group, const std::vector<int>& holding) {
     std::vector<Pending> rest;
-    // Decided, or no longer to be asked for; ascending.
+    // Choices that are decided or can no longer become active; ascending.
     std::vector<int> gone = {group[0].choice};
     for (size_t i = 1; i < group.size(); ++i) {
       Pending pending{group[i].choice, {}};
@@ -202,11 +202,11 @@ std::optional<DecisionGraph> DecisionGraph::Build(const ChoiceTable& table) {
 
 std::vector<int32_t> DecisionGraph::Unrank(mpz_class number) const {
   std::vector<int32_t> options(choices_, -1);
-  // Nodes to be decided, the earliest choice first: lexicographic order is by choices, whatever their groups.
+  // Nodes to be decided, the earliest choice first: lexicographic order goes by choice number, not by group.
   using Item = std::pair<int, int>;
   std::priority_queue<Item, std::vector<Item>, std::greater<Item>> open;
   for (const int node : roots_) open.emplace(nodes_[node].choice, node);
-  // Models that the open nodes still allow together.
+  // Number of models that the open nodes still allow together.
   mpz_class allowed = size_;
   while (!open.empty()) {
     const Node& node = nodes_[open.top().second];

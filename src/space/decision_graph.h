@@ -1,4 +1,4 @@
-// The models of a space, counted and numbered without being enumerated.
+// Counts and numbers the models of a space without enumerating them.
 #ifndef LANISTA_SRC_SPACE_DECISION_GRAPH_H_
 #define LANISTA_SRC_SPACE_DECISION_GRAPH_H_
 
@@ -10,18 +10,18 @@
 
 namespace lanista {
 
-// Choices and their conditions by number: what is left of a SpaceSpec without labels and candidates.
+// Choices and their conditions as numbers: a SpaceSpec without labels and candidates.
 struct ChoiceTable {
   // Holds if `choice` is active and has one of the options `chosen` (ascending).
   struct Term {
     int choice = 0;
     std::vector<int32_t> chosen;
   };
-  // Ascending numbers of terms, all of which must hold.
+  // Ascending indices of terms, all of which must hold.
   using Conjunction = std::vector<int>;
   struct Choice {
     int32_t options = 0;
-    // Any must hold; empty: always active. Terms name earlier choices only.
+    // At least one must hold; empty: always active. Terms name earlier choices only.
     std::vector<Conjunction> active_if;
   };
 
@@ -34,9 +34,10 @@ struct ChoiceTable {
 };
 
 // An AND/OR graph (Dechter and Mateescu, "AND/OR search spaces for graphical models", 2007). A node decides one choice;
-// each branch leads to the nodes that decide what is left, one for each group of choices that no condition connects.
-// Options that no condition tells apart share a branch, equal groups share a node, and a choice that nothing depends on
-// is a leaf: counting costs as much as the conditions, not as the models. Immutable.
+// each branch leads to the nodes that decide the remaining choices, one node for each group of choices that are
+// connected by conditions. Options that no condition distinguishes share a branch, equal groups share a node, and a
+// choice without dependents is a leaf. So the cost of counting grows with the conditions, not with the models.
+// Immutable.
 class DecisionGraph {
  public:
   // nullopt if the conditions are so entangled that the graph would be too large.
@@ -53,9 +54,9 @@ class DecisionGraph {
   friend class DecisionGraphBuilder;
 
   struct Branch {
-    // Nodes that are decided independently of each other below this branch.
+    // Nodes below this branch that are decided independently of each other.
     std::vector<int> nodes;
-    // Models below: the product over `nodes`.
+    // Number of models below: the product over `nodes`.
     mpz_class size;
   };
   // Options [first, end) lead to the same branch.

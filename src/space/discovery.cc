@@ -20,8 +20,9 @@
 namespace lanista {
 namespace {
 
-// When a choice is active, as terms "choice has one of these options (ascending)". All terms of a conjunction must
-// hold, and any conjunction of a formula; kAlways has one empty conjunction, kNever has none.
+// The condition under which a choice is active, made of terms "choice has one of these options (ascending)". All terms
+// of a conjunction must hold, and at least one conjunction of a formula. Always() has one empty conjunction, Never()
+// none.
 using Conjunction = std::map<int, std::vector<int32_t>>;
 using Formula = std::vector<Conjunction>;
 const Formula& Always() {
@@ -37,7 +38,7 @@ bool IsSubset(const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
   return std::includes(b.begin(), b.end(), a.begin(), a.end());
 }
 
-// Whether `b` holds wherever `a` does.
+// Whether `b` holds whenever `a` holds.
 bool Implies(const Conjunction& a, const Conjunction& b) {
   return std::all_of(b.begin(), b.end(), [&](const auto& term) {
     const auto found = a.find(term.first);
@@ -45,7 +46,7 @@ bool Implies(const Conjunction& a, const Conjunction& b) {
   });
 }
 
-// Unites `b` into `a` where they differ in the options of one choice at most.
+// Merges `b` into `a` if they differ in the options of one choice at most.
 bool Unite(Conjunction* a, const Conjunction& b) {
   if (a->size() != b.size()) return false;
   auto differing = a->end();
@@ -67,7 +68,7 @@ bool Unite(Conjunction* a, const Conjunction& b) {
 }
 
 void AddTo(Formula* formula, Conjunction added) {
-  // Each round takes one conjunction out of the formula, so this ends.
+  // Each round removes one conjunction from the formula, so the loop ends.
   for (size_t i = 0; i < formula->size();) {
     if (Implies(added, (*formula)[i])) return;
     if (Implies((*formula)[i], added) || Unite(&added, (*formula)[i])) {
@@ -106,16 +107,16 @@ Formula And(const Formula& a, const Formula& b) {
   return result;
 }
 
-// Conditions longer than this say nothing to people either.
+// Limit for conditions: longer ones would not help users either.
 constexpr size_t kMostConjunctions = 256;
 constexpr int kVerifications = 32;
 constexpr int kMostWarnings = 50;
 
-// The runs form a tree. A run is made from the *home* of a choice (the run that first asked for it) by taking another
-// option there: the same constructor, the same answers before that choice, first options after it. What differs between
-// home and run is that option's doing. A choice that is active at home is so in another model as long as no option
-// there ends it; one that is not, as soon as an option there brings it; and so on for the choices that an option
-// brings.
+// The runs form a tree. The *home* of a choice is the run that first asked for it. A new run is made from a home by
+// taking another option of that choice: the same constructor, the same answers before that choice, first options after
+// it. The new option causes every difference between home and run. If a choice is active in the home, it is active in
+// another model unless some option of that model ends it; if it is not, it becomes active when some option adds it; and
+// so on for the choices that an option adds.
 class Discovery {
  public:
   Discovery(const RunConstructor& run, const DiscoveryOptions& options) : run_(run), options_(options) {
@@ -138,13 +139,13 @@ class Discovery {
 
  private:
   struct Run {
-    // The choice in which it differs from its home, -1 in the first run.
+    // The choice whose option differs from its home's; -1 in the first run.
     int flipped = -1;
-    // What was asked and answered, in order; kept for homes only.
+    // The choices and their answers, in order; kept for homes only.
     std::vector<std::pair<int, int32_t>> trace;
-    // By choice, as far as choices were known then.
+    // Indexed by choice; shorter if later runs found more choices.
     std::vector<bool> asked;
-    // Why the constructor came to no end; nothing is then known about later choices.
+    // Why the constructor failed; then nothing is known about later choices.
     std::string error;
 
     bool Asked(int choice) const { return choice < static_cast<int>(asked.size()) && asked[choice]; }
@@ -152,13 +153,13 @@ class Discovery {
 
   struct KnownChoice {
     v1::Choice choice;
-    // Equal for equal choices, wherever they were declared.
+    // The same for equal choices, wherever they were declared.
     std::string identity;
     int32_t options = 0;
     int home = 0;
-    // Where in the home's trace.
+    // Its index in the home's trace.
     int position = 0;
-    // By option, the run that took it: the home for the option it took.
+    // Option -> the run that took it; for the home's own option, the home.
     std::map<int32_t, int> run_with;
   };
 
@@ -197,8 +198,8 @@ class Discovery {
     return trace;
   }
 
-  // The number of a choice that a run asked for; a new one gets the next number. INVALID_ARGUMENT if the label stands
-  // for another choice elsewhere.
+  // The number of a choice that a run asked for; a new choice gets the next number. INVALID_ARGUMENT if the label was
+  // used for a different choice.
   absl::StatusOr<int> NumberOf(v1::Choice choice) {
     choice.clear_active_if();
     if (choice.n_chosen() == 0) choice.set_n_chosen(1);
@@ -228,7 +229,7 @@ class Discovery {
         " (there): ", DescribeDifference(here, there), "; use another label, or the same candidates"));
   }
 
-  // Makes runs until every option of every choice was taken once, or the budget is spent.
+  // Makes runs until every option of every choice has been taken once, or the budget is spent.
   absl::Status Explore() {
     LANISTA_RETURN_IF_ERROR(Record({}, -1, 0));
     while (!untried_.empty()) {
@@ -241,14 +242,14 @@ class Discovery {
       }
       const auto [choice, option] = untried_.front();
       untried_.pop_front();
-      // One option of each choice in turn, so that a choice of very many does not use up the budget alone.
+      // Takes one option of each choice in turn, so that a choice with many options does not use up the budget alone.
       QueueFrom(choice, option + 1);
       v1::Sample assignment;
       const KnownChoice& known = choices_[choice];
       const std::vector<std::pair<int, int32_t>>& trace = runs_[known.home].trace;
       for (int i = 0; i < known.position; ++i) {
         const auto& [earlier, taken] = trace[i];
-        // The first option comes by itself.
+        // Option 0 needs no decision: it is the default answer.
         if (taken != 0) *assignment.add_decisions() = MakeDecision(choices_[earlier].choice, taken);
       }
       *assignment.add_decisions() = MakeDecision(known.choice, option);
@@ -257,7 +258,7 @@ class Discovery {
     return absl::OkStatus();
   }
 
-  // Makes the run that takes `option` of `flipped` (-1: the first run of all) and keeps what it tells.
+  // Makes the run that takes `option` of `flipped` (-1: the first run) and records what it asked.
   absl::Status Record(const v1::Sample& assignment, int flipped, int32_t option) {
     LANISTA_ASSIGN_OR_RETURN(const ConstructionTrace trace, Construct(assignment));
     const int number = static_cast<int>(runs_.size());
@@ -294,13 +295,13 @@ class Discovery {
     known.position = static_cast<int>(trace.size());
     known.run_with[taken] = run;
     QueueFrom(choice, 0);
-    // In the order of asking: right after what was asked before it.
+    // Keeps order_ in the order of asking: the choice comes right after the previous one of this run.
     const auto after =
         trace.empty() ? order_.begin() : std::next(std::find(order_.begin(), order_.end(), trace.back().first));
     order_.insert(after, choice);
   }
 
-  // Queues the first option from `option` on that was not taken at home.
+  // Queues the first option, from `option` on, that the home did not take.
   void QueueFrom(int choice, int32_t option) {
     const KnownChoice& known = choices_[choice];
     const auto taken = known.run_with.find(option);
@@ -316,7 +317,7 @@ class Discovery {
         Warn(absl::StrCat("choice '", known.choice.label(), "': ", OptionText(flipped, option),
                           " cannot be built: ", run->error));
       }
-      // What came before is known, even where the process ended.
+      // The choices before `flipped` are known even if the run ended the process.
       for (int i = 0; i <= known.position; ++i) {
         const int choice = home.trace[i].first;
         run->asked.resize(std::max(run->asked.size(), static_cast<size_t>(choice) + 1));
@@ -341,21 +342,21 @@ class Discovery {
                          [](std::string* out, const v1::Value& value) { out->append(ValueToText(value)); });
   }
 
-  // Whether `run` asks for `choice` and its home does not.
+  // Whether `run` asks for `choice` but its home does not.
   bool Added(const Run& run, int choice) const {
     return run.Asked(choice) && (run.flipped < 0 || !HomeOf(run.flipped).Asked(choice));
   }
 
   const Run& HomeOf(int choice) const { return runs_[choices_[choice].home]; }
 
-  // Calls `visit(option, run)` for the runs that took the options of `choice`, as far as they were made.
+  // Calls `visit(option, run)` for each option of `choice` whose run was made.
   template <typename Visit>
   void ForEachRunOf(int choice, const Visit& visit) const {
     for (const auto& [option, run] : choices_[choice].run_with) visit(option, runs_[run]);
   }
 
-  // The choices that may decide whether `choice_` is active: with an option of theirs it came or went, or another such
-  // choice came.
+  // The choices that may decide whether `choice_` is active: one of their options added or ended it, or added another
+  // decider.
   std::vector<int> FindDeciders() const {
     std::vector<int> deciders;
     std::vector<bool> found(choices_.size());
@@ -374,25 +375,25 @@ class Discovery {
         deciders.push_back(adder);
       }
     }
-    // The order must not depend on the order of the runs, for formulas are compared.
+    // Formulas are compared, so the order must not depend on the order of the runs.
     std::sort(deciders.begin(), deciders.end());
     return deciders;
   }
 
-  // Whether `run` tells if `choice_` was active in it: it was asked for, or the constructor came past it.
+  // Whether `run` shows if `choice_` was active: it was asked for, or the constructor passed its position.
   bool IsCertain(const Run& run) const {
     return run.Asked(choice_) || run.error.empty() || position_of_[choice_] < LastPosition(run);
   }
 
-  // When `choice_` is active in models that differ from `run` only in choices that it added, and in what those lead to.
-  // nullopt: the run failed before it could tell.
+  // The condition under which `choice_` is active in models that differ from `run` only in choices that the run added,
+  // and in what those lead to. nullopt: the run failed before it could show that.
   std::optional<Formula> ActiveAround(const Run& run) {
     const bool asked = run.Asked(choice_);
     const bool certain = IsCertain(run);
     std::optional<Formula> formula;
     if (certain) formula = asked ? Always() : Never();
     for (const int decider : deciders_) {
-      // Where its home and this run do not agree, this run has other reasons.
+      // If the decider's home and this run disagree, something else in this run decides.
       if (!Added(run, decider) || HomeOf(decider).Asked(choice_) != asked) continue;
       const std::optional<Formula> effect = EffectOf(decider);
       if (!effect.has_value()) continue;
@@ -403,20 +404,20 @@ class Discovery {
       } else {
         formula = And(*formula, Or(*effect, WhereGone(decider, run)));
       }
-      // Too entangled: InferSpec says so.
+      // Too entangled: InferSpec reports it.
       if (formula->size() > kMostConjunctions) return formula;
     }
     return formula;
   }
 
-  // When `choice_` is active, by the option of `decider` and what that leads to. A choice is taken to have the same
-  // effect wherever it is asked for. nullopt: none that is known.
+  // The condition under which `choice_` is active, in terms of the options of `decider` and what they lead to. Assumes
+  // that a choice has the same effect wherever it is asked for. nullopt: no effect is known.
   std::optional<Formula> EffectOf(int decider) {
     const auto [entry, is_new] = effects_.emplace(decider, std::nullopt);
-    // The entry of a decider that is being looked at, in a circle, tells nothing.
+    // In a cycle, the entry of a decider that is being computed is still nullopt.
     if (!is_new) return entry->second;
     const KnownChoice& known = choices_[decider];
-    // Options under which it is active alike.
+    // Options with equal conditions.
     std::vector<std::pair<Formula, std::vector<int32_t>>> groups;
     ForEachRunOf(decider, [&](int32_t option, const Run& run) {
       std::optional<Formula> formula;
@@ -435,7 +436,7 @@ class Discovery {
     });
     std::optional<Formula> effect;
     if (groups.size() == 1) {
-      // What could not be built is taken to be like all the others, where these agree.
+      // Options that could not be built are assumed to behave like the others, if these agree.
       effect = groups[0].first;
     } else if (!groups.empty()) {
       effect = Never();
@@ -446,7 +447,7 @@ class Discovery {
     return effects_[decider] = effect;
   }
 
-  // Around `run`: where `choice_` is active and `decider` is not, and so has no say.
+  // The condition, around `run`, under which `choice_` is active but `decider` is not, so that `decider` has no effect.
   Formula WhereGone(int decider, const Run& run) const {
     Formula gone;
     for (int earlier = 0; earlier < static_cast<int>(choices_.size()); ++earlier) {
@@ -468,7 +469,7 @@ class Discovery {
     return last;
   }
 
-  // Leaves out terms that others imply: a term on a choice implies that the choice is active.
+  // Removes terms that other terms imply: a term on a choice implies that this choice is active.
   Conjunction Prune(const Conjunction& conjunction, const std::vector<Formula>& formulas) const {
     Conjunction pruned;
     for (const auto& [choice, options] : conjunction) {
@@ -515,7 +516,7 @@ class Discovery {
     return MakeSpec(std::move(pruned));
   }
 
-  // Puts choices into the order of asking, but each after all that its condition names.
+  // Sorts the choices by the order of asking, but puts each after all choices that its condition names.
   v1::SpaceSpec MakeSpec(std::vector<Formula> formulas) {
     std::vector<std::vector<int>> dependents(formulas.size());
     std::vector<std::set<int>> waits_for(formulas.size());
@@ -526,7 +527,7 @@ class Discovery {
         }
       }
     }
-    // By position.
+    // Pairs of position and choice.
     std::set<std::pair<int, int>> ready;
     std::set<std::pair<int, int>> waiting;
     for (const int choice : order_) {
@@ -572,8 +573,8 @@ class Discovery {
     return spec;
   }
 
-  // Builds some models and compares what they ask for with what the space says: all models of a small space, else a
-  // random few.
+  // Builds some models (all models of a small space, else random ones) and compares the choices that they ask for with
+  // the space's prediction.
   absl::Status Verify(const Space& space) {
     std::mt19937_64 random(1);
     const bool all = space.size().has_value() && *space.size() <= kVerifications;
@@ -615,19 +616,19 @@ class Discovery {
 
   std::vector<KnownChoice> choices_;
   absl::flat_hash_map<std::string, int> number_of_;
-  // Choices in the order of asking, merged from all runs; and where each stands there.
+  // Choices in the order of asking, merged from all runs; and the position of each choice in that order.
   std::vector<int> order_;
   std::vector<int> position_of_;
-  // By choice: the choices with an option that adds it to what is asked for.
+  // Indexed by choice: the choices with an option that adds it.
   std::vector<std::vector<int>> added_by_;
 
-  // Of the choice whose condition is being inferred.
+  // Set for the choice whose condition is being inferred.
   int choice_ = 0;
   std::vector<int> deciders_;
   absl::flat_hash_map<int, std::optional<Formula>> effects_;
 
   std::vector<Run> runs_;
-  // The next option of each choice that has one.
+  // The next option to try of each choice that has one.
   std::deque<std::pair<int, int32_t>> untried_;
   int runs_made_ = 0;
   bool any_success_ = false;

@@ -24,13 +24,13 @@ namespace lanista {
 struct Space::Index {
   absl::flat_hash_map<std::string, int> by_label;
   ChoiceTable table;
-  // Absent where the space cannot be counted.
+  // Absent if the space cannot be counted.
   std::optional<DecisionGraph> graph;
 };
 
 namespace {
 
-// Keeps members in their order.
+// Keeps members in the order of insertion.
 using Json = nlohmann::ordered_json;
 
 Json ValueToJson(const v1::Value& value) {
@@ -60,7 +60,7 @@ Json ValueToJson(const v1::Value& value) {
 
 std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// A text that is the same for the same value only, on every platform: doubles by their bits.
+// A text that is the same for equal values only, on every platform: doubles are written as bits.
 std::string CanonicalText(const v1::Value& value) {
   switch (value.kind_case()) {
     case v1::Value::kI:
@@ -131,7 +131,7 @@ std::string AllowedText(const v1::Choice& choice) {
   return absl::StrCat("a list of ", choice.n_chosen(), " different ones of ", CandidatesText(choice));
 }
 
-// What an option of a choice means: 3, or [0, 2].
+// The candidates of an option: 3, or [0, 2].
 std::string OptionText(const v1::Choice& choice, int32_t option) {
   const v1::Decision decision = MakeDecision(choice, option);
   std::vector<std::string> texts;
@@ -157,7 +157,7 @@ std::string ConditionText(const v1::Choice& choice, const LabelIndex& choices) {
       const auto parent = choices.find(term.label());
       std::vector<std::string> options;
       for (const int32_t option : term.chosen()) {
-        // Also describes specs that nobody has checked.
+        // Specs that were not checked are described too.
         const bool known = parent != choices.end() && option >= 0 && option < CountOptions(*parent->second).value_or(0);
         options.push_back(known ? OptionText(*parent->second, option) : absl::StrCat("option ", option));
       }
@@ -169,13 +169,13 @@ std::string ConditionText(const v1::Choice& choice, const LabelIndex& choices) {
   return absl::StrJoin(alternatives, ", or ");
 }
 
-// C(n, k), or nullopt beyond 31 bits.
+// C(n, k); nullopt if it does not fit into 31 bits.
 std::optional<int32_t> Binomial(int64_t n, int64_t k) {
   if (k > n) return 0;
   k = std::min(k, n - k);
   int64_t result = 1;
   for (int64_t i = 1; i <= k; ++i) {
-    // result is C(n - k + i - 1, i - 1) here: the product is divisible, and grows with i.
+    // Here result is C(n - k + i - 1, i - 1), so the division is exact, and the result grows with i.
     result = result * (n - k + i) / i;
     if (result > std::numeric_limits<int32_t>::max()) return std::nullopt;
   }
@@ -231,7 +231,7 @@ absl::Status JsonToValue(const Json& json, v1::Value* value) {
 
 int ChosenOf(const v1::Choice& choice) { return std::max(choice.n_chosen(), 1); }
 
-// The index of the candidate that is `value`, or -1.
+// The index of the candidate that equals `value`, or -1.
 int FindCandidate(const v1::Choice& choice, const v1::Value& value) {
   const std::string text = CanonicalText(value);
   for (int i = 0; i < choice.candidates_size(); ++i) {
@@ -240,7 +240,8 @@ int FindCandidate(const v1::Choice& choice, const v1::Value& value) {
   return -1;
 }
 
-// The index of the candidate that JSON names: the same type first, then the same number. -1: none.
+// The index of the candidate that the JSON value names: an equal value of the same type, else an equal number. -1:
+// none.
 int FindCandidate(const v1::Choice& choice, const Json& json) {
   int equal = -1;
   for (int i = 0; i < choice.candidates_size(); ++i) {
@@ -505,7 +506,7 @@ v1::Sample Space::With(const v1::Sample& sample, int choice, int32_t option, std
 absl::StatusOr<Space::Options> Space::OptionsOf(const v1::Sample& sample) const {
   Options options(choice_count(), -1);
   int next = 0;
-  // Choices before `end` that the sample passes over must not be active.
+  // Choices before `end` that the sample leaves out must not be active.
   const auto pass_over = [&](int end) {
     for (; next < end; ++next) {
       if (index_->table.IsActive(next, options)) return Missing(spec_.choices(next));
@@ -538,7 +539,7 @@ absl::Status Space::Check(const v1::Sample& sample) const { return OptionsOf(sam
 
 std::string Space::ToJson(const v1::Sample& sample) {
   Json json = Json::object();
-  // Appended, not looked up: labels are unique.
+  // Appended without a look-up, because labels are unique.
   auto& members = json.get_ref<Json::object_t&>();
   for (const v1::Decision& decision : sample.decisions()) {
     Json value;
@@ -611,7 +612,7 @@ absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937
 }
 
 std::string Space::Describe() const {
-  // Below the latest of the choices that it depends on.
+  // Each choice is listed below the latest choice that it depends on.
   std::vector<std::vector<int>> below(spec_.choices_size());
   std::vector<int> roots;
   for (int i = 0; i < spec_.choices_size(); ++i) {
@@ -623,7 +624,7 @@ std::string Space::Describe() const {
   }
   const LabelIndex by_label = ByLabel(spec_);
   std::string text;
-  // A stack, not recursion: chains may be long. Pushed backwards, so that the first comes off first.
+  // A stack instead of recursion, because chains may be long. Pushed in reverse, so that the first is taken first.
   std::vector<std::pair<int, int>> open;
   const auto push = [&](const std::vector<int>& choices, int depth) {
     for (auto i = choices.rbegin(); i != choices.rend(); ++i) open.emplace_back(*i, depth);
@@ -644,7 +645,7 @@ std::string Space::Describe() const {
 }
 
 std::string Space::Key(const v1::Sample& sample) {
-  // Labels need not be in it: which choice comes next follows from the decisions before it.
+  // Labels are not needed: the decisions so far determine which choice comes next.
   std::string key;
   for (const v1::Decision& decision : sample.decisions()) {
     absl::StrAppend(&key, key.empty() ? "" : ".", absl::StrJoin(decision.index(), "+"));
