@@ -1,4 +1,4 @@
-// The planning half of an engine: samples to trials. No torch, no actors.
+// The planning half of an engine: decides which samples share a trial. No torch, no actors.
 #ifndef LANISTA_ENGINES_PLANNER_H_
 #define LANISTA_ENGINES_PLANNER_H_
 
@@ -17,62 +17,62 @@
 
 namespace lanista {
 
-// What a planner knows of its experiment.
+// The part of an experiment that a planner knows.
 struct PlannerContext {
-  // The evaluator can train several models in one trial.
+  // Whether the evaluator can train several models in one trial.
   bool multi_model_evaluator = false;
   v1::SpaceConfig space;
-  // Absent where the space is none of graphs.
+  // Absent if the space is not a space of graphs.
   std::optional<v1::PreparedGraphSpace> graph_space;
   v1::EvaluatorConfig evaluator;
-  // Memory of the smallest device, bytes; 0: not known.
+  // Memory of the smallest device in bytes; 0: unknown.
   int64_t device_memory = 0;
 };
 
 // How long models wait for others, so that they can be planned together.
 struct ModelWindow {
-  // Closes when so many wait, ...
+  // The window closes when this many models wait, ...
   int max_models = 1;
-  // ... or when the oldest has waited so long.
+  // ... or when the oldest has waited this long.
   absl::Duration waiting_time;
 };
 
-// A trial to be.
+// A trial that is to be started.
 struct PlannedTrial {
   std::vector<v1::TrialModel> models;
-  // As in v1::TrialSpec.
+  // Both as in v1::TrialSpec.
   std::string alone_because;
   int64_t estimated_memory = 0;
 };
 
-// Decides which models go together. Used by one thread.
+// Decides which models share a trial. Used by one thread.
 class Planner {
  public:
   virtual ~Planner() = default;
 
-  // Most models of one trial: the experiment keeps so many in flight for each trial that may run.
+  // Most models in one trial. The experiment keeps this many models in flight for each trial that may run.
   virtual int max_models_per_trial() const { return 1; }
 
   // nullopt: models never wait.
   virtual std::optional<ModelWindow> window() const { return std::nullopt; }
 
-  // What the user should know of these plans; empty: nothing.
+  // A remark for the user about the plans; may be empty.
   virtual std::string note() const { return ""; }
 
-  // Each model in exactly one trial. `free_trials`: so many could start at once.
+  // Puts each model into exactly one trial. `free_trials`: number of trials that could start at once.
   virtual std::vector<PlannedTrial> Plan(std::vector<v1::TrialModel> models, int free_trials) = 0;
 
-  // The models of a trial that was planned with this estimate took so many bytes.
+  // Reports that the models of a trial with this estimate took `measured` bytes together.
   virtual void ObserveMemory(int64_t /*estimated*/, int /*models*/, int64_t /*measured*/) {}
 
-  // What Plan would make of models number 1, 2, ... with these samples, and why. UNIMPLEMENTED: there is nothing to
-  // explain.
+  // The plan that Plan would make for models number 1, 2, ... with these samples, with reasons. UNIMPLEMENTED: there is
+  // nothing to explain.
   virtual absl::StatusOr<v1::PlanExplanation> Explain(const std::vector<v1::Sample>& /*samples*/, int /*free_trials*/) {
     return absl::UnimplementedError("each model is a trial of its own: this engine shares nothing between models");
   }
 };
 
-// One trial a model.
+// One trial per model.
 class SinglePlanner final : public Planner {
  public:
   std::vector<PlannedTrial> Plan(std::vector<v1::TrialModel> models, int /*free_trials*/) override {

@@ -21,7 +21,7 @@ std::vector<AssembledTrial> Assemble(const LogicalPlan& plan, int max_models, in
   std::vector<AssembledTrial> assembled;
   int number = 0;
   int last_share = -1;
-  // By trial: memory keeps another model out.
+  // For each trial, whether memory was the reason that it is not larger.
   std::vector<bool> full;
   for (const auto& [model, chain] : plan.chains()) {
     const auto share = static_cast<int>(int64_t{number++} * trials / count);

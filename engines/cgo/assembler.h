@@ -1,4 +1,4 @@
-// Makes trials of the models of a plan.
+// Divides the models of a plan into trials.
 #ifndef LANISTA_ENGINES_CGO_ASSEMBLER_H_
 #define LANISTA_ENGINES_CGO_ASSEMBLER_H_
 
@@ -13,15 +13,15 @@ namespace lanista {
 
 struct AssembledTrial {
   std::vector<int> models;
-  // Where it is one model: why.
+  // The reason, if it is a single model.
   std::string alone_because;
-  // Estimated bytes, not corrected.
+  // Estimated bytes, before MemoryBudget corrects them.
   int64_t memory = 0;
 };
 
-// Spreads the models of an optimised plan evenly: over all trials that could start at once (`free_trials`), for a
-// device that has nothing to do helps nobody; over more where they do not fit, be it by `max_models` of a trial or by
-// the memory of a device. Neighbours stay together.
+// Spreads the models of an optimised plan evenly over all trials that could start at once (`free_trials`), so that no
+// device stays idle; over more trials if `max_models` per trial or the memory of a device requires it. Neighbouring
+// models stay together.
 std::vector<AssembledTrial> Assemble(const LogicalPlan& plan, int max_models, int free_trials,
                                      const TrainingMemory& training, const MemoryBudget& budget);
 

@@ -1,4 +1,4 @@
-// The CGO engine's plan: models that wait together become merged trials.
+// The CGO engine's planner: models that wait together become merged trials.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -18,11 +18,11 @@
 namespace lanista {
 namespace {
 
-// Makes models as graphs, where no code of the user's is needed for it: that runs in trial processes only.
+// Makes the graphs of models, if that needs no code of the user's: such code runs in trial processes only.
 class GraphMaker {
  public:
   explicit GraphMaker(const PlannerContext& context) {
-    // Mutators that are left begin with one of the user's.
+    // The first mutator that is left is one of the user's.
     if (!context.graph_space.has_value() || !context.graph_space->mutator().empty()) return;
     v1::SpaceConfig config;
     *config.mutable_frozen() = context.space.frozen();
@@ -35,7 +35,7 @@ class GraphMaker {
     }
   }
 
-  // nullopt where the graph is not known; what is wrong with it is the trial's matter.
+  // nullopt if the graph is unknown or cannot be made: then the trial reports the error.
   std::optional<v1::ModelGraph> Make(const v1::Sample& sample) const {
     if (!space_.has_value()) return std::nullopt;
     graph::Chooser chooser([&sample](const v1::Choice& choice) -> absl::StatusOr<v1::Decision> {
@@ -53,7 +53,7 @@ class GraphMaker {
   std::optional<graph::GraphSpace> space_;
 };
 
-// Models as graphs, and what is planned with them.
+// Models with their graphs and schedules.
 class PlannedModels {
  public:
   void Add(int model, std::optional<v1::ModelGraph> graph) {
@@ -64,7 +64,7 @@ class PlannedModels {
     if (schedule.ok()) schedules_.emplace(model, *std::move(schedule));
   }
 
-  // The optimised plan of some of them.
+  // The optimised plan for some of the models.
   LogicalPlan PlanOf(const std::vector<int>& models) const {
     LogicalPlan plan;
     for (const int model : models) {
@@ -140,14 +140,14 @@ class CgoPlanner final : public Planner {
       trial.mutable_models()->Add(assembled.models.begin(), assembled.models.end());
       trial.set_alone_because(assembled.alone_because);
       trial.set_memory(assembled.memory);
-      // What a trial can share is its own models' alone.
+      // A trial can share only the work of its own models.
       ExplainWork(planned.PlanOf(assembled.models), &trial);
     }
     return explanation;
   }
 
  private:
-  // Of models that are not merged nobody needs to know.
+  // Returns nullopt for unmerged models: no pass uses their graphs.
   std::optional<v1::ModelGraph> MakeGraph(const v1::Sample& sample) const {
     return max_models_ > 1 ? graphs_.Make(sample) : std::nullopt;
   }

@@ -1,4 +1,4 @@
-// The CGO engine in the trial process: its models are those of the engine that the space is made for.
+// The CGO engine in the trial process: it builds models like the direct or the graph engine, as the space needs.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace lanista {
 namespace {
 
-// Classes of modules are built as the direct engine does, all else as the graph engine does.
+// Registered C++ model spaces are built by the direct engine's builder, all others by the graph engine's.
 class CgoModelBuilder final : public ModelBuilder {
  public:
   absl::StatusOr<v1::SpaceSpec> Discover(const v1::SpaceConfig& space, const DiscoveryOptions& options) override {

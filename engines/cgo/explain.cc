@@ -22,7 +22,7 @@ std::string Describe(const graph::ScheduledStep& step) {
 }  // namespace
 
 void ExplainWork(const LogicalPlan& plan, v1::ExplainedTrial* trial) {
-  // First works of rows that are in `trial`.
+  // The first works of the rows that are already in `trial`.
   std::set<int> known;
   for (const auto& [model, chain] : plan.chains()) {
     const auto work_at = [&plan, &chain](size_t position) -> const Work& {
@@ -30,7 +30,7 @@ void ExplainWork(const LogicalPlan& plan, v1::ExplainedTrial* trial) {
     };
     for (size_t begin = 0, end = 0; begin < chain.size(); begin = end) {
       const Work& first = work_at(begin);
-      // The batch is a row of its own.
+      // The batch always has its own row.
       for (end = begin + 1; end < chain.size() && begin > 0 && work_at(end).models == first.models;) ++end;
       if (!known.insert(chain[begin]).second) continue;
       v1::ExplainedWork& row = *trial->add_work();

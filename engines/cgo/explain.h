@@ -1,4 +1,4 @@
-// Plans in words.
+// Describes plans for users.
 #ifndef LANISTA_ENGINES_CGO_EXPLAIN_H_
 #define LANISTA_ENGINES_CGO_EXPLAIN_H_
 
@@ -7,8 +7,8 @@
 
 namespace lanista {
 
-// Adds the work of an optimised plan to `trial`, steps in a row that are done for the same models as one. What several
-// models share comes before what they do apart.
+// Adds the work of an optimised plan to `trial`; consecutive steps for the same models become one entry. Work that
+// several models share comes before the work of single models.
 void ExplainWork(const LogicalPlan& plan, v1::ExplainedTrial* trial);
 
 }  // namespace lanista

@@ -12,7 +12,8 @@ namespace {
 
 using graph::ScheduledStep;
 
-// Why what a step makes does not follow from what it reads and the mode (training or evaluation) alone; empty: it does.
+// The reason why a step's values do not depend only on its inputs and the mode (training or evaluation); empty: they
+// do.
 std::string WhyNotShareable(const ScheduledStep& step, bool keeps_weights) {
   const v1::Node& node = *step.node;
   if (node.has_opaque()) return "it is kept whole: what it does is not known";
@@ -24,14 +25,14 @@ std::string WhyNotShareable(const ScheduledStep& step, bool keeps_weights) {
   if (schema == nullptr) return "whether it depends on chance is not known";
   const graph::Attributes attributes(*schema, node.op());
   if (!schema->is_module() || schema->Parameters(attributes).empty()) {
-    // Frozen or not: there are operators that draw random numbers in evaluation, too.
+    // Even if it is frozen: some operators draw random numbers in evaluation mode too.
     return schema->IsStateful() ? "it depends on chance or state" : "";
   }
   if (!step.frozen) return "its weights are the model's own";
   return node.has_weights() && keeps_weights ? "" : "it is frozen, but with weights of the model's own";
 }
 
-// Slots are numbered in the order of the steps: equal keys from the first step on mean equal values.
+// Slots are numbered in the order of the steps, so equal keys from the first step on mean equal values.
 std::string KeyOf(const v1::ModelGraph& graph, const ScheduledStep& step) {
   const v1::Node& node = *step.node;
   v1::Node content;

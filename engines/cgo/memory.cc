@@ -10,9 +10,9 @@ namespace {
 
 using graph::ScheduledStep;
 
-// The rest of a device is LibTorch's, the data's, and room for error.
+// The rest of a device is for LibTorch, the data and errors of the estimate.
 constexpr double kShareForModels = 0.75;
-// What a trial takes whatever its models are: workspaces, what an allocator keeps.
+// Memory that every trial takes: workspaces, memory that the allocator keeps.
 constexpr int64_t kTrialBytes = 64LL << 20;
 
 int OptimizerState(const v1::OptimizerConfig& optimizer) {
@@ -70,7 +70,7 @@ int64_t ValueBytes(const v1::ValueType& type, int64_t batch_size) {
 // Bytes of one step.
 struct StepBytes {
   int64_t weights = 0;
-  // Of those that train.
+  // The part of the weights that is trained.
   int64_t trained = 0;
   int64_t values = 0;
 };
@@ -107,7 +107,7 @@ TrainingMemory TrainingMemoryOf(const v1::EvaluatorConfig& evaluator) {
 
 int64_t EstimateMemory(const LogicalPlan& plan, const std::vector<int>& models, const TrainingMemory& training) {
   int64_t stays = 0;
-  // Values before the first step that trains go as soon as they are read; two of them live at a time.
+  // Values before the first trained step are freed once they are read; two of them exist at a time.
   int64_t passes_by = 0;
   std::set<int> counted;
   for (const int model : models) {
@@ -121,7 +121,7 @@ int64_t EstimateMemory(const LogicalPlan& plan, const std::vector<int>& models, 
       if (!keeps_values) passes_by = std::max(passes_by, last_values + bytes.values);
       last_values = bytes.values;
       if (!counted.insert(number).second) continue;
-      // A gradient for each weight that trains.
+      // Each trained weight has a gradient.
       stays += bytes.weights + bytes.trained * (1 + training.optimizer_state) + (keeps_values ? bytes.values : 0);
     }
   }

@@ -7,7 +7,7 @@
 namespace lanista {
 namespace {
 
-// All passes, in the order in which they run: a new one goes here.
+// All passes, in the order in which they run. Add new ones here.
 constexpr void (*kPasses[])(LogicalPlan* plan) = {DedupInput, DedupPrefix};
 
 }  // namespace
@@ -26,7 +26,7 @@ void DedupInput(LogicalPlan* plan) {
 }
 
 void DedupPrefix(LogicalPlan* plan) {
-  // By what a work follows and what it makes of that.
+  // Keyed by the previous work and the key of the work.
   std::map<std::pair<int, std::string>, int> known;
   for (const auto& [model, chain] : plan->chains()) {
     for (size_t position = 1; position < chain.size(); ++position) {

@@ -6,14 +6,14 @@
 
 namespace lanista {
 
-// A pass finds work of several models that can be done once, and merges it (LogicalPlan::Merge): whoever runs the plan
-// computes what is merged once and hands the values on. Passes run in the order of the list in passes.cc.
+// A pass finds work that several models have in common and merges it (LogicalPlan::Merge): the trial then does this
+// work once for all of them. Passes run in the order of the list in passes.cc.
 
-// Each batch is read, decoded, transformed and moved to the device once (NNI: DedupInputOptimizer).
+// Merges the batches: each batch is read, decoded, transformed and moved to the device once (NNI: DedupInputOptimizer).
 void DedupInput(LogicalPlan* plan);
 
-// Steps that come to the same are run once, from the batch on: frozen parts with equal weights, and operators without
-// parameters, state or chance.
+// Merges equal steps at the beginning of the models: frozen parts with equal weights, and operators without parameters,
+// state or randomness.
 void DedupPrefix(LogicalPlan* plan);
 
 // Runs all passes.

@@ -1,4 +1,4 @@
-// The graph engine's plan: one trial a model.
+// The graph engine's planner: one trial per model.
 #include <memory>
 
 #include "engines/planner.h"

@@ -25,7 +25,7 @@ namespace {
 
 using Nodes = google::protobuf::RepeatedPtrField<v1::Node>;
 
-// Calls `visit` for all nodes, and for the candidates and blocks in them, until it returns an error.
+// Calls `visit` for all nodes, and for the candidates and blocks inside them, until it returns an error.
 template <typename Visit>
 absl::Status ForEachNode(const Nodes& nodes, const Visit& visit) {
   for (const v1::Node& node : nodes) {
@@ -38,9 +38,9 @@ absl::Status ForEachNode(const Nodes& nodes, const Visit& visit) {
   return absl::OkStatus();
 }
 
-// The indices of the archives from which models take weights or code. The others need not even be there.
+// The indices of the archives from which models take weights or code. Other archives may be missing.
 std::set<int> UsedArchives(const v1::SpaceConfig& config, const v1::ModelGraph& model) {
-  // What is below a frozen cell is frozen, too: then all count.
+  // Everything below a frozen cell is frozen too, so with frozen parts all weights count.
   bool keeps_weights = config.weights() == v1::KEEP || !config.frozen().empty();
   std::set<int> code, parameters, weights;
   for (const v1::Graph& graph : model.graphs()) {
@@ -48,7 +48,7 @@ std::set<int> UsedArchives(const v1::SpaceConfig& config, const v1::ModelGraph& 
       keeps_weights = keeps_weights || node.frozen();
       if (node.has_opaque()) code.insert(node.opaque().archive());
       if (node.has_weights()) weights.insert(node.weights().archive());
-      // These keep theirs in any case.
+      // "Parameter" nodes always keep their imported values.
       if (node.has_weights() && node.op().type() == "Parameter") parameters.insert(node.weights().archive());
       return absl::OkStatus();
     }).IgnoreError();
@@ -58,12 +58,12 @@ std::set<int> UsedArchives(const v1::SpaceConfig& config, const v1::ModelGraph& 
   return code;
 }
 
-// A space with what it was read from.
+// A space, and the files that it was read from.
 class OpenedSpace {
  public:
   static absl::StatusOr<std::shared_ptr<const OpenedSpace>> Create(const v1::SpaceConfig& config) {
     const std::shared_ptr<OpenedSpace> opened(new OpenedSpace);
-    // Files that were imported stay open until it is clear which of them are needed further.
+    // Keeps imported files open until it is known which of them are needed later.
     Archives imported;
     LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph base, opened->ReadBase(config, &imported));
     LANISTA_RETURN_IF_ERROR(graph::Validate(base, ops::FindOp));
@@ -79,7 +79,7 @@ class OpenedSpace {
     v1::ModelGraph prepared = opened->space_->base();
     LANISTA_RETURN_IF_ERROR(CheckOperators(prepared));
     LANISTA_RETURN_IF_ERROR(opened->OpenArchives(config, &prepared));
-    // What mutators put in later is known when they run.
+    // Mutators that run later may insert any of the imported modules.
     if (opened->space_->Prepared().mutator_size() > 0) {
       opened->archives_.insert(opened->archives_.end(), imported.begin(), imported.end());
     }
@@ -94,7 +94,7 @@ class OpenedSpace {
 
   OpenedSpace() = default;
 
-  // Not all operators have schemas, which Validate knows.
+  // Also checks the operators without a schema, which Validate does not know.
   static absl::Status CheckOperators(const v1::ModelGraph& model) {
     for (const v1::Graph& graph : model.graphs()) {
       LANISTA_RETURN_IF_ERROR(ForEachNode(graph.nodes(), [](const v1::Node& node) {
@@ -136,7 +136,7 @@ class OpenedSpace {
     return model;
   }
 
-  // Opens the archives that models of `model` need, and notes what they hold where the graph does not say.
+  // Opens the archives that the models need, and adds their digests where the graph has none.
   absl::Status OpenArchives(const v1::SpaceConfig& config, v1::ModelGraph* model) {
     for (const int index : UsedArchives(config, *model)) {
       v1::Archive& file = *model->mutable_archives(index);
@@ -159,12 +159,12 @@ class OpenedSpace {
 
   std::optional<graph::GraphSpace> space_;
   std::vector<v1::FileDigest> files_;
-  // Kept open: models are made of these.
+  // Kept open, because models are made from them.
   Archives archives_;
 };
 
 absl::StatusOr<std::shared_ptr<const OpenedSpace>> Open(const v1::SpaceConfig& config) {
-  // One experiment's trials follow each other.
+  // The trials of one experiment follow each other, so keeping the last space is enough.
   static auto* const last = new std::pair<std::string, std::shared_ptr<const OpenedSpace>>;
   const std::string key = config.SerializeAsString();
   if (last->second == nullptr || last->first != key) {

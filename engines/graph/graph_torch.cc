@@ -51,7 +51,7 @@ class GraphModelBuilder final : public ModelBuilder {
   }
 
  private:
-  // One run for discovery. What cannot be put together is a candidate that cannot be built.
+  // One run for discovery. A model that does not fit together means that a candidate cannot be built.
   static absl::StatusOr<ConstructionTrace> Trace(const graph::GraphSpace& space, const v1::Sample& assignment) {
     std::map<std::string, v1::Decision> decisions;
     for (const v1::Decision& decision : assignment.decisions()) decisions[decision.label()] = decision;
