@@ -1,4 +1,4 @@
-// The quick-start network of NNI's documents as a model space of one's own: 2 x 3 x 3 = 18 models.
+// The quick-start network of NNI's documents as a user's own model space: 2 x 3 x 3 = 18 models.
 #include "src/trial/main.h"
 
 #include <torch/torch.h>
@@ -7,7 +7,7 @@
 
 namespace nn = lanista::nn;
 
-// A 3x3 convolution in two steps: in each channel, then across channels.
+// A 3x3 convolution in two steps: first within each channel, then across channels.
 struct DepthwiseSeparableConvImpl : torch::nn::Module {
   DepthwiseSeparableConvImpl(int64_t in, int64_t out)
       : depthwise(register_module("depthwise", torch::nn::Conv2d(torch::nn::Conv2dOptions(in, in, 3).groups(in)))),

@@ -1,5 +1,5 @@
-// A space in the manner of MobileNetV2, V3 and MnasNet, as graphs: a mutator replaces each stage by a chain of inverted
-// residuals whose depth, expansion, kernel and squeeze-and-excitation are chosen. (3 x 2 x 2 x 2)^3 = 13,824 models.
+// A space like those of MobileNetV2, V3 and MnasNet, as graphs: a mutator replaces each stage by a chain of inverted
+// residuals and chooses depth, expansion, kernel size and squeeze-and-excitation. (3 x 2 x 2 x 2)^3 = 13,824 models.
 //
 // Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018; Tan et al., "MnasNet", 2019.
 #include "src/trial/main.h"
@@ -37,7 +37,8 @@ Handle AddConvBnReLU(graph::Builder& net, const std::string& name, Handle x, int
   return net.Add(name + ".2", MakeOp("ReLU6", {{"inplace", true}}), {x});
 }
 
-// What the channels look like on average decides how much each counts (Hu et al., "Squeeze-and-Excitation", 2018).
+// Scales each channel by a factor that is computed from the channels' averages (Hu et al., "Squeeze-and-Excitation",
+// 2018).
 Handle AddSqueezeExcitation(graph::Builder& net, const Handle& x, int64_t channels) {
   const int64_t squeezed = channels / 4;
   const auto conv1x1 = [](int64_t in, int64_t out) {
@@ -76,10 +77,10 @@ absl::StatusOr<v1::ModelGraph> InvertedResidual(const BlockOptions& options) {
   return std::move(block).Build();
 }
 
-// Where the stages are, and how they begin: the mutator works on this.
+// Input channels, output channels and stride of each stage; the mutator uses them too.
 constexpr BlockOptions kStages[] = {{16, 16, 1}, {16, 32, 2}, {32, 48, 2}};
 
-// The base model: one plain block a stage.
+// The base model: one plain block per stage.
 absl::StatusOr<v1::ModelGraph> MobileNet(const lanista::Params&) {
   graph::Builder net("MobileNet", lanista::ops::FindOp);
   Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
@@ -96,8 +97,8 @@ absl::StatusOr<v1::ModelGraph> MobileNet(const lanista::Params&) {
 
 LANISTA_REGISTER_GRAPH_SPACE("mobilenet", MobileNet);
 
-// Replaces the blocks stage0, stage1, ... by chains of blocks, as NNI's MnasNet example does. Parameter `depths`: how
-// many blocks a chain may have.
+// Replaces the blocks stage0, stage1, ... by chains of blocks, as NNI's MnasNet example does. Parameter `depths`: the
+// possible lengths of a chain.
 class StageMutator final : public graph::Mutator {
  public:
   explicit StageMutator(std::vector<v1::Value> depths) : depths_(std::move(depths)) {}
@@ -122,7 +123,7 @@ class StageMutator final : public graph::Mutator {
     options.expansion = expansion.i();
     options.kernel = kernel.i();
     options.squeeze_excitation = squeeze.b();
-    // The first block changes width and resolution, those that follow keep them. Handles are good for one insertion.
+    // The first block changes width and resolution, the others keep them. A handle is valid until the next insertion.
     for (int64_t i = 0; i < depth.i(); ++i) {
       LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph block, InvertedResidual(options));
       v1::Node cell = model.AddModel(block);
