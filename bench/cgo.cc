@@ -1,23 +1,23 @@
-// What merging models gains: N = 1, 2, 4, 8, 16 models trained in one merged trial against one after the other, in this
-// process, on one core. Merged and single trials must report the same metrics.
+// Measures the gain of merging: N = 1, 2, 4, 8, 16 models trained in one merged trial against one after the other, in
+// this process, on one core. Merged and single trials must report the same metrics.
 //
 //   input-bound    small CNNs on JPEG files with random crop, flip and resize
 //   frozen         a linear layer on a frozen ResNet-18
 //   balanced       the MNIST network
 //   tiny           two-layer perceptrons
 //
-// The ideal is (N * load + N * train) / (load + N * train): `load` are the CPU seconds of a trial whose model costs
-// nothing (frozen: nothing but running the backbone), `train` what a model's own trial takes beyond them.
+// The ideal speedup is (N * load + N * train) / (load + N * train): `load` is the CPU time of a trial whose model costs
+// nothing (frozen: only running the backbone), `train` the additional CPU time of a model's own trial.
 //
-// All of these are CPU seconds on one core: there, the loader's thread cannot work beside the training, so a model
-// alone has no advantage from it.
+// All of these are CPU seconds on one core. There the loader's thread cannot work beside the training, so a single
+// model has no advantage from it.
 //
-// Figures: NAME_speedup_8 for each case, input_bound_of_ideal_8, frozen_of_ideal_8; flat_adam_speedup (training steps a
-// second of a tiny perceptron with our optimizer, against LibTorch's: see flat_optimizer.cc); experiment_speedup (wall
+// Figures: NAME_speedup_8 for each case; input_bound_of_ideal_8, frozen_of_ideal_8; flat_adam_speedup (training steps
+// per second of a tiny perceptron, Lanista's optimizer / LibTorch's: see flat_optimizer.cc); experiment_speedup (wall
 // time of a whole experiment of 24 models on one core and one slot, engine graph / engine cgo); two_core_speedup_8
-// (wall time of an experiment of 8 models of the input-bound case on two cores, all but engine and epochs by default,
-// engine direct / engine cgo; absent where there is one core); metrics_identical (1 if every model of every comparison
-// reported the same, bit for bit).
+// (wall time of an experiment of 8 models of the input-bound case on two cores, with default settings except engine and
+// epochs, engine direct / engine cgo; absent if there is only one core); metrics_identical (1 if every model of every
+// comparison reported the same metrics, bit for bit).
 //
 //   bazel run -c opt //bench:cgo -- [--quick]
 #include <torch/torch.h>
@@ -59,7 +59,7 @@ using bench::Stopwatch;
 
 // ---- Models ----
 
-// Costs nothing: what is left is loading.
+// A model that costs nothing, so that only loading is measured.
 class NullModel : public nn::ModelSpace {
  public:
   NullModel() { bias_ = register_parameter("bias", torch::zeros({1, 10})); }
@@ -106,12 +106,12 @@ LANISTA_REGISTER_MODEL_SPACE("bench_tiny_mlp", TinyMlp);
 
 struct Case {
   std::string name;
-  // Texts of SpaceConfig and EvaluatorConfig.
+  // SpaceConfig and EvaluatorConfig as text.
   std::string space;
   std::string evaluator;
-  // The same without the models' own work.
+  // A space whose models do no work of their own.
   std::string load_space;
-  // What building that costs is no part of loading: an evaluator that trains on next to nothing.
+  // Trains on next to nothing: measures the time to build the models of `load_space`, which is not part of loading.
   std::string build_evaluator = "";
 };
 
@@ -154,7 +154,7 @@ class Trials {
     spec_.set_space_fingerprint(discovered_.space().fingerprint());
   }
 
-  // Trains the models 1 to `count`, together or one after the other; returns CPU seconds.
+  // Trains models 1 to `count`, together or one after the other; returns CPU seconds.
   double Run(int count, bool merged, Metrics* metrics) {
     metrics_ = metrics;
     const double start = CpuSeconds();
@@ -163,7 +163,7 @@ class Trials {
       if (model == 1 || !merged) *request.mutable_run() = spec_;
       v1::TrialModel& added = *request.mutable_run()->add_models();
       added.set_model(model);
-      // Choices are drawn from the seed.
+      // The choices are drawn from the seed.
       added.set_model_seed(static_cast<uint64_t>(model));
       if (!merged || model == count) runner_.Handle(request);
     }
@@ -188,7 +188,7 @@ class Trials {
   TrialRunner runner_{[this](const v1::TrialEvent& event) { OnEvent(event); }, /*redirect_output=*/false};
 };
 
-// Whether to merge, first and then: each round begins with the other one.
+// Whether the first and the second run of a round are merged: rounds alternate.
 std::array<bool, 2> AlternatingOrder(int round) {
   const bool merged_first = round % 2 == 1;
   return {merged_first, !merged_first};
@@ -210,7 +210,7 @@ Comparison Compare(const Case& one, int rounds, int largest) {
   Comparison result;
   for (int count = 1; count <= largest; count *= 2) {
     std::vector<double> apart, merged, load;
-    // Round 0 warms up.
+    // Round 0 is a warm-up.
     for (int round = 0; round <= rounds; ++round) {
       Metrics apart_metrics, merged_metrics, ignored;
       const double build_seconds = building.has_value() ? building->Run(1, false, &ignored) : 0;
@@ -237,7 +237,7 @@ Comparison Compare(const Case& one, int rounds, int largest) {
 
 // ---- Data ----
 
-// A folder that is removed with this.
+// A folder that the destructor removes.
 class TempFolder {
  public:
   TempFolder() : path_((std::filesystem::temp_directory_path() / "lanista-cgo-XXXXXX").string()) {
@@ -253,7 +253,7 @@ class TempFolder {
   std::string path_;
 };
 
-// Writes JPEG files in ten classes, such as a camera makes: gradients with noise.
+// Writes JPEG files in ten classes. Like photographs, they have gradients and noise.
 void WriteJpegs(const std::string& root, int images) {
   constexpr int kHeight = 120, kWidth = 160;
   for (int image = 0; image < images; ++image) {
@@ -277,7 +277,7 @@ std::string Digits(int samples) {
   return absl::StrCat("synthetic_digits { train_samples: ", samples, " validation_samples: ", samples / 5, " }");
 }
 
-// ResNet-18 up to its last layer, frozen, and a head of one linear layer, the same for all models.
+// ResNet-18 without its last layer, frozen, and a head of one linear layer, the same for all models.
 std::string FrozenSpace(const bench::ScriptFile& file, const std::string& mutators) {
   return absl::StrCat("torchscript { path: '", file.path(), "' input_shape { dims: [-1, 1, 28, 28] } } ", mutators,
                       "frozen { target: 'conv1' } frozen { target: 'bn1' } frozen { target: 'layer1.*' } "
@@ -288,11 +288,11 @@ std::string FrozenSpace(const bench::ScriptFile& file, const std::string& mutato
 
 struct Experiment {
   double seconds = 0;
-  // Of each model, by number.
+  // The metrics of each model, by number.
   nlohmann::json metrics;
 };
 
-// Runs a search by a command of `program`.
+// Runs a search with a command of `program`.
 Experiment RunExperiment(const std::string& program, const std::string& config) {
   const TempFolder state;
   std::ofstream(state.path() + "/config.textproto") << config;
@@ -320,7 +320,7 @@ struct ExperimentComparison {
   bool identical = true;
 };
 
-// Runs the same search with the engines `apart` and `merged`; `config` is the rest of it.
+// Runs the same search with the engines `apart` and `merged`; `config` is the rest of its configuration.
 ExperimentComparison CompareExperiments(const std::string& name, const std::string& program, const std::string& config,
                                         const std::string& apart, const std::string& merged, int rounds) {
   ExperimentComparison comparison;
@@ -360,7 +360,7 @@ void RunBench(bool quick) {
   const std::string frozen_evaluator = Classification(frozen_digits, 10);
   const std::vector<Case> cases = {
       {"input_bound", "registered: 'bench_small_cnn'", jpeg_evaluator, "registered: 'bench_null'"},
-      // A linear head costs next to nothing: its trial is all backbone.
+      // A linear head costs almost nothing, so its trial measures the backbone.
       {"frozen", FrozenSpace(resnet, head), frozen_evaluator, FrozenSpace(resnet, head),
        Classification(frozen_digits, 10, "max_train_batches: 1 limit_validation_batches: 0.01")},
       {"balanced", "registered: 'mnist_cnn'", Classification(Digits(quick ? 100 : 300), 50),
@@ -386,7 +386,7 @@ void RunBench(bool quick) {
   identical = identical && one_core.identical;
   std::string two_core_figure;
   if (const bench::CoresForChildren cores(2); cores.count() == 2) {
-    // This program, because its spaces are registered in it.
+    // Uses this program, because the search's spaces are registered in it.
     const ExperimentComparison two_cores = CompareExperiments(
         "8 models, two cores", std::filesystem::read_symlink("/proc/self/exe").string(),
         absl::StrCat("space { registered: 'bench_small_cnn' } evaluator { classification { dataset { ", jpeg_dataset,
@@ -415,7 +415,7 @@ void RunBench(bool quick) {
 
 int main(int argc, char** argv) {
   const bool quick = argc == 2 && std::strcmp(argv[1], "--quick") == 0;
-  // With other arguments it is a program of its own on Lanista, for the searches that it starts.
+  // With other arguments, this program is a Lanista program of its own: the searches above start it.
   if (argc > 1 && !quick) return lanista::Main(argc, argv);
   lanista::bench::UseOneCore(argv);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // Minutes pass between lines.

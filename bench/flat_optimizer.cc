@@ -1,10 +1,11 @@
-// What our optimizers save: training steps (forward, backward, optimizer) with them against LibTorch's own classes, for
-// the tiny MLP, the CNN of the MNIST example and a ResNet-18. Same weights, one core, CPU seconds, rounds interleaved.
+// Measures the speed of Lanista's optimizers: training steps (forward, backward, optimizer) against LibTorch's own
+// classes, for a tiny MLP, the CNN of the MNIST example and a ResNet-18. Same weights, one core, CPU seconds, rounds
+// interleaved.
 //
-// Figures, medians of the rounds: flat_adam_speedup and flat_sgd_speedup (SGD with momentum) are steps/s with ours /
-// with LibTorch's on the MLP of batch 32; flat_adam_speedup_batch_8; flat_adam_speedup_mnist_cnn and
-// flat_adam_speedup_resnet18; flat_adam_limit is the first one's value if an optimizer took no time at all, and
-// flat_adam_step_speedup compares the optimizers' own time.
+// Figures, medians of the rounds: flat_adam_speedup and flat_sgd_speedup (SGD with momentum) are steps/s with Lanista's
+// optimizer / with LibTorch's, on the MLP with batch size 32; flat_adam_speedup_batch_8 with batch size 8;
+// flat_adam_speedup_mnist_cnn and flat_adam_speedup_resnet18 on those networks; flat_adam_limit is flat_adam_speedup if
+// the optimizer took no time, and flat_adam_step_speedup compares the time of the optimizers alone.
 //
 //   bazel run -c opt //bench:flat_optimizer -- [--quick]
 #include <torch/torch.h>

@@ -1,11 +1,11 @@
-// What the graph engine costs: forward and backward of a ResNet-18 and of a small CNN, imported from TorchScript and
-// run by GraphModule, against torch::jit::Module and against the same network in LibTorch's C++ front end. All three
-// have the weights of the file, and their outputs are compared before anything is measured. One core, rounds
-// interleaved; each round begins with another of the three.
+// Measures the cost of the graph engine: forward and backward of a ResNet-18 and of a small CNN, imported from
+// TorchScript and run by GraphModule, against torch::jit::Module and against the same network in LibTorch's C++ front
+// end. All three have the weights of the file, and their outputs are compared before the measurement. One core, rounds
+// interleaved; each round starts with a different one of the three.
 //
 // Figures: resnet18_slowdown and small_cnn_slowdown (seconds of GraphModule / of the faster of the other two, median of
-// the rounds), import_seconds (TorchScript file of ResNet-18 to graph), instantiate_ms (a sample of a space over
-// ResNet-18 to its graph and to a module; the time to draw as many weights is taken off).
+// the rounds), import_seconds (TorchScript file of ResNet-18 to graph), instantiate_ms (from a sample of a space over
+// ResNet-18 to its graph and its module, without the time to draw the weights).
 //
 //   bazel run -c opt //bench:graph_overhead -- [--quick]
 #include <torch/script.h>
@@ -40,7 +40,7 @@ using bench::SmallCnnGraph;
 using bench::Stopwatch;
 using bench::ValueOrDie;
 
-// ---- The same in LibTorch's front end ----
+// ---- The same networks in LibTorch's front end ----
 
 namespace nn = torch::nn;
 
@@ -121,7 +121,7 @@ struct SmallCnn : nn::Module {
 
 using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
 
-// Gives `module` the parameters and buffers of `script`, by name.
+// Copies the parameters and buffers of `script` to `module`, by name.
 void CopyWeights(const torch::jit::Module& script, nn::Module& module) {
   const torch::NoGradGuard no_grad;
   auto parameters = module.named_parameters();
@@ -141,13 +141,13 @@ void CopyWeights(const torch::jit::Module& script, nn::Module& module) {
                                       : absl::InternalError("the front end's network has more parameters"));
 }
 
-// Ends the program unless both are the same up to rounding.
+// Ends the program unless both tensors are equal up to rounding.
 void CheckSameOutputs(const std::string& name, const torch::Tensor& output, const torch::Tensor& other) {
   CheckOk(torch::allclose(output, other, 1e-4, 1e-5) ? absl::OkStatus()
                                                      : absl::InternalError(name + ": the outputs differ"));
 }
 
-// Seconds of so many steps.
+// Seconds for `steps` steps of forward and backward.
 double Time(const Forward& forward, const std::vector<torch::Tensor>& parameters, const torch::Tensor& input,
             int steps) {
   const Stopwatch stopwatch;
@@ -174,7 +174,7 @@ double Slowdown(const std::string& name, const ScriptFile& file, FrontEnd& front
 
   CopyWeights(script, front_end);
   front_end.train();
-  // Batch normalisation in training mode moves its statistics, in each of the three alike.
+  // In training mode, batch normalisation changes its statistics, in the same way in all three.
   const torch::Tensor output = run_ours(input);
   CheckSameOutputs(name + ", TorchScript", output, run_script(input));
   CheckSameOutputs(name + ", front end", output, run_front_end(input));
@@ -186,7 +186,7 @@ double Slowdown(const std::string& name, const ScriptFile& file, FrontEnd& front
     std::vector<torch::Tensor> parameters;
   } runs[] = {{run_ours, ours->parameters()}, {run_script, script_parameters}, {run_front_end, front_end.parameters()}};
   std::vector<double> ratios;
-  // Round 0 warms up: TorchScript's interpreter profiles its first runs and compiles after them.
+  // Round 0 is a warm-up: TorchScript's interpreter profiles its first runs and compiles after them.
   constexpr int kWarmUpSteps = 5;
   for (int round = 0; round <= rounds; ++round) {
     double seconds[3];
@@ -203,7 +203,7 @@ double Slowdown(const std::string& name, const ScriptFile& file, FrontEnd& front
   return Median(ratios);
 }
 
-// A space over the imported ResNet-18: activation, width and depth of blocks.
+// A space over the imported ResNet-18: activations, and width and depth of blocks.
 graph::GraphSpace MutatedSpace(const ScriptFile& file) {
   v1::SpaceConfig config;
   const bool parsed = google::protobuf::TextFormat::ParseFromString(R"(

@@ -15,21 +15,21 @@
 namespace lanista::bench {
 namespace {
 
-// The id of the process that pinned itself, and the cores that it had before.
+// Environment variables: the id of the process that pinned itself, and the cores that it had before.
 constexpr char kPinned[] = "LANISTA_BENCH_PINNED";
 constexpr char kAllCores[] = "LANISTA_BENCH_CORES";
 
 cpu_set_t one_core;
 cpu_set_t all_cores;
 
-// Ends the program if a call of the system failed.
+// Ends the program if a system call failed.
 void CheckSystem(int result, const char* what) {
   if (result >= 0) return;
   std::fprintf(stderr, "benchmark: cannot %s: %s\n", what, std::strerror(errno));
   std::exit(1);
 }
 
-// Core numbers with a space after each.
+// The core numbers, each followed by a space.
 std::string PrintCores(const cpu_set_t& cores) {
   std::string text;
   for (int core = 0; core < CPU_SETSIZE; ++core) {
@@ -71,7 +71,7 @@ std::string Program(const std::string& name) {
 void UseOneCore(char** argv) {
   const std::string self = std::to_string(getpid());
   const char* const pinned = std::getenv(kPinned);
-  // Another process may have exported the variable; exec keeps the process id.
+  // An inherited variable may come from another process; exec keeps the process id.
   if (pinned != nullptr && pinned == self) {
     CheckSystem(sched_getaffinity(0, sizeof one_core, &one_core), "ask for this program's cores");
     ParseCores(std::getenv(kAllCores), &all_cores);

@@ -1,4 +1,4 @@
-// What benchmarks share.
+// Shared by the benchmarks.
 #ifndef LANISTA_BENCH_HARNESS_H_
 #define LANISTA_BENCH_HARNESS_H_
 
@@ -12,17 +12,17 @@
 
 namespace lanista::bench {
 
-// Ends the program with the error, if it is one.
+// Ends the program with a message if `status` is an error.
 void CheckOk(const absl::Status& status);
 
-// The value; ends the program on an error.
+// The value; ends the program if it is an error.
 template <typename T>
 T ValueOrDie(absl::StatusOr<T> value) {
   CheckOk(value.status());
   return *std::move(value);
 }
 
-// Wall time since it was made.
+// Measures the wall time since its construction.
 class Stopwatch {
  public:
   double Seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
@@ -31,19 +31,19 @@ class Stopwatch {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Of an even number, the mean of the middle two. REQUIRES: there are some.
+// The median; for an even number of values, the mean of the middle two. REQUIRES: `values` is not empty.
 double Median(std::vector<double> values);
 
-// The path of one of our programs ("lanista"): as Bazel lays it beside this one, or as built. Ends the program if it is
-// not there.
+// The path of one of Lanista's programs ("lanista"): in this program's runfiles, or as Bazel built it. Ends the program
+// if it does not exist.
 std::string Program(const std::string& name);
 
-// Starts this program anew on one core and with one thread, because the libraries read both when they are loaded; then
-// says on which core it runs. Call it first in main.
+// Restarts this program on one core and with one thread (libraries read both settings when they are loaded), and prints
+// the core. Call it first in main.
 void UseOneCore(char** argv);
 
-// After UseOneCore: while it lives, programs that this thread starts may use up to `most` of the cores that this
-// program had at its start.
+// Use after UseOneCore: while an object lives, programs that this thread starts may use up to `most` of the cores that
+// this program had at its start.
 class CoresForChildren {
  public:
   explicit CoresForChildren(int most);

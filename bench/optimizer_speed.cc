@@ -15,7 +15,7 @@ namespace {
 
 namespace nn = torch::nn;
 
-// This thread's; other programs on the core do not count.
+// CPU seconds of this thread, so other programs on the core do not count.
 double CpuSeconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -26,7 +26,7 @@ double CpuSeconds() {
 struct Cost {
   // Forward and backward.
   double model = 0;
-  // Forgetting gradients and moving weights.
+  // Clearing gradients and updating weights.
   double optimizer = 0;
   double sum() const { return model + optimizer; }
 };
@@ -56,9 +56,9 @@ OptimizerSpeed CompareOptimizers(const std::string& name, nn::Sequential (*make)
   std::printf("%s, batch %ld, microseconds of CPU a step\n%5s %10s %10s %10s %10s %8s\n", name.c_str(),
               static_cast<long>(input.size(0)), "round", "model", "ours", "model", "LibTorch's", "speedup");
   std::vector<double> speedups, limits, step_speedups;
-  // Round 0 warms up.
+  // Round 0 is a warm-up.
   for (int round = 0; round <= rounds; ++round) {
-    // Anew in each round: after some hundred steps on one batch, numbers are denormal, and slow.
+    // New networks in each round: after some hundred steps on one batch, numbers become denormal, which is slow.
     nn::Sequential our_net = make();
     nn::Sequential their_net = make();
     for (size_t i = 0; i < our_net->parameters().size(); ++i) {

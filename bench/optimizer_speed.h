@@ -1,4 +1,4 @@
-// Our optimizers against LibTorch's.
+// Compares Lanista's optimizers with LibTorch's.
 #ifndef LANISTA_BENCH_OPTIMIZER_SPEED_H_
 #define LANISTA_BENCH_OPTIMIZER_SPEED_H_
 
@@ -10,21 +10,22 @@
 
 namespace lanista::bench {
 
-// Medians of the rounds.
+// Medians over the rounds.
 struct OptimizerSpeed {
-  // Training steps (forward, backward, optimizer) a second: ours / LibTorch's.
+  // Training steps (forward, backward, optimizer) per second: Lanista's / LibTorch's.
   double speedup = 0;
-  // The speedup if our optimizer took no time.
+  // The speedup if Lanista's optimizer took no time.
   double limit = 0;
-  // Of the optimizer alone.
+  // The speedup of the optimizer alone.
   double step_speedup = 0;
 };
 
-// Trains two equal networks on one batch, in turns, and prints a table. CPU seconds of this thread.
+// Trains two equal networks on one batch, alternating between them, and prints a table. Measures CPU seconds of this
+// thread.
 OptimizerSpeed CompareOptimizers(const std::string& name, torch::nn::Sequential (*make)(),
                                  const v1::OptimizerConfig& config, const torch::Tensor& input, int rounds, int steps);
 
-// 784-32-10.
+// A perceptron with 784 inputs, 32 hidden units and 10 outputs.
 torch::nn::Sequential MakeTinyMlp();
 
 }  // namespace lanista::bench
