@@ -17,6 +17,7 @@
 #include "src/base/hash.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
+#include "src/exporters/replaceable.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
@@ -101,6 +102,7 @@ absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const st
 Exporter WeightsExporter(WeightsOf weights) {
   return [weights = std::move(weights)](const JournalReader&, const ModelRecord& model, int,
                                         const std::string& path_stem) -> absl::StatusOr<std::vector<std::string>> {
+    LANISTA_RETURN_IF_ERROR(exporters::CheckReplaceable("weights", path_stem));
     const std::string path = path_stem + ".weights.pt";
     LANISTA_RETURN_IF_ERROR(CopyFile(weights.at(model.model), path));
     return std::vector<std::string>{path};

@@ -64,10 +64,12 @@ absl::Status WriteTorchScript(const Job& job) {
   LANISTA_ASSIGN_OR_RETURN(const torch::jit::Module script, ToTorchScript(model, job.tensors, load));
   LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, job.files->Add(job.stem + ".pt"));
   // LibTorch's writer throws in its destructor if it learns of an error, so errors are reported by Commit.
-  torch::jit::ExportModule(script, [file](const void* bytes, size_t count) {
+  const auto write = [file](const void* bytes, size_t count) {
     file->Write(bytes, count);
     return count;
-  });
+  };
+  // CheckReplaceable reads the mark. LibTorch drops it where it saves the model anew.
+  torch::jit::ExportModule(script, write, {{"written_by", "TorchScript, written by Lanista"}});
   return absl::OkStatus();
 }
 

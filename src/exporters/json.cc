@@ -21,6 +21,7 @@
 #include "src/base/status.h"
 #include "src/exporters/data_source.h"
 #include "src/exporters/exporter.h"
+#include "src/exporters/replaceable.h"
 #include "src/views/documents.h"
 
 namespace lanista {
@@ -40,6 +41,7 @@ absl::StatusOr<Json> SpaceJson(const v1::SpaceConfig& space) {
 
 absl::StatusOr<std::vector<std::string>> ExportJson(const JournalReader& experiment, const ModelRecord& model, int rank,
                                                     const std::string& path_stem) {
+  LANISTA_RETURN_IF_ERROR(exporters::CheckReplaceable("json", path_stem));
   LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::SpaceSpec> space, experiment.Space());
   Json json;
   json["experiment"] = experiment.experiment().experiment();

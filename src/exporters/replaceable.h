@@ -11,9 +11,9 @@
 
 namespace lanista::exporters {
 
-// OK if the files that `format` (python, cpp, torchscript, onnx) writes at `stem` do not exist, or are an earlier
-// export of that format as far as their names and first bytes tell. FAILED_PRECONDITION names the file that is
-// something else.
+// OK if the files that `format` (python, cpp, torchscript, onnx, weights, json) writes at `stem` do not exist, or are
+// an earlier export of that format as far as their names and first bytes tell. FAILED_PRECONDITION names the file that
+// is something else: `cpp` and `weights` write the same STEM.weights.pt, and replace each other's.
 absl::Status CheckReplaceable(const std::string& format, const std::string& stem);
 
 }  // namespace lanista::exporters

@@ -137,6 +137,10 @@ absl::Status WriteStateDict(OutputFile* file, const StateDict& tensors) {
       file->Write(bytes, count);
       return count;
     });
+    // Exporters replace only files with this mark (CheckReplaceable). PyTorch ignores the record, and drops it where it
+    // saves the weights anew.
+    constexpr absl::string_view kMark = "weights, written by Lanista";
+    writer.writeRecord("extra/written_by", kMark.data(), kMark.size());
     Pickler pickler;
     int number = 0;
     for (const auto& [name, original] : tensors) {

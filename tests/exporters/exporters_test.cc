@@ -112,7 +112,7 @@ class ExportersTest : public ::testing::Test {
   void KeepWeights(int model) {
     const std::string folder = absl::StrCat(temp_.path(), "/trials/", 10 + model);
     std::filesystem::create_directories(folder);
-    std::ofstream(folder + "/weights.pt") << "weights of " << model;
+    std::ofstream(folder + "/weights.pt") << "weights, written by Lanista, of " << model;
   }
 
   TempFolder temp_;
@@ -177,11 +177,32 @@ TEST_F(ExportersTest, HandOutTheWeightsThatWereKept) {
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_THAT(*files, ElementsAre(out() + "/1-model-2.weights.pt"));
   std::ifstream file(files->front());
-  EXPECT_EQ(std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()), "weights of 2");
+  EXPECT_EQ(std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()),
+            "weights, written by Lanista, of 2");
   EXPECT_EQ(
       Export(3, "weights", out()).status(),
       absl::FailedPreconditionError("the trained weights of models 3, 1 were not kept: an experiment keeps those of "
                                     "its N best models with `keep_weights { best: N }`"));
+}
+
+TEST_F(ExportersTest, ReplaceOnlyExportsOfTheirOwn) {
+  RunModels();
+  KeepWeights(2);
+  const auto content = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  };
+  for (const std::string suffix : {"json", "weights.pt"}) {
+    const std::string format = suffix == "json" ? "json" : "weights";
+    ASSERT_TRUE(Export(1, format, out()).ok());
+    EXPECT_TRUE(Export(1, format, out()).ok());
+    const std::string file = absl::StrCat(out(), "/1-model-2.", suffix);
+    std::ofstream(file) << "{\"mine\": 1}";
+    const absl::Status status = Export(1, format, out()).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(file + " is not replaced: Lanista did not write it"));
+    EXPECT_EQ(content(file), "{\"mine\": 1}");
+  }
 }
 
 class GraphExportersTest : public ExportersTest {

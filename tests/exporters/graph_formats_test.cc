@@ -203,6 +203,27 @@ TEST(GraphFormats, ReplaceOnlyExportsOfTheirOwn) {
   std::ofstream(folder + "/net.h") << "class Net {};\n";
   EXPECT_THAT(error_of("python", "net"), HasSubstr("net.py is not replaced: Lanista did not write it"));
   EXPECT_THAT(error_of("cpp", "net"), HasSubstr("net.h is not replaced: Lanista did not write it"));
+  // A model or weights of the user's own, and what another program made of ours.
+  std::ofstream(folder + "/mine.pt") << "my model";
+  EXPECT_THAT(error_of("torchscript", "mine"), HasSubstr("mine.pt is not replaced: Lanista did not write it"));
+  std::ofstream(folder + "/mine.weights.pt") << "my weights";
+  EXPECT_THAT(error_of("cpp", "mine"), HasSubstr("mine.weights.pt is not replaced: Lanista did not write it"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/mine.h"));
+  std::ofstream(folder + "/a.pt") << "my weights";
+  EXPECT_THAT(error_of("python", "a"), HasSubstr("a.pt is not replaced: Lanista did not write it"));
+  torch::jit::load(folder + "/b.pt").save(folder + "/b.pt");
+  EXPECT_THAT(error_of("torchscript", "b"), HasSubstr("b.pt is not replaced: Lanista did not write it"));
+  std::ofstream(folder + "/mine.onnx") << "a graph of the package lanista_models";
+  EXPECT_THAT(error_of("onnx", "mine"), HasSubstr("mine.onnx is not replaced: Lanista did not write it"));
+  EXPECT_EQ(ReadText(folder + "/mine.pt"), "my model");
+  EXPECT_EQ(ReadText(folder + "/mine.weights.pt"), "my weights");
+  EXPECT_EQ(ReadText(folder + "/a.pt"), "my weights");
+  // Whole models and weights.
+  ASSERT_EQ(error_of("torchscript", "script"), "");
+  std::filesystem::copy_file(folder + "/script.pt", folder + "/c.weights.pt");
+  EXPECT_THAT(error_of("cpp", "c"), HasSubstr("c.weights.pt is not replaced: it is a model in TorchScript"));
+  ASSERT_TRUE(module->Save(folder + "/trained.pt").ok());
+  EXPECT_THAT(error_of("torchscript", "trained"), HasSubstr("trained.pt is not replaced: it is a model's weights"));
 }
 
 TEST(GraphFormats, AFullDiskIsAnErrorInEveryFormat) {
