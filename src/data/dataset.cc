@@ -67,9 +67,15 @@ absl::Status CheckPart(const std::shared_ptr<const Dataset>& part, const DataSpl
   if (part == nullptr || part->size() < 1) return absl::InvalidArgumentError("there are no samples");
   const Example* all = part->InMemory();
   if (all == nullptr) return absl::OkStatus();
-  if (all->input.scalar_type() != at::kFloat || !all->input.is_contiguous() || !all->target.is_contiguous() ||
-      all->target.dim() < 1 || all->target.size(0) != part->size()) {
-    return absl::InvalidArgumentError("inputs in memory are contiguous float32, with one target each");
+  // Loaders copy rows [0, size()) of both tensors without further checks.
+  const auto has_rows = [&](const at::Tensor& tensor) {
+    return tensor.defined() && tensor.device().is_cpu() && tensor.is_contiguous() && tensor.dim() >= 1 &&
+           tensor.size(0) == part->size();
+  };
+  if (!has_rows(all->input) || !has_rows(all->target) || all->input.scalar_type() != at::kFloat) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("inputs in memory are contiguous float32 on the CPU, one for each of ", part->size(),
+                     " samples, with one target each"));
   }
   if (all->input.sizes().slice(1) != c10::IntArrayRef(splits.input_shape)) {
     return absl::InvalidArgumentError(absl::StrCat("inputs have shape ", ShapeToString(all->input.sizes().slice(1)),

@@ -466,6 +466,37 @@ absl::StatusOr<DataSplits> MakeBlobs(const Params& params, const DatasetRequest&
 }
 LANISTA_REGISTER_DATASET("blobs", MakeBlobs);
 
+// Says that it has as many samples as targets, however many inputs there are.
+class TargetsCount : public Dataset {
+ public:
+  explicit TargetsCount(Example all) : all_(std::move(all)) {}
+  int64_t size() const override { return all_.target.size(0); }
+  absl::StatusOr<Example> Get(int64_t index) const override {
+    return Example{all_.input.select(0, index), all_.target.select(0, index)};
+  }
+  const Example* InMemory() const override { return &all_; }
+
+ private:
+  const Example all_;
+};
+
+absl::StatusOr<DataSplits> MakeUneven(const Params& params, const DatasetRequest&) {
+  DataSplits splits;
+  splits.task = Task::kRegression;
+  splits.outputs = 1;
+  splits.input_shape = {3};
+  const at::Tensor inputs = at::zeros({params.Get<int64_t>("inputs", 2), 3}, at::kFloat);
+  const at::Tensor targets = at::zeros({params.Get<int64_t>("targets", 2), 1}, at::kFloat);
+  if (params.Has("no_inputs")) {
+    splits.train = MakeInMemoryDataset({inputs, targets});
+    splits.validation = std::make_shared<TargetsCount>(Example{at::Tensor(), targets});
+  } else {
+    splits.train = splits.validation = std::make_shared<TargetsCount>(Example{inputs, targets});
+  }
+  return splits;
+}
+LANISTA_REGISTER_DATASET("uneven", MakeUneven);
+
 absl::StatusOr<DataSplits> MakeBroken(const Params&, const DatasetRequest&) {
   return absl::UnavailableError("the disk is away");
 }
@@ -493,6 +524,16 @@ TEST(CustomDataset, IsCheckedBeforeAnyoneTrainsOnIt) {
               IsInvalid("sample 0 has class 1, but there are 1 classes"));
   EXPECT_THAT(OpenBlobs("params { key: 'width' value { i: 4 } }"), IsInvalid("inputs have shape [3], not [4]"));
   EXPECT_THAT(OpenBlobs("params { key: 'no_validation' value {} }"), IsInvalid("validation: there are no samples"));
+}
+
+TEST(CustomDataset, HasOneInputForEachSample) {
+  EXPECT_TRUE(Open("custom { name: 'uneven' }").ok());
+  EXPECT_THAT(Open("custom { name: 'uneven' params { key: 'targets' value { i: 5 } } }"),
+              IsInvalid("training: inputs in memory are contiguous float32 on the CPU, one for each of 5 samples"));
+  EXPECT_THAT(Open("custom { name: 'uneven' params { key: 'inputs' value { i: 5 } } }"),
+              IsInvalid("one for each of 2 samples"));
+  EXPECT_THAT(Open("custom { name: 'uneven' params { key: 'no_inputs' value {} } }"),
+              IsInvalid("validation: inputs in memory are"));
 }
 
 }  // namespace
