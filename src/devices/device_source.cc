@@ -14,6 +14,8 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(
   const Machine machine = ThisMachine(/*with_gpus=*/false);
   if (blocks.empty()) return LocalDevices({}, machine);
   std::vector<v1::Device> all;
+  // Indices in `all` of the CPU slots without a memory limit of their own.
+  std::vector<size_t> sharing;
   std::set<int> gpus;
   int cpu_slots = 0;
   bool in_process = false;
@@ -23,8 +25,10 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(
     if (!source.ok()) return Annotate(source.status(), field);
     auto devices = (*source)->Devices();
     if (!devices.ok()) return Annotate(devices.status(), field);
+    const bool shares = blocks.Get(block).has_local() && !blocks.Get(block).local().has_memory_limit();
     for (v1::Device& device : *devices) {
       if (device.kind() == v1::CPU) device.set_index(cpu_slots++);
+      if (device.kind() == v1::CPU && shares) sharing.push_back(all.size());
       if (device.kind() == v1::GPU && !gpus.insert(device.index()).second) {
         return absl::InvalidArgumentError(
             absl::StrCat(field, ": GPU ", device.index(), " is in an earlier block already"));
@@ -41,6 +45,8 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(
           absl::StrCat(field, ": a device with isolation: IN_PROCESS must be the only one"));
     }
   }
+  // A block alone has divided the memory by its own devices only.
+  for (const size_t slot : sharing) all[slot].set_memory_limit(machine.memory / static_cast<int64_t>(all.size()));
   return all;
 }
 

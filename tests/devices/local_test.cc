@@ -72,6 +72,19 @@ TEST(LocalDevicesTest, AllBlocksTogetherHaveThatLimit) {
               HasSubstr("training_service[1]: with it there are"));
 }
 
+TEST(LocalDevicesTest, AllBlocksTogetherShareTheMemory) {
+  google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig> blocks;
+  blocks.Add()->mutable_local()->set_cpu_slots(1);
+  blocks.Add()->mutable_local()->set_cpu_slots(2);
+  blocks.Add()->mutable_local()->set_cpu_slots(1);
+  blocks.Mutable(2)->mutable_local()->set_memory_limit(kGibibyte);
+  const auto devices = SelectDevices(blocks);
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  ASSERT_EQ(devices->size(), 4u);
+  for (int slot = 0; slot < 3; ++slot) EXPECT_EQ((*devices)[slot].memory_limit(), AvailableMemory() / 4) << slot;
+  EXPECT_EQ((*devices)[3].memory_limit(), kGibibyte);
+}
+
 TEST(LocalDevicesTest, InProcessThereIsOneDevice) {
   v1::LocalConfig config;
   config.set_isolation(v1::IN_PROCESS);
