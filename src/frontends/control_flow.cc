@@ -1,6 +1,7 @@
 // The part of MethodReader that follows branches and loops.
 #include <torch/csrc/jit/ir/constants.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -49,42 +50,39 @@ std::string MessageOf(const jit::Node* raise, const Lookup& find) {
   return text.empty() ? "an assertion of the model failed" : text;
 }
 
+// Whether a tensor is among the value's parts.
+bool HoldsTensor(const c10::TypePtr& type) {
+  if (type->kind() == c10::TypeKind::TensorType) return true;
+  const auto parts = type->containedTypes();
+  return std::any_of(parts.begin(), parts.end(), [](const c10::TypePtr& part) { return HoldsTensor(part); });
+}
+
+// Whether the operator has no effects and cannot fail.
+bool IsHarmless(const jit::Node* node) {
+  static const auto* const always = new std::set<std::string>{
+      "aten::__is__",     "aten::__isnot__",         "aten::__not__",       "aten::dim",
+      "aten::is_complex", "aten::is_floating_point", "aten::numel",         "prim::Constant",
+      "prim::GetAttr",    "prim::ListConstruct",     "prim::Uninitialized", "prim::device",
+      "prim::dtype",      "prim::is_cuda",           "prim::isinstance",    "prim::unchecked_cast"};
+  // Tensors may have shapes that do not fit together, or no length.
+  static const auto* const without_tensors = new std::set<std::string>{
+      "aten::__and__", "aten::__contains__", "aten::__or__", "aten::add", "aten::eq", "aten::ge", "aten::gt",
+      "aten::le",      "aten::len",          "aten::lt",     "aten::mul", "aten::ne", "aten::sub"};
+  const std::string kind = node->kind().toQualString();
+  if (always->count(kind) > 0) return true;
+  // All sizes are always there, but x.size(3) fails if there are three.
+  if (node->kind() == c10::aten::size) return node->inputs().size() == 1;
+  const auto inputs = node->inputs();
+  return without_tensors->count(kind) > 0 &&
+         std::none_of(inputs.begin(), inputs.end(), [](const jit::Value* input) { return HoldsTensor(input->type()); });
+}
+
 // Whether running the block has no effects and cannot fail. Then it may run even where the program would not run it.
 bool IsHarmless(const jit::Block* block) {
-  static const auto* const harmless = new std::set<std::string>{"prim::Constant",
-                                                                "prim::GetAttr",
-                                                                "prim::Uninitialized",
-                                                                "prim::unchecked_cast",
-                                                                "prim::ListConstruct",
-                                                                "aten::eq",
-                                                                "aten::ne",
-                                                                "aten::lt",
-                                                                "aten::le",
-                                                                "aten::gt",
-                                                                "aten::ge",
-                                                                "aten::dim",
-                                                                "aten::len",
-                                                                "aten::size",
-                                                                "aten::numel",
-                                                                "aten::add",
-                                                                "aten::sub",
-                                                                "aten::mul",
-                                                                "aten::__not__",
-                                                                "aten::__is__",
-                                                                "aten::__and__",
-                                                                "aten::__isnot__",
-                                                                "aten::is_floating_point",
-                                                                "aten::__or__",
-                                                                "prim::dtype",
-                                                                "prim::device",
-                                                                "prim::isinstance",
-                                                                "aten::__contains__",
-                                                                "prim::is_cuda",
-                                                                "aten::is_complex"};
   for (const jit::Node* const node : block->nodes()) {
     if (node->kind() == c10::prim::If) {
       if (!IsHarmless(node->blocks()[0]) || !IsHarmless(node->blocks()[1])) return false;
-    } else if (harmless->count(node->kind().toQualString()) == 0) {
+    } else if (!IsHarmless(node)) {
       return false;
     }
   }
@@ -103,6 +101,8 @@ bool OnlyReturns(const jit::Block* block, bool value) {
 const jit::Node* FindRaiseIf(const jit::Value* condition, bool value) {
   if (condition->uses().size() != 1) return nullptr;
   const jit::Use use = condition->uses()[0];
+  // The program may not get to what it does in another block.
+  if (use.user->owningBlock() != condition->node()->owningBlock()) return nullptr;
   if (use.user->kind() == c10::aten::__not__) return FindRaiseIf(use.user->output(), !value);
   if (use.user->kind() != c10::prim::If || use.offset != 0) return nullptr;
   const jit::Block* const taken = use.user->blocks()[value ? 0 : 1];

@@ -180,6 +180,26 @@ class Refuses(nn.Module):
         return self.prints(self.stateful(a) + b)
 
 
+class GuardedSize(nn.Module):
+    """Asks for a size only where it is there."""
+
+    def forward(self, x):
+        assert not (x.dim() == 4 and x.size(3) == 5)
+        return x + 1
+
+
+class AssertsIfStrict(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.strict = False
+
+    def forward(self, x):
+        fits = x.dim() == 3 and x.numel() == 24
+        if self.strict:
+            assert fits
+        return x + 1
+
+
 class ChangesList(nn.Module):
     """The length of its list is not what it seems."""
 
@@ -669,6 +689,8 @@ def main():
     save(KeepsLoop(), "keeps_loop")
     save(WhileLoop(), "while_loop")
     save(Refuses(), "refuses")
+    save(GuardedSize(), "guarded_size")
+    save(AssertsIfStrict(), "asserts_if_strict")
     save(ChangesList(), "changes_list")
     save(Lists(), "lists")
     save(Literals(), "literals")

@@ -179,6 +179,14 @@ TEST_F(TorchScriptTest, WhatNodesCannotExpressIsKeptWholeAndSaysWhy) {
             "-> prints\n");
 }
 
+TEST_F(TorchScriptTest, WhatTheModelWouldNotComputeIsNotComputed) {
+  // x.size(3) would fail.
+  const v1::ModelGraph guarded = Imported("guarded_size", {{2, 3, 4}});
+  EXPECT_EQ(Warnings(guarded), "the model (GuardedSize): has a branch that data decides: kept whole");
+  const v1::ModelGraph strict = Imported("asserts_if_strict", {{2, 4}});
+  EXPECT_EQ(Print(strict), "add = aten::add.Scalar(x) other=1\n-> add\n");
+}
+
 TEST_F(TorchScriptTest, AListThatAnotherModuleChangesIsNotTakenForKnown) {
   const v1::ModelGraph model = Imported("changes_list", {{2, 4}});
   EXPECT_EQ(CountTypes(model), "opaque:ChangesList=1");
