@@ -2,6 +2,8 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <limits>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "src/frontends/method_reader.h"
@@ -12,8 +14,13 @@ namespace {
 namespace jit = torch::jit;
 using Kind = AbstractValue::Kind;
 
-// Limit for the length of lists: no network needs more.
+// Limits for the length of lists and of texts: no network needs more. Files may double a list in a loop.
 constexpr size_t kMaxElements = 100000;
+constexpr size_t kMaxText = 10000;
+
+void CheckLength(size_t elements) {
+  if (elements > kMaxElements) throw Unsupported("makes a very long list");
+}
 
 bool IsInt(const AbstractValue& value) { return value.is_constant() && value.constant.isInt(); }
 
@@ -40,7 +47,9 @@ std::optional<std::vector<AbstractValue>> Slice(const std::vector<AbstractValue>
   const int64_t step = inputs.size() > 3 && IsInt(inputs[3]) ? inputs[3].constant.toInt() : 1;
   if (step <= 0) return std::nullopt;
   std::vector<AbstractValue> result;
-  for (int64_t i = bound(1, 0); i < bound(2, size); i += step) result.push_back(list[i]);
+  // A larger step would overflow the position.
+  const int64_t stride = std::min(step, size + 1);
+  for (int64_t i = bound(1, 0); i < bound(2, size); i += stride) result.push_back(list[i]);
   return result;
 }
 
@@ -67,6 +76,39 @@ bool IsPlain(const c10::TypePtr& type) {
   }
 }
 
+// What the operator's work or result is proportional to: the product of these, for some operators.
+int64_t ExtentOf(const c10::IValue& value) {
+  if (value.isInt()) return std::max<int64_t>(1, value.toInt());
+  if (value.isString()) return std::max<int64_t>(1, static_cast<int64_t>(value.toStringRef().size()));
+  if (value.isList()) return std::max<int64_t>(1, static_cast<int64_t>(value.toListRef().size()));
+  return 1;
+}
+
+// Throws Unsupported if LibTorch's operator would take very long, or much memory, or end the process.
+void CheckCost(const jit::Node* node, const jit::Stack& inputs) {
+  static const auto* const repeating =
+      new std::set<std::string>{"aten::center",  "aten::expandtabs", "aten::factorial", "aten::join",     "aten::ljust",
+                                "aten::replace", "aten::rjust",      "aten::zfill",     "prim::rangelist"};
+  static const auto* const dividing = new std::set<std::string>{"aten::floordiv", "aten::remainder"};
+  const std::string kind = node->kind().toQualString();
+  if (dividing->count(kind) > 0 && inputs.size() == 2 && inputs[0].isInt() && inputs[1].isInt()) {
+    // The processor's division of integers raises a signal.
+    const int64_t divisor = inputs[1].toInt();
+    if (divisor == 0 || (divisor == -1 && inputs[0].toInt() == std::numeric_limits<int64_t>::min())) {
+      throw Unsupported("divides by zero");
+    }
+  }
+  const bool repeats_list = node->kind() == c10::aten::mul &&
+                            std::any_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.isList(); });
+  if (!repeats_list && repeating->count(kind) == 0) return;
+  int64_t cost = 1;
+  for (const c10::IValue& input : inputs) {
+    const int64_t extent = ExtentOf(input);
+    if (extent > static_cast<int64_t>(kMaxElements) / cost) throw Unsupported("makes a very long list or text");
+    cost *= extent;
+  }
+}
+
 }  // namespace
 
 std::vector<AbstractValue>& MethodReader::Changeable(const AbstractValue& list) {
@@ -80,6 +122,8 @@ bool MethodReader::RunOnElements(const jit::Node* node, const Values& inputs, En
     return true;
   };
   const auto set_list = [&](Values elements) {
+    // Copies of long lists take time too.
+    calls_->CountSteps(static_cast<int64_t>(elements.size()));
     return set(AbstractValue::Sequence(Kind::kList, std::move(elements), node->output()->type(), writer_));
   };
   switch (node->kind()) {
@@ -123,22 +167,25 @@ bool MethodReader::RunOnElements(const jit::Node* node, const Values& inputs, En
     case c10::aten::add:
     case c10::aten::add_: {
       if (inputs.at(1).kind != Kind::kList) return false;
+      CheckLength(elements.size() + inputs[1].elements->size());
       Values sum = elements;
       sum.insert(sum.end(), inputs[1].elements->begin(), inputs[1].elements->end());
       if (node->kind() == c10::aten::add) return set_list(std::move(sum));
+      calls_->CountSteps(static_cast<int64_t>(sum.size()));
       Changeable(inputs[0]) = std::move(sum);
       return set(inputs[0]);
     }
     case c10::aten::mul: {
       if (!IsInt(inputs.at(1))) return false;
+      const int64_t times = elements.empty() ? 0 : std::max<int64_t>(0, inputs[1].constant.toInt());
+      if (times > static_cast<int64_t>(kMaxElements)) throw Unsupported("makes a very long list");
+      CheckLength(elements.size() * static_cast<size_t>(times));
       Values product;
-      for (int64_t i = 0; i < inputs[1].constant.toInt(); ++i) {
-        if (product.size() > kMaxElements) throw Unsupported("makes a very long list");
-        product.insert(product.end(), elements.begin(), elements.end());
-      }
+      for (int64_t i = 0; i < times; ++i) product.insert(product.end(), elements.begin(), elements.end());
       return set_list(std::move(product));
     }
     case c10::aten::append:
+      CheckLength(elements.size() + 1);
       Changeable(inputs[0]).push_back(inputs.at(1));
       return set(inputs[0]);
     case c10::aten::pop: {
@@ -152,6 +199,7 @@ bool MethodReader::RunOnElements(const jit::Node* node, const Values& inputs, En
     }
     case c10::aten::insert: {
       if (!IsInt(inputs.at(1))) throw Unsupported("changes a list at a place that is not known");
+      CheckLength(elements.size() + 1);
       Values& list = Changeable(inputs[0]);
       const auto size = static_cast<int64_t>(list.size());
       const int64_t at = inputs[1].constant.toInt();
@@ -172,7 +220,9 @@ bool MethodReader::RunOnElements(const jit::Node* node, const Values& inputs, En
   static const c10::Symbol reverse = c10::Symbol::fromQualString("aten::reverse");
   if (node->kind() == extend) {
     if (inputs.at(1).kind != Kind::kList) throw Unsupported("extends a list by one whose length is not known");
+    CheckLength(elements.size() + inputs[1].elements->size());
     const Values more = *inputs[1].elements;
+    calls_->CountSteps(static_cast<int64_t>(more.size()));
     Values& list = Changeable(inputs[0]);
     list.insert(list.end(), more.begin(), more.end());
     return true;
@@ -228,6 +278,7 @@ bool MethodReader::RunOnDictionary(const jit::Node* node, const Values& inputs, 
       if (known) {
         (*dict.elements)[place] = inputs.at(2);
       } else {
+        CheckLength(dict.keys->size() + 1);
         dict.keys->push_back(inputs[1].constant);
         dict.elements->push_back(inputs.at(2));
       }
@@ -318,12 +369,19 @@ bool MethodReader::RunOnConstants(const jit::Node* node, const Values& inputs, E
     if (!known.has_value()) return false;
     stack.push_back(*std::move(known));
   }
+  CheckCost(node, stack);
   // Such operators take the number of their arguments as the last argument.
   if (schema != nullptr && schema->is_vararg()) stack.emplace_back(static_cast<int64_t>(inputs.size()));
   jit::Operation operation = op->getOperation(node);
   operation(stack);
   for (size_t i = 0; i < node->outputs().size(); ++i) {
-    (*environment)[node->outputs()[i]] = AbstractValue::Constant(stack.at(i), writer_);
+    const c10::IValue& result = stack.at(i);
+    if (result.isString() && result.toStringRef().size() > kMaxText) throw Unsupported("makes a very long text");
+    if (result.isList()) {
+      CheckLength(result.toListRef().size());
+      calls_->CountSteps(static_cast<int64_t>(result.toListRef().size()));
+    }
+    (*environment)[node->outputs()[i]] = AbstractValue::Constant(result, writer_);
   }
   return true;
 }

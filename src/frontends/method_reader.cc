@@ -89,7 +89,7 @@ MethodReader::Values MethodReader::Inputs(c10::ArrayRef<const jit::Value*> value
 
 void MethodReader::RunBlock(const jit::Block* block, Environment* environment) {
   for (const jit::Node* const node : block->nodes()) {
-    calls_->CountStep();
+    calls_->CountSteps(1);
     RunNode(node, environment);
   }
 }

@@ -34,8 +34,9 @@ class ModuleCalls {
   virtual std::string AddGraph(v1::Graph graph, const std::string& wish) = 0;
   // Records that a graph has a node for this module or parameter, under `name`, which is the end of its path.
   virtual void NoteOwner(const std::string& path, const std::string& name) = 0;
-  // Counts a step; throws Unsupported if there were too many.
-  virtual void CountStep() = 0;
+  // Counts steps: nodes that are executed, and elements of lists that are copied. Throws Unsupported if there were too
+  // many.
+  virtual void CountSteps(int64_t count) = 0;
 };
 
 // Reads one method of one module. Used by one thread.

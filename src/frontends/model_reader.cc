@@ -431,8 +431,9 @@ std::string ModelReader::AddGraph(v1::Graph graph, const std::string& wish) {
   return graph.name();
 }
 
-void ModelReader::CountStep() {
-  if (++steps_ > kMaxSteps) throw Unsupported("takes too many steps");
+void ModelReader::CountSteps(int64_t count) {
+  steps_ += count;
+  if (steps_ > kMaxSteps) throw Unsupported("takes too many steps");
 }
 
 void ModelReader::NoteOwner(const std::string& path, const std::string& name) {

@@ -28,7 +28,7 @@ class ModelReader : public ModuleCalls {
   AbstractValue CallModule(const AbstractValue& module, const std::string& name, const std::string& method,
                            const std::vector<AbstractValue>& arguments, GraphWriter* writer) override;
   std::string AddGraph(v1::Graph graph, const std::string& wish) override;
-  void CountStep() override;
+  void CountSteps(int64_t count) override;
   void NoteOwner(const std::string& path, const std::string& name) override;
 
  private:

@@ -200,6 +200,103 @@ class AssertsIfStrict(nn.Module):
         return x + 1
 
 
+class Hostile(nn.Module):
+    """Its attributes, because Python would fold constants when it saves the model."""
+
+    def __init__(self):
+        super().__init__()
+        self.times = 10**18
+        self.far = 2**63 - 1
+        self.text = "ab"
+        self.zero = 0
+
+
+class RepeatsList(Hostile):
+    def forward(self, x):
+        ones = [1]
+        return x + len(ones * self.times)
+
+
+class RepeatsNothing(Hostile):
+    def forward(self, x):
+        nothing: List[int] = []
+        return x + len(nothing * self.times)
+
+
+class RepeatsFromTheLeft(Hostile):
+    def forward(self, x):
+        nothing: List[int] = []
+        return x + len(self.times * nothing)
+
+
+class DoublesList(Hostile):
+    def forward(self, x):
+        xs = [1]
+        for _ in range(50):
+            xs = xs + xs
+        return x + len(xs)
+
+
+class DoublesListInPlace(Hostile):
+    def forward(self, x):
+        xs = [1]
+        for _ in range(50):
+            xs += xs
+        return x + len(xs)
+
+
+class ExtendsList(Hostile):
+    def forward(self, x):
+        xs = [x]
+        for _ in range(50):
+            xs.extend(xs)
+        return x + len(xs)
+
+
+class DoublesText(Hostile):
+    def forward(self, x):
+        text = self.text
+        for _ in range(50):
+            text = text + text
+        return x + len(text)
+
+
+class PadsText(Hostile):
+    def forward(self, x):
+        return x + len(self.text.ljust(self.times))
+
+
+class DividesByZero(Hostile):
+    def forward(self, x):
+        return x + self.times % self.zero
+
+
+class SlicesFar(Hostile):
+    def forward(self, x):
+        xs = [1, 2, 3]
+        return x + len(xs[1 :: self.far])
+
+
+class Costly(nn.Module):
+    """Nobody can run it."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = RepeatsList()
+        self.b = RepeatsNothing()
+        self.c = RepeatsFromTheLeft()
+        self.d = DoublesList()
+        self.e = DoublesListInPlace()
+        self.f = ExtendsList()
+        self.g = DoublesText()
+        self.h = PadsText()
+        self.i = DividesByZero()
+        self.j = SlicesFar()
+
+    def forward(self, x):
+        return self.j(self.i(self.h(self.g(self.f(self.e(self.d(self.c(self.b(self.a(x))))))))))
+
+
 class ChangesList(nn.Module):
     """The length of its list is not what it seems."""
 
@@ -691,6 +788,7 @@ def main():
     save(Refuses(), "refuses")
     save(GuardedSize(), "guarded_size")
     save(AssertsIfStrict(), "asserts_if_strict")
+    save(Costly(), "costly")
     save(ChangesList(), "changes_list")
     save(Lists(), "lists")
     save(Literals(), "literals")

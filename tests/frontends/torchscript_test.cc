@@ -187,6 +187,22 @@ TEST_F(TorchScriptTest, WhatTheModelWouldNotComputeIsNotComputed) {
   EXPECT_EQ(Print(strict), "add = aten::add.Scalar(x) other=1\n-> add\n");
 }
 
+TEST_F(TorchScriptTest, WhatWouldTakeForeverIsKeptWholeAndSaysWhy) {
+  const auto model = Import("costly");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(Warnings(*model),
+            "module 'a' (RepeatsList): makes a very long list: kept whole\n"
+            "module 'c' (RepeatsFromTheLeft): makes a very long list or text: kept whole\n"
+            "module 'd' (DoublesList): makes a very long list: kept whole\n"
+            "module 'e' (DoublesListInPlace): makes a very long list: kept whole\n"
+            "module 'f' (ExtendsList): makes a very long list: kept whole\n"
+            "module 'g' (DoublesText): makes a very long text: kept whole\n"
+            "module 'h' (PadsText): makes a very long list or text: kept whole\n"
+            "module 'i' (DividesByZero): divides by zero: kept whole");
+  EXPECT_EQ(Print(*model, "RepeatsNothing"), "add = aten::add.Scalar(x) other=0\n-> add\n");
+  EXPECT_EQ(Print(*model, "SlicesFar"), "add = aten::add.Scalar(x) other=1\n-> add\n");
+}
+
 TEST_F(TorchScriptTest, AListThatAnotherModuleChangesIsNotTakenForKnown) {
   const v1::ModelGraph model = Imported("changes_list", {{2, 4}});
   EXPECT_EQ(CountTypes(model), "opaque:ChangesList=1");
