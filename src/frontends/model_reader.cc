@@ -179,6 +179,7 @@ void ModelReader::ReadRoot(const jit::Module& module, int num_inputs) {
     model_->clear_warnings();
     graph_numbers_.clear();
     value_places_.clear();
+    steps_ = 0;
     ReadRootOnce(module, num_inputs);
     more.clear();
     is_known = true;
