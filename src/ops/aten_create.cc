@@ -1,4 +1,5 @@
 // Aten operators that create tensors, or copy them along dimensions.
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -161,9 +162,18 @@ AtenSpec Arange(const std::string& overload, const std::string& arguments) {
         const auto step = steps ? a.Int("step") : std::make_optional<int64_t>(1);
         const auto end = a.Int("end");
         if (!start.has_value() || !end.has_value() || !step.has_value()) return Types{graph::TensorType(type, {-1})};
-        if (*step == 0 || (*end - *start) / *step < 0) return absl::InvalidArgumentError("this range has no end");
-        const int64_t away = *step > 0 ? *step - 1 : *step + 1;
-        return Types{graph::TensorType(type, {(*end - *start + away) / *step})};
+        if (*step == 0 || (*step > 0 ? *end < *start : *end > *start)) {
+          return absl::InvalidArgumentError("this range has no end");
+        }
+        // Unsigned, because the difference of two numbers may be larger than the largest number.
+        const uint64_t length = *step > 0 ? static_cast<uint64_t>(*end) - static_cast<uint64_t>(*start)
+                                          : static_cast<uint64_t>(*start) - static_cast<uint64_t>(*end);
+        const uint64_t stride = *step > 0 ? static_cast<uint64_t>(*step) : uint64_t{0} - static_cast<uint64_t>(*step);
+        const uint64_t count = length / stride + (length % stride != 0 ? 1 : 0);
+        if (count > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+          return absl::InvalidArgumentError("this range is too long");
+        }
+        return Types{graph::TensorType(type, {static_cast<int64_t>(count)})};
       },
       ArangeToOnnx));
   spec.python_function = "torch." + std::exchange(spec.function, "");

@@ -1,7 +1,6 @@
 // Aten operators that split tensors and join them. The type of a list of tensors has one item per tensor.
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -30,11 +29,17 @@ Types ListOf(const OpCall& call, const std::vector<Dims>& shapes) {
 // The sizes of the pieces along a dimension; nullopt: unknown.
 using Pieces = std::function<absl::StatusOr<std::optional<Dims>>(const AtenArguments& a, int64_t size)>;
 
+// A list with more tensors is a mistake, and inference would take long: its length counts as unknown.
+constexpr int64_t kMaxPieces = 10000;
+
+// size / each, rounded up.
+int64_t CountPieces(int64_t size, int64_t each) { return size / each + (size % each != 0 ? 1 : 0); }
+
 absl::StatusOr<std::optional<Dims>> PiecesOf(int64_t size, int64_t each) {
   if (each < 1) return absl::InvalidArgumentError("pieces must have at least one element");
-  if (size < 0) return std::optional<Dims>();
+  if (size < 0 || CountPieces(size, each) > kMaxPieces) return std::optional<Dims>();
   Dims sizes;
-  for (int64_t at = 0; at < size || sizes.empty(); at += each) sizes.push_back(std::min(each, size - at));
+  for (int64_t rest = size; rest > 0 || sizes.empty(); rest -= sizes.back()) sizes.push_back(std::min(each, rest));
   return std::make_optional(sizes);
 }
 
@@ -42,7 +47,7 @@ absl::StatusOr<std::optional<Dims>> Chunks(const AtenArguments& a, int64_t size)
   const auto chunks = a.Int("chunks");
   if (!chunks.has_value()) return std::optional<Dims>();
   if (*chunks < 1) return absl::InvalidArgumentError("there must be at least one chunk");
-  return PiecesOf(size, size < 0 ? 1 : std::max<int64_t>(1, (size + *chunks - 1) / *chunks));
+  return PiecesOf(size, size < 0 ? 1 : std::max<int64_t>(1, CountPieces(size, *chunks)));
 }
 
 absl::StatusOr<std::optional<Dims>> EqualPieces(const AtenArguments& a, int64_t size) {
@@ -54,8 +59,14 @@ Pieces GivenPieces(const std::string& name) {
   return [name](const AtenArguments& a, int64_t size) -> absl::StatusOr<std::optional<Dims>> {
     const auto sizes = a.Ints(name);
     if (!sizes.has_value()) return std::optional<Dims>();
-    const int64_t sum = std::accumulate(sizes->begin(), sizes->end(), int64_t{0});
-    if (!AllKnown(*sizes) || (size >= 0 && sum != size)) {
+    // Subtracted from the size, because their sum may overflow.
+    bool fits = AllKnown(*sizes);
+    int64_t rest = size;
+    for (size_t i = 0; fits && size >= 0 && i < sizes->size(); ++i) {
+      fits = (*sizes)[i] <= rest;
+      rest -= (*sizes)[i];
+    }
+    if (!fits || (size >= 0 && rest != 0)) {
       return absl::InvalidArgumentError(absl::StrCat("cannot split ", size, " into ", ShapeText(*sizes)));
     }
     return sizes;
@@ -103,8 +114,7 @@ absl::StatusOr<Types> InferUnbind(const OpCall& call) {
   if (dims->empty()) return absl::InvalidArgumentError("a tensor without dimensions cannot be split");
   LANISTA_ASSIGN_OR_RETURN(const int64_t axis, AxisOf(*a.Int("dim"), *dims));
   const int64_t size = (*dims)[axis];
-  // A larger number is a mistake, and inference would take long.
-  if (size < 0 || size > 10000) return UnknownList(call);
+  if (size < 0 || size > kMaxPieces) return UnknownList(call);
   dims->erase(dims->begin() + axis);
   return ListOf(call, std::vector<Dims>(static_cast<size_t>(size), *dims));
 }
@@ -146,7 +156,8 @@ absl::StatusOr<Types> InferJoin(const OpCall& call, bool new_dim) {
       int64_t& size = (*result)[d];
       const int64_t other = (*dims)[d];
       if (!new_dim && static_cast<int64_t>(d) == axis) {
-        size = size < 0 || other < 0 ? -1 : size + other;
+        // Sizes whose sum overflows are no sizes of real tensors.
+        if (size < 0 || other < 0 || __builtin_add_overflow(size, other, &size)) size = -1;
       } else if (size < 0) {
         size = other;
       } else {

@@ -2,6 +2,7 @@
 #include <torch/torch.h>
 
 #include <cctype>
+#include <limits>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -181,6 +182,7 @@ TEST(AtenFunctions, RefuseWhatDoesNotFit) {
       {"chunk", "self=@ chunks=0", {{2, 3}}},
       {"split.Tensor", "self=@ split_size=0", {{2, 3}}},
       {"split.sizes", "self=@ split_size=[1,1] dim=1", {{2, 3}}},
+      {"split_with_sizes", "self=@ split_sizes=[9223372036854775807,9223372036854775807,2]", {{0}}},
       {"unbind.int", "self=@", {{}}},
       {"cat", "tensors=@ tensors=@ dim=1", {{2, 3}, {3, 3}}},
       {"stack", "tensors=@ tensors=@", {{2, 3}, {2, 4}}},
@@ -210,6 +212,8 @@ TEST(AtenFunctions, RefuseWhatDoesNotFit) {
       {"repeat", "self=@ repeats=[2]", {{2, 3}}},
       {"zeros", "size=[-2]", {}},
       {"arange.start_step", "start=0 end=5 step=0", {}},
+      {"arange.start_step", "start=-9223372036854775807 end=9223372036854775807 step=1", {}},
+      {"arange.start_step", "start=0 end=-5 step=9223372036854775807", {}},
       {"batch_norm", "input=@ running_mean=@", {{2, 3}, {4}}},
       {"layer_norm", "input=@ normalized_shape=[4]", {{2, 3}}},
       {"size.int", "self=@ dim=2", {{2, 3}}},
@@ -220,6 +224,31 @@ TEST(AtenFunctions, RefuseWhatDoesNotFit) {
   for (const Sample& sample : wrong) {
     EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(sample))) << sample.type << " " << sample.arguments;
   }
+}
+
+// What is inferred for an input of `size` elements, which need not fit into memory.
+absl::StatusOr<std::vector<v1::ValueType>> TypesOfHuge(const Sample& sample, int64_t size) {
+  const Call one = CallOf(sample);
+  const graph::OpSchema* const schema = FindOp(one.node.op().type());
+  return schema->InferTypes(
+      {one.node, graph::Attributes(*schema, one.node.op()), {graph::TensorType(v1::FLOAT32, {size})}});
+}
+
+TEST(AtenFunctions, AListOfVeryManyTensorsHasNoKnownLength) {
+  const int64_t huge = int64_t{1} << 60;
+  for (const Sample& sample :
+       {Sample{"split.Tensor", "self=@ split_size=1", {{4}}},
+        Sample{"chunk", "self=@ chunks=9223372036854775807", {{4}}}, Sample{"unbind.int", "self=@", {{4}}}}) {
+    const auto types = TypesOfHuge(sample, huge);
+    ASSERT_TRUE(types.ok()) << types.status();
+    EXPECT_EQ((*types)[0].kind(), v1::LIST) << sample.type;
+    EXPECT_EQ((*types)[0].items_size(), 0) << sample.type;
+  }
+  const auto two = TypesOfHuge({"split.Tensor", "self=@ split_size=4611686018427387904", {{4}}},
+                               std::numeric_limits<int64_t>::max());
+  ASSERT_TRUE(two.ok()) << two.status();
+  ASSERT_EQ((*two)[0].items_size(), 2);
+  EXPECT_EQ((*two)[0].items(1).shape().dims(0), (int64_t{1} << 62) - 1);
 }
 
 TEST(AtenFunctions, ReadAsAPersonWritesThem) {
