@@ -74,9 +74,7 @@ absl::StatusOr<std::string> Operand(const OpCall& call, const std::string& name,
   }
   const auto number = a.Number(name);
   if (!number.has_value()) return absl::UnimplementedError(absl::StrCat("argument ", name, " is not written as ONNX"));
-  if (type == v1::INT64 && a.Int(name).has_value()) return writer.Constant(Dims{*a.Int(name)}, {});
-  const std::string constant = OnnxScalar(writer, *number);
-  return type == v1::FLOAT32 ? constant : OnnxCast(writer, constant, type);
+  return OnnxNumber(writer, *number, a.Int(name), type);
 }
 
 // The dtype to which both operands are cast.

@@ -25,8 +25,9 @@ absl::StatusOr<Types> FromSize(const OpCall& call, v1::DataType type) {
   return Types{graph::TensorType(type, dims)};
 }
 
-// A tensor filled with one value, as ONNX.
-absl::StatusOr<Names> Fill(const OpCall& call, OnnxWriter& writer, double value) {
+// A tensor filled with one value, as ONNX. `integer`: the value, if it is an integer.
+absl::StatusOr<Names> Fill(const OpCall& call, OnnxWriter& writer, double value,
+                           std::optional<int64_t> integer = std::nullopt) {
   const auto dims = call.outputs.empty() ? std::nullopt : graph::DimsOf(call.outputs[0]);
   if (!dims.has_value() || dims->empty()) return OnnxNeeds("the rank");
   const v1::DataType type = call.outputs[0].data_type();
@@ -45,8 +46,8 @@ absl::StatusOr<Names> Fill(const OpCall& call, OnnxWriter& writer, double value)
     }
   }
   const std::string shape = writer.Node("Concat", parts, {{"axis", int64_t{0}}})[0];
-  const std::string one = OnnxScalar(writer, value);
-  return writer.Node("Expand", {type == v1::FLOAT32 ? one : OnnxCast(writer, one, type), shape});
+  LANISTA_ASSIGN_OR_RETURN(const std::string one, OnnxNumber(writer, value, integer, type));
+  return writer.Node("Expand", {one, shape});
 }
 
 OnnxFunction Filled(std::optional<double> value) {
@@ -79,7 +80,7 @@ AtenSpec Full() {
   spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
     const auto value = AtenArguments(call).Number("fill_value");
     if (!value.has_value()) return OnnxNeeds("the value");
-    return Fill(call, writer, *value);
+    return Fill(call, writer, *value, AtenArguments(call).Int("fill_value"));
   };
   return spec;
 }

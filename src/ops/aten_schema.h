@@ -119,6 +119,10 @@ std::string OnnxInts(OnnxWriter& writer, const Dims& values);
 std::string OnnxUnsqueeze(OnnxWriter& writer, const std::string& value, const Dims& axes);
 // Casts the value to the ONNX data type that corresponds to `type`.
 std::string OnnxCast(OnnxWriter& writer, const std::string& value, v1::DataType type);
+// A scalar constant of this data type with just the value that LibTorch would use; `integer`: the value, if it is an
+// integer. (ONNX's constants here are float32 and int64.) UNIMPLEMENTED: a float64 value beyond float32's range.
+absl::StatusOr<std::string> OnnxNumber(OnnxWriter& writer, double value, std::optional<int64_t> integer,
+                                       v1::DataType type);
 // FAILED_PRECONDITION: ONNX needs to know `what`.
 absl::Status OnnxNeeds(const std::string& what);
 

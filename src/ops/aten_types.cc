@@ -1,5 +1,7 @@
 // Shared by the schemas of aten operators: reading arguments, shapes and types, pieces of ONNX.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -196,6 +198,38 @@ std::string OnnxCast(OnnxWriter& writer, const std::string& value, v1::DataType 
       {v1::INT64, 7},   {v1::BOOL, 9},  {v1::FLOAT16, 10}, {v1::FLOAT64, 11}, {v1::BFLOAT16, 16}};
   const auto found = numbers->find(type);
   return writer.Node("Cast", {value}, {{"to", found == numbers->end() ? int64_t{1} : found->second}})[0];
+}
+
+absl::StatusOr<std::string> OnnxNumber(OnnxWriter& writer, double value, std::optional<int64_t> integer,
+                                       v1::DataType type) {
+  const auto as_float32 = [&] {
+    const std::string scalar = OnnxScalar(writer, value);
+    return type == v1::FLOAT32 ? scalar : OnnxCast(writer, scalar, type);
+  };
+  constexpr double kMaxFloat = std::numeric_limits<float>::max();
+  const bool fits = std::isnan(value) || std::isinf(value) ||
+                    (std::abs(value) <= kMaxFloat && static_cast<double>(static_cast<float>(value)) == value);
+  if (integer.has_value() && (!fits || std::abs(value) > 1 << 24 || type == v1::INT64)) {
+    const std::string scalar = writer.Constant(Dims{*integer}, {});
+    return type == v1::INT64 ? scalar : OnnxCast(writer, scalar, type);
+  }
+  if (fits || !(type == v1::FLOAT64 || IsInteger(type))) return as_float32();
+  if (IsInteger(type)) {
+    // As LibTorch, towards zero.
+    if (std::abs(value) >= 9.2e18) return absl::UnimplementedError("a number of this size is not written as ONNX");
+    return OnnxCast(writer, writer.Constant(Dims{static_cast<int64_t>(value)}, {}), type);
+  }
+  // A sum of float32 numbers, each the nearest to what is left: three of them have all 53 bits.
+  std::string sum;
+  double rest = value;
+  for (int i = 0; i < 3 && rest != 0 && std::abs(rest) <= kMaxFloat; ++i) {
+    const auto part = static_cast<float>(rest);
+    const std::string term = OnnxCast(writer, OnnxScalar(writer, part), type);
+    sum = sum.empty() ? term : writer.Node("Add", {sum, term})[0];
+    rest -= static_cast<double>(part);
+  }
+  if (rest != 0) return absl::UnimplementedError("a float64 number beyond float32's range is not written as ONNX");
+  return sum;
 }
 
 absl::Status OnnxNeeds(const std::string& what) {

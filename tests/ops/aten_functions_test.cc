@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "src/graph/graph.h"
+#include "src/graph/onnx_writer.h"
 #include "src/graph/value_types.h"
 #include "src/ops/aten_call_torch.h"
 #include "src/ops/registry.h"
@@ -249,6 +250,48 @@ TEST(AtenFunctions, AListOfVeryManyTensorsHasNoKnownLength) {
   ASSERT_TRUE(two.ok()) << two.status();
   ASSERT_EQ((*two)[0].items_size(), 2);
   EXPECT_EQ((*two)[0].items(1).shape().dims(0), (int64_t{1} << 62) - 1);
+}
+
+// Writes constants and the operators' names only.
+class ConstantWriter final : public graph::OnnxWriter {
+ public:
+  std::string Input(int) override { return "input"; }
+  std::string Parameter(const std::string&) override { return ""; }
+  std::string Constant(const std::vector<int64_t>& values, const std::vector<int64_t>& dims) override {
+    if (dims.empty()) integers.push_back(values.at(0));
+    return "integers";
+  }
+  std::string Constant(const std::vector<float>& values, const std::vector<int64_t>&) override {
+    sum += values.at(0);
+    return "numbers";
+  }
+  std::vector<std::string> Node(const std::string& op_type, const std::vector<std::string>&,
+                                const std::vector<graph::OnnxAttribute>&, int num_outputs) override {
+    return std::vector<std::string>(static_cast<size_t>(num_outputs), op_type);
+  }
+
+  // Scalars.
+  std::vector<int64_t> integers;
+  double sum = 0;
+};
+
+TEST(AtenFunctions, NumbersInOnnxAreThoseOfTheModel) {
+  const auto written = [](const Sample& sample) {
+    const Call one = CallOf(sample);
+    const graph::OpSchema* const schema = FindOp(one.node.op().type());
+    graph::OpCall call{one.node, graph::Attributes(*schema, one.node.op()), one.types};
+    call.outputs = schema->InferTypes(call).value();
+    ConstantWriter writer;
+    const auto names = schema->ToOnnx(call, writer);
+    EXPECT_TRUE(names.ok()) << names.status();
+    return writer;
+  };
+  EXPECT_THAT(written({"full", "size=[2] fill_value=16777217", {}}).integers, testing::ElementsAre(16777217));
+  EXPECT_THAT(written({"full", "size=[2] fill_value=16777217 dtype=7", {}}).integers, testing::ElementsAre(16777217));
+  EXPECT_EQ(written({"full", "size=[2] fill_value=0.1 dtype=7", {}}).sum, 0.1);
+  EXPECT_EQ(written({"full", "size=[2] fill_value=-123456.789012345 dtype=7", {}}).sum, -123456.789012345);
+  EXPECT_EQ(written({"full", "size=[2] fill_value=0.5", {}}).sum, 0.5);
+  EXPECT_THAT(written({"add.Scalar", "self=@i other=16777217", {{2}}}).integers, testing::ElementsAre(16777217));
 }
 
 TEST(AtenFunctions, ReadAsAPersonWritesThem) {
