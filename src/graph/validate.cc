@@ -18,6 +18,10 @@ namespace {
 // the stack.
 constexpr int kMaxNesting = 100;
 
+// Most nodes of a cell, and operators of one of its nodes, each of which is a copy of a candidate. The mutator `cell`
+// has the same limit.
+constexpr int kMaxCellNodes = 1000;
+
 absl::Status Error(const std::string& path, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("node '", path, "': ", what));
 }
@@ -195,6 +199,9 @@ class Validator {
         const v1::NasCellNode& cell = node.nas_cell();
         if (cell.num_nodes() < 1 || cell.num_ops_per_node() < 1 || cell.num_predecessors() < 1) {
           return Error(path, "num_nodes, num_ops_per_node and num_predecessors of a cell must be at least 1");
+        }
+        if (cell.num_nodes() > kMaxCellNodes || cell.num_ops_per_node() > kMaxCellNodes) {
+          return Error(path, absl::StrCat("num_nodes and num_ops_per_node of a cell must be at most ", kMaxCellNodes));
         }
         if (cell.num_predecessors() != arity) {
           return Error(

@@ -117,6 +117,26 @@ TEST(Validate, NamesTheNodeAndWhatIsWrong) {
   EXPECT_THAT(ErrorOf(model), HasSubstr("node 'relu': there is no operator 'Relu'"));
 }
 
+TEST(Validate, RefusesCellsOfVeryManyNodes) {
+  const auto cell_of = [](int nodes, int ops) {
+    auto model = Parse<v1::ModelGraph>(R"(
+      graphs {
+        name: "net" inputs { name: "x" }
+        nodes { name: "cell" inputs { node: "x" } nas_cell {
+          label: "cell" num_predecessors: 1 op_candidates { name: "relu" op { type: "ReLU" } } } }
+        outputs { node: "cell" }
+      })");
+    v1::NasCellNode* const cell = model.mutable_graphs(0)->mutable_nodes(0)->mutable_nas_cell();
+    cell->set_num_nodes(nodes);
+    cell->set_num_ops_per_node(ops);
+    return model;
+  };
+  EXPECT_TRUE(Validate(cell_of(1000, 2), ops::FindOp).ok());
+  const char kMost[] = "node 'cell': num_nodes and num_ops_per_node of a cell must be at most 1000";
+  EXPECT_EQ(ErrorOf(cell_of(1001, 1)), kMost);
+  EXPECT_EQ(ErrorOf(cell_of(2, 2000000000)), kMost);
+}
+
 TEST(Validate, RefusesOperatorsThatTouchFilesOrAreNoneOfLibTorchs) {
   for (const char* const type : {"aten::save", "aten::from_file", "aten::from_file.out", "prim::rpc_sync", "my::op"}) {
     v1::ModelGraph model = SmallNet();
