@@ -75,15 +75,28 @@ class TrailFinder {
   std::vector<std::pair<Trail, std::string>> found_;
 };
 
-bool MatchesPattern(const std::vector<std::string>& pattern, size_t p, const std::vector<std::string>& path, size_t i) {
-  if (p == pattern.size()) return i == path.size();
-  if (pattern[p] == "**") {
-    for (size_t rest = i; rest <= path.size(); ++rest) {
-      if (MatchesPattern(pattern, p + 1, path, rest)) return true;
+// Whether a path matches: "*" stands for one part, "**" for any number of them.
+bool MatchesPattern(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
+  constexpr size_t kNone = std::string::npos;
+  size_t p = 0, i = 0;
+  // The last "**", and where the parts behind it begin. Earlier ones need no other length: this one can make up for it.
+  size_t last = kNone, behind = 0;
+  while (i < path.size()) {
+    if (p < pattern.size() && pattern[p] == "**") {
+      last = p++;
+      behind = i;
+    } else if (p < pattern.size() && (pattern[p] == "*" || pattern[p] == path[i])) {
+      ++p;
+      ++i;
+    } else if (last != kNone) {
+      p = last + 1;
+      i = ++behind;
+    } else {
+      return false;
     }
-    return false;
   }
-  return i < path.size() && (pattern[p] == "*" || pattern[p] == path[i]) && MatchesPattern(pattern, p + 1, path, i + 1);
+  while (p < pattern.size() && pattern[p] == "**") ++p;
+  return p == pattern.size();
 }
 
 absl::Status NothingMatches(const std::string& target, std::vector<std::string> paths) {
@@ -110,7 +123,7 @@ absl::StatusOr<std::vector<NodeHandle>> MutableModel::Find(const std::string& pa
   constexpr size_t kMaxPaths = 100000;
   const auto found = Select([&](const std::string& node_path, const v1::Node&) {
     if (all_paths.size() < kMaxPaths) all_paths.push_back(node_path);
-    return MatchesPattern(pattern, 0, absl::StrSplit(node_path, '.'), 0);
+    return MatchesPattern(pattern, absl::StrSplit(node_path, '.'));
   });
   if (found.empty()) return NothingMatches(path, std::move(all_paths));
   return found;

@@ -137,6 +137,25 @@ TEST(Validate, RefusesCellsOfVeryManyNodes) {
   EXPECT_EQ(ErrorOf(cell_of(2, 2000000000)), kMost);
 }
 
+TEST(MutableModel, SearchesWithManyStarsQuickly) {
+  v1::ModelGraph model = SmallNet();
+  std::string name = "a", pattern = "**.a";
+  for (int i = 0; i < 60; ++i) name += ".a";
+  for (int i = 0; i < 30; ++i) pattern += ".**.a";
+  v1::Node* const node = model.mutable_graphs(0)->mutable_nodes(0);
+  for (v1::Node& one : *model.mutable_graphs(0)->mutable_nodes()) {
+    for (v1::Edge& edge : *one.mutable_inputs()) {
+      if (edge.node() == node->name()) edge.set_node(name);
+    }
+  }
+  node->set_name(name);
+  MutableModel mutable_model(model, ops::FindOp);
+  EXPECT_EQ(mutable_model.Find(pattern)->size(), 1u);
+  EXPECT_TRUE(absl::IsNotFound(mutable_model.Find(pattern + ".b").status()));
+  EXPECT_EQ(mutable_model.Find("a.**")->size(), 1u);
+  EXPECT_EQ(mutable_model.Find("**.fc1")->size(), 1u);
+}
+
 TEST(Validate, RefusesOperatorsThatTouchFilesOrAreNoneOfLibTorchs) {
   for (const char* const type : {"aten::save", "aten::from_file", "aten::from_file.out", "prim::rpc_sync", "my::op"}) {
     v1::ModelGraph model = SmallNet();
