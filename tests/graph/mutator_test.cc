@@ -345,6 +345,17 @@ TEST_F(GraphSpaceTest, AFilterTakesAllThatFit) {
   EXPECT_THAT(Labels(chooser), ElementsAre("conv2.bias"));
 }
 
+TEST_F(GraphSpaceTest, AFilterFindsNothingWhereThereIsNothing) {
+  const auto empty = Parse<v1::ModelGraph>(R"(graphs { name: "net" inputs { name: "x" } outputs { node: "x" } })");
+  const auto space = GraphSpace::Create(empty, Parse<v1::SpaceConfig>(R"(mutator {
+    value_choice {
+      filter { attr { key: "padding" value { i: 1 } } }
+      attr: "bias" candidate: [ { b: true }, { b: false } ] } })"),
+                                        ops::FindOp, kNoModules);
+  EXPECT_EQ(space.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(space.status().message()), HasSubstr("no node fits the filter"));
+}
+
 TEST_F(GraphSpaceTest, ChangesToOneCallOfACellLeaveOthersAlone) {
   v1::ModelGraph base = SmallNet();
   v1::Node& second = *base.mutable_graphs(0)->add_nodes();

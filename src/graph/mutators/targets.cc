@@ -14,7 +14,12 @@ absl::StatusOr<std::vector<NodeHandle>> FindTargets(MutableModel& model, const s
     return absl::InvalidArgumentError("set either `target`, the path of a node, or `filter`");
   }
   if (filter == nullptr) return model.Find(target);
-  std::vector<NodeHandle> found = filter->has_type() ? model.FindType(filter->type()) : *model.Find("**");
+  std::vector<NodeHandle> found;
+  if (filter->has_type()) {
+    found = model.FindType(filter->type());
+  } else if (auto all = model.Find("**"); all.ok()) {
+    found = *std::move(all);
+  }
   const auto fits = [&](const NodeHandle& at) {
     if (filter->has_below() && !absl::StartsWith(at.path, filter->below() + ".")) return false;
     return std::all_of(filter->attr().begin(), filter->attr().end(), [&](const v1::Attribute& wanted) {
