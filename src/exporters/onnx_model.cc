@@ -3,6 +3,7 @@
 #include <onnx/checker.h>
 #include <onnx/shape_inference/implementation.h>
 
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -184,18 +185,50 @@ class Builder {
   OnnxGraph* const onnx_;
 };
 
-// Whether `port` of `graph` holds indices, because an embedding module reads it.
-bool IsIndex(const v1::ModelGraph& model, const v1::Graph& graph, const std::string& port) {
-  for (const v1::Node& node : graph.nodes()) {
-    for (int i = 0; i < node.inputs_size(); ++i) {
-      if (node.inputs(i).node() != port) continue;
-      if (node.has_op() && (node.op().type() == "Embedding" || node.op().type() == "EmbeddingBag")) return true;
-      const v1::Graph* const cell = node.has_cell() ? graph::FindGraph(model, node.cell().graph()) : nullptr;
-      if (cell != nullptr && i < cell->inputs_size() && IsIndex(model, *cell, cell->inputs(i).name())) return true;
-    }
-  }
-  return false;
+// Whether the operator reads indices from this edge.
+bool ReadsIndices(const v1::Operator& op, const v1::Edge& edge) {
+  static const auto* const arguments = new std::map<std::string, std::set<std::string>>{
+      {"aten::embedding", {"indices"}}, {"aten::embedding_bag", {"indices", "offsets"}},
+      {"aten::gather", {"index"}},      {"aten::index_select", {"index"}},
+      {"aten::one_hot", {"self"}},      {"aten::take", {"index"}}};
+  if (op.type() == "Embedding" || op.type() == "EmbeddingBag") return true;
+  const auto found = arguments->find(op.type());
+  return found != arguments->end() && found->second.count(edge.arg()) > 0;
 }
+
+// Finds inputs that hold indices.
+class IndexFinder {
+ public:
+  explicit IndexFinder(const v1::ModelGraph& model) : model_(model) {}
+
+  // Whether an operator reads indices from `port` of `graph`, in a graph that is called there, too.
+  bool IsIndex(const v1::Graph& graph, const std::string& port) {
+    // Graphs may be called from many places.
+    if (!seen_.emplace(&graph, port).second) return false;
+    for (const v1::Node& node : graph.nodes()) {
+      for (int i = 0; i < node.inputs_size(); ++i) {
+        if (node.inputs(i).node() != port) continue;
+        if (node.has_op() && ReadsIndices(node.op(), node.inputs(i))) return true;
+        if (node.has_cell() && IsIndexOf(node.cell().graph(), i)) return true;
+        if (node.has_training_switch() &&
+            (IsIndexOf(node.training_switch().training(), i) || IsIndexOf(node.training_switch().evaluation(), i))) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+ private:
+  bool IsIndexOf(const std::string& name, int input) {
+    const v1::Graph* const graph = graph::FindGraph(model_, name);
+    return graph != nullptr && input < graph->inputs_size() && IsIndex(*graph, graph->inputs(input).name());
+  }
+
+  const v1::ModelGraph& model_;
+  // What was found to be none, or is being looked at.
+  std::set<std::pair<const v1::Graph*, std::string>> seen_;
+};
 
 // The types of the inputs, with -1 as their batch dimension.
 absl::StatusOr<std::vector<v1::ValueType>> InputTypes(const SourceModel& model, const v1::Graph& graph) {
@@ -211,7 +244,7 @@ absl::StatusOr<std::vector<v1::ValueType>> InputTypes(const SourceModel& model, 
     }
     type.set_kind(v1::TENSOR);
     // With input_shape, the importer assumes floating-point inputs.
-    if (IsIndex(model.graph, graph, port.name())) {
+    if (IndexFinder(model.graph).IsIndex(graph, port.name())) {
       if (type.data_type() != v1::INT32) type.set_data_type(v1::INT64);
     } else if (type.data_type() == v1::DATA_TYPE_UNSPECIFIED) {
       type.set_data_type(v1::FLOAT32);

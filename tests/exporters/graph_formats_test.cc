@@ -392,6 +392,27 @@ TEST(GraphFormats, AnUnknownFormatIsRefusedWithTheKnownOnes) {
   EXPECT_THAT(std::string(files.status().message()), HasSubstr("cpp, onnx, python, torchscript"));
 }
 
+TEST(GraphFormats, InputsOfTheEmbeddingFunctionAreIndicesInOnnx) {
+  // As imported with input_shape: the input's elements are taken to be numbers.
+  const auto module = BuildModel(R"(
+    graphs {
+      name: "net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 4] } } }
+      nodes { name: "cell" inputs { node: "x" } cell { graph: "inner" } outputs {} }
+      outputs { node: "cell" }
+    }
+    graphs {
+      name: "inner"
+      inputs { name: "x" }
+      nodes { name: "table" op { type: "Parameter" attr { key: "shape" value { list { values { i: 9 } values { i: 3 } } } } } }
+      nodes { name: "embedding" inputs { node: "table" arg: "weight" } inputs { node: "x" arg: "indices" }
+              op { type: "aten::embedding" } outputs { kind: TENSOR } }
+      outputs { node: "embedding" }
+    })");
+  const auto files = WriteModel(*module, "onnx", TestFolder("embedding_function") + "/net");
+  EXPECT_TRUE(files.ok()) << files.status();
+}
+
 TEST(GraphFormats, OnnxAsksForTheShapeOfInputs) {
   std::string text = SmallNet();
   text.replace(text.find("shape { dims: [-1, 3, 8, 8] }"), 29, "");
