@@ -36,10 +36,9 @@ std::string NoPredict(const std::string& comment, const v1::DataSpec& data) {
 // Names of folders may have bytes that are not UTF-8: these are replaced.
 std::string JsonText(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// A JSON string is also a valid Python string, and keeps non-ASCII letters readable.
 std::string PythonStrings(const Texts& texts) {
-  return absl::StrJoin(texts, ", ",
-                       [](std::string* out, const std::string& text) { absl::StrAppend(out, JsonText(text)); });
+  return absl::StrJoin(
+      texts, ", ", [](std::string* out, const std::string& text) { absl::StrAppend(out, PythonStringLiteral(text)); });
 }
 
 std::string CppStrings(const Texts& texts) {

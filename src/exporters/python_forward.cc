@@ -117,7 +117,7 @@ absl::StatusOr<std::string> PythonLiteral(const std::string& argument, const v1:
     case v1::Value::kB:
       return std::string(value.b() ? "True" : "False");
     case v1::Value::kS:
-      return StringLiteral(value.s());
+      return PythonStringLiteral(value.s());
     case v1::Value::kList: {
       std::vector<std::string> elements;
       for (const v1::Value& element : value.list().values()) {
@@ -180,7 +180,7 @@ absl::StatusOr<std::string> PythonForward::Expression(const v1::Node& node, cons
   if (type == "Assert") {
     const std::string condition = inputs.empty() ? "False" : inputs[0].expression;
     const std::string text = MessageOf(node);
-    return text.empty() ? condition : absl::StrCat(condition, ", ", StringLiteral(text));
+    return text.empty() ? condition : absl::StrCat(condition, ", ", PythonStringLiteral(text));
   }
   if (IsPrimitive(type)) return Primitive(node, inputs);
   return AtenCall(node, inputs);

@@ -31,10 +31,10 @@ bool IsParameter(const ModuleSlot& slot) {
 std::string Access(const std::string& owner, const std::string& name, bool parameter) {
   // torch.nn.Module finds its own members first, so attributes with such names are reached through its dictionaries.
   if (PythonModuleMembers().count(name) > 0) {
-    return absl::StrCat(owner, parameter ? "._parameters[" : "._modules[", StringLiteral(name), "]");
+    return absl::StrCat(owner, parameter ? "._parameters[" : "._modules[", PythonStringLiteral(name), "]");
   }
   if (IsIdentifier(name) && PythonReserved().count(name) == 0) return absl::StrCat(owner, ".", name);
-  return absl::StrCat("getattr(", owner, ", ", StringLiteral(name), ")");
+  return absl::StrCat("getattr(", owner, ", ", PythonStringLiteral(name), ")");
 }
 
 // "opening(", elements, ")": on one line if that is short.
@@ -123,7 +123,7 @@ class ClassWriter {
     LANISTA_ASSIGN_OR_RETURN(const std::string constructor, Construct(slot, *current));
     current->constructor.push_back(
         absl::StartsWith(access, "getattr(")
-            ? absl::StrCat(owner, ".add_module(", StringLiteral(slot.name), ", ", constructor, ")")
+            ? absl::StrCat(owner, ".add_module(", PythonStringLiteral(slot.name), ", ", constructor, ")")
             : absl::StrCat(access, " = ", constructor));
     return AddBelow(slot, access, current);
   }
@@ -149,7 +149,7 @@ class ClassWriter {
     const std::string access = Access(owner, slot.name, true);
     current->attributes[slot.path] = access;
     const auto found = model_.tensors.find(graph::JoinPath(current->prefix, slot.path));
-    const std::string quoted = StringLiteral(slot.name);
+    const std::string quoted = PythonStringLiteral(slot.name);
     if (slot.node->op().type() == "Constant") {
       LANISTA_ASSIGN_OR_RETURN(const std::string value, PythonLiteral("", slot.node->op().attr(0).value()));
       const bool persistent = found != model_.tensors.end();

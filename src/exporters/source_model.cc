@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
 
 namespace lanista::exporters {
 namespace {
@@ -91,6 +92,12 @@ std::string StringLiteral(absl::string_view text) {
     }
   }
   return literal + "\"";
+}
+
+std::string PythonStringLiteral(const std::string& text) {
+  // A JSON string is also a valid Python string.
+  using Json = nlohmann::json;
+  return Json(text).dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
 }  // namespace lanista::exporters

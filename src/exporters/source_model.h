@@ -77,8 +77,12 @@ absl::StatusOr<TensorElements> UnpackTensor(const v1::Tensor& tensor);
 // `value` is finite.
 std::string FloatLiteral(double value);
 
-// A literal that both Python and C++ can read: "\"a\\n\"". Bytes that are not ASCII become octal escapes.
+// A literal that both Python and C++ can read: "\"a\\n\"". Bytes that are not ASCII become octal escapes, which are
+// bytes in C++, but letters in Python.
 std::string StringLiteral(absl::string_view text);
+
+// A literal of Python for any text. Non-ASCII letters stay readable; bytes that are not UTF-8 are replaced by U+FFFD.
+std::string PythonStringLiteral(const std::string& text);
 
 }  // namespace lanista::exporters
 

@@ -413,6 +413,24 @@ TEST(GraphFormats, InputsOfTheEmbeddingFunctionAreIndicesInOnnx) {
   EXPECT_TRUE(files.ok()) << files.status();
 }
 
+TEST(GraphFormats, PythonKeepsTextsThatAreNotAscii) {
+  const std::string folder = TestFolder("texts");
+  const auto module = BuildModel(R"(
+    graphs {
+      name: "net"
+      inputs { name: "x" }
+      nodes { name: "dim" inputs { node: "x" arg: "self" } op { type: "aten::dim" } outputs { kind: INT } }
+      nodes { name: "eq" inputs { node: "dim" arg: "a" }
+              op { type: "aten::eq.int" attr { key: "b" value { i: 2 } } } outputs { kind: BOOLEAN } }
+      nodes { name: "assert" inputs { node: "eq" }
+              op { type: "Assert" attr { key: "message" value { s: "zu gro\303\237 \"hier\"" } } } }
+      nodes { name: "relu" inputs { node: "x" arg: "self" } op { type: "aten::relu" } outputs { kind: TENSOR } }
+      outputs { node: "relu" }
+    })");
+  ASSERT_TRUE(WriteModel(*module, "python", folder + "/net").ok());
+  EXPECT_THAT(ReadText(folder + "/net.py"), HasSubstr("\"zu gro\u00df \\\"hier\\\"\""));
+}
+
 TEST(GraphFormats, OnnxAsksForTheShapeOfInputs) {
   std::string text = SmallNet();
   text.replace(text.find("shape { dims: [-1, 3, 8, 8] }"), 29, "");
