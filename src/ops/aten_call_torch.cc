@@ -119,6 +119,13 @@ at::ScalarType ScalarTypeOf(v1::DataType type) {
   }
 }
 
+// Of the number of a primitive's argument.
+constexpr size_t kMaxDigits = 6;
+
+bool IsNumber(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
 absl::Status Expected(const std::string& what) { return absl::InvalidArgumentError(absl::StrCat("expected ", what)); }
 
 template <typename T, typename Get>
@@ -271,12 +278,16 @@ absl::StatusOr<AtenCall> AtenCall::Create(const v1::Node& node) {
     for (int i = 0; i < node.inputs_size(); ++i) {
       const std::string& arg = node.inputs(i).arg();
       int number = i;
-      if (!arg.empty() && arg.find_first_not_of("0123456789") == std::string::npos) number = std::stoi(arg);
+      if (IsNumber(arg)) {
+        if (arg.size() > kMaxDigits) {
+          return absl::InvalidArgumentError(absl::StrCat("inputs of ", type, " are numbered, not '", arg, "'"));
+        }
+        number = std::stoi(arg);
+      }
       numbered[number].inputs = {i};
     }
     for (const v1::Attribute& attribute : node.op().attr()) {
-      if (attribute.key().empty() || attribute.key().size() > 6 ||
-          attribute.key().find_first_not_of("0123456789") != std::string::npos) {
+      if (!IsNumber(attribute.key()) || attribute.key().size() > kMaxDigits) {
         return absl::InvalidArgumentError(
             absl::StrCat("constants of ", type, " are numbered, not '", attribute.key(), "'"));
       }

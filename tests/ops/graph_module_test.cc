@@ -169,6 +169,19 @@ TEST(GraphModule, RunsAnyAtenOperatorAndNamesTheUnknown) {
             "node 'a': LibTorch has no operator 'aten::no_such_thing'");
 }
 
+TEST(GraphModule, RefusesNumbersOfArgumentsThatAreNone) {
+  const auto model = graph::Parse<v1::ModelGraph>(R"(
+    graphs {
+      name: "g" inputs { name: "x" }
+      nodes { name: "list" inputs { node: "x" arg: "99999999999999999999" } op { type: "prim::ListConstruct" } }
+      nodes { name: "cat" inputs { node: "list" arg: "tensors" } op { type: "aten::cat" } }
+      outputs { node: "cat" }
+    })");
+  const absl::Status status = GraphModule::Create(model, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "node 'list': inputs of prim::ListConstruct are numbered, not '99999999999999999999'");
+}
+
 TEST(GraphModule, SavesAndLoadsAllParametersAndBuffers) {
   v1::ModelGraph graph = graph::SmallNet();
   v1::Node& norm = *graph.mutable_graphs(0)->mutable_nodes(1);
