@@ -57,13 +57,22 @@ int64_t ElementBytes(v1::DataType type) {
   }
 }
 
+// No device has room for a value of this size, and a graph may have a million such values before their sum overflows.
+constexpr int64_t kMostBytes = int64_t{1} << 40;
+
+// a * b, at most kMostBytes.
+int64_t Multiply(int64_t a, int64_t b) {
+  int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kMostBytes : std::min(product, kMostBytes);
+}
+
 int64_t ValueBytes(const v1::ValueType& type, int64_t batch_size) {
   if (!type.has_shape()) return 0;
+  const auto& dims = type.shape().dims();
+  // The others may overflow before.
+  if (std::count(dims.begin(), dims.end(), 0) > 0) return 0;
   int64_t bytes = ElementBytes(type.data_type());
-  for (int i = 0; i < type.shape().dims_size(); ++i) {
-    const int64_t size = type.shape().dims(i);
-    bytes *= size >= 0 ? size : i == 0 ? batch_size : 1;
-  }
+  for (int i = 0; i < dims.size(); ++i) bytes = Multiply(bytes, dims[i] > 0 ? dims[i] : i == 0 ? batch_size : 1);
   return bytes;
 }
 
@@ -90,7 +99,7 @@ StepBytes BytesOf(const ScheduledStep& step, int64_t batch_size) {
   const graph::OpSchema* const schema = step.node->has_op() ? ops::FindOp(step.node->op().type()) : nullptr;
   if (schema == nullptr) return bytes;
   for (const graph::ParameterSpec& parameter : schema->Parameters(graph::Attributes(*schema, step.node->op()))) {
-    const int64_t size = parameter.NumElements() * ElementBytes(parameter.data_type);
+    const int64_t size = Multiply(parameter.NumElements(), ElementBytes(parameter.data_type));
     bytes.weights += size;
     if (!parameter.buffer && !step.frozen) bytes.trained += size;
   }

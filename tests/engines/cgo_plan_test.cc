@@ -184,6 +184,19 @@ TEST(EstimateMemory, CountsWeightsGradientsStateAndValuesThatStay) {
   EXPECT_EQ(EstimateMemory(plan, {1, 2}, {10, 2}), 2 * one);
 }
 
+TEST(EstimateMemory, OfAValueThatNoDeviceHoldsIsLarge) {
+  graph::Builder net("Net", ops::FindOp);
+  const graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, int64_t{1} << 40, int64_t{1} << 40}));
+  net.Output(net.Add("relu", MakeOp("ReLU"), {x}));
+  const auto model = std::move(net).Build();
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto schedule = graph::MakeSchedule(*model);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  LogicalPlan plan;
+  plan.AddModel(1, *model, *schedule);
+  EXPECT_GE(EstimateMemory(plan, {1}, {10, 2}), int64_t{1} << 40);
+}
+
 TEST(MemoryBudget, LearnsHowFarEstimatesAreOff) {
   constexpr int64_t kMib = 1 << 20;
   MemoryBudget budget(4096 * kMib);
