@@ -23,6 +23,7 @@ class ExperimentTest : public ActorTest {
   // Told to, they answer what they hold back.
   using HeldStrategy = StrategyActor::extend<caf::reacts_to<commit_atom>>;
   using HeldJournal = JournalActor::extend<caf::reacts_to<commit_atom>>;
+  using HeldStopper = StopperActor::extend<caf::reacts_to<commit_atom>>;
 
   // The strategy has `samples` models to propose.
   void StartExperiment(int samples, int concurrency, int max_trials) {
@@ -38,13 +39,15 @@ class ExperimentTest : public ActorTest {
     options.config.mutable_keep_weights()->set_best(1);
     if (has_stopper_) {
       options.config.mutable_early_stopping()->mutable_median();
-      options.stopper = Spawn([this](StopperActor::pointer self) -> StopperActor::behavior_type {
+      stopper_ = Spawn([this](HeldStopper::pointer self) -> HeldStopper::behavior_type {
         return {[this, self](const v1::StepReport&) {
                   verdicts_.push_back(self->make_response_promise<v1::StopVerdict>());
                   return verdicts_.back();
                 },
-                [](const v1::TellRequest&) { return v1::StopVerdict(); }};
+                [](const v1::TellRequest&) { return v1::StopVerdict(); },
+                [this](commit_atom) { verdicts_.back().deliver(v1::StopVerdict()); }};
       });
+      options.stopper = stopper_;
     }
     options.ledger = std::make_shared<Ledger>(options.config, /*seed=*/1, "folder");
     options.start = start_;
@@ -258,6 +261,7 @@ class ExperimentTest : public ActorTest {
   std::string log_;
   HeldStrategy strategy_;
   HeldJournal journal_;
+  HeldStopper stopper_;
   ExperimentActor experiment_;
 };
 
@@ -421,7 +425,7 @@ TEST_F(ExperimentTest, WhatTheStopperHasNotHeardOfIsNotAcknowledged) {
   Run();
   ASSERT_EQ(verdicts_.size(), 1u) << "one after the other";
   EXPECT_TRUE(acknowledged_.empty());
-  verdicts_[0].deliver(v1::StopVerdict());
+  caf::anon_send(stopper_, commit_atom_v);
   Run();
   EXPECT_EQ(acknowledged_, std::vector<int>{64});
   keep_open_ = true;

@@ -605,7 +605,10 @@ TEST_F(WorkerTest, TimeInWhichATrialWaitsForTheJournalDoesNotCount) {
   process().held_up = std::chrono::seconds(1);
   SayStarted(1);
   process().held_up += std::chrono::seconds(3);
-  scheduler().advance_time(std::chrono::milliseconds(7900));
+  scheduler().advance_time(std::chrono::seconds(5));
+  Run();
+  EXPECT_FALSE(process().killed);
+  scheduler().advance_time(std::chrono::milliseconds(2900));
   Run();
   EXPECT_FALSE(process().killed);
   scheduler().advance_time(std::chrono::milliseconds(200));

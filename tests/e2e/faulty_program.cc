@@ -206,14 +206,13 @@ bool IsALateCheckpoint(int file) {
 // checkpoint of a model is half written, and the writer waits for ever.
 extern "C" int fsync(int file) {
   const char* const fifo = std::getenv("FAULTY_FSYNC_FIFO");
-  const int listener = fifo == nullptr ? -1 : open(fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-  if (listener >= 0) {
+  if (fifo != nullptr && IsALateCheckpoint(file)) {
+    const int listener = open(fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat written = {};
-    if (IsALateCheckpoint(file) && fstat(file, &written) == 0 && ftruncate(file, written.st_size / 2) == 0 &&
+    if (listener >= 0 && fstat(file, &written) == 0 && ftruncate(file, written.st_size / 2) == 0 &&
         write(listener, "!", 1) == 1) {
       Hang();
     }
-    close(listener);
   }
   return static_cast<int>(syscall(SYS_fsync, file));
 }
