@@ -183,7 +183,7 @@ void MeasureAsks(Figures* figures) {
 
 void RunBench(const Options& options) {
   const Table table = options.table.empty()
-                          ? DrawTable()
+                          ? ValueOrDie(OwnTable())
                           : ValueOrDie(ReadTable(options.table, options.choices, options.metric, options.cost));
   std::printf("%s: %zu models, the best %.4f; %d models a search, %d in flight, %d seeds\n", table.name.c_str(),
               table.values.size(), table.best(), options.models, kInFlight, options.seeds);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -15,7 +16,11 @@
 #include "absl/strings/str_join.h"
 #include "bench/harness.h"
 #include "src/base/status.h"
+#include "src/config/choices.h"
+#include "src/config/config.h"
+#include "src/config/table_columns.h"
 #include "src/data/csv_file.h"
+#include "src/evaluators/model_table.h"
 #include "src/space/draw.h"
 #include "src/strategies/strategy.h"
 
@@ -99,6 +104,29 @@ absl::StatusOr<Table> ReadTable(const std::string& path, const std::vector<std::
     return absl::InvalidArgumentError(
         absl::StrCat(path, " has ", table.values.size(), " of ", table.space.size()->get_str(), " models"));
   }
+  return table;
+}
+
+absl::StatusOr<Table> OwnTable() {
+  // The configuration's paths start where the user stands, which `bazel run` is not.
+  const std::string path = std::filesystem::absolute("bench/tables/digits_search.textproto").string();
+  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(path, {}));
+  LANISTA_ASSIGN_OR_RETURN(v1::SpaceSpec spec, SpaceOfChoices(config.space().choices()));
+  v1::TableConfig table_config = config.evaluator().table();
+  AddTableColumns(spec, &table_config);
+  LANISTA_ASSIGN_OR_RETURN(const TableFile file, ReadTableFile(table_config.path()));
+  LANISTA_ASSIGN_OR_RETURN(const ModelTable models, ModelTable::Create(file, table_config));
+  LANISTA_RETURN_IF_ERROR(models.Check(spec));
+  LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(std::move(spec)));
+  Table table{"networks for drawn digits", std::move(space), {}, {}, {}};
+  Space::Options model = table.space.FirstOptions();
+  do {
+    const v1::Sample sample = table.space.ToSample(model);
+    LANISTA_ASSIGN_OR_RETURN(const ModelTable::Results results, models.Find(sample, /*seed=*/0));
+    table.rows.emplace(Space::Key(sample), table.values.size());
+    table.values.push_back(results.final.at("default"));
+    table.costs.push_back(results.final.at("flops"));
+  } while (table.space.Advance(&model));
   return table;
 }
 

@@ -37,6 +37,10 @@ v1::Choice MakeChoice(const std::string& label);
 absl::StatusOr<Table> ReadTable(const std::string& path, const std::vector<std::string>& choices,
                                 const std::string& metric, const std::string& cost);
 
+// The project's own table (bench/tables/README.md): networks for drawn digits, layers and kernels under conditions,
+// with FLOPs as costs. Its files are sought from the working folder on.
+absl::StatusOr<Table> OwnTable();
+
 // A table that is drawn: a chain of 2, 4 or 6 layers, each with one of four operators, and a width. An operator has an
 // effect, and so has each pair of neighbours: what goes together counts. Layers are choices under conditions.
 Table DrawTable();

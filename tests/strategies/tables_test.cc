@@ -75,6 +75,32 @@ TEST_F(MacroTable, Nsga2FindsNearlyTheWholeFront) {
   EXPECT_GE(bench::Median(shares), 0.975);
 }
 
+TEST(OwnTable, HoldsEveryNetworkOfItsSpace) {
+  const auto table = bench::OwnTable();
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->values.size(), 620u);
+  EXPECT_EQ(*table->space.size(), 620);
+  std::vector<double> sorted = table->values;
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_GT(sorted.back() - bench::Median(sorted), 0.05) << "there is something to find";
+  const auto [least, most] = std::minmax_element(table->costs.begin(), table->costs.end());
+  EXPECT_GT(*most, 5 * *least);
+}
+
+TEST(OwnTable, LearnersFindMoreThanRandomSearchWithTheSameModels) {
+  const Table table = bench::OwnTable().value();
+  const auto regrets = [&](const std::string& name) {
+    std::vector<double> all;
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      all.push_back(bench::Regret(table, bench::RunSearch(table, Named(name), false, 80, seed)));
+    }
+    return all;
+  };
+  const std::vector<double> random = regrets("random");
+  EXPECT_LT(bench::MannWhitney(regrets("tpe"), random), 0.01);
+  EXPECT_LT(bench::MannWhitney(regrets("evolution"), random), 0.01);
+}
+
 TEST(DrawnTable, LearnersBeatRandomSearchUnderConditions) {
   const Table table = bench::DrawTable();
   const auto regrets = [&](const std::string& name) {
