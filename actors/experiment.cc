@@ -272,11 +272,21 @@ void ExperimentStateMachine::OnVerdict(const v1::StepReport& report, const v1::S
   if (decided != 0) *AddRecord(batch).mutable_outcome() = *outcome;
   Record(
       std::move(batch),
-      [this, outcome = std::move(outcome)](int64_t first_number) mutable {
+      [this, model = report.model(), trial = judgement.stop_in_trial,
+       outcome = std::move(outcome)](int64_t first_number) mutable {
+        if (trial != 0) StopTraining(trial, model);
         if (outcome.has_value()) OnOutcomeRecorded(*std::move(outcome), first_number + 1);
       },
       [this, decided] { Drop(decided); });
   AskStopper(judgement.next);
+}
+
+void ExperimentStateMachine::StopTraining(int trial, int model) {
+  v1::StopModel stop;
+  stop.set_experiment(options_.id);
+  stop.set_trial(trial);
+  stop.set_model(model);
+  self_->send(engine_, std::move(stop));
 }
 
 void ExperimentStateMachine::TellStopper(const v1::TellRequest& tell) {

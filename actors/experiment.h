@@ -128,6 +128,8 @@ class ExperimentStateMachine {
   // Tells the stopper of a step, if there is one to tell of.
   void AskStopper(const std::optional<v1::StepReport>& report);
   void OnVerdict(const v1::StepReport& report, const v1::StopVerdict& verdict);
+  // A verdict that is in the journal has stopped the model: its trial need not train it any more.
+  void StopTraining(int trial, int model);
   // Tells the stopper of an outcome.
   void TellStopper(const v1::TellRequest& tell);
   // What the stopper was told longest ago is answered; whether the answer counts.

@@ -114,8 +114,13 @@ TEST_F(EarlyStoppingTest, ModelsThatLeadNowhereAreStoppedAndEverybodySaysSo) {
 }
 
 TEST_F(EarlyStoppingTest, AHeadThatIsKilledAtAnyMomentChangesNothing) {
+  // As many as outlive the kills.
+  const int models = 8 + 2 * Kills();
+  const std::vector<std::string> start = {"run", config_, "--set", absl::StrCat("max_trial_number=", models)};
   const std::string undisturbed_state = FreshFolder();
-  ASSERT_EQ(RunCommand(kLanista, {"run", config_, "--state-dir", undisturbed_state}).exit_code, 0);
+  std::vector<std::string> undisturbed_start = start;
+  undisturbed_start.insert(undisturbed_start.end(), {"--state-dir", undisturbed_state});
+  ASSERT_EQ(RunCommand(kLanista, undisturbed_start).exit_code, 0);
   const std::map<int, nlohmann::json> undisturbed =
       Results(RunCommand(kLanista, {"trials", "latest", "--json", "--state-dir", undisturbed_state}).Json());
 
@@ -123,8 +128,9 @@ TEST_F(EarlyStoppingTest, AHeadThatIsKilledAtAnyMomentChangesNothing) {
   int kills = Kills();
   for (int life = 0;; ++life) {
     ASSERT_LT(life, 100);
-    BackgroundCommand head(kLanista, life == 0 ? std::vector<std::string>{"run", config_, "--state-dir", state_}
-                                               : std::vector<std::string>{"resume", "latest", "--state-dir", state_});
+    std::vector<std::string> command = life == 0 ? start : std::vector<std::string>{"resume", "latest"};
+    command.insert(command.end(), {"--state-dir", state_});
+    BackgroundCommand head(kLanista, command);
     if (kills-- <= 0) {
       EXPECT_EQ(head.Wait(), 0);
       break;
@@ -138,10 +144,12 @@ TEST_F(EarlyStoppingTest, AHeadThatIsKilledAtAnyMomentChangesNothing) {
     }
     kill(head.pid(), SIGKILL);
     EXPECT_EQ(head.Wait(), -SIGKILL);
+    // Killed behind its last record.
+    if (Run({"show", "latest", "--json"}).Json()["status"] == "DONE") break;
   }
   const nlohmann::json show = Run({"show", "latest", "--json"}).Json();
   EXPECT_EQ(show["status"], "DONE");
-  EXPECT_EQ(show["models"]["total"], 14);
+  EXPECT_EQ(show["models"]["total"], models);
   // The log has each step once, and the verdict of each model that was stopped.
   const auto journal = JournalReader::Open(absl::StrCat(state_, "/experiments/", show["id"].get<std::string>()));
   ASSERT_TRUE(journal.ok()) << journal.status();
@@ -185,13 +193,31 @@ TEST_F(EarlyStoppingTest, ConfigurationsThatMakeNoSenseAreRefused) {
   EXPECT_EQ(Run({"resume", "latest", "--set", "early_stopping.asha.reduction_factor=3"}).exit_code, 2);
 }
 
+// Eight models, none of them with a fault.
+constexpr char kEightModels[] =
+    "space={ registered: 'some_bad' params { key: 'fault' value { s: 'none' } } "
+    "params { key: 'bad' value { list { values { i: 8 } } } } }";
+
+TEST_F(EarlyStoppingTest, ATrialHearsThatItsModelIsStopped) {
+  // It reports two steps, and ends when it hears that it may.
+  const CommandResult run =
+      Run({"run", config_, "--json", "--set", kEightModels, "--set", "early_stopping={ custom { name: 'odd models' } }",
+           "--set", "evaluator={ custom { name: 'talkative' params { key: 'wait' value { b: true } } } }", "--set",
+           "max_trial_number=1"},
+          kFaultyProgram);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.Json()["models"]["stopped_early"], 1);
+  const nlohmann::json model = Run({"trials", "latest", "--json"}).Json()["models"][0];
+  EXPECT_EQ(model["status"], "STOPPED_EARLY");
+  EXPECT_EQ(model["metrics"]["final"], nlohmann::json::parse(R"({"default": 0.2, "loss": 2.5})"));
+  EXPECT_EQ(model["stopped"], nlohmann::json::parse(R"({"step": 2, "because": "it is odd"})"));
+  ASSERT_EQ(model["attempts"].size(), 1u);
+  EXPECT_EQ(model["attempts"][0]["outcome"], "STOPPED_EARLY");
+}
+
 TEST_F(EarlyStoppingTest, AUsersStopperDecidesAndOneThatThrowsFailsItsExperiment) {
-  // Eight models, none of them with a fault.
-  const std::string space =
-      "space={ registered: 'some_bad' params { key: 'fault' value { s: 'none' } } "
-      "params { key: 'bad' value { list { values { i: 8 } } } } }";
   const auto run = [&](const std::string& params) {
-    return Run({"run", config_, "--json", "--set", space, "--set",
+    return Run({"run", config_, "--json", "--set", kEightModels, "--set",
                 absl::StrCat("early_stopping={ custom { name: 'odd models' ", params, " } }")},
                kFaultyProgram);
   };
