@@ -1,10 +1,15 @@
 #include "src/experiment/setup.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <random>
+#include <set>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -103,24 +108,39 @@ void RemoveNeedlessCheckpoints(const std::string& folder, const Ledger& ledger) 
   }
 }
 
+// What keep_weights leaves in the output folder of an attempt.
+constexpr const char* kWeightFiles[] = {"/weights.pt", "/model.onnx"};
+
 // Removes weights that are not among the best: a head may end between an outcome and this.
-void RemoveNeedlessWeights(const std::string& experiment, const Ledger& ledger) {
-  if (!ledger.kept_weights().has_value()) return;
+absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& ledger) {
+  if (!ledger.kept_weights().has_value()) return absl::OkStatus();
+  // Of a trial, or of one model of a merged trial; or the evaluator's own.
+  std::set<std::string> candidates;
   std::error_code error, ignored;
-  std::filesystem::recursive_directory_iterator entry(experiment + "/trials", error);
+  std::filesystem::recursive_directory_iterator entry(journal.folder() + "/trials", error);
   for (const std::filesystem::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
-    // A trial's folder, or that of one model of a merged trial. What is below belongs to the user's evaluator.
     if (entry.depth() == 1) entry.disable_recursion_pending();
     const std::string folder = entry->path().string();
-    if (entry->is_directory(ignored) && !ledger.kept_weights()->Needs(folder)) RemoveWeights(folder);
+    const bool has_weights = std::any_of(std::begin(kWeightFiles), std::end(kWeightFiles), [&](const char* file) {
+      return std::filesystem::exists(folder + file, ignored);
+    });
+    if (has_weights && !ledger.kept_weights()->Needs(folder)) candidates.insert(folder);
   }
+  if (candidates.empty()) return absl::OkStatus();
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal.Attempts());
+  for (const AttemptRecord& attempt : attempts) {
+    const std::string folder = absl::StrCat(
+        journal.folder(), "/", TrialOutputFolder(attempt.trial, attempt.model, /*merged=*/attempt.members > 1));
+    if (candidates.count(folder) > 0) RemoveWeights(folder);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 void RemoveWeights(const std::string& folder) {
   std::error_code ignored;
-  for (const char* const file : {"/weights.pt", "/model.onnx"}) std::filesystem::remove(folder + file, ignored);
+  for (const char* const file : kWeightFiles) std::filesystem::remove(folder + file, ignored);
 }
 
 uint64_t ExperimentSeed(const v1::ExperimentConfig& config) {
@@ -275,7 +295,7 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
   RemoveNeedlessCheckpoints(held->folder, ledger);
-  RemoveNeedlessWeights(held->folder, ledger);
+  LANISTA_RETURN_IF_ERROR(RemoveNeedlessWeights(journal, ledger));
   // Killed before its first facts were recorded.
   if (!began.has_value()) *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
   if (!MessageDifferencer::Equals(config, journal.experiment().config())) {
