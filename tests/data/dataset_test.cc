@@ -60,7 +60,7 @@ std::vector<int64_t> Classes(const std::shared_ptr<const Dataset>& dataset) {
 
 TEST(Registries, HoldAllThatIsBuiltIn) {
   EXPECT_THAT(DatasetRegistry::Get().Names(), ElementsAre("cifar10", "csv", "idx", "image_folder", "synthetic_digits",
-                                                          "custom:blobs", "custom:broken"));
+                                                          "custom:blobs", "custom:broken", "custom:uneven"));
   EXPECT_THAT(TransformRegistry::Get().Names(),
               ElementsAre("normalize", "random_crop", "random_flip", "random_rotation", "resize", "custom:halve"));
 }

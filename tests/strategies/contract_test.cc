@@ -205,13 +205,7 @@ TEST_P(StrategyContract, WorksWithWhatIsKnownOfAnIncompleteSpace) {
   EXPECT_EQ(RunSearch(Make(config_, space).get(), 3, 100).size(), 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(BuiltIn, StrategyContract, ::testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const std::string& name : StrategyRegistry::Get().Names()) {
-                             if (name.rfind("custom:", 0) != 0) names.push_back(name);
-                           }
-                           return names;
-                         }()),
+INSTANTIATE_TEST_SUITE_P(BuiltIn, StrategyContract, ::testing::ValuesIn(testing::BuiltInNames()),
                          [](const auto& info) { return info.param; });
 
 // Proposes the first model for ever: a user's strategy.

@@ -61,7 +61,7 @@ TEST_P(InitialModels, TheSameCallsGiveTheSameModels) {
   EXPECT_EQ(run(), run());
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, InitialModels, ::testing::ValuesIn(StrategyRegistry::Get().Names()));
+INSTANTIATE_TEST_SUITE_P(Strategies, InitialModels, ::testing::ValuesIn(testing::BuiltInNames()));
 
 TEST(ReadInitialModels, DrawsWhatIsLeftOutSoThatWhatIsNamedIsActive) {
   const Space space = MakeBlock();

@@ -57,6 +57,15 @@ inline v1::StrategyConfig ParseStrategy(const std::string& text) {
   return config;
 }
 
+// The strategies that are not registered by a test.
+inline std::vector<std::string> BuiltInNames() {
+  std::vector<std::string> names = StrategyRegistry::Get().Names();
+  names.erase(
+      std::remove_if(names.begin(), names.end(), [](const auto& name) { return name.rfind("custom:", 0) == 0; }),
+      names.end());
+  return names;
+}
+
 // The strategy with its defaults; of chain, which has none, three stages.
 inline v1::StrategyConfig Named(const std::string& name) {
   if (name == "chain") {
