@@ -30,7 +30,8 @@ absl::StatusOr<std::shared_ptr<GuardedStopper>> GuardedStopper::Create(const v1:
 
 absl::StatusOr<v1::StopVerdict> GuardedStopper::Report(const v1::StepReport& report) {
   return GuardCall(kWho, [&]() -> absl::StatusOr<v1::StopVerdict> {
-    const Stopper::Verdict verdict = stopper_->Report(report.model(), report.step(), Turned(report.value(), objective_));
+    const Stopper::Verdict verdict =
+        stopper_->Report(report.model(), report.step(), Turned(report.value(), objective_));
     v1::StopVerdict message;
     message.set_stop(verdict.stop);
     if (verdict.stop) message.set_because(ToUtf8(BoundedMessage(verdict.because)));

@@ -163,8 +163,8 @@ PRAGMA user_version = 4;
 }  // namespace
 
 absl::Status CreateSchema(const SqliteDatabase& database) {
-  return database.Execute(absl::StrCat(kJournalSchema, kFactSchema, kStoppingSchema, "PRAGMA application_id = ", kApplicationId,
-                                       "; PRAGMA user_version = ", kJournalVersion, ";"));
+  return database.Execute(absl::StrCat(kJournalSchema, kFactSchema, kStoppingSchema, "PRAGMA application_id = ",
+                                       kApplicationId, "; PRAGMA user_version = ", kJournalVersion, ";"));
 }
 
 absl::Status UpgradeSchema(const SqliteDatabase& database) {

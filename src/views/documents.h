@@ -52,8 +52,8 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);
 
 // Keeps those models of a TrialsDocument that have the status (in any case; empty: all), in the order of `sort`
-// ("model": by number; "best": by `default`, the best first, of models that ran to their end and then of others; "duration": by the seconds of the last attempt, the
-// longest first), and at most `limit` (0: all).
+// ("model": by number; "best": by `default`, the best first, of models that ran to their end and then of others;
+// "duration": by the seconds of the last attempt, the longest first), and at most `limit` (0: all).
 void SelectTrials(const std::string& sort, const std::string& status, int limit, nlohmann::ordered_json* document);
 
 // `list`: {"experiments": [{"id", "name", "status", "reason", "created", "seconds", "models": {...}, "best": [as in

@@ -36,8 +36,9 @@ TEST(ProgressTest, InAPipeEachModelIsALine) {
                   Outcome(2, "outcome: FAILED failure { reason: SIGNAL signal: 11 message: \"in\\n  fc1\" }"), At(4)),
               ElementsAre("model 2 failed: signal 11 (Segmentation fault): in fc1  {\"p\":0.25}"));
   EXPECT_THAT(progress.Update(Outcome(3, "outcome: CANCELED"), At(4)), ElementsAre("model 3 canceled  {\"p\":0.25}"));
-  EXPECT_THAT(progress.Update(Outcome(4, "outcome: STOPPED_EARLY stopped_step: 3 stopped_because: \"0.81, not\\namong "
-                                         "the best 4 of 17\""),
+  EXPECT_THAT(progress.Update(Outcome(4,
+                                      "outcome: STOPPED_EARLY stopped_step: 3 stopped_because: \"0.81, not\\namong "
+                                      "the best 4 of 17\""),
                               At(4)),
               ElementsAre("model 4 stopped early: step 3: 0.81, not among the best 4 of 17  {\"p\":0.25}"));
 }

@@ -613,15 +613,15 @@ TEST_F(ViewsTest, TextOfTrialsHasALineForEachModel) {
 
 TEST_F(ViewsTest, AModelThatWasStoppedSaysWhereAndWhy) {
   Write(R"pb(records {
-             outcome {
-               model: 4
-               attempt: 1
-               outcome: STOPPED_EARLY
-               metrics { values { key: "default" value: 0.95 } }
-               stopped_step: 3
-               stopped_because: "0.95, not among\nthe best 4 of 17"
-             }
-           })pb");
+               outcome {
+                 model: 4
+                 attempt: 1
+                 outcome: STOPPED_EARLY
+                 metrics { values { key: "default" value: 0.95 } }
+                 stopped_step: 3
+                 stopped_because: "0.95, not among\nthe best 4 of 17"
+               }
+             })pb");
   Json document = TrialsDocument(Read()).value();
   const Json& model = document["models"][3];
   EXPECT_EQ(model["status"], "STOPPED_EARLY");
