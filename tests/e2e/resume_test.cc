@@ -167,7 +167,9 @@ TEST_P(ResumeTest, AHeadThatIsKilledAtAnyMomentLosesNothing) {
     EXPECT_EQ(head.Wait(), -SIGKILL);
     for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child)) << "an orphan outlives its head";
     id = OnlyExperiment(state)["id"];
-    ASSERT_EQ(OnlyExperiment(state)["status"], "INTERRUPTED");
+    const std::string status = OnlyExperiment(state)["status"];
+    if (status == "DONE") break;  // The kill came behind its last record.
+    ASSERT_EQ(status, "INTERRUPTED");
     // Sometimes an older version began it.
     if (life == 0 && random() % 2 == 0) MakeVersion2(absl::StrCat(state, "/experiments/", id, "/journal.db"));
   }
