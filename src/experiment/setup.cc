@@ -136,6 +136,42 @@ absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& l
   return absl::OkStatus();
 }
 
+// What decides for an experiment.
+struct Deciders {
+  std::shared_ptr<GuardedStrategy> strategy;
+  std::shared_ptr<GuardedStopper> stopper;
+  std::shared_ptr<Planner> planner;
+};
+
+// `strategy_config`: what the strategy is made of, where that is not `config`.
+absl::StatusOr<Deciders> MakeDeciders(const v1::ExperimentConfig& strategy_config, const v1::ExperimentConfig& config,
+                                      uint64_t seed, const v1::Discovered& discovered,
+                                      const std::vector<v1::Device>& devices) {
+  Deciders deciders;
+  LANISTA_ASSIGN_OR_RETURN(deciders.strategy, MakeStrategy(strategy_config, discovered.space(), seed));
+  LANISTA_ASSIGN_OR_RETURN(deciders.stopper, MakeStopper(config));
+  LANISTA_ASSIGN_OR_RETURN(deciders.planner, MakePlanner(config, discovered, devices));
+  return deciders;
+}
+
+ExperimentSetup Assemble(std::shared_ptr<HeldExperiment> held, const v1::ExperimentConfig& config,
+                         const v1::Discovered& discovered, const std::vector<v1::Device>& devices, Deciders deciders,
+                         Ledger ledger, StartingPoint start) {
+  const uint64_t seed = static_cast<uint64_t>(held->created.seed());
+  v1::TrialSpec trial_template = MakeTrialTemplate(held->id, config, seed, discovered);
+  return ExperimentSetup{std::move(held),
+                         config,
+                         seed,
+                         discovered.space(),
+                         std::move(deciders.strategy),
+                         std::move(deciders.stopper),
+                         std::move(deciders.planner),
+                         std::move(ledger),
+                         std::move(start),
+                         std::move(trial_template),
+                         MaxTrials(config, devices)};
+}
+
 }  // namespace
 
 void RemoveWeights(const std::string& folder) {
@@ -213,9 +249,7 @@ absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir
 absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::ExperimentConfig config, uint64_t seed,
                                               const v1::Discovered& discovered, const std::vector<v1::Device>& devices,
                                               const JournalOptions& options) {
-  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy, MakeStrategy(config, discovered.space(), seed));
-  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStopper> stopper, MakeStopper(config));
-  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Planner> planner, MakePlanner(config, discovered, devices));
+  LANISTA_ASSIGN_OR_RETURN(Deciders deciders, MakeDeciders(config, config, seed, discovered, devices));
 
   StartingPoint start;
   LANISTA_ASSIGN_OR_RETURN(start.untold, WarmStart(state_dir, discovered.space(), &config));
@@ -238,17 +272,8 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::Exp
     return held.status();
   }
   *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
-  return ExperimentSetup{*std::move(held),
-                         config,
-                         seed,
-                         discovered.space(),
-                         std::move(strategy),
-                         std::move(stopper),
-                         std::move(planner),
-                         Ledger(config, seed, folder),
-                         std::move(start),
-                         MakeTrialTemplate(created.experiment(), config, seed, discovered),
-                         MaxTrials(config, devices)};
+  return Assemble(*std::move(held), config, discovered, devices, std::move(deciders), Ledger(config, seed, folder),
+                  std::move(start));
 }
 
 absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& state_dir, const std::string& id,
@@ -281,12 +306,9 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
     }
   }
   // With the limit that it had at first, which strategies size themselves by: another one would give other answers.
-  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStrategy> strategy,
-                           MakeStrategy(journal.first_config(), discovered.space(), seed));
-  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<GuardedStopper> stopper, MakeStopper(config));
-  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<Planner> planner, MakePlanner(config, discovered, devices));
+  LANISTA_ASSIGN_OR_RETURN(Deciders deciders, MakeDeciders(journal.first_config(), config, seed, discovered, devices));
   Ledger ledger(config, seed, held->folder);
-  LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *strategy, stopper.get(), ledger));
+  LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *deciders.strategy, deciders.stopper.get(), ledger));
   if (config.has_warm_start() && start.strategy_calls == 0) {
     const std::filesystem::path folder(held->folder);
     LANISTA_ASSIGN_OR_RETURN(start.untold, ReadWarmStart(folder.parent_path() / config.warm_start().experiment(),
@@ -301,18 +323,8 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   if (!MessageDifferencer::Equals(config, journal.experiment().config())) {
     *start.facts.add_records()->mutable_config()->mutable_config() = config;
   }
-  v1::TrialSpec trial_template = MakeTrialTemplate(held->id, config, seed, discovered);
-  return ExperimentSetup{std::move(held),
-                         config,
-                         seed,
-                         discovered.space(),
-                         std::move(strategy),
-                         std::move(stopper),
-                         std::move(planner),
-                         std::move(ledger),
-                         std::move(start),
-                         std::move(trial_template),
-                         MaxTrials(config, devices)};
+  return Assemble(std::move(held), config, discovered, devices, std::move(deciders), std::move(ledger),
+                  std::move(start));
 }
 
 }  // namespace lanista
