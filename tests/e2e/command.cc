@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
@@ -137,6 +138,19 @@ std::string WriteFile(const std::string& name, const std::string& content) {
   const std::string path = FreshFolder() + "/" + name;
   std::ofstream(path, std::ios::binary) << content;
   return path;
+}
+
+nlohmann::json OnlyExperiment(const std::string& state) {
+  const nlohmann::json list = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json();
+  return list["experiments"].empty() ? nlohmann::json() : list["experiments"][0];
+}
+
+int NumberFromEnvironment(const char* variable, int otherwise) {
+  const char* const text = std::getenv(variable);
+  int number = otherwise;
+  const bool valid = text == nullptr || absl::SimpleAtoi(text, &number);
+  EXPECT_TRUE(valid) << variable << " is no number: " << text;
+  return number;
 }
 
 std::string FreshFolder() {

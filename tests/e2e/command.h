@@ -57,6 +57,13 @@ bool WaitUntilGone(pid_t pid);
 // A file in the test's folder with this content; returns its path.
 std::string WriteFile(const std::string& name, const std::string& content);
 
+// The one experiment of a state folder, as `list --json` has it; null where there is none yet.
+nlohmann::json OnlyExperiment(const std::string& state);
+
+// The whole number in an environment variable, by which scripts/slow_test.sh makes a test larger; without it
+// `otherwise`.
+int NumberFromEnvironment(const char* variable, int otherwise);
+
 // A folder that no other test has.
 std::string FreshFolder();
 

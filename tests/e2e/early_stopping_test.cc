@@ -1,14 +1,12 @@
 // Searches whose models are stopped early, as a user sees them.
 #include <signal.h>
 
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,13 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Heads that are killed; scripts/slow_test.sh sets more.
-int Kills() {
-  const char* const text = std::getenv("LANISTA_TEST_KILLS");
-  int kills = 3;
-  const bool valid = text == nullptr || absl::SimpleAtoi(text, &kills);
-  EXPECT_TRUE(valid) << text;
-  return kills;
-}
+int Kills() { return NumberFromEnvironment("LANISTA_TEST_KILLS", 3); }
 
 // Drawn digits, of which a model sees little: curves differ. Rungs at epochs 1 and 2.
 constexpr char kSearch[] = R"(

@@ -54,11 +54,6 @@ constexpr char kEndlessSearch[] = R"(
   seed: 1
 )";
 
-// The one experiment of a state folder.
-nlohmann::json OnlyExperiment(const std::string& state) {
-  return RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json()["experiments"][0];
-}
-
 TEST(FaultTest, EveryBadModelFailsAloneAndSaysWhy) {
   const std::string state = FreshFolder();
   const std::string config = WriteFile("faulty.textproto", kFaultySearch);

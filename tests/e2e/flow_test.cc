@@ -3,12 +3,10 @@
 #include <sys/mount.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
@@ -29,20 +27,10 @@ constexpr char kReportingSearch[] = R"(
 )";
 
 // What a trial reports; scripts/slow_test.sh sets more.
-int64_t Reports() {
-  const char* const text = std::getenv("LANISTA_TEST_REPORTS");
-  int64_t reports = 50000;
-  const bool valid = text == nullptr || absl::SimpleAtoi(text, &reports);
-  EXPECT_TRUE(valid) << text;
-  return reports;
-}
+int64_t Reports() { return NumberFromEnvironment("LANISTA_TEST_REPORTS", 50000); }
 
 std::string ReportingConfig(int64_t reports) {
   return WriteFile("reporting.textproto", absl::StrReplaceAll(kReportingSearch, {{"REPORTS", absl::StrCat(reports)}}));
-}
-
-nlohmann::json OnlyExperiment(const std::string& state) {
-  return RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json()["experiments"][0];
 }
 
 // The most memory that a process has had so far, in KiB.

@@ -1,7 +1,6 @@
 // Searches that are killed, stopped and cut off, and go on: as a user does it, against one that nobody disturbed.
 #include <signal.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -10,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
@@ -25,13 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Heads that are killed in each search; scripts/slow_test.sh sets more.
-int Kills() {
-  const char* const text = std::getenv("LANISTA_TEST_KILLS");
-  int kills = 3;
-  const bool valid = text == nullptr || absl::SimpleAtoi(text, &kills);
-  EXPECT_TRUE(valid) << text;
-  return kills;
-}
+int Kills() { return NumberFromEnvironment("LANISTA_TEST_KILLS", 3); }
 
 constexpr char kNet[] = R"(
   name: "Net"
@@ -92,12 +84,6 @@ std::vector<Search> Searches() {
           {"GraphGrid", false, graph, "graph {}", "grid_search { shuffle: true }"},
           {"CgoRandom", false, graph, "cgo { max_concurrency_cgo: 3 batch_waiting_time: 0.1 }", "random {}"},
           {"CgoGrid", true, some_bad, "cgo { max_concurrency_cgo: 3 batch_waiting_time: 0.1 }", "grid_search {}"}};
-}
-
-// The one experiment of a state folder; null where there is none yet.
-nlohmann::json OnlyExperiment(const std::string& state) {
-  const nlohmann::json list = RunCommand(kLanista, {"list", "--json", "--state-dir", state}).Json();
-  return list["experiments"].empty() ? nlohmann::json() : list["experiments"][0];
 }
 
 // What the models of an experiment came to, whatever attempts it took: equal for equal searches.
