@@ -43,11 +43,12 @@ awk '
 base
 space           base
 config          base space
+goals
 devices         base
-strategies      base space
-stopping        base strategies
-storage         base space
-views           base space storage graph
+strategies      base goals space
+stopping        base goals strategies
+storage         base goals space
+views           base goals space storage graph
 graph           base
 ops             base graph
 ops_torch       base graph ops nn torch
@@ -55,13 +56,13 @@ nn              base space torch
 data            base config torch
 evaluators      base space config nn ops ops_torch data torch
 frontends       base graph ops ops_torch torch
-exporters       base space storage views graph ops
+exporters       base goals space storage views graph ops
 exporters_torch base space storage views graph ops ops_torch exporters torch
 engines         base space config strategies storage views graph ops
 engines_torch   base space config graph ops ops_torch nn data evaluators frontends engines torch
-experiment      base space config strategies stopping storage engines
-actors          base space config strategies stopping storage views graph ops engines experiment
+experiment      base goals space config strategies stopping storage engines
+actors          base goals space config strategies stopping storage views graph ops engines experiment
 rpc             base actors
-trial           base space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
-launcher        base space config devices strategies storage views graph ops exporters engines experiment actors rpc
+trial           base goals space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
+launcher        base goals space config devices strategies storage views graph ops exporters engines experiment actors rpc
 TABLE

@@ -1,0 +1,101 @@
+#include "src/goals/goals.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace lanista {
+namespace {
+
+const double* Find(const v1::Metrics& metrics, const std::string& name) {
+  const auto found = metrics.values().find(name);
+  return found == metrics.values().end() ? nullptr : &found->second;
+}
+
+// How far a value is beyond a limit; 0 or less: it keeps it.
+double Beyond(double distance, double limit) { return limit == 0 ? distance : distance / std::abs(limit); }
+
+double ViolationOf(const v1::ConstraintConfig& limit, double value) {
+  double violation = 0;
+  if (limit.has_max()) violation = std::max(violation, Beyond(value - limit.max(), limit.max()));
+  if (limit.has_min()) violation = std::max(violation, Beyond(limit.min() - value, limit.min()));
+  return violation;
+}
+
+}  // namespace
+
+double Turned(double value, v1::Objective objective) { return objective == v1::MINIMIZE ? -value : value; }
+
+Goals::Goals(const v1::ExperimentConfig& config) { Read(config, config.objective()); }
+
+Goals::Goals(const v1::TrialSpec& trial) { Read(trial, v1::MAXIMIZE); }
+
+template <typename Config>
+void Goals::Read(const Config& config, v1::Objective objective) {
+  const auto direction = [](v1::Objective one) { return one == v1::MINIMIZE ? v1::MINIMIZE : v1::MAXIMIZE; };
+  for (const v1::ObjectiveConfig& one : config.objectives()) {
+    objectives_.push_back({one.has_metric() ? one.metric() : "default", direction(one.goal())});
+  }
+  if (objectives_.empty()) objectives_.push_back({"default", direction(objective)});
+  limits_.assign(config.constraint().begin(), config.constraint().end());
+}
+
+bool Goals::Names(absl::string_view metric) const {
+  return Limits(metric) || std::any_of(objectives_.begin(), objectives_.end(),
+                                       [metric](const Goal& goal) { return goal.metric == metric; });
+}
+
+bool Goals::Limits(absl::string_view metric) const {
+  return std::any_of(limits_.begin(), limits_.end(),
+                     [metric](const v1::ConstraintConfig& limit) { return limit.metric() == metric; });
+}
+
+std::optional<std::vector<double>> Goals::Values(const v1::Metrics& metrics) const {
+  std::vector<double> values;
+  for (const Goal& goal : objectives_) {
+    const double* const value = Find(metrics, goal.metric);
+    if (value == nullptr) return std::nullopt;
+    values.push_back(Turned(*value, goal.objective));
+  }
+  return values;
+}
+
+double Goals::Violation(const v1::Metrics& metrics) const {
+  double violation = 0;
+  for (const v1::ConstraintConfig& limit : limits_) {
+    const double* const value = Find(metrics, limit.metric());
+    if (value != nullptr) violation += ViolationOf(limit, *value);
+  }
+  return violation;
+}
+
+std::string Goals::DescribeViolation(const v1::Metrics& metrics) const {
+  std::string text;
+  for (const v1::ConstraintConfig& limit : limits_) {
+    const double* const value = Find(metrics, limit.metric());
+    if (value == nullptr || ViolationOf(limit, *value) <= 0) continue;
+    const bool above = limit.has_max() && *value > limit.max();
+    absl::StrAppend(&text, text.empty() ? "" : ", ", limit.metric(), " ", *value, " (at ",
+                    above ? absl::StrCat("most ", limit.max()) : absl::StrCat("least ", limit.min()), ")");
+  }
+  return text;
+}
+
+std::string Goals::FindMissing(const v1::Metrics& metrics) const {
+  const auto missing = [&metrics](const char* field, size_t i, const std::string& metric) {
+    if (metrics.values().count(metric) > 0) return std::string();
+    return absl::StrCat(field, "[", i, "].metric: '", metric, "'");
+  };
+  for (size_t i = 0; i < objectives_.size(); ++i) {
+    if (std::string text = missing("objectives", i, objectives_[i].metric); !text.empty()) return text;
+  }
+  for (size_t i = 0; i < limits_.size(); ++i) {
+    // What trials cannot measure.
+    if (limits_[i].metric() == "memory") continue;
+    if (std::string text = missing("constraint", i, limits_[i].metric()); !text.empty()) return text;
+  }
+  return "";
+}
+
+}  // namespace lanista

@@ -1,0 +1,44 @@
+#include "src/goals/ranking.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+
+namespace lanista {
+
+bool Beats(const std::vector<double>& a, const std::vector<double>& b) {
+  bool better = false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] < b[i]) return false;
+    better = better || a[i] > b[i];
+  }
+  return better;
+}
+
+void SortBestFirst(std::vector<RankedModel>& models) {
+  // Nothing behind a model beats it then.
+  std::sort(models.begin(), models.end(), [](const RankedModel& a, const RankedModel& b) {
+    return a.values != b.values ? a.values > b.values : a.model < b.model;
+  });
+  std::vector<std::vector<const RankedModel*>> fronts;
+  for (RankedModel& model : models) {
+    // A model that is beaten in one front is beaten in all those before it, too. The last of a front is the likeliest.
+    const auto beaten = [&model](const std::vector<const RankedModel*>& front) {
+      return std::any_of(front.rbegin(), front.rend(),
+                         [&model](const RankedModel* other) { return Beats(other->values, model.values); });
+    };
+    const auto front = std::partition_point(fronts.begin(), fronts.end(), beaten);
+    model.front = static_cast<int>(std::distance(fronts.begin(), front));
+    if (front == fronts.end()) {
+      fronts.push_back({&model});
+    } else {
+      front->push_back(&model);
+    }
+  }
+  std::stable_sort(models.begin(), models.end(), [](const RankedModel& a, const RankedModel& b) {
+    if (a.front != b.front) return a.front < b.front;
+    return a.values[0] != b.values[0] ? a.values[0] > b.values[0] : a.model < b.model;
+  });
+}
+
+}  // namespace lanista
