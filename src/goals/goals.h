@@ -41,7 +41,7 @@ class Goals {
   // The same for limits alone.
   bool Limits(absl::string_view metric) const;
 
-  // The values of all objectives, turned so that larger is better; nullopt where one of the metrics is missing.
+  // The values of all objectives, turned so that larger is better; nullopt where one of the metrics is missing, or NaN.
   std::optional<std::vector<double>> Values(const v1::Metrics& metrics) const;
 
   // How far the metrics break the limits: the distance from each, as a part of the limit (of 1, where that is 0),

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
+#include "src/goals/ranking.h"
 #include "src/storage/last_words.h"
 #include "src/storage/named_file.h"
 #include "src/storage/sqlite.h"
@@ -27,7 +28,7 @@
 namespace lanista {
 
 // The version of the schema (PRAGMA user_version); counts up with every change that an older program would misread.
-inline constexpr int kJournalVersion = 4;
+inline constexpr int kJournalVersion = 5;
 // Older journals are read as they are, and upgraded by the first writer.
 inline constexpr int kOldestJournalVersion = 2;
 
@@ -144,6 +145,7 @@ struct ModelCounts {
   int failed = 0;
   int stopped_early = 0;
   int canceled = 0;
+  int infeasible = 0;
   // No outcome yet.
   int unfinished = 0;
 };
@@ -174,9 +176,12 @@ class JournalReader {
   // How long it was in one of these states, all times together; where it is in one now, up to `until`.
   absl::StatusOr<absl::Duration> TimeIn(const std::vector<v1::ExperimentState>& states, absl::Time until) const;
   absl::StatusOr<ModelCounts> CountModels() const;
-  // The `count` best models that succeeded, best `default` first by the experiment's objective; of equal ones the
-  // earlier first.
+  // The `count` best models, best first: of those that succeeded and keep all limits, in the order of SortBestFirst
+  // (src/goals/ranking.h) by the experiment's objectives.
   absl::StatusOr<std::vector<ModelRecord>> BestModels(int count) const;
+  // Those of them that no other beats, in the same order. Several models that are equal in all objectives are in it.
+  // With one objective: the best.
+  absl::StatusOr<std::vector<ModelRecord>> ParetoFront() const;
 
   // All of a kind, in the order of their numbers (states: of time).
   absl::StatusOr<std::vector<StateRecord>> States() const;
@@ -204,6 +209,10 @@ class JournalReader {
  private:
   JournalReader() = default;
   absl::Status Begin(const std::string& file, int flags);
+  // The models that may be among the best, sorted.
+  absl::StatusOr<std::vector<RankedModel>> RankedModels() const;
+  // These models, in this order.
+  absl::StatusOr<std::vector<ModelRecord>> ModelsOf(const std::vector<RankedModel>& ranked) const;
   absl::Status QueryModels(const std::string& clauses, const std::function<absl::Status(ModelRecord)>& visit) const;
   absl::StatusOr<std::vector<AttemptRecord>> QueryAttempts(const std::string& clauses) const;
   absl::StatusOr<std::vector<IntermediateRecord>> QueryIntermediates(const std::string& clauses) const;

@@ -10,6 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
+#include "src/goals/goals.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/journal.h"
 #include "src/storage/schema.h"
@@ -194,19 +195,60 @@ absl::StatusOr<absl::Duration> JournalReader::TimeIn(const std::vector<v1::Exper
 absl::StatusOr<ModelCounts> JournalReader::CountModels() const {
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
       SELECT count(*), total(outcome = 'SUCCEEDED'), total(outcome = 'FAILED'), total(outcome = 'STOPPED_EARLY'),
-             total(outcome = 'CANCELED'), total(outcome IS NULL)
+             total(outcome = 'CANCELED'), total(outcome = 'INFEASIBLE'), total(outcome IS NULL)
       FROM model LEFT JOIN outcome USING (model))sql"));
   LANISTA_RETURN_IF_ERROR(row.Next().status());
-  return ModelCounts{row.Int(0), row.Int(1), row.Int(2), row.Int(3), row.Int(4), row.Int(5)};
+  return ModelCounts{row.Int(0), row.Int(1), row.Int(2), row.Int(3), row.Int(4), row.Int(5), row.Int(6)};
 }
 
 absl::StatusOr<std::vector<ModelRecord>> JournalReader::BestModels(int count) const {
-  const bool minimize = experiment_.config().objective() == v1::MINIMIZE;
-  return Collect([&](const auto& visit) {
-    return QueryModels(absl::StrCat("WHERE outcome = 'SUCCEEDED' AND value IS NOT NULL ORDER BY value ",
-                                    minimize ? "ASC" : "DESC", ", model LIMIT ", count),
-                       visit);
-  });
+  const Goals goals(experiment_.config());
+  if (goals.only_default()) {
+    const bool minimize = goals.objectives()[0].objective == v1::MINIMIZE;
+    return Collect([&](const auto& visit) {
+      return QueryModels(absl::StrCat("WHERE outcome = 'SUCCEEDED' AND value IS NOT NULL ORDER BY value ",
+                                      minimize ? "ASC" : "DESC", ", model LIMIT ", count),
+                         visit);
+    });
+  }
+  LANISTA_ASSIGN_OR_RETURN(std::vector<RankedModel> ranked, RankedModels());
+  if (ranked.size() > static_cast<size_t>(count)) ranked.resize(static_cast<size_t>(count));
+  return ModelsOf(ranked);
+}
+
+absl::StatusOr<std::vector<ModelRecord>> JournalReader::ParetoFront() const {
+  if (!Goals(experiment_.config()).has_several_objectives()) return BestModels(1);
+  LANISTA_ASSIGN_OR_RETURN(std::vector<RankedModel> ranked, RankedModels());
+  ranked.erase(std::find_if(ranked.begin(), ranked.end(), [](const RankedModel& model) { return model.front > 0; }),
+               ranked.end());
+  return ModelsOf(ranked);
+}
+
+absl::StatusOr<std::vector<RankedModel>> JournalReader::RankedModels() const {
+  const Goals goals(experiment_.config());
+  std::vector<RankedModel> ranked;
+  LANISTA_RETURN_IF_ERROR(QueryModels("WHERE outcome = 'SUCCEEDED'", [&](const ModelRecord& model) {
+    const v1::Metrics& metrics = model.outcome->metrics();
+    std::optional<std::vector<double>> values = goals.Values(metrics);
+    if (values.has_value() && goals.Violation(metrics) == 0) ranked.push_back({model.model, *std::move(values)});
+    return absl::OkStatus();
+  }));
+  SortBestFirst(ranked);
+  return ranked;
+}
+
+absl::StatusOr<std::vector<ModelRecord>> JournalReader::ModelsOf(const std::vector<RankedModel>& ranked) const {
+  std::map<int, size_t> places;
+  for (size_t i = 0; i < ranked.size(); ++i) places[ranked[i].model] = i;
+  const auto number = [](std::string* text, const RankedModel& model) { absl::StrAppend(text, model.model); };
+  std::vector<ModelRecord> models(ranked.size());
+  LANISTA_RETURN_IF_ERROR(
+      QueryModels(absl::StrCat("WHERE model IN (", absl::StrJoin(ranked, ",", number), ")"), [&](ModelRecord model) {
+        ModelRecord& place = models[places.at(model.model)];
+        place = std::move(model);
+        return absl::OkStatus();
+      }));
+  return models;
 }
 
 absl::StatusOr<std::vector<ModelRecord>> JournalReader::Models() const {

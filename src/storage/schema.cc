@@ -82,12 +82,15 @@ CREATE TABLE metric (
   PRIMARY KEY (model, attempt, sequence, name),
   FOREIGN KEY (model, attempt) REFERENCES attempt
 ) WITHOUT ROWID;
+)sql";
+
+constexpr char kOutcomeSchema[] = R"sql(
 CREATE TABLE outcome (
   -- The primary key keeps the promise that a model has one outcome.
   model INTEGER PRIMARY KEY REFERENCES model,
   time INTEGER NOT NULL,
   attempt INTEGER NOT NULL,  -- the deciding one; 0: none
-  outcome TEXT NOT NULL CHECK (outcome IN ('SUCCEEDED', 'FAILED', 'STOPPED_EARLY', 'CANCELED')),
+  outcome TEXT NOT NULL CHECK (outcome IN ('SUCCEEDED', 'FAILED', 'STOPPED_EARLY', 'CANCELED', 'INFEASIBLE')),
   value REAL,  -- the metric `default`
   metrics TEXT NOT NULL,  -- JSON: {"name": value, ...}
   reason TEXT,
@@ -157,14 +160,21 @@ INSERT INTO fact (time, kind, id, attempt, sequence)
 constexpr char kUpgradeFrom3[] = R"sql(
 ALTER TABLE outcome ADD COLUMN stopped_step INTEGER;
 ALTER TABLE outcome ADD COLUMN stopped_because TEXT;
-PRAGMA user_version = 4;
+)sql";
+
+// Version 4 as version 5, which knows one more outcome: the table of version 4 refuses it, and becomes this one's rows.
+constexpr char kUpgradeFrom4[] = R"sql(
+INSERT INTO outcome SELECT * FROM outcome_before;
+DROP TABLE outcome_before;
+PRAGMA user_version = 5;
 )sql";
 
 }  // namespace
 
 absl::Status CreateSchema(const SqliteDatabase& database) {
-  return database.Execute(absl::StrCat(kJournalSchema, kFactSchema, kStoppingSchema, "PRAGMA application_id = ",
-                                       kApplicationId, "; PRAGMA user_version = ", kJournalVersion, ";"));
+  return database.Execute(absl::StrCat(kJournalSchema, kOutcomeSchema, kFactSchema, kStoppingSchema,
+                                       "PRAGMA application_id = ", kApplicationId,
+                                       "; PRAGMA user_version = ", kJournalVersion, ";"));
 }
 
 absl::Status UpgradeSchema(const SqliteDatabase& database) {
@@ -173,7 +183,11 @@ absl::Status UpgradeSchema(const SqliteDatabase& database) {
   LANISTA_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   absl::Status upgraded;
   if (version == 2) upgraded = database.Execute(absl::StrCat(kFactSchema, kUpgradeFrom2));
-  if (upgraded.ok()) upgraded = database.Execute(absl::StrCat(kStoppingSchema, kUpgradeFrom3));
+  if (upgraded.ok() && version <= 3) upgraded = database.Execute(absl::StrCat(kStoppingSchema, kUpgradeFrom3));
+  if (upgraded.ok()) {
+    upgraded =
+        database.Execute(absl::StrCat("ALTER TABLE outcome RENAME TO outcome_before;", kOutcomeSchema, kUpgradeFrom4));
+  }
   if (upgraded.ok()) upgraded = database.Execute("COMMIT");
   if (!upgraded.ok() && database.in_transaction()) database.Execute("ROLLBACK").IgnoreError();
   return upgraded;

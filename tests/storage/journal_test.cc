@@ -353,6 +353,36 @@ TEST_F(JournalTest, RanksModelsByTheObjective) {
   }
 }
 
+TEST_F(JournalTest, RanksModelsBySeveralObjectivesAndLimits) {
+  *created_.mutable_config() = Parse<v1::ExperimentConfig>(R"pb(
+    objectives {}
+    objectives { metric: "flops" goal: MINIMIZE }
+    constraint { metric: "params" max: 100 }
+  )pb");
+  const auto writer = Create();
+  struct Costs {
+    double value, flops, params;
+  };
+  // 3 is beaten by 2, 5 breaks the limit.
+  const Costs costs[] = {{0.9, 50, 100}, {0.8, 20, 10}, {0.7, 30, 10}, {0.6, 10, 10}, {1, 1, 101}};
+  for (int model = 1; model <= 5; ++model) {
+    ASSERT_TRUE(writer->Write(NewModel(model)).ok());
+    v1::JournalBatch batch = EndedModel(model, costs[model - 1].value);
+    auto& metrics = *batch.mutable_records(1)->mutable_outcome()->mutable_metrics()->mutable_values();
+    metrics["flops"] = costs[model - 1].flops;
+    metrics["params"] = costs[model - 1].params;
+    ASSERT_TRUE(writer->Write(batch).ok());
+  }
+  const auto numbers = [](const absl::StatusOr<std::vector<ModelRecord>>& models) {
+    std::vector<int> numbers;
+    for (const ModelRecord& model : *models) numbers.push_back(model.model);
+    return numbers;
+  };
+  EXPECT_THAT(numbers(Read().ParetoFront()), ::testing::ElementsAre(1, 2, 4));
+  EXPECT_THAT(numbers(Read().BestModels(10)), ::testing::ElementsAre(1, 2, 4, 3));
+  EXPECT_THAT(numbers(Read().BestModels(2)), ::testing::ElementsAre(1, 2));
+}
+
 TEST_F(JournalTest, AReaderSeesTheJournalAsItWasWhenOpened) {
   const auto writer = Create();
   ASSERT_TRUE(writer->Write(NewModel(1)).ok());
@@ -776,7 +806,7 @@ std::string Everything(const JournalReader& reader) {
 }
 
 TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
-  for (void (*const make_old)(const std::string& file) : {MakeVersion2, MakeVersion3}) {
+  for (void (*const make_old)(const std::string& file) : {MakeVersion2, MakeVersion3, MakeVersion4}) {
     std::filesystem::remove_all(folder());
     {
       const auto writer = Create();
@@ -799,6 +829,8 @@ TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
     EXPECT_GT(*number, 8) << "its facts are numbered";
     EXPECT_TRUE((*writer)->Write(Batch("records { config { config { max_trial_number: 7 } } }")).ok());
     EXPECT_TRUE((*writer)->Write(Batch("records { stopping_call { sequence: 1 ended { model: 1 } } }")).ok());
+    EXPECT_TRUE((*writer)->Write(Batch("records { outcome { model: 3 outcome: INFEASIBLE } }")).ok());
+    EXPECT_EQ(Read().CountModels()->infeasible, 1);
   }
 }
 

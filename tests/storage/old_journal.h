@@ -16,8 +16,32 @@ inline void ExecuteOn(const std::string& file, const std::string& statements) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// Takes from a journal that nobody has open what version 4 added to version 3.
+// Takes from a journal that nobody has open what version 5 added to version 4.
+inline void MakeVersion4(const std::string& file) {
+  ExecuteOn(file, R"sql(
+      ALTER TABLE outcome RENAME TO outcome_of_5;
+      CREATE TABLE outcome (
+        model INTEGER PRIMARY KEY REFERENCES model,
+        time INTEGER NOT NULL,
+        attempt INTEGER NOT NULL,
+        outcome TEXT NOT NULL CHECK (outcome IN ('SUCCEEDED', 'FAILED', 'STOPPED_EARLY', 'CANCELED')),
+        value REAL,
+        metrics TEXT NOT NULL,
+        reason TEXT,
+        message TEXT,
+        signal INTEGER,
+        exit_status INTEGER,
+        stopped_step INTEGER,
+        stopped_because TEXT
+      );
+      INSERT INTO outcome SELECT * FROM outcome_of_5;
+      DROP TABLE outcome_of_5;
+      PRAGMA user_version = 4;)sql");
+}
+
+// And what version 4 added to version 3.
 inline void MakeVersion3(const std::string& file) {
+  MakeVersion4(file);
   ExecuteOn(file, R"sql(
       DROP TABLE stopping_call;
       ALTER TABLE outcome DROP COLUMN stopped_step;
