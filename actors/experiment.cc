@@ -132,7 +132,8 @@ int ExperimentStateMachine::Room() const { return options_.max_in_flight - optio
 
 int ExperimentStateMachine::Left() const {
   const bool limited = options_.config.has_max_trial_number();
-  return (limited ? options_.config.max_trial_number() : std::numeric_limits<int>::max()) - options_.ledger->models();
+  return (limited ? options_.config.max_trial_number() : std::numeric_limits<int>::max()) -
+         options_.ledger->counted_models();
 }
 
 void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
@@ -390,8 +391,11 @@ void ExperimentStateMachine::MaybeFinish() {
     return Finish(v1::EXPERIMENT_FAILED, absl::StrCat("no model succeeded, ", ledger.failed(),
                                                       " failed; the first: ", ledger.first_failure()));
   }
-  Finish(v1::DONE,
-         limit ? absl::StrCat("max_trial_number: ", Counted(ledger.models(), "model")) : "the space is exhausted");
+  const std::string nothing = ledger.NothingWithinLimits();
+  if (!limit && !nothing.empty()) return Finish(v1::EXPERIMENT_FAILED, nothing);
+  Finish(v1::DONE, absl::StrCat(limit ? absl::StrCat("max_trial_number: ", Counted(ledger.counted_models(), "model"))
+                                      : "the space is exhausted",
+                                nothing.empty() ? "" : "; ", nothing));
 }
 
 void ExperimentStateMachine::Finish(v1::ExperimentState state, const std::string& reason) {

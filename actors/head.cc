@@ -108,7 +108,7 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
                                                   const v1::Discovered& discovered) const {
   LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
   LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<GuardedStrategy> strategy,
-                           MakeStrategy(request.config(), discovered.space(), seed));
+                           MakeStrategy(request.config(), discovered, seed));
   LANISTA_RETURN_IF_ERROR(MakeStopper(request.config()).status());
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
                            MakePlanner(request.config(), discovered, options_.devices));
@@ -177,10 +177,9 @@ void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {
     RemoveElsewhere(system, folder, RemoveFolder);
   };
   // A user's may compute for seconds; ours answer at once, and waking a thread would take longer than the answer.
-  const v1::Objective objective = setup.config.objective();
   experiment.strategy = setup.config.strategy().has_custom()
-                            ? self_->spawn<caf::detached>(StrategyBehavior, std::move(setup.strategy), objective)
-                            : self_->spawn(StrategyBehavior, std::move(setup.strategy), objective);
+                            ? self_->spawn<caf::detached>(StrategyBehavior, std::move(setup.strategy))
+                            : self_->spawn(StrategyBehavior, std::move(setup.strategy));
   if (setup.stopper != nullptr) {
     experiment.stopper = setup.config.early_stopping().has_custom()
                              ? self_->spawn<caf::detached>(StopperBehavior, std::move(setup.stopper))

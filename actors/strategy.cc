@@ -11,7 +11,7 @@
 namespace lanista {
 
 StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
-                                              std::shared_ptr<GuardedStrategy> strategy, v1::Objective objective) {
+                                              std::shared_ptr<GuardedStrategy> strategy) {
   return {
       [self, strategy](const v1::AskRequest& request) {
         v1::AskReply reply;
@@ -25,10 +25,10 @@ StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<St
         reply.set_exhausted(proposal->exhausted);
         return reply;
       },
-      [self, strategy, objective](const v1::TellRequest& tell) {
+      [self, strategy](const v1::TellRequest& tell) {
         absl::Status& broken = self->state.broken;
         if (!broken.ok()) return;
-        broken = strategy->Tell(tell.sample(), ObservationOf(tell, objective));
+        broken = strategy->Tell(tell);
         if (!broken.ok()) spdlog::error("told of model {}, {}", tell.model(), std::string(broken.message()));
       },
   };

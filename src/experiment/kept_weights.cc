@@ -1,6 +1,7 @@
 #include "src/experiment/kept_weights.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace lanista {
 
@@ -8,19 +9,23 @@ void KeptWeights::Plan(int model, int attempt, std::string folder) { planned_[mo
 
 std::vector<std::string> KeptWeights::End(const v1::ModelOutcome& outcome) {
   std::vector<std::string> needless;
-  const auto value = outcome.metrics().values().find("default");
-  const bool succeeded = outcome.outcome() == v1::SUCCEEDED && value != outcome.metrics().values().end();
+  std::optional<std::vector<double>> values;
+  if (outcome.outcome() == v1::SUCCEEDED && goals_.Violation(outcome.metrics()) == 0) {
+    values = goals_.Values(outcome.metrics());
+  }
   for (auto& [attempt, folder] : planned_[outcome.model()]) {
-    if (succeeded && attempt == outcome.attempt()) {
-      kept_.emplace(std::make_pair(minimize_ ? -value->second : value->second, -outcome.model()), std::move(folder));
+    if (values.has_value() && attempt == outcome.attempt()) {
+      ranking_.push_back({outcome.model(), *std::move(values)});
+      kept_[outcome.model()] = std::move(folder);
     } else {
       needless.push_back(std::move(folder));
     }
   }
   planned_.erase(outcome.model());
-  if (static_cast<int>(kept_.size()) > best_) {
-    needless.push_back(kept_.begin()->second);
-    kept_.erase(kept_.begin());
+  SortBestFirst(ranking_);
+  if (ranking_.size() > best_) {
+    needless.push_back(std::move(kept_.extract(ranking_.back().model).mapped()));
+    ranking_.pop_back();
   }
   return needless;
 }

@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "protos/experiment.pb.h"
 #include "protos/messages.pb.h"
+#include "src/goals/goals.h"
+#include "src/goals/ranking.h"
 
 namespace lanista {
 
@@ -16,26 +17,28 @@ namespace lanista {
 class KeptWeights {
  public:
   // `best`: how many models' are kept.
-  KeptWeights(int best, v1::Objective objective) : best_(best), minimize_(objective == v1::MINIMIZE) {}
+  KeptWeights(int best, Goals goals) : best_(static_cast<size_t>(best)), goals_(std::move(goals)) {}
 
   // An attempt leaves its model's weights in `folder`, if it comes that far.
   void Plan(int model, int attempt, std::string folder);
 
   // Returns the folders whose weights nobody needs any more, whether they are there or not: of attempts that did not
-  // decide, of a model that did not succeed, and of the one that is not among the best now (another, or this one; of
-  // equal models the earlier stays).
+  // decide, of a model that did not succeed or breaks a limit, and of the one that is the last now in the order of
+  // SortBestFirst (another, or this one). With several objectives that order is the one among those whose weights are
+  // kept.
   std::vector<std::string> End(const v1::ModelOutcome& outcome);
 
   // Whether the weights in this folder are kept, or may be once their model has its outcome.
   bool Needs(const std::string& folder) const;
 
  private:
-  const int best_;
-  const bool minimize_;
+  const size_t best_;
+  const Goals goals_;
   // Of models without an outcome: by model and attempt.
   std::map<int, std::map<int, std::string>> planned_;
-  // By value (the larger the better) and minus the model: the worst first.
-  std::map<std::pair<double, int>, std::string> kept_;
+  // The best first, and the folder of each.
+  std::vector<RankedModel> ranking_;
+  std::map<int, std::string> kept_;
 };
 
 }  // namespace lanista

@@ -14,19 +14,30 @@ constexpr int kMaxLost = 3;
 // So many models in a row that failed so mean that nothing can run here.
 constexpr int kMaxLostInARow = 3;
 
+// So many models that cost too much, where none was trained, mean that the limits cannot be kept.
+constexpr int kMaxInfeasible = 10000;
+
 bool IsHeadsEnd(const v1::ModelEnded& ended) {
   return ended.outcome() == v1::LOST && ended.lost_cause() == v1::HEAD_ENDED;
 }
 
 }  // namespace
 
-v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int steps) {
+v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int steps, const Goals& goals) {
   v1::TellRequest tell;
   tell.set_model(outcome.model());
   *tell.mutable_sample() = std::move(sample);
   tell.set_outcome(outcome.outcome());
-  const auto value = outcome.metrics().values().find("default");
-  if (value != outcome.metrics().values().end()) tell.set_value(value->second);
+  // A model that was not trained has costs alone.
+  if (outcome.outcome() != v1::INFEASIBLE) {
+    const auto value = outcome.metrics().values().find(goals.objectives()[0].metric);
+    if (value != outcome.metrics().values().end()) tell.set_value(value->second);
+    const auto values = goals.Values(outcome.metrics());
+    for (size_t i = 0; goals.has_several_objectives() && values.has_value() && i < values->size(); ++i) {
+      tell.add_objectives(Turned((*values)[i], goals.objectives()[i].objective));
+    }
+  }
+  tell.set_violation(goals.Violation(outcome.metrics()));
   // What a trial reported before it heard of its stop does not count.
   tell.set_steps(outcome.stopped_step() > 0 ? outcome.stopped_step() : steps);
   return tell;
@@ -40,10 +51,8 @@ bool StepCounter::Add(const v1::Intermediate& report) {
 }
 
 Ledger::Ledger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder)
-    : seed_(seed), folder_(std::move(folder)), judges_(config.has_early_stopping()) {
-  if (config.keep_weights().best() > 0) {
-    kept_weights_.emplace(config.keep_weights().best(), config.objective());
-  }
+    : seed_(seed), folder_(std::move(folder)), goals_(config), judges_(config.has_early_stopping()) {
+  if (config.keep_weights().best() > 0) kept_weights_.emplace(config.keep_weights().best(), goals_);
 }
 
 v1::TrialModel Ledger::Create(const v1::Sample& sample) {
@@ -244,7 +253,7 @@ Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
   Closed closed;
   // The sample as the strategy knows it.
   v1::TrialModel& model = found->second.model;
-  closed.tell = TellOf(outcome, std::move(*model.mutable_sample()), found->second.steps.steps());
+  closed.tell = TellOf(outcome, std::move(*model.mutable_sample()), found->second.steps.steps(), goals_);
   if (outcome.outcome() != v1::CANCELED) {
     closed.needless_checkpoints = model.checkpoint_folder();
     if (kept_weights_.has_value()) closed.needless_weights = kept_weights_->End(outcome);
@@ -265,6 +274,22 @@ void Ledger::Count(const v1::ModelOutcome& outcome) {
   lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
   const bool data_unreadable = outcome.failure().reason() == v1::DATA_UNREADABLE;
   if (data_unreadable || lost_in_a_row_ >= kMaxLostInARow) hopeless_ = outcome.failure().message();
+
+  infeasible_ += outcome.outcome() == v1::INFEASIBLE;
+  if (outcome.outcome() != v1::SUCCEEDED && outcome.outcome() != v1::INFEASIBLE) return;
+  const double violation = goals_.Violation(outcome.metrics());
+  if (violation == 0) {
+    ++within_limits_;
+  } else if (outside_limits_++ == 0 || violation < least_violation_) {
+    least_violation_ = violation;
+    nearest_ = goals_.DescribeViolation(outcome.metrics());
+  }
+  if (succeeded_ == 0 && infeasible_ >= kMaxInfeasible) hopeless_ = NothingWithinLimits();
+}
+
+std::string Ledger::NothingWithinLimits() const {
+  if (within_limits_ > 0 || outside_limits_ == 0) return "";
+  return lanista::NothingWithinLimits(outside_limits_, nearest_);
 }
 
 void Ledger::RestoreClosed(const v1::ModelOutcome& outcome, const std::string& weights_folder) {

@@ -52,11 +52,12 @@
 #include "protos/messages.pb.h"
 #include "src/experiment/kept_weights.h"
 #include "src/experiment/models_in_flight.h"
+#include "src/goals/goals.h"
 
 namespace lanista {
 
 // What a strategy is to hear of the outcome of a model that it proposed as `sample` and that reported so many steps.
-v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int steps);
+v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int steps, const Goals& goals);
 
 // Counts the steps of a model: reports of `default`, each once, whichever attempt makes it first.
 class StepCounter {
@@ -101,7 +102,7 @@ class Ledger {
     std::string needless_checkpoints;
   };
 
-  // `config`: limits, objective, keep_weights, early_stopping. `folder`: the experiment's, for what attempts write.
+  // `config`: objectives, limits, keep_weights, early_stopping. `folder`: the experiment's, for what attempts write.
   Ledger(const v1::ExperimentConfig& config, uint64_t seed, std::string folder);
 
   // (1): a model of this sample, with its first attempt.
@@ -165,13 +166,22 @@ class Ledger {
   // Absent where no weights are kept.
   const std::optional<KeptWeights>& kept_weights() const { return kept_weights_; }
 
+  // What models are judged by.
+  const Goals& goals() const { return goals_; }
+
+  // Models that count towards max_trial_number: all but those that were not trained because of what they cost.
+  int counted_models() const { return models_ - infeasible_; }
   // Closed models that succeeded or were stopped early.
   int succeeded() const { return succeeded_; }
   int failed() const { return failed_; }
   // Why the first of them did.
   const std::string& first_failure() const { return first_failure_; }
+  // That no model which ran to its end is within the limits, and how far the nearest is from them. Empty: there is one,
+  // or there are no such models.
+  std::string NothingWithinLimits() const;
   // Why it is pointless to go on; empty: it is not. The last model's workers were lost too often, and so were those of
-  // the models before it; or no model can read the data.
+  // the models before it; or no model can read the data; or so many models were not trained because of what they cost,
+  // and none was.
   const std::string& hopeless() const { return hopeless_; }
 
  private:
@@ -225,6 +235,7 @@ class Ledger {
 
   const uint64_t seed_;
   const std::string folder_;
+  const Goals goals_;
   // The experiment has a stopper.
   const bool judges_;
   // Absent where no weights are kept.
@@ -239,6 +250,13 @@ class Ledger {
 
   int succeeded_ = 0;
   int failed_ = 0;
+  int infeasible_ = 0;
+  // Models that ran to their end, or were not trained because of what they cost, by whether they keep the limits; and
+  // the nearest of those that do not.
+  int within_limits_ = 0;
+  int outside_limits_ = 0;
+  double least_violation_ = 0;
+  std::string nearest_;
   int lost_in_a_row_ = 0;
   std::string first_failure_;
   std::string hopeless_;

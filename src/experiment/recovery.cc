@@ -24,11 +24,7 @@ absl::Status Contradiction(int model, const char* what) {
 class Recovery {
  public:
   Recovery(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper, Ledger& ledger)
-      : journal_(journal),
-        strategy_(strategy),
-        stopper_(stopper),
-        ledger_(ledger),
-        objective_(journal.experiment().config().objective()) {}
+      : journal_(journal), strategy_(strategy), stopper_(stopper), ledger_(ledger) {}
 
   absl::StatusOr<StartingPoint> Run() {
     LANISTA_RETURN_IF_ERROR(NoteInterruption());
@@ -74,7 +70,7 @@ class Recovery {
 
   absl::Status ReplayStrategy() {
     return journal_.VisitStrategyCalls([this](const v1::StrategyCall& call) -> absl::Status {
-      LANISTA_RETURN_IF_ERROR(strategy_.Replay(call, objective_));
+      LANISTA_RETURN_IF_ERROR(strategy_.Replay(call));
       start_.strategy_calls = call.sequence();
       if (call.has_tell()) {
         proposed_.erase(call.tell().model());
@@ -135,9 +131,10 @@ class Recovery {
       ledger_.RestoreClosed(outcome, kept == kept_weights_.end() ? "" : kept->second);
       const auto number = static_cast<size_t>(model.model);
       if (stopper_ != nullptr && (number >= ended_.size() || !ended_[number])) {
-        unended_.push_back(TellOf(outcome, v1::Sample(), 0));
+        unended_.push_back(TellOf(outcome, v1::Sample(), 0, ledger_.goals()));
       }
-      if (proposed != proposed_.end()) start_.untold.push_back(TellOf(outcome, std::move(proposed->second), 0));
+      if (proposed != proposed_.end())
+        start_.untold.push_back(TellOf(outcome, std::move(proposed->second), 0, ledger_.goals()));
       return absl::OkStatus();
     }
     if (proposed == proposed_.end())
@@ -304,7 +301,6 @@ class Recovery {
   GuardedStrategy& strategy_;
   GuardedStopper* const stopper_;
   Ledger& ledger_;
-  const v1::Objective objective_;
 
   StartingPoint start_;
   // When the last fact was recorded.

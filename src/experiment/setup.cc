@@ -21,10 +21,11 @@
 #include "src/base/status.h"
 #include "src/config/steps.h"
 #include "src/config/table_columns.h"
+#include "src/experiment/cost_limits.h"
 #include "src/experiment/warm_start.h"
+#include "src/goals/goals.h"
 #include "src/space/file_digests.h"
 #include "src/space/space.h"
-#include "src/strategies/initial_models.h"
 
 namespace lanista {
 namespace {
@@ -54,6 +55,8 @@ v1::TrialSpec MakeTrialTemplate(const std::string& id, const v1::ExperimentConfi
   trial.set_order_seed(OrderSeed(seed));
   if (config.has_deterministic()) trial.set_deterministic(config.deterministic());
   if (config.has_trial_timeout()) *trial.mutable_timeout() = config.trial_timeout();
+  *trial.mutable_objectives() = config.objectives();
+  *trial.mutable_constraint() = config.constraint();
   trial.set_keep_weights(config.keep_weights().best() > 0);
   return trial;
 }
@@ -88,10 +91,11 @@ absl::Status CheckSomethingIsLeft(const v1::ExperimentConfig& config, const Ledg
                      absl::ToInt64Seconds(absl::Ceil(2 * limit, absl::Seconds(1))), "s"));
   }
   if (ledger.in_flight() > 0) return absl::OkStatus();
-  if (config.has_max_trial_number() && ledger.models() >= config.max_trial_number()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the experiment has tried all ", ledger.models(),
-        " models of its max_trial_number: give it more, for example --set max_trial_number=", 2 * ledger.models()));
+  if (config.has_max_trial_number() && ledger.counted_models() >= config.max_trial_number()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the experiment has tried all ", ledger.counted_models(),
+                     " models of its max_trial_number: give it more, for example --set max_trial_number=",
+                     2 * ledger.counted_models()));
   }
   if (start.exhausted) return absl::FailedPreconditionError("nothing is left to try: the space is exhausted");
   return absl::OkStatus();
@@ -136,6 +140,16 @@ absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& l
   return absl::OkStatus();
 }
 
+// Without the devices.
+PlannerContext PlannerContextOf(const v1::ExperimentConfig& config, const v1::Discovered& discovered) {
+  PlannerContext context;
+  context.multi_model_evaluator = discovered.multi_model_evaluator();
+  context.space = config.space();
+  if (discovered.has_graph_space()) context.graph_space = discovered.graph_space();
+  context.evaluator = config.evaluator();
+  return context;
+}
+
 // What decides for an experiment.
 struct Deciders {
   std::shared_ptr<GuardedStrategy> strategy;
@@ -148,7 +162,7 @@ absl::StatusOr<Deciders> MakeDeciders(const v1::ExperimentConfig& strategy_confi
                                       uint64_t seed, const v1::Discovered& discovered,
                                       const std::vector<v1::Device>& devices) {
   Deciders deciders;
-  LANISTA_ASSIGN_OR_RETURN(deciders.strategy, MakeStrategy(strategy_config, discovered.space(), seed));
+  LANISTA_ASSIGN_OR_RETURN(deciders.strategy, MakeStrategy(strategy_config, discovered, seed));
   LANISTA_ASSIGN_OR_RETURN(deciders.stopper, MakeStopper(config));
   LANISTA_ASSIGN_OR_RETURN(deciders.planner, MakePlanner(config, discovered, devices));
   return deciders;
@@ -194,24 +208,17 @@ v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed) {
 }
 
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
-                                                              const v1::SpaceSpec& space, uint64_t seed) {
-  std::optional<int> max_models;
-  if (config.has_max_trial_number()) max_models = config.max_trial_number();
-  std::vector<v1::Sample> initial;
-  if (!config.initial().empty()) {
-    LANISTA_ASSIGN_OR_RETURN(const Space checked, Space::FromProto(space));
-    LANISTA_ASSIGN_OR_RETURN(initial, ReadInitialModels(config.initial(), checked, seed));
-  }
-  auto strategy = GuardedStrategy::Create(config.strategy(), space, StrategySeed(seed), max_models, std::move(initial));
-  if (!strategy.ok()) return Annotate(strategy.status(), "strategy");
-  return strategy;
+                                                              const v1::Discovered& discovered, uint64_t seed) {
+  LANISTA_ASSIGN_OR_RETURN(LimitsOfSamples limits, CostLimits(config, PlannerContextOf(config, discovered)));
+  return GuardedStrategy::Create(config, discovered.space(), seed, std::move(limits));
 }
 
 absl::StatusOr<std::shared_ptr<GuardedStopper>> MakeStopper(const v1::ExperimentConfig& config) {
   if (!config.has_early_stopping()) return nullptr;
   StoppingContext context;
   context.max_steps = StepsOf(config.evaluator());
-  context.objective = config.objective();
+  // Steps are reports of `default`, which is the first objective where there are stoppers.
+  context.objective = Goals(config).objectives()[0].objective;
   auto stopper = GuardedStopper::Create(config.early_stopping(), context);
   if (!stopper.ok()) return Annotate(stopper.status(), "early_stopping");
   return stopper;
@@ -220,11 +227,7 @@ absl::StatusOr<std::shared_ptr<GuardedStopper>> MakeStopper(const v1::Experiment
 absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig& config,
                                                      const v1::Discovered& discovered,
                                                      const std::vector<v1::Device>& devices) {
-  PlannerContext context;
-  context.multi_model_evaluator = discovered.multi_model_evaluator();
-  context.space = config.space();
-  if (discovered.has_graph_space()) context.graph_space = discovered.graph_space();
-  context.evaluator = config.evaluator();
+  PlannerContext context = PlannerContextOf(config, discovered);
   for (const v1::Device& device : devices) {
     const int64_t memory = device.kind() == v1::GPU ? device.memory() : device.memory_limit();
     if (memory > 0 && (context.device_memory == 0 || memory < context.device_memory)) context.device_memory = memory;

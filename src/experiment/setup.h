@@ -58,9 +58,10 @@ uint64_t ExperimentSeed(const v1::ExperimentConfig& config);
 // What an experiment needs to know of its space before it starts, from a trial process.
 v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed);
 
-// `config.strategy` for this space and as many models as `config` allows; errors name it.
+// `config.strategy` for this space, with the objectives, limits and as many models as `config` has; errors name the
+// field.
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
-                                                              const v1::SpaceSpec& space, uint64_t seed);
+                                                              const v1::Discovered& discovered, uint64_t seed);
 
 // `config.early_stopping`, null where there is none; errors name it.
 absl::StatusOr<std::shared_ptr<GuardedStopper>> MakeStopper(const v1::ExperimentConfig& config);

@@ -7,9 +7,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "src/base/status.h"
 #include "src/experiment/ledger.h"
+#include "src/goals/goals.h"
 #include "src/space/space.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
@@ -19,8 +21,11 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-v1::Objective ObjectiveOf(const v1::ExperimentConfig& config) {
-  return config.objective() == v1::MINIMIZE ? v1::MINIMIZE : v1::MAXIMIZE;
+// "default MAXIMIZE, flops MINIMIZE".
+std::string DescribeObjectives(const v1::ExperimentConfig& config) {
+  return absl::StrJoin(Goals(config).objectives(), ", ", [](std::string* text, const Goal& goal) {
+    absl::StrAppend(text, goal.metric, " ", v1::Objective_Name(goal.objective));
+  });
 }
 
 template <typename... What>
@@ -48,9 +53,9 @@ absl::Status CheckSame(const v1::ExperimentConfig& here, const v1::SpaceSpec& sp
     return Refused("it has another space (here: this experiment, there: the earlier one):\n",
                    DescribeDifference(space, other));
   }
-  if (ObjectiveOf(here) != ObjectiveOf(there)) {
-    return Refused("its objective is ", v1::Objective_Name(ObjectiveOf(there)), ", and this experiment's is ",
-                   v1::Objective_Name(ObjectiveOf(here)));
+  if (DescribeObjectives(here) != DescribeObjectives(there)) {
+    return Refused("its objective is ", DescribeObjectives(there), ", and this experiment's is ",
+                   DescribeObjectives(here));
   }
   MessageDifferencer differencer;
   std::string difference;
@@ -95,12 +100,16 @@ absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& fo
   LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> reports, journal.IntermediatesOf(numbers));
   std::map<int, StepCounter> steps;
   for (const IntermediateRecord& report : reports) steps[report.model].Add(report.intermediate);
+  const Goals goals(config);
   std::vector<v1::TellRequest> tells;
   for (ModelRecord& model : models) {
     // Nothing was learnt from a model that was canceled.
     if (!model.outcome.has_value() || model.outcome->outcome() == v1::CANCELED) continue;
-    tells.push_back(TellOf(*model.outcome, std::move(model.sample), steps[model.model].steps()));
-    tells.back().set_model(0);
+    v1::TellRequest tell = TellOf(*model.outcome, std::move(model.sample), steps[model.model].steps(), goals);
+    tell.set_model(0);
+    // It was not trained because of limits that do not hold any more: nothing is known of it.
+    if (tell.outcome() == v1::INFEASIBLE && tell.violation() == 0) continue;
+    tells.push_back(std::move(tell));
   }
   return tells;
 }

@@ -82,6 +82,11 @@ std::string Goals::DescribeViolation(const v1::Metrics& metrics) const {
   return text;
 }
 
+std::string NothingWithinLimits(int64_t tried, absl::string_view nearest) {
+  return absl::StrCat("none of the ", tried, " models that were tried is within the limits; the nearest has ", nearest,
+                      ": relax the limits, or change the space");
+}
+
 std::string Goals::FindMissing(const v1::Metrics& metrics) const {
   const auto missing = [&metrics](const char* field, size_t i, const std::string& metric) {
     if (metrics.values().count(metric) > 0) return std::string();

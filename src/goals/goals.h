@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_GOALS_GOALS_H_
 #define LANISTA_SRC_GOALS_GOALS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,6 +63,10 @@ class Goals {
   std::vector<Goal> objectives_;
   std::vector<v1::ConstraintConfig> limits_;
 };
+
+// For people: of so many models that were tried none keeps the limits. `nearest`: what Goals::DescribeViolation says of
+// the one that breaks them least.
+std::string NothingWithinLimits(int64_t tried, absl::string_view nearest);
 
 }  // namespace lanista
 

@@ -7,7 +7,7 @@
 #include "src/base/guard.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
-#include "src/strategies/guarded_strategy.h"
+#include "src/goals/goals.h"
 
 namespace lanista {
 namespace {
@@ -41,7 +41,11 @@ absl::StatusOr<v1::StopVerdict> GuardedStopper::Report(const v1::StepReport& rep
 
 absl::Status GuardedStopper::Ended(const v1::TellRequest& ended) {
   return GuardCall(kWho, [&] {
-    stopper_->Ended(ended.model(), ObservationOf(ended, objective_));
+    Observation observation;
+    observation.outcome = ended.outcome();
+    if (ended.has_value()) observation.value = Turned(ended.value(), objective_);
+    observation.steps = ended.steps();
+    stopper_->Ended(ended.model(), observation);
     return absl::OkStatus();
   });
 }

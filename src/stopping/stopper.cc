@@ -1,6 +1,7 @@
 #include "src/stopping/stopper.h"
 
 #include "absl/strings/str_cat.h"
+#include "src/goals/goals.h"
 
 namespace lanista {
 

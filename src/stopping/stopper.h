@@ -41,6 +41,7 @@ class Stopper {
   virtual Verdict Report(int model, int step, double value) = 0;
 
   // The model has its outcome, which it may have because of a verdict: called once, after its last Report.
+  // Other objectives and limits are the strategy's matter: the observation has neither.
   virtual void Ended(int /*model*/, const Observation& /*observation*/) {}
 };
 

@@ -1,8 +1,6 @@
 // Grid search: every model of the space once, in its order or shuffled, one at a time: no list of models is ever made.
 // Models that came from elsewhere are left out.
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +10,7 @@
 #include "absl/status/status.h"
 #include "src/base/hash.h"
 #include "src/base/status.h"
+#include "src/strategies/known_limits.h"
 #include "src/strategies/proposals.h"
 #include "src/strategies/strategy.h"
 
@@ -21,7 +20,7 @@ namespace {
 // Walks through all models, as `Next` of a derived class names them.
 class Walk : public Strategy {
  public:
-  explicit Walk(const StrategyContext& context) : violation_(context.violation) {}
+  explicit Walk(const StrategyContext& context) : limits_(context) {}
 
   absl::StatusOr<Proposal> Ask(int count) override {
     Proposal proposal;
@@ -48,36 +47,25 @@ class Walk : public Strategy {
   virtual std::optional<v1::Sample> Next() = 0;
 
  private:
-  // Finds the next model within the limits that did not come from elsewhere. The error of NothingWithinLimits.
+  // Finds the next model within the limits that did not come from elsewhere. The error of KnownLimits::NothingAllowed.
   absl::Status LookAhead() {
     while (!ended_ && (!ahead_.has_value() || elsewhere_.contains(Space::Key(*ahead_)))) {
       ahead_ = Next();
-      while (ahead_.has_value() && IsOutside(*ahead_)) {
+      while (ahead_.has_value() && !limits_.Allow(*ahead_)) {
         // Once there was a model, the walk goes on to the end of the space, however far the next one is.
-        const bool gives_up = !AnyKnown() && outside_ >= Proposals::kLimitTests;
+        const bool gives_up = !AnyKnown() && limits_.refused() >= Proposals::kLimitTests;
         ahead_ = gives_up ? std::nullopt : Next();
       }
       ended_ = !ahead_.has_value();
     }
-    if (ended_ && outside_ > 0 && !AnyKnown()) return NothingWithinLimits(outside_, least_violation_);
+    if (ended_ && limits_.refused() > 0 && !AnyKnown()) return limits_.NothingAllowed();
     found_ = found_ || ahead_.has_value();
     return absl::OkStatus();
   }
 
   bool AnyKnown() const { return found_ || !elsewhere_.empty(); }
 
-  bool IsOutside(const v1::Sample& sample) {
-    if (!violation_) return false;
-    const double violation = violation_(sample).value_or(0);
-    if (violation <= 0) return false;
-    least_violation_ = outside_++ == 0 ? violation : std::min(least_violation_, violation);
-    return true;
-  }
-
-  const std::function<std::optional<double>(const v1::Sample&)> violation_;
-  // Models outside the limits that the walk has passed, and the least that one of them misses them by.
-  int64_t outside_ = 0;
-  double least_violation_ = 0;
+  KnownLimits limits_;
   // Whether there was a model to propose.
   bool found_ = false;
   // Keys of models that it has proposed and that are not told yet, and of those that somebody else has proposed.

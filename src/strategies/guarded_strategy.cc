@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/display_text.h"
 #include "src/base/guard.h"
+#include "src/base/hash.h"
 #include "src/base/status.h"
 #include "src/strategies/initial_models.h"
 
@@ -14,20 +16,36 @@ namespace {
 
 constexpr char kWho[] = "the strategy";
 
+absl::Status CheckWithinLimits(const std::vector<v1::Sample>& initial, const LimitsOfSamples& limits) {
+  for (size_t i = 0; limits.violation && i < initial.size(); ++i) {
+    if (limits.violation(initial[i]).value_or(0) <= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("initial[", i, "].sample: it is not within the limits: it has ", limits.describe(initial[i])));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v1::StrategyConfig& config,
+absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v1::ExperimentConfig& config,
                                                                          v1::SpaceSpec spec, uint64_t seed,
-                                                                         std::optional<int> max_models,
-                                                                         std::vector<v1::Sample> initial) {
+                                                                         LimitsOfSamples limits) {
   LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(std::move(spec)));
   // First the space, where it stays.
-  auto guarded = std::make_shared<GuardedStrategy>(std::move(space), nullptr);
-  StrategyContext context(guarded->space_, seed);
-  if (max_models.has_value()) context.max_models = std::max(0, *max_models - static_cast<int>(initial.size()));
-  LANISTA_ASSIGN_OR_RETURN(guarded->strategy_, GuardCall(kWho, [&]() -> StrategyRegistry::Result {
-                             return StrategyRegistry::Get().Create(config, context);
-                           }));
+  auto guarded = std::make_shared<GuardedStrategy>(std::move(space), nullptr, Goals(config));
+  LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Sample> initial, ReadInitialModels(config.initial(), guarded->space_, seed));
+  LANISTA_RETURN_IF_ERROR(CheckWithinLimits(initial, limits));
+
+  StrategyContext context(guarded->space_, StrategySeed(seed));
+  if (config.has_max_trial_number()) {
+    context.max_models = std::max(0, config.max_trial_number() - static_cast<int>(initial.size()));
+  }
+  context.objectives = static_cast<int>(guarded->goals_.objectives().size());
+  context.violation = std::move(limits.violation);
+  context.describe_violation = std::move(limits.describe);
+  auto strategy = GuardCall(kWho, [&] { return StrategyRegistry::Get().Create(config.strategy(), context); });
+  if (!strategy.ok()) return Annotate(strategy.status(), "strategy");
+  guarded->strategy_ = *std::move(strategy);
   if (!initial.empty()) guarded->strategy_ = BeginWith(std::move(initial), std::move(guarded->strategy_));
   return guarded;
 }
@@ -48,15 +66,15 @@ absl::StatusOr<Strategy::Proposal> GuardedStrategy::Ask(int count) {
   return proposal;
 }
 
-absl::Status GuardedStrategy::Tell(const v1::Sample& sample, const Observation& observation) {
+absl::Status GuardedStrategy::Tell(const v1::TellRequest& tell) {
   return GuardCall(kWho, [&] {
-    strategy_->Tell(sample, observation);
+    strategy_->Tell(tell.sample(), ObservationOf(tell, goals_));
     return absl::OkStatus();
   });
 }
 
-absl::Status GuardedStrategy::Replay(const v1::StrategyCall& call, v1::Objective objective) {
-  if (call.has_tell()) return Tell(call.tell().sample(), ObservationOf(call.tell(), objective));
+absl::Status GuardedStrategy::Replay(const v1::StrategyCall& call) {
+  if (call.has_tell()) return Tell(call.tell());
   const v1::AskReply& recorded = call.ask().reply();
   LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, Ask(call.ask().count()));
   const auto differs = [&](const std::string& here, const std::string& there) {
@@ -83,11 +101,15 @@ absl::Status GuardedStrategy::Replay(const v1::StrategyCall& call, v1::Objective
   return absl::OkStatus();
 }
 
-Observation ObservationOf(const v1::TellRequest& tell, v1::Objective objective) {
+Observation ObservationOf(const v1::TellRequest& tell, const Goals& goals) {
   Observation observation;
   observation.outcome = tell.outcome();
-  if (tell.has_value()) observation.value = Turned(tell.value(), objective);
+  if (tell.has_value()) observation.value = Turned(tell.value(), goals.objectives()[0].objective);
+  for (int i = 0; i < tell.objectives_size(); ++i) {
+    observation.objectives.push_back(Turned(tell.objectives(i), goals.objectives().at(i).objective));
+  }
   observation.steps = tell.steps();
+  observation.violation = tell.violation();
   return observation;
 }
 

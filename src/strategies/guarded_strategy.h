@@ -3,50 +3,58 @@
 #define LANISTA_SRC_STRATEGIES_GUARDED_STRATEGY_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
 #include "protos/messages.pb.h"
+#include "src/goals/goals.h"
 #include "src/space/space.h"
 #include "src/strategies/strategy.h"
 
 namespace lanista {
 
-// A strategy and the space that it proposes models of. Used by one thread at a time.
+// Limits that can be checked before a model trains: StrategyContext's functions, both or none.
+struct LimitsOfSamples {
+  std::function<std::optional<double>(const v1::Sample&)> violation;
+  std::function<std::string(const v1::Sample&)> describe;
+};
+
+// A strategy, the space that it proposes models of, and what they are judged by. Used by one thread at a time.
 class GuardedStrategy {
  public:
-  // Takes over `spec`. `max_models` is what the experiment was created with; those in `initial`, models of the space,
-  // are among them and come first. What the factory throws is an error.
-  static absl::StatusOr<std::shared_ptr<GuardedStrategy>> Create(const v1::StrategyConfig& config, v1::SpaceSpec spec,
-                                                                 uint64_t seed, std::optional<int> max_models,
-                                                                 std::vector<v1::Sample> initial = {});
+  // The strategy of `config`, the configuration that the experiment was created with, for the space `spec`. Models of
+  // `initial` come first. INVALID_ARGUMENT names the field; what the factory throws is an error.
+  static absl::StatusOr<std::shared_ptr<GuardedStrategy>> Create(const v1::ExperimentConfig& config, v1::SpaceSpec spec,
+                                                                 uint64_t seed, LimitsOfSamples limits = {});
   // Of a strategy that was made for this space elsewhere.
-  GuardedStrategy(Space space, std::unique_ptr<Strategy> strategy)
-      : space_(std::move(space)), strategy_(std::move(strategy)) {}
+  GuardedStrategy(Space space, std::unique_ptr<Strategy> strategy, Goals goals = Goals(v1::ExperimentConfig()))
+      : space_(std::move(space)), goals_(std::move(goals)), strategy_(std::move(strategy)) {}
 
   // What the strategy throws is an error, and so are more samples than asked for and samples that are none of the
   // space.
   absl::StatusOr<Strategy::Proposal> Ask(int count);
   // What the strategy throws is an error.
-  absl::Status Tell(const v1::Sample& sample, const Observation& observation);
+  absl::Status Tell(const v1::TellRequest& tell);
 
   // Makes a call again that an earlier strategy of the same configuration, space and seed was given. Returns
   // FAILED_PRECONDITION, with both answers, where this one answers an Ask otherwise.
-  absl::Status Replay(const v1::StrategyCall& call, v1::Objective objective);
+  absl::Status Replay(const v1::StrategyCall& call);
 
  private:
   const Space space_;
+  const Goals goals_;
   // May refer to space_. Null while Create makes it.
   std::unique_ptr<Strategy> strategy_;
 };
 
-// What a strategy hears of a model's outcome: metrics turned by `objective` so that larger is better.
-Observation ObservationOf(const v1::TellRequest& tell, v1::Objective objective);
+// What a strategy hears of a model's outcome: metrics turned by the objectives so that larger is better.
+Observation ObservationOf(const v1::TellRequest& tell, const Goals& goals);
 
 }  // namespace lanista
 

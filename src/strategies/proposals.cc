@@ -4,19 +4,10 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace lanista {
 
-absl::Status NothingWithinLimits(int64_t tried, double least_violation) {
-  return absl::FailedPreconditionError(absl::StrCat("none of the ", tried,
-                                                    " models that were tried is within the limits; the nearest misses "
-                                                    "them by ",
-                                                    least_violation, ": relax them, or change the space"));
-}
-
 Proposals::Proposals(const StrategyContext& context, bool dedup)
-    : dedup_(dedup), space_(context.space), violation_(context.violation), random_(context.seed) {}
+    : dedup_(dedup), space_(context.space), limits_(context), random_(context.seed) {}
 
 std::string Proposals::Key(const Options& model) {
   // Base 128, the highest bit says that more follows; choices that are not active are left out, as which choice comes
@@ -34,12 +25,10 @@ std::string Proposals::Key(const Options& model) {
 
 bool Proposals::IsAllowed(const Options& model, const std::string& key) {
   if (dedup_ && known_.contains(key)) return false;
-  if (!violation_) return true;
+  if (!limits_.any()) return true;
   if (infeasible_.contains(key)) return false;
-  const std::optional<double> violation = violation_(space_.ToSample(model));
-  if (violation.value_or(0) <= 0) return true;
+  if (limits_.Allow(space_.ToSample(model))) return true;
   infeasible_.insert(key);
-  if (!least_violation_.has_value() || *violation < *least_violation_) least_violation_ = violation;
   return false;
 }
 
@@ -74,7 +63,7 @@ bool Proposals::Told(const Options& model) {
 absl::StatusOr<std::optional<Proposals::Options>> Proposals::Draw() {
   if (exhausted_) return std::nullopt;
   const size_t tested_before = infeasible_.size();
-  const int draws = violation_ ? kLimitTests : kDraws;
+  const int draws = limits_.any() ? kLimitTests : kDraws;
   Options model;
   for (int i = 0; i < draws; ++i) {
     model = space_.RandomOptions(random_);
@@ -87,7 +76,7 @@ absl::StatusOr<std::optional<Proposals::Options>> Proposals::Draw() {
   if (next.has_value()) return next;
   exhausted_ = true;
   if (!known_.empty() || infeasible_.empty()) return std::nullopt;
-  return NothingWithinLimits(static_cast<int64_t>(infeasible_.size()), *least_violation_);
+  return limits_.NothingAllowed();
 }
 
 std::optional<Proposals::Options> Proposals::Walk(Options start, int tests) {

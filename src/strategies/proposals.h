@@ -13,12 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "src/space/space.h"
+#include "src/strategies/known_limits.h"
 #include "src/strategies/strategy.h"
 
 namespace lanista {
-
-// FAILED_PRECONDITION: of `tried` models none is within the limits, and the nearest misses them by `least_violation`.
-absl::Status NothingWithinLimits(int64_t tried, double least_violation);
 
 // Which models of a space were proposed, are running, or were told about. Used by one thread.
 //
@@ -54,8 +52,8 @@ class Proposals {
   const std::vector<Options>& running() const { return running_; }
 
   // A model drawn at random that Take allows, already taken: to the last one of a finite space. nullopt: there is none,
-  // or none was found within the limits by kLimitTests of them; it then is exhausted for good. NothingWithinLimits
-  // if no other model is known either.
+  // or none was found within the limits by kLimitTests of them; it then is exhausted for good. An error
+  // (KnownLimits::NothingAllowed) if no other model is known either.
   absl::StatusOr<std::optional<Options>> Draw();
 
   // Nothing is left to propose.
@@ -84,15 +82,14 @@ class Proposals {
 
   const bool dedup_;
   const Space& space_;
-  const std::function<std::optional<double>(const v1::Sample&)> violation_;
+  KnownLimits limits_;
   std::mt19937_64 random_;
 
   // Keys of all models that were taken, expected or told.
   absl::flat_hash_set<std::string> known_;
   std::vector<Options> running_;
-  // Keys of models that are known to be outside the limits, and the smallest violation among them.
+  // Keys of models that are known to be outside the limits.
   absl::flat_hash_set<std::string> infeasible_;
-  std::optional<double> least_violation_;
   // Where the walk through the space stands, and the key of the model that it began at.
   std::optional<Options> walk_;
   std::string walk_end_;

@@ -8,8 +8,6 @@
 
 namespace lanista {
 
-double Turned(double value, v1::Objective objective) { return objective == v1::MINIMIZE ? -value : value; }
-
 bool IsInformative(const Observation& observation) {
   return observation.value.has_value() || observation.violation > 0;
 }

@@ -20,13 +20,11 @@
 
 namespace lanista {
 
-// A value of a metric with this objective, turned so that larger is better; and back.
-double Turned(double value, v1::Objective objective);
-
 // How a proposed model fared.
 struct Observation {
   v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
-  // `default`, turned so that larger is better; absent where the model failed or was canceled.
+  // The (first) objective's metric, turned so that larger is better; absent where the model failed, was canceled or was
+  // not trained.
   std::optional<double> value;
   // Steps that it has reported.
   int steps = 0;
@@ -69,6 +67,8 @@ struct StrategyContext {
   // How far a sample misses those limits that can be computed before training (Observation::violation); nullopt where
   // it is not known. Samples with more than 0 are never proposed. A pure function. Empty: there are no such limits.
   std::function<std::optional<double>(const v1::Sample&)> violation;
+  // What a sample misses them by, for people: "flops 1.2e+08 (at most 5e+07)". Empty: only the number is known.
+  std::function<std::string(const v1::Sample&)> describe_violation;
 };
 
 // The default of a population: `usual`, but with a limit of N models at most N / 5, at least 10.

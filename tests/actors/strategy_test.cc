@@ -50,8 +50,7 @@ class StrategyTest : public ActorTest {
     strategy_ = strategy.get();
     absl::StatusOr<Space> space = Space::FromProto(OneChoice());
     ASSERT_TRUE(space.ok()) << space.status();
-    actor_ = Spawn(StrategyBehavior, std::make_shared<GuardedStrategy>(*std::move(space), std::move(strategy)),
-                   v1::MAXIMIZE);
+    actor_ = Spawn(StrategyBehavior, std::make_shared<GuardedStrategy>(*std::move(space), std::move(strategy)));
   }
 
   v1::AskReply Ask(int count = 1) {
@@ -112,10 +111,52 @@ StrategyRegistry::Result MakeNone(const Params&, const StrategyContext&) { throw
 LANISTA_REGISTER_STRATEGY("throws when made", MakeNone);
 
 TEST(GuardedStrategyTest, WhatAFactoryThrowsIsAnError) {
-  v1::StrategyConfig config;
-  config.mutable_custom()->set_name("throws when made");
-  const auto strategy = GuardedStrategy::Create(config, OneChoice(), 1, std::nullopt);
+  v1::ExperimentConfig config;
+  config.mutable_strategy()->mutable_custom()->set_name("throws when made");
+  const auto strategy = GuardedStrategy::Create(config, OneChoice(), 1);
   EXPECT_TRUE(absl::IsInternal(strategy.status())) << strategy.status();
+}
+
+TEST(GuardedStrategyTest, SeveralObjectivesNeedAStrategyThatKnowsThem) {
+  v1::ExperimentConfig config;
+  config.mutable_strategy()->mutable_tpe();
+  config.add_objectives();
+  config.add_objectives()->set_metric("flops");
+  const auto strategy = GuardedStrategy::Create(config, OneChoice(), 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(strategy.status())) << strategy.status();
+  EXPECT_THAT(std::string(strategy.status().message()), ::testing::HasSubstr("use nsga2"));
+  config.mutable_strategy()->mutable_nsga2();
+  EXPECT_TRUE(GuardedStrategy::Create(config, OneChoice(), 1).ok());
+}
+
+TEST(GuardedStrategyTest, InitialModelsKeepTheLimits) {
+  v1::ExperimentConfig config;
+  config.mutable_strategy()->mutable_random();
+  config.add_initial();
+  LimitsOfSamples limits;
+  limits.violation = [](const v1::Sample&) { return 0.5; };
+  limits.describe = [](const v1::Sample&) { return "params 150 (at most 100)"; };
+  const auto strategy = GuardedStrategy::Create(config, OneChoice(), 1, limits);
+  EXPECT_EQ(strategy.status().message(),
+            "initial[0].sample: it is not within the limits: it has params 150 (at most 100)");
+}
+
+TEST(GuardedStrategyTest, ObservationsAreTurnedByTheirObjectives) {
+  v1::ExperimentConfig config;
+  config.add_objectives();
+  v1::ObjectiveConfig& flops = *config.add_objectives();
+  flops.set_metric("flops");
+  flops.set_goal(v1::MINIMIZE);
+  v1::TellRequest tell;
+  tell.set_outcome(v1::SUCCEEDED);
+  tell.set_value(0.5);
+  tell.add_objectives(0.5);
+  tell.add_objectives(9);
+  tell.set_violation(0.25);
+  const Observation observation = ObservationOf(tell, Goals(config));
+  EXPECT_EQ(observation.value, 0.5);
+  EXPECT_THAT(observation.objectives, ::testing::ElementsAre(0.5, -9));
+  EXPECT_EQ(observation.violation, 0.25);
 }
 
 }  // namespace

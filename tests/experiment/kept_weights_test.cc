@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/goals/goals.h"
 
 namespace lanista {
 namespace {
@@ -19,6 +20,8 @@ v1::ModelOutcome Outcome(int model, int attempt, v1::Outcome outcome, double val
   return message;
 }
 
+Goals LargerIsBetter() { return Goals(v1::ExperimentConfig()); }
+
 // What may go when the model succeeds at its first attempt.
 std::vector<std::string> Succeed(KeptWeights& kept, int model, double value) {
   kept.Plan(model, 1, absl::StrCat(model));
@@ -26,7 +29,7 @@ std::vector<std::string> Succeed(KeptWeights& kept, int model, double value) {
 }
 
 TEST(KeptWeights, DropsTheWorstOnceThereAreMoreThanWanted) {
-  KeptWeights kept(2, v1::MAXIMIZE);
+  KeptWeights kept(2, LargerIsBetter());
   EXPECT_THAT(Succeed(kept, 1, 0.5), IsEmpty());
   EXPECT_THAT(Succeed(kept, 2, 0.7), IsEmpty());
   EXPECT_THAT(Succeed(kept, 3, 0.6), ElementsAre("1"));
@@ -35,20 +38,48 @@ TEST(KeptWeights, DropsTheWorstOnceThereAreMoreThanWanted) {
 }
 
 TEST(KeptWeights, TakesTheSmallestWhereThatIsBetter) {
-  KeptWeights kept(1, v1::MINIMIZE);
+  v1::ExperimentConfig config;
+  config.set_objective(v1::MINIMIZE);
+  KeptWeights kept(1, Goals(config));
   EXPECT_THAT(Succeed(kept, 1, 0.5), IsEmpty());
   EXPECT_THAT(Succeed(kept, 2, 0.7), ElementsAre("2"));
   EXPECT_THAT(Succeed(kept, 3, 0.1), ElementsAre("1"));
 }
 
+TEST(KeptWeights, KeepsThoseThatNoOtherBeatsBeforeOthers) {
+  v1::ExperimentConfig config;
+  config.add_objectives();
+  config.add_objectives()->set_metric("flops");
+  config.mutable_objectives(1)->set_goal(v1::MINIMIZE);
+  KeptWeights kept(2, Goals(config));
+  const auto succeed = [&kept](int model, double value, double flops) {
+    v1::ModelOutcome outcome = Outcome(model, 1, v1::SUCCEEDED, value);
+    (*outcome.mutable_metrics()->mutable_values())["flops"] = flops;
+    kept.Plan(model, 1, absl::StrCat(model));
+    return kept.End(outcome);
+  };
+  EXPECT_THAT(succeed(1, 0.9, 50), IsEmpty());
+  EXPECT_THAT(succeed(2, 0.8, 60), IsEmpty());
+  EXPECT_THAT(succeed(3, 0.1, 10), ElementsAre("2")) << "model 1 beats it, and nothing beats model 3";
+}
+
+TEST(KeptWeights, KeepsNothingOfAModelThatBreaksALimit) {
+  v1::ExperimentConfig config;
+  config.add_constraint()->set_metric("default");
+  config.mutable_constraint(0)->set_max(0.5);
+  KeptWeights kept(2, Goals(config));
+  EXPECT_THAT(Succeed(kept, 1, 0.6), ElementsAre("1"));
+  EXPECT_THAT(Succeed(kept, 2, 0.5), IsEmpty());
+}
+
 TEST(KeptWeights, KeepsTheEarlierOfEqualModels) {
-  KeptWeights kept(1, v1::MAXIMIZE);
+  KeptWeights kept(1, LargerIsBetter());
   EXPECT_THAT(Succeed(kept, 1, 0.5), IsEmpty());
   EXPECT_THAT(Succeed(kept, 2, 0.5), ElementsAre("2"));
 }
 
 TEST(KeptWeights, KeepsOnlyWhatTheDecidingAttemptLeft) {
-  KeptWeights kept(1, v1::MAXIMIZE);
+  KeptWeights kept(1, LargerIsBetter());
   kept.Plan(1, 1, "first");
   kept.Plan(1, 2, "second");
   kept.Plan(2, 1, "of another");
@@ -57,7 +88,7 @@ TEST(KeptWeights, KeepsOnlyWhatTheDecidingAttemptLeft) {
 }
 
 TEST(KeptWeights, KeepsNothingOfAModelThatDidNotSucceed) {
-  KeptWeights kept(2, v1::MAXIMIZE);
+  KeptWeights kept(2, LargerIsBetter());
   kept.Plan(1, 1, "1");
   kept.Plan(1, 2, "2");
   EXPECT_THAT(kept.End(Outcome(1, 2, v1::FAILED)), ElementsAre("1", "2"));
@@ -66,7 +97,7 @@ TEST(KeptWeights, KeepsNothingOfAModelThatDidNotSucceed) {
 }
 
 TEST(KeptWeights, AModelThatWasNeverTriedLeavesNothing) {
-  KeptWeights kept(1, v1::MAXIMIZE);
+  KeptWeights kept(1, LargerIsBetter());
   EXPECT_THAT(kept.End(Outcome(1, 0, v1::CANCELED)), IsEmpty());
 }
 

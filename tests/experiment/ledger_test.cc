@@ -463,6 +463,79 @@ TEST_F(LedgerTest, WithoutAStopperStepsAreCountedAndNothingWaits) {
   EXPECT_EQ(ledger_->Close(*decision.outcome).tell.steps(), 3);
 }
 
+class LimitsLedgerTest : public LedgerTest {
+ protected:
+  LimitsLedgerTest() {
+    v1::ExperimentConfig config;
+    v1::ConstraintConfig& limit = *config.add_constraint();
+    limit.set_metric("params");
+    limit.set_max(100);
+    config.add_objectives();
+    config.add_objectives()->set_metric("params");
+    config.mutable_objectives(1)->set_goal(v1::MINIMIZE);
+    ledger_.emplace(config, /*seed=*/1, "folder");
+  }
+
+  // The next model is planned, and ends so at once. Returns what the strategy hears.
+  v1::TellRequest RunOne(v1::Outcome outcome, double params) {
+    Create(1);
+    const int model = ledger_->models();
+    EXPECT_TRUE(Plan(model, {{model, 1}}).ok());
+    v1::ModelEvent event;
+    event.set_model(model);
+    event.set_attempt(1);
+    event.mutable_ended()->set_outcome(outcome);
+    auto& metrics = *event.mutable_ended()->mutable_metrics()->mutable_values();
+    metrics["params"] = params;
+    if (outcome == v1::SUCCEEDED) metrics["default"] = 0.5;
+    const Ledger::Decision decision = ledger_->EndAttempt(event);
+    EXPECT_EQ(Text(decision), v1::Outcome_Name(outcome));
+    return ledger_->Close(*decision.outcome).tell;
+  }
+};
+
+TEST_F(LimitsLedgerTest, AModelThatCostsTooMuchIsNoneOfThoseThatWereTried) {
+  const v1::TellRequest tell = RunOne(v1::INFEASIBLE, 150);
+  EXPECT_EQ(tell.outcome(), v1::INFEASIBLE);
+  EXPECT_FALSE(tell.has_value());
+  EXPECT_EQ(tell.objectives_size(), 0);
+  EXPECT_DOUBLE_EQ(tell.violation(), 0.5);
+  EXPECT_EQ(ledger_->models(), 1);
+  EXPECT_EQ(ledger_->counted_models(), 0);
+  EXPECT_EQ(ledger_->failed(), 0);
+  EXPECT_EQ(ledger_->succeeded(), 0);
+}
+
+TEST_F(LimitsLedgerTest, TheStrategyHearsOfAllObjectivesAsTheyWere) {
+  const v1::TellRequest tell = RunOne(v1::SUCCEEDED, 150);
+  EXPECT_EQ(tell.value(), 0.5);
+  ASSERT_EQ(tell.objectives_size(), 2);
+  EXPECT_EQ(tell.objectives(0), 0.5);
+  EXPECT_EQ(tell.objectives(1), 150);
+  EXPECT_DOUBLE_EQ(tell.violation(), 0.5);
+}
+
+TEST_F(LimitsLedgerTest, WhereNothingIsWithinTheLimitsTheNearestIsNamed) {
+  EXPECT_EQ(ledger_->NothingWithinLimits(), "");
+  RunOne(v1::INFEASIBLE, 300);
+  RunOne(v1::SUCCEEDED, 120);
+  RunOne(v1::INFEASIBLE, 200);
+  EXPECT_EQ(
+      ledger_->NothingWithinLimits(),
+      "none of the 3 models that were tried is within the limits; the nearest has params 120 (at most 100): relax "
+      "the limits, or change the space");
+  RunOne(v1::SUCCEEDED, 100);
+  EXPECT_EQ(ledger_->NothingWithinLimits(), "");
+}
+
+TEST_F(LimitsLedgerTest, LimitsThatTenThousandModelsBreakAreHopeless) {
+  for (int i = 1; i < 10000; ++i) RunOne(v1::INFEASIBLE, 150);
+  EXPECT_EQ(ledger_->hopeless(), "");
+  RunOne(v1::INFEASIBLE, 150);
+  EXPECT_EQ(ledger_->hopeless(), ledger_->NothingWithinLimits());
+  EXPECT_NE(ledger_->hopeless(), "");
+}
+
 TEST_F(LedgerTest, WhatCannotBeRecordedIsForgotten) {
   Create(2);
   ledger_->Drop(1);

@@ -93,7 +93,7 @@ class Simulation {
       const int room = std::min(4 - ledger_.in_flight(), setup_.config.max_trial_number() - ledger_.models());
       v1::JournalBatch batch;
       for (const v1::TellRequest& tell : std::exchange(untold_, {})) {
-        EXPECT_TRUE(setup_.strategy->Tell(tell.sample(), ObservationOf(tell, v1::MAXIMIZE)).ok());
+        EXPECT_TRUE(setup_.strategy->Tell(tell).ok());
         *AddCall(batch).mutable_tell() = tell;
       }
       if (room > 0 && !exhausted) {

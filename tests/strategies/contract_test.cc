@@ -180,7 +180,7 @@ TEST_P(StrategyContract, LimitsThatNothingFulfilsAreAnErrorThatSaysHowFarTheyAre
     const auto proposal = Make(config_, context)->Ask(1);
     EXPECT_TRUE(absl::IsFailedPrecondition(proposal.status())) << proposal.status();
     EXPECT_THAT(std::string(proposal.status().message()),
-                HasSubstr("is within the limits; the nearest misses them by "));
+                HasSubstr("is within the limits; the nearest has a violation of "));
   }
 }
 

@@ -1,0 +1,39 @@
+#include "src/experiment/cost_limits.h"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "engines/model_costs.h"
+#include "src/goals/goals.h"
+
+namespace lanista {
+
+absl::StatusOr<LimitsOfSamples> CostLimits(const v1::ExperimentConfig& config, const PlannerContext& context) {
+  std::set<std::string> metrics;
+  for (const v1::ConstraintConfig& limit : config.constraint()) metrics.insert(limit.metric());
+  std::optional<ModelCosts> created = ModelCosts::Create(context, metrics);
+  if (!created.has_value()) {
+    if (metrics.count("memory") == 0) return LimitsOfSamples();
+    return absl::InvalidArgumentError(
+        "constraint: 'memory' is estimated from a model's graph, and with mutators of your own only trials can make "
+        "it: "
+        "limit 'params' or 'flops' instead");
+  }
+  const auto costs = std::make_shared<const ModelCosts>(*std::move(created));
+  const Goals goals(config);
+  LimitsOfSamples limits;
+  limits.violation = [costs, goals](const v1::Sample& sample) -> std::optional<double> {
+    const std::optional<v1::Metrics> metrics = costs->Of(sample);
+    if (!metrics.has_value()) return std::nullopt;
+    return goals.Violation(*metrics);
+  };
+  limits.describe = [costs, goals](const v1::Sample& sample) {
+    return goals.DescribeViolation(costs->Of(sample).value_or(v1::Metrics()));
+  };
+  return limits;
+}
+
+}  // namespace lanista
