@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/command.h"
+#include "tests/e2e/small_graph.h"
 #include "tests/storage/old_journal.h"
 #include "tests/storage/small_disk.h"
 
@@ -24,21 +25,6 @@ using ::testing::HasSubstr;
 
 // Heads that are killed in each search; scripts/slow_test.sh sets more.
 int Kills() { return NumberFromEnvironment("LANISTA_TEST_KILLS", 3); }
-
-constexpr char kNet[] = R"(
-  name: "Net"
-  graphs {
-    name: "Net"
-    inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 1, 28, 28] } } }
-    nodes { name: "flatten" op { type: "Flatten" } inputs { node: "x" } }
-    nodes { name: "hidden" inputs { node: "flatten" }
-      op { type: "Linear" attr { key: "in_features" value { i: 784 } } attr { key: "out_features" value { i: 16 } } } }
-    nodes { name: "relu" op { type: "ReLU" } inputs { node: "hidden" } }
-    nodes { name: "output" inputs { node: "relu" }
-      op { type: "Linear" attr { key: "in_features" value { i: 16 } } attr { key: "out_features" value { i: 10 } } } }
-    outputs { node: "output" }
-  }
-)";
 
 // Eight to twenty models that train for three short epochs. SPACE, ENGINE and STRATEGY are filled in.
 constexpr char kSearch[] = R"(
@@ -74,10 +60,7 @@ void PrintTo(const Search& search, std::ostream* out) { *out << search.name; }
 std::vector<Search> Searches() {
   const std::string some_bad =
       R"(registered: "some_bad" params { key: "fault" value { s: "throw" } } params { key: "bad" value { list { values { i: 2 } } } })";
-  const std::string graph = R"(graph { path: "net.textproto" }
-    mutator { layer_choice { target: "relu" candidate { keep {} } candidate { op { type: "Tanh" } } candidate { op { type: "GELU" } } } }
-    mutator { value_choice { target: "hidden" attr: "out_features" candidate { i: 8 } candidate { i: 16 } candidate { i: 24 } candidate { i: 32 } }
-              also { target: "output" attr: "in_features" } })";
+  const std::string graph = kSmallGraphSpace;
   return {{"DirectRandom", false, R"(registered: "mlp")", "direct {}", "random {}"},
           {"DirectGrid", true, some_bad, "direct {}", "grid_search {}"},
           {"GraphRandom", false, graph, "graph {}", "random {}"},
@@ -104,7 +87,7 @@ class ResumeTest : public ::testing::TestWithParam<Search> {
  protected:
   void SetUp() override {
     folder_ = FreshFolder();
-    std::ofstream(folder_ + "/net.textproto") << kNet;
+    std::ofstream(folder_ + "/net.textproto") << kSmallGraph;
     std::ofstream(Config()) << absl::StrReplaceAll(
         kSearch, {{"SPACE", GetParam().space}, {"ENGINE", GetParam().engine}, {"STRATEGY", GetParam().strategy}});
   }
