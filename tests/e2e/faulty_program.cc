@@ -54,6 +54,7 @@ class FaultyModel : public nn::ModelSpace {
     if (fault_ == "constructor") throw std::runtime_error("this candidate cannot be built");
     hidden_ = register_module("hidden", torch::nn::Linear(784, 16));
     output_ = register_module("output", torch::nn::Linear(fault_ == "shape" ? 32 : 16, 10));
+    calls_ = register_buffer("calls", torch::zeros({}, torch::kInt64));
   }
 
   torch::Tensor forward(torch::Tensor x) override {
@@ -64,12 +65,11 @@ class FaultyModel : public nn::ModelSpace {
     if (fault_ == "exit") _Exit(7);
     if (fault_ == "hang") Hang();
     while (fault_ == "memory") hoard_.push_back(torch::ones({1 << 24}));
-    ++calls_;
-    late |= calls_ >= kLate;
-    if (fault_ == "tells" && calls_ == kLate) TellAndHang(fifo_);
+    const auto calls = calls_.add_(1).item<int64_t>();
+    late |= calls >= kLate;
+    if (fault_ == "tells" && calls == kLate) TellAndHang(fifo_);
     x = output_(torch::relu(hidden_(x.flatten(1))));
-    return fault_ == "nan" || (fault_ == "late nan" && calls_ > kLate) ? x * std::numeric_limits<float>::quiet_NaN()
-                                                                       : x;
+    return fault_ == "nan" || (fault_ == "late nan" && calls > kLate) ? x * std::numeric_limits<float>::quiet_NaN() : x;
   }
 
   // A model of this process was called so often.
@@ -81,7 +81,8 @@ class FaultyModel : public nn::ModelSpace {
 
   const std::string fault_;
   const std::string fifo_;
-  int calls_ = 0;
+  // Part of its state: an attempt that goes on from a checkpoint counts on.
+  torch::Tensor calls_;
   torch::nn::Linear hidden_{nullptr}, output_{nullptr};
   std::vector<torch::Tensor> hoard_;
 };
