@@ -178,6 +178,7 @@ const std::map<std::string, std::string>& RequiredFields() {
       {"FrozenConfig.target", "the path of a node"},
       {"TableConfig.path", "the table's file, a CSV"},
       {"WarmStartConfig.experiment", "the id of an earlier experiment, the beginning of one, or `latest`"},
+      {"ConstraintConfig.metric", "what is limited, for example metric: \"params\""},
       {"InitialModelConfig.sample", "what the model chooses, for example '{\"width\": 64}'"},
       {"TableColumnConfig.label", "the choice"},
       {"TableColumnConfig.column", "the column that has the choice"},
@@ -292,8 +293,81 @@ std::optional<Violation> CheckWithoutNetworks(const v1::ExperimentConfig& config
   return std::nullopt;
 }
 
+std::optional<Violation> CheckTogether(const v1::ConstraintConfig& limit, const std::string& path) {
+  if (!limit.has_max() && !limit.has_min()) {
+    return Violation{path, "limits nothing: set 'max', 'min', or both"};
+  }
+  if (!limit.has_max() || !limit.has_min() || limit.min() <= limit.max()) return std::nullopt;
+  return Violation{Join(path, "min"),
+                   absl::StrCat("must be at most 'max', which is ", limit.max(), ", got ", limit.min())};
+}
+
+// What nobody could tell of the experiment's models; `field` (objectives or constraint) wants it.
+std::optional<Violation> CheckMetric(const v1::ExperimentConfig& config, const std::string& metric,
+                                     absl::string_view field, const std::string& path) {
+  // These may report anything under any name.
+  const v1::EvaluatorConfig& evaluator = config.evaluator();
+  if (evaluator.has_table() || evaluator.has_custom()) return std::nullopt;
+  // The engine `direct` is the default.
+  const bool graphs = config.engine().has_graph() || config.engine().has_cgo();
+  if (metric == "flops" && !graphs) {
+    return Violation{path,
+                     "on the engine `direct` a model is C++ code, and no graph whose operations could be counted: use "
+                     "engine { graph {} } or engine { cgo {} }, or take the metric `params`"};
+  }
+  if (metric == "memory" && field == "objectives") {
+    return Violation{path,
+                     "`memory` is an estimate that is made before a model trains, and no metric that models have: "
+                     "limit it by constraint { metric: \"memory\" max: ... }, or take the metric `params`"};
+  }
+  if (metric == "memory" && !graphs) {
+    return Violation{path,
+                     "the memory that a model takes is estimated from its graph, and models of the engine `direct` "
+                     "have none: use engine { graph {} } or engine { cgo {} }, or limit `params`"};
+  }
+  return std::nullopt;
+}
+
+// What models are compared by, and their limits.
+std::optional<Violation> CheckGoals(const v1::ExperimentConfig& config, const std::string& path) {
+  const auto metric_path = [&path](absl::string_view field, int i) {
+    return absl::StrCat(Join(path, field), "[", i, "].metric");
+  };
+  if (config.objective() != v1::OBJECTIVE_UNSPECIFIED && config.objectives_size() > 0) {
+    return Violation{
+        Join(path, "objective"),
+        "'objective' and 'objectives' exclude each other: say it by objectives { metric: \"default\" goal: "
+        "... }"};
+  }
+  std::set<std::string> seen;
+  for (int i = 0; i < config.objectives_size(); ++i) {
+    const v1::ObjectiveConfig& objective = config.objectives(i);
+    const std::string metric = objective.has_metric() ? objective.metric() : "default";
+    const std::string at = metric_path("objectives", i);
+    if (metric.empty()) return Violation{at, "must not be empty; leave it out for the metric `default`"};
+    if (!seen.insert(metric).second) {
+      return Violation{at, absl::StrCat("'", metric, "' is an objective already; keep one")};
+    }
+    if (auto violation = CheckMetric(config, metric, "objectives", at)) return violation;
+    if (i == 0 && metric != "default" && config.has_early_stopping()) {
+      return Violation{at, "early_stopping compares reports of `default`: it has to be the first of the objectives"};
+    }
+  }
+  seen.clear();
+  for (int i = 0; i < config.constraint_size(); ++i) {
+    const std::string& metric = config.constraint(i).metric();
+    const std::string at = metric_path("constraint", i);
+    if (!seen.insert(metric).second) {
+      return Violation{at, absl::StrCat("'", metric, "' is limited already; one block may have both 'max' and 'min'")};
+    }
+    if (auto violation = CheckMetric(config, metric, "constraint", at)) return violation;
+  }
+  return std::nullopt;
+}
+
 std::optional<Violation> CheckTogether(const v1::ExperimentConfig& config, const std::string& path) {
   if (auto violation = CheckWithoutNetworks(config, path)) return violation;
+  if (auto violation = CheckGoals(config, path)) return violation;
   const v1::HyperbandConfig& hyperband = config.early_stopping().hyperband();
   if (!config.early_stopping().has_hyperband() || hyperband.has_max_steps()) return std::nullopt;
   const std::string hyperband_path = Join(path, "early_stopping.hyperband");
@@ -507,6 +581,7 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
   if (auto violation = CheckIf<v1::EvolutionConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ChainConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::HyperbandConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::ConstraintConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ExperimentConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::IdxConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ImageFolderConfig>(message, path)) return violation;

@@ -227,6 +227,69 @@ TEST_F(ConfigTest, EarlyStoppingIsChecked) {
   }
 }
 
+TEST_F(ConfigTest, ObjectivesAndLimitsAreChecked) {
+  const auto error = [this](const std::string& goals, const std::string& rest = "evaluator { constant {} }") {
+    return TextError("space { registered: \"net\" } strategy { random {} } " + rest + "\n" + goals);
+  };
+  const std::string limit =
+      "constraint { metric: \"params\" max: 1e6 } constraint { metric: \"latency\" min: 1 max: 2 }";
+  EXPECT_EQ(error("objectives {} objectives { metric: \"params\" goal: MINIMIZE } " + limit), "");
+  EXPECT_EQ(error("objective: MINIMIZE objectives {}"),
+            "c.textproto:2:1: objective: 'objective' and 'objectives' exclude each other: say it by objectives { "
+            "metric: \"default\" goal: ... }");
+  EXPECT_EQ(error("objectives {} objectives { metric: \"default\" goal: MINIMIZE }"),
+            "c.textproto:2:28: objectives[1].metric: 'default' is an objective already; keep one");
+  EXPECT_THAT(error("objectives { metric: \"\" }"), HasSubstr("objectives[0].metric: must not be empty"));
+  EXPECT_THAT(error("objectives { goal: 7 }"), HasSubstr("objectives[0].goal: '7' is not a value of 'goal'"));
+  EXPECT_THAT(error("constraint { max: 1 }"), HasSubstr("constraint[0].metric: is required"));
+  EXPECT_EQ(error(limit + " constraint { metric: \"a\" }"),
+            "c.textproto:2:88: constraint[2]: limits nothing: set 'max', 'min', or both");
+  EXPECT_THAT(error("constraint { metric: \"a\" min: 2 max: 1 }"),
+              HasSubstr("constraint[0].min: must be at most 'max', which is 1, got 2"));
+  EXPECT_THAT(error("constraint { metric: \"a\" max: inf }"), HasSubstr("constraint[0].max: must be a finite number"));
+  EXPECT_THAT(error("constraint { metric: \"a\" min: nan }"), HasSubstr("constraint[0].min: must be a finite number"));
+  EXPECT_THAT(error("constraint { metric: \"a\" max: 1 } constraint { metric: \"a\" min: 0 }"),
+              HasSubstr("constraint[1].metric: 'a' is limited already"));
+
+  const std::string stopping = "evaluator { constant {} } early_stopping { asha {} }";
+  EXPECT_THAT(error("objectives { metric: \"loss\" } objectives {}", stopping),
+              HasSubstr("2:14: objectives[0].metric: early_stopping compares reports of `default`: it has to be the "
+                        "first of the objectives"));
+  EXPECT_EQ(error("objectives {} objectives { metric: \"loss\" }", stopping), "");
+}
+
+TEST_F(ConfigTest, WhatOnlyGraphsTellIsRefusedWithoutGraphs) {
+  const auto error = [this](const std::string& goals, const std::string& rest) {
+    return TextError("space { registered: \"net\" } strategy { random {} } " + rest + "\n" + goals);
+  };
+  const std::string trains = "evaluator { classification { dataset { synthetic_digits {} } } }";
+  const std::string objective = "objectives {} objectives { metric: \"METRIC\" goal: MINIMIZE }";
+  const std::string limit = "constraint { metric: \"METRIC\" max: 5e7 }";
+  const auto of = [](std::string text, const std::string& metric) {
+    return text.replace(text.find("METRIC"), 6, metric);
+  };
+  for (const std::string engine : {"", " engine { direct {} }"}) {
+    EXPECT_THAT(error(of(objective, "flops"), trains + engine),
+                HasSubstr("2:28: objectives[1].metric: on the engine `direct` a model is C++ code, and no graph"));
+    EXPECT_THAT(error(of(limit, "flops"), trains + engine), HasSubstr("2:14: constraint[0].metric: on the engine"));
+    EXPECT_THAT(error(of(limit, "memory"), trains + engine),
+                HasSubstr("constraint[0].metric: the memory that a model takes is estimated from its graph"));
+    EXPECT_EQ(error(of(limit, "params") + of(objective, "params"), trains + engine), "");
+  }
+  for (const std::string engine : {" engine { graph {} }", " engine { cgo {} }"}) {
+    EXPECT_EQ(error(of(limit, "flops") + of(objective, "flops"), trains + engine), "");
+    EXPECT_EQ(error(of(limit, "memory"), trains + engine), "");
+    EXPECT_THAT(error(of(objective, "memory"), trains + engine),
+                HasSubstr("objectives[1].metric: `memory` is an estimate that is made before a model trains"));
+  }
+  // These evaluators report what they like.
+  for (const std::string evaluator : {"table { path: \"t.csv\" }", "custom { name: \"own\" }"}) {
+    for (const std::string metric : {"flops", "memory"}) {
+      EXPECT_EQ(error(of(limit, metric) + of(objective, metric), "evaluator { " + evaluator + " }"), "");
+    }
+  }
+}
+
 TEST_F(ConfigTest, TextThatIsNotUtf8IsRefused) {
   const std::string fine = "strategy { random {} } evaluator { constant {} } ";
   // As bytes of the file, and as an escape; in a field, in a list, as the key and the value of a parameter.
