@@ -171,8 +171,13 @@ absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experim
   LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, experiment.BestModels(options.top_k));
   LANISTA_ASSIGN_OR_RETURN(const Exporter exporter, FindExporter(experiment, models, options, convert));
   if (models.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("no model of experiment ", experiment.experiment().experiment(),
-                                                      " has succeeded: there is nothing to export"));
+    const std::string& id = experiment.experiment().experiment();
+    LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, experiment.CountModels());
+    const bool limited = counts.succeeded + counts.infeasible > 0;
+    return absl::FailedPreconditionError(
+        absl::StrCat("no model of experiment ", id,
+                     limited ? " is within its limits: there is nothing to export (`show` names the nearest model)"
+                             : " has succeeded: there is nothing to export"));
   }
   std::error_code error;
   std::filesystem::create_directories(options.out_dir, error);

@@ -61,6 +61,11 @@ std::optional<std::vector<double>> Goals::Values(const v1::Metrics& metrics) con
   return values;
 }
 
+std::optional<std::vector<double>> Goals::BestValues(const v1::ModelOutcome& outcome) const {
+  if (outcome.outcome() != v1::SUCCEEDED || Violation(outcome.metrics()) > 0) return std::nullopt;
+  return Values(outcome.metrics());
+}
+
 double Goals::Violation(const v1::Metrics& metrics) const {
   double violation = 0;
   for (const v1::ConstraintConfig& limit : limits_) {

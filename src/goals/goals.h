@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "protos/experiment.pb.h"
+#include "protos/messages.pb.h"
 #include "protos/trial.pb.h"
 
 namespace lanista {
@@ -44,6 +45,9 @@ class Goals {
 
   // The values of all objectives, turned so that larger is better; nullopt where one of the metrics is missing, or NaN.
   std::optional<std::vector<double>> Values(const v1::Metrics& metrics) const;
+
+  // The same of a model that may be among the best; nullopt also where it did not succeed or breaks a limit.
+  std::optional<std::vector<double>> BestValues(const v1::ModelOutcome& outcome) const;
 
   // How far the metrics break the limits: the distance from each, as a part of the limit (of 1, where that is 0),
   // summed up. A metric that is missing breaks none. 0: all limits are kept.

@@ -132,9 +132,9 @@ class Parser {
         ->check(CLI::IsMember({"model", "best", "duration"}));
     CLI::Option* const status =
         trials->add_option("--status", line_.trials.status, "only models of this status: SUCCEEDED, FAILED, ...")
-            ->check(
-                CLI::IsMember({"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "CANCELED"},
-                              CLI::ignore_case));
+            ->check(CLI::IsMember(
+                {"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "INFEASIBLE", "CANCELED"},
+                CLI::ignore_case));
     trials->add_flag("--csv", line_.csv, "the models that succeeded as a table, which the evaluator `table` reads")
         ->excludes(status);
     trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));

@@ -10,7 +10,7 @@ namespace lanista {
 
 // Which models `trials` shows, and in which order.
 struct TrialsSelection {
-  // "model": by number; "best": by `default`, the best first, those without one last; "duration": the longest first.
+  // "model": by number; "best": by the objectives, the best first; "duration": the longest first.
   std::string sort = "model";
   // Only models of this status; empty: all.
   std::string status;

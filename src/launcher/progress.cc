@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "src/base/display_text.h"
 #include "src/config/steps.h"
+#include "src/goals/ranking.h"
 #include "src/space/space.h"
 #include "src/storage/journal.h"
 #include "src/views/tables.h"
@@ -64,6 +67,11 @@ bool MayRepeat(const v1::StrategyConfig& strategy) {
          (strategy.has_random() && strategy.random().has_dedup() && !strategy.random().dedup());
 }
 
+std::optional<int> MaxModels(const v1::ExperimentConfig& config) {
+  if (!config.has_max_trial_number()) return std::nullopt;
+  return config.max_trial_number();
+}
+
 // "  failed 2", or nothing.
 std::string Count(const char* what, int count) { return count == 0 ? "" : absl::StrCat("  ", what, " ", count); }
 
@@ -92,22 +100,32 @@ std::string FormatFailure(const v1::Failure& failure) {
 Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now,
                    const std::optional<EarlierProgress>& earlier)
     : name_(OneLine(config.name())),
-      minimize_(config.objective() == v1::MINIMIZE),
+      goals_(config),
       live_(live),
       repeats_(MayRepeat(config.strategy())),
+      max_models_(MaxModels(config)),
       steps_(StepsOf(config.evaluator())),
       learning_since_(now),
       next_tick_(now + kQuietElsewhere) {
-  if (config.has_max_trial_number()) total_ = config.max_trial_number();
   if (!earlier.has_value()) return;
   // Those that were canceled run again.
   succeeded_ = earlier->counts.succeeded;
   failed_ = earlier->counts.failed;
   stopped_early_ = earlier->counts.stopped_early;
+  infeasible_ = earlier->counts.infeasible;
   earlier_ = finished();
-  if (!earlier->best.has_value()) return;
-  const ModelRecord& best = *earlier->best;
-  best_ = {best.model, best.outcome->metrics().values().at("default"), best.sample_json};
+  for (const ModelRecord& model : earlier->front) {
+    if (auto values = goals_.BestValues(*model.outcome)) {
+      AddToFront({model.model, *std::move(values), OneLine(model.sample_json)});
+    }
+  }
+}
+
+std::optional<int> Progress::total() const {
+  if (!space_size_) return max_models_;
+  // Models that break a limit take no part of max_trial_number, but they are models of the space.
+  const int left = std::max(0, *space_size_ - infeasible_);
+  return max_models_ ? std::min(*max_models_, left) : left;
 }
 
 std::vector<std::string> Progress::Update(const v1::ExperimentEvent& event, absl::Time now) {
@@ -141,11 +159,10 @@ std::vector<std::string> Progress::OnSpace(const std::string& experiment, const 
     const mpz_class& size = *space->size();
     models = absl::StrCat(SpaceSizeText(size.get_str()), " in the space");
     if (!repeats_ && size <= std::numeric_limits<int>::max()) {
-      const int count = static_cast<int>(size.get_si());
-      total_ = total_ ? std::min(*total_, count) : count;
+      space_size_ = static_cast<int>(size.get_si());
     }
   }
-  if (total_) absl::StrAppend(&models, ", at most ", *total_, " to try");
+  if (total()) absl::StrAppend(&models, ", at most ", *total(), " to try");
   if (earlier_ > 0) absl::StrAppend(&models, "; ", Counted(earlier_, "model"), " finished before");
   std::vector<std::string> lines = {absl::StrCat("experiment ", experiment, ": ", models)};
   for (const std::string& warning : spec.warnings()) lines.push_back(absl::StrCat("warning: ", OneLine(warning)));
@@ -192,13 +209,11 @@ std::vector<std::string> Progress::OnOutcome(const v1::ModelOutcome& outcome) {
   switch (outcome.outcome()) {
     case v1::SUCCEEDED: {
       ++succeeded_;
-      const auto value = outcome.metrics().values().find("default");
-      if (value != outcome.metrics().values().end() &&
-          (!best_ || (minimize_ ? value->second < best_->value : value->second > best_->value))) {
-        best_ = {outcome.model(), value->second, sample};
-      }
+      if (auto values = goals_.BestValues(outcome)) AddToFront({outcome.model(), *std::move(values), sample});
       if (live_) return {};
-      return {absl::StrCat(model, " succeeded", took, ": ", FormatMetrics(outcome.metrics()), "  ", sample)};
+      const std::string breaks = OneLine(goals_.DescribeViolation(outcome.metrics()));
+      return {absl::StrCat(model, " succeeded", took, breaks.empty() ? "" : ", but breaks a limit: ", breaks, ": ",
+                           FormatMetrics(outcome.metrics()), "  ", sample)};
     }
     case v1::FAILED: {
       ++failed_;
@@ -212,11 +227,50 @@ std::vector<std::string> Progress::OnOutcome(const v1::ModelOutcome& outcome) {
       if (live_) return {};
       return {absl::StrCat(model, " stopped early", took, ": step ", outcome.stopped_step(), ": ",
                            ReasonLine(outcome.stopped_because()), "  ", sample)};
+    case v1::INFEASIBLE:
+      ++infeasible_;
+      if (live_) return {};
+      return {absl::StrCat(model, " infeasible", took, ": ", OneLine(goals_.DescribeViolation(outcome.metrics())), "  ",
+                           sample)};
     default:
       ++canceled_;
       if (live_) return {};
       return {absl::StrCat(model, " canceled", took, "  ", sample)};
   }
+}
+
+void Progress::AddToFront(Best model) {
+  for (Best& other : front_) {
+    if (other.values == model.values) {
+      ++other.equal;
+      return;
+    }
+    if (Beats(other.values, model.values)) return;
+  }
+  const auto beaten = [&model](const Best& other) { return Beats(model.values, other.values); };
+  front_.erase(std::remove_if(front_.begin(), front_.end(), beaten), front_.end());
+  front_.push_back(std::move(model));
+}
+
+std::string Progress::BestLine() const {
+  if (front_.empty()) {
+    return goals_.has_limits() && succeeded_ + infeasible_ > 0 ? "best: no model is within the limits yet" : "";
+  }
+  const Best& best = *std::max_element(front_.begin(), front_.end(),
+                                       [](const Best& a, const Best& b) { return a.values[0] < b.values[0]; });
+  const std::string model = absl::StrCat("model ", best.model, "  ", best.sample);
+  std::vector<std::string> values;
+  for (size_t i = 0; i < best.values.size(); ++i) {
+    const auto& [metric, objective] = goals_.objectives()[i];
+    // Where `default` is all that counts, its name tells nothing.
+    const bool named = best.values.size() > 1 || metric != "default";
+    values.push_back(absl::StrCat(named ? OneLine(metric) + " " : "", FormatNumber(Turned(best.values[i], objective))));
+  }
+  if (!goals_.has_several_objectives()) return absl::StrCat("best: ", values[0], "  ", model);
+  int models = 0;
+  for (const Best& one : front_) models += one.equal;
+  return absl::StrCat("best: ", Counted(models, "model"), " that no other beats; ", absl::StrJoin(values, ", "), ": ",
+                      model);
 }
 
 bool Progress::IsNewKind(const std::string& failure) {
@@ -234,24 +288,26 @@ std::string Progress::Head(int width, absl::Time now) const {
     return absl::StrCat(name, "learning the space  ", ShortDuration(now - learning_since_), "  ",
                         Counted(constructions_, "construction"), " tried");
   }
+  const std::optional<int> total = this->total();
   std::string counts =
-      total_ ? absl::StrCat("  ", Percent(finished(), *total_), "%  ", finished(), "/", Counted(*total_, "model"))
-             : Counted(finished(), "model");
+      total ? absl::StrCat("  ", Percent(finished(), *total), "%  ", finished(), "/", Counted(*total, "model"))
+            : Counted(finished(), "model");
   absl::StrAppend(&counts, Count("succeeded", succeeded_), Count("failed", failed_),
-                  Count("stopped early", stopped_early_), Count("canceled", canceled_));
+                  Count("stopped early", stopped_early_), Count("infeasible", infeasible_),
+                  Count("canceled", canceled_));
   if (first_start_) {
     const absl::Duration elapsed = now - *first_start_;
     absl::StrAppend(&counts, "  ", ShortDuration(elapsed), Rate(finished() - earlier_, elapsed));
     if (state_ == v1::STOPPING) {
       absl::StrAppend(&counts, "  stopping");
-    } else if (total_ && finished() > earlier_ && finished() < *total_) {
-      absl::StrAppend(&counts, "  ETA ", ShortDuration(elapsed * (*total_ - finished()) / (finished() - earlier_)));
+    } else if (total && finished() > earlier_ && finished() < *total) {
+      absl::StrAppend(&counts, "  ETA ", ShortDuration(elapsed * (*total - finished()) / (finished() - earlier_)));
     }
   }
-  if (!total_) return name + counts;
+  if (!total) return name + counts;
   // Two brackets; the last column stays free.
   const int room = width - DisplayWidth(name) - DisplayWidth(counts) - 3;
-  return absl::StrCat(name, Bar(finished(), *total_, std::max(kMinBarWidth, room)), counts);
+  return absl::StrCat(name, Bar(finished(), *total, std::max(kMinBarWidth, room)), counts);
 }
 
 std::vector<std::string> Progress::FailureLines() const {
@@ -282,9 +338,7 @@ std::vector<std::string> Progress::Block(int height, int width, absl::Time now) 
   if (learning_ && now - learning_since_ < kQuietOnTerminal) return {};
   const size_t room = std::max<size_t>(2, height);
   std::vector<std::string> lines = {Head(width, now)};
-  if (best_) {
-    lines.push_back(absl::StrCat("best: ", FormatNumber(best_->value), "  model ", best_->model, "  ", best_->sample));
-  }
+  if (std::string best = BestLine(); !best.empty()) lines.push_back(std::move(best));
   for (std::string& line : FailureLines()) {
     if (lines.size() < room) lines.push_back(std::move(line));
   }

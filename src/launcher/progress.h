@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
+#include "src/goals/goals.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -19,7 +20,8 @@ namespace lanista {
 // What an experiment did before it goes on.
 struct EarlierProgress {
   ModelCounts counts;
-  std::optional<ModelRecord> best;
+  // JournalReader::ParetoFront.
+  std::vector<ModelRecord> front;
 };
 
 // The state of one experiment. Not thread-safe.
@@ -42,7 +44,7 @@ class Progress {
   // goes on.
   std::vector<std::string> Tick(absl::Time now);
 
-  // The live block: a bar with counts and ETA, the best model, failures by kind, the running trials; at most `height`
+  // The live block: a bar with counts and ETA, the best models, failures by kind, the running trials; at most `height`
   // lines (at least 2). The bar takes what is left of `width` columns. Empty in the first second of learning the space.
   std::vector<std::string> Block(int height, int width, absl::Time now) const;
 
@@ -60,16 +62,24 @@ class Progress {
     std::string text;
     int count = 0;
   };
+  // A model that no other beats.
   struct Best {
     int model;
-    double value;
+    // Goals::BestValues.
+    std::vector<double> values;
     std::string sample;
+    // How many models have these values; the first is `model`.
+    int equal = 1;
   };
 
   std::vector<std::string> OnSpace(const std::string& experiment, const v1::SpaceSpec& space);
   std::vector<std::string> OnState(const v1::StateChanged& change);
   std::vector<std::string> OnModel(const v1::ModelEvent& event, absl::Time now);
   std::vector<std::string> OnOutcome(const v1::ModelOutcome& outcome);
+  // Takes in a model that may be among the best.
+  void AddToFront(Best model);
+  // "best: 0.75  model 1  {...}"; empty: nothing can be said yet.
+  std::string BestLine() const;
   // Counts a failure; whether it is the first of its kind.
   bool IsNewKind(const std::string& failure);
   std::string Head(int width, absl::Time now) const;
@@ -77,14 +87,19 @@ class Progress {
   std::vector<std::string> FailureLines() const;
   std::string RunningLine(int model, const Running& running, absl::Time now) const;
 
+  // Those that count towards max_trial_number.
   int finished() const { return succeeded_ + failed_ + stopped_early_ + canceled_; }
+  // The number of models that will be finished, if it is known.
+  std::optional<int> total() const;
 
   // Constant after construction.
   const std::string name_;
-  const bool minimize_;
+  const Goals goals_;
   const bool live_;
   // The same model may be proposed again.
   const bool repeats_;
+  // The most models that are to be tried.
+  const std::optional<int> max_models_;
   // Steps of a trial, where the configuration tells.
   const std::optional<int> steps_;
   const absl::Time learning_since_;
@@ -92,17 +107,19 @@ class Progress {
   bool learning_ = true;
   int constructions_ = 0;
   absl::Time next_tick_;
-  // The number of models that will be tried, if it is known.
-  std::optional<int> total_;
+  // The number of models in the space, where it limits how many are tried.
+  std::optional<int> space_size_;
   std::optional<absl::Time> first_start_;
   v1::ExperimentState state_ = v1::CREATED;
   int succeeded_ = 0;
   int failed_ = 0;
   int stopped_early_ = 0;
+  int infeasible_ = 0;
   int canceled_ = 0;
   // Those that were finished before.
   int earlier_ = 0;
-  std::optional<Best> best_;
+  // The best model; with several objectives, the Pareto front.
+  std::vector<Best> front_;
   // By WithoutNumbers(FormatFailure(...)).
   std::map<std::string, FailureKind> failure_kinds_;
   // By (model, attempt).

@@ -110,13 +110,19 @@ nlohmann::ordered_json WithoutReason(nlohmann::ordered_json document) {
   return document;
 }
 
+// Why an experiment that came to its end has no result, from the document of `show`; empty: it has one.
+std::string FindNoResult(const nlohmann::ordered_json& document) {
+  if (!document["best"].empty()) return "";
+  // The document names the nearest one.
+  if (!document["nearest"].is_null()) return "no model is within the limits";
+  return document["models"]["stopped_early"] > 0 ? "" : "no model succeeded";
+}
+
 // Prints the end, from the journal: with --json the document of `show`; else state, top models, failures, where the
-// results lie, how to get at them and how to go on. Returns how many models have a result.
-absl::StatusOr<int> PrintSummary(const CommandContext& context, const std::string& folder) {
+// results lie, how to get at them and how to go on. Returns FindNoResult.
+absl::StatusOr<std::string> PrintSummary(const CommandContext& context, const std::string& folder) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   LANISTA_ASSIGN_OR_RETURN(const nlohmann::ordered_json document, ShowDocument(reader));
-  LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
-  const int with_result = counts.succeeded + counts.stopped_early;
   if (context.line.json) {
     PrintJson(document);
   } else {
@@ -126,14 +132,14 @@ absl::StatusOr<int> PrintSummary(const CommandContext& context, const std::strin
   const std::string id = document["id"].get<std::string>();
   const std::string state_dir =
       context.line.state_dir == CommandLine().state_dir ? "" : absl::StrCat(" --state-dir ", context.line.state_dir);
-  if (!context.line.json && counts.succeeded > 0) {
+  if (!context.line.json && !document["best"].empty()) {
     PrintLine(absl::StrCat("export:  ", context.line.program, " export ", id, " --top 3 --out DIR", state_dir));
   }
   if (!context.line.json && document["status"] != "DONE") {
     PrintLine(absl::StrCat("go on:   ", context.line.program, " resume ", id, state_dir));
   }
   std::fflush(stdout);
-  return with_result;
+  return FindNoResult(document);
 }
 
 // Starts an experiment, or goes on with one, on a head; returns its id.
@@ -169,20 +175,20 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   display.reset();
 
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
-  const absl::StatusOr<int> with_result = PrintSummary(context, folder);
+  const absl::StatusOr<std::string> no_result = PrintSummary(context, folder);
   interrupt.Ended();
   head.reset();
 
   std::string error;
   if (end.state() == v1::EXPERIMENT_FAILED) {
     error = absl::StrCat("the experiment failed: ", end.reason());
-  } else if (!with_result.ok()) {
-    error = std::string(with_result.status().message());
-  } else if (*with_result == 0 && !interrupt.stopped()) {
-    error = "no model succeeded";
+  } else if (!no_result.ok()) {
+    error = std::string(no_result.status().message());
+  } else if (!interrupt.stopped()) {
+    error = *no_result;
   }
   if (!error.empty()) PrintError(error);
-  if (line.json && !with_result.ok()) PrintJson({{"error", error}});
+  if (line.json && !no_result.ok()) PrintJson({{"error", error}});
   return error.empty() && !interrupt.stopped() ? kExitDone : kExitFailed;
 }
 
@@ -211,8 +217,7 @@ absl::StatusOr<int> ResumeExperiment(const CommandContext& context) {
     LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
     LANISTA_ASSIGN_OR_RETURN(config, ConfigToResume(reader.experiment().config(), line.overrides));
     LANISTA_ASSIGN_OR_RETURN(earlier.counts, reader.CountModels());
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> best, reader.BestModels(1));
-    if (!best.empty()) earlier.best = best.front();
+    LANISTA_ASSIGN_OR_RETURN(earlier.front, reader.ParetoFront());
   }
   return RunToEnd(context, state_dir, config, earlier,
                   [&](LocalHead& head, LocalHead::Watcher watcher) -> absl::StatusOr<std::string> {

@@ -1,6 +1,7 @@
 #include "src/views/documents.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -12,6 +13,8 @@
 #include "absl/time/clock.h"
 #include "src/base/display_text.h"
 #include "src/base/status.h"
+#include "src/goals/goals.h"
+#include "src/goals/ranking.h"
 #include "src/space/space.h"
 
 namespace lanista {
@@ -20,6 +23,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kModelsNamedPerFailure = 10;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Json TimeJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
 
@@ -45,6 +49,7 @@ Json CountsJson(const ModelCounts& counts) {
   json["succeeded"] = counts.succeeded;
   json["failed"] = counts.failed;
   json["stopped_early"] = counts.stopped_early;
+  json["infeasible"] = counts.infeasible;
   json["canceled"] = counts.canceled;
   json["unfinished"] = counts.unfinished;
   return json;
@@ -55,8 +60,30 @@ std::string StateName(v1::ExperimentState state) {
   return state == v1::EXPERIMENT_FAILED ? "FAILED" : v1::ExperimentState_Name(state);
 }
 
-const char* ObjectiveName(const JournalReader& reader) {
-  return reader.experiment().config().objective() == v1::MINIMIZE ? "MINIMIZE" : "MAXIMIZE";
+Json ObjectivesJson(const Goals& goals) {
+  Json objectives = Json::array();
+  for (const Goal& goal : goals.objectives()) {
+    Json objective;
+    objective["metric"] = goal.metric;
+    objective["goal"] = v1::Objective_Name(goal.objective);
+    objectives.push_back(std::move(objective));
+  }
+  return objectives;
+}
+
+// What models are judged by: the keys `objective`, `objectives` and `constraints`.
+void AddGoals(const v1::ExperimentConfig& config, Json* json) {
+  Json objectives = ObjectivesJson(Goals(config));
+  (*json)["objective"] = objectives[0]["goal"];
+  (*json)["objectives"] = std::move(objectives);
+  (*json)["constraints"] = Json::array();
+  for (const v1::ConstraintConfig& limit : config.constraint()) {
+    Json constraint;
+    constraint["metric"] = limit.metric();
+    constraint["max"] = limit.has_max() ? Json(limit.max()) : Json();
+    constraint["min"] = limit.has_min() ? Json(limit.min()) : Json();
+    (*json)["constraints"].push_back(std::move(constraint));
+  }
 }
 
 // Where an experiment stands.
@@ -98,18 +125,38 @@ absl::StatusOr<Json> SpaceSizeJson(const JournalReader& reader) {
   return space.size().has_value() ? Json(space.size()->get_str()) : Json();
 }
 
-absl::StatusOr<Json> BestJson(const JournalReader& reader, int count) {
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.BestModels(count));
+Json BestJson(const std::vector<ModelRecord>& models) {
   Json best = Json::array();
   for (const ModelRecord& model : models) {
     Json entry;
     entry["model"] = model.model;
-    entry["default"] = model.outcome->metrics().values().at("default");
-    entry["metrics"] = MetricsJson(model.outcome->metrics());
+    const Json metrics = MetricsJson(model.outcome->metrics());
+    entry["default"] = metrics.value("default", Json());
+    entry["metrics"] = metrics;
     entry["sample"] = SampleJson(model);
     best.push_back(std::move(entry));
   }
   return best;
+}
+
+// Of the models that succeeded or were not trained because of a limit, the one that breaks the limits least; the
+// earliest of several.
+absl::StatusOr<Json> NearestJson(const JournalReader& reader, const Goals& goals) {
+  Json nearest;
+  LANISTA_RETURN_IF_ERROR(reader.VisitModels([&](const ModelRecord& model) {
+    if (!model.outcome.has_value()) return absl::OkStatus();
+    const v1::Outcome outcome = model.outcome->outcome();
+    if (outcome != v1::SUCCEEDED && outcome != v1::INFEASIBLE) return absl::OkStatus();
+    const double violation = goals.Violation(model.outcome->metrics());
+    if (violation == 0 || (!nearest.is_null() && nearest["violation"].get<double>() <= violation)) {
+      return absl::OkStatus();
+    }
+    nearest["model"] = model.model;
+    nearest["violation"] = violation;
+    nearest["breaks"] = goals.DescribeViolation(model.outcome->metrics());
+    return absl::OkStatus();
+  }));
+  return nearest;
 }
 
 // Equal failures together: ten thousand models that fail alike are one line. It reads model by model: the head that
@@ -182,17 +229,59 @@ Json StoppedJson(const ModelRecord& model) {
   return json;
 }
 
+// The fronts of those models that may be among the best.
+std::map<int, int> FrontsOf(const std::vector<ModelRecord>& models, const Goals& goals) {
+  std::vector<RankedModel> ranked;
+  for (const ModelRecord& model : models) {
+    if (!model.outcome.has_value()) continue;
+    std::optional<std::vector<double>> values = goals.BestValues(*model.outcome);
+    if (values.has_value()) ranked.push_back({model.model, *std::move(values)});
+  }
+  SortBestFirst(ranked);
+  std::map<int, int> fronts;
+  for (const RankedModel& model : ranked) fronts[model.model] = model.front;
+  return fronts;
+}
+
 std::string ModelStatus(const ModelRecord& model, bool started, bool interrupted) {
   if (model.outcome.has_value()) return v1::Outcome_Name(model.outcome->outcome());
   if (interrupted) return "INTERRUPTED";
   return started ? "RUNNING" : "QUEUED";
 }
 
+double NumberOr(const Json& value, double otherwise) {
+  return value.is_number() && !std::isnan(value.get<double>()) ? value.get<double>() : otherwise;
+}
+
+// What decides whether a model comes before another one, in this order; the smaller goes first. `metric` is the first
+// objective's, and `sign` is 1 if it is to be large.
+std::tuple<int, double, double> BestFirstKey(const Json& model, const std::string& metric, double sign) {
+  const Json& metrics = model["metrics"]["final"];
+  const double value =
+      -sign * NumberOr(metrics.is_object() ? metrics.value(metric, Json()) : Json(), -sign * kInfinity);
+  if (!model["front"].is_null()) return {0, model["front"].get<double>(), value};
+  const double violation = NumberOr(model["violation"], 0);
+  if (violation > 0) return {2, violation, value};
+  return {value < kInfinity ? 1 : 3, 0, value};
+}
+
+// Of equal ones the order stays.
+template <typename KeyOf>
+void SortByKey(std::vector<Json>* models, const KeyOf& key_of) {
+  using Key = decltype(key_of(Json()));
+  std::vector<std::pair<Key, size_t>> order;
+  for (size_t i = 0; i < models->size(); ++i) order.emplace_back(key_of((*models)[i]), i);
+  std::sort(order.begin(), order.end());
+  std::vector<Json> sorted;
+  for (const auto& [key, i] : order) sorted.push_back(std::move((*models)[i]));
+  *models = std::move(sorted);
+}
+
 absl::StatusOr<Json> ListEntry(const std::string& folder, const ViewOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options));
   LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
-  LANISTA_ASSIGN_OR_RETURN(const Json best, BestJson(reader, 1));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> best, reader.BestModels(1));
   Json json;
   json["id"] = reader.experiment().experiment();
   json["name"] = reader.name();
@@ -200,8 +289,9 @@ absl::StatusOr<Json> ListEntry(const std::string& folder, const ViewOptions& opt
   json["reason"] = standing.reason;
   json["created"] = TimeJson(reader.created());
   json["seconds"] = standing.seconds;
+  json["objectives"] = ObjectivesJson(Goals(reader.experiment().config()));
   json["models"] = CountsJson(counts);
-  json["best"] = best;
+  json["best"] = BestJson(best);
   return json;
 }
 
@@ -213,6 +303,7 @@ Json UnreadableEntry(const std::string& id, const absl::Status& status) {
   json["reason"] = std::string(status.message());
   json["created"] = nullptr;
   json["seconds"] = nullptr;
+  json["objectives"] = Json::array();
   json["models"] = nullptr;
   json["best"] = Json::array();
   return json;
@@ -229,11 +320,18 @@ absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions
   json["name"] = reader.name();
   json["status"] = standing.status;
   json["reason"] = standing.reason;
-  json["objective"] = ObjectiveName(reader);
+  AddGoals(experiment.config(), &json);
   json["seed"] = experiment.seed();
   LANISTA_ASSIGN_OR_RETURN(json["space_size"], SpaceSizeJson(reader));
   json["models"] = CountsJson(counts);
-  LANISTA_ASSIGN_OR_RETURN(json["best"], BestJson(reader, options.best));
+  const Goals goals(experiment.config());
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> best,
+                           goals.has_several_objectives() ? reader.ParetoFront() : reader.BestModels(options.best));
+  json["best"] = BestJson(best);
+  json["nearest"] = nullptr;
+  if (goals.has_limits() && best.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(json["nearest"], NearestJson(reader, goals));
+  }
   LANISTA_ASSIGN_OR_RETURN(json["failures"], FailuresJson(reader));
   json["created"] = TimeJson(reader.created());
   json["ended"] = TimeJson(standing.ended);
@@ -252,7 +350,9 @@ absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
 
   Json json;
   json["id"] = reader.experiment().experiment();
-  json["objective"] = ObjectiveName(reader);
+  AddGoals(reader.experiment().config(), &json);
+  const Goals goals(reader.experiment().config());
+  const std::map<int, int> fronts = FrontsOf(models, goals);
   json["models"] = Json::array();
   // All three lists are sorted by model.
   auto attempt = attempts.begin();
@@ -295,6 +395,11 @@ absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
     entry["metrics"]["intermediate"] = std::move(steps);
     entry["failure"] = failed ? FailureJson(model.outcome->failure()) : Json();
     entry["stopped"] = StoppedJson(model);
+    const std::string breaks = has_metrics ? goals.DescribeViolation(model.outcome->metrics()) : "";
+    entry["violation"] = has_metrics ? Json(goals.Violation(model.outcome->metrics())) : Json();
+    entry["breaks"] = breaks.empty() ? Json() : Json(breaks);
+    const auto front = fronts.find(model.model);
+    entry["front"] = front == fronts.end() ? Json() : Json(front->second);
     entry["attempts"] = std::move(attempts_json);
     json["models"].push_back(std::move(entry));
   }
@@ -322,20 +427,15 @@ void SelectTrials(const std::string& sort, const std::string& status, int limit,
   for (Json& model : (*document)["models"]) {
     if (status.empty() || model["status"] == absl::AsciiStrToUpper(status)) models.push_back(std::move(model));
   }
-  // Larger goes first; what has no value goes last.
-  const double sign = (*document)["objective"] == "MINIMIZE" ? -1 : 1;
-  const auto ran_to_its_end = [](const Json& model) { return model["status"] == "SUCCEEDED"; };
-  const auto value = [&](const Json& model) {
-    const Json& attempts = model["attempts"];
-    const Json& metrics = model["metrics"]["final"];
-    const Json found = sort == "duration" ? (attempts.empty() ? Json() : attempts.back()["seconds"])
-                                          : (metrics.is_object() ? metrics.value("default", Json()) : Json());
-    if (!found.is_number()) return -std::numeric_limits<double>::infinity();
-    return found.get<double>() * (sort == "duration" ? 1 : sign);
-  };
-  if (sort != "model") {
-    std::stable_sort(models.begin(), models.end(), [&](const Json& a, const Json& b) { return value(a) > value(b); });
-    if (sort == "best") std::stable_partition(models.begin(), models.end(), ran_to_its_end);
+  if (sort == "best") {
+    const std::string metric = (*document)["objectives"][0]["metric"];
+    const double sign = (*document)["objective"] == "MINIMIZE" ? -1 : 1;
+    SortByKey(&models, [&](const Json& model) { return BestFirstKey(model, metric, sign); });
+  } else if (sort == "duration") {
+    SortByKey(&models, [](const Json& model) {
+      const Json& attempts = model["attempts"];
+      return -NumberOr(attempts.empty() ? Json() : attempts.back()["seconds"], -kInfinity);
+    });
   }
   if (limit > 0 && models.size() > static_cast<size_t>(limit)) models.resize(static_cast<size_t>(limit));
   (*document)["models"] = std::move(models);

@@ -15,7 +15,7 @@
 namespace lanista {
 
 struct ViewOptions {
-  // Length of `best`.
+  // Length of `best`, where there is one objective.
   int best = 10;
   // The end of the time that a running experiment has taken.
   absl::Time now = absl::InfiniteFuture();
@@ -25,10 +25,15 @@ struct ViewOptions {
 //   "id", "name",
 //   "status": CREATED RUNNING STOPPING DONE STOPPED FAILED, or INTERRUPTED: not at its end, and no process holds it
 //   "reason": why it is in this state, for people ("" if there is nothing to say)
-//   "objective": "MAXIMIZE" or "MINIMIZE", "seed",
+//   "objective": "MAXIMIZE" or "MINIMIZE": the goal of the first of the
+//   "objectives": [{"metric", "goal": "MAXIMIZE" or "MINIMIZE"}], at least one,
+//   "constraints": [{"metric", "max", "min"}] (null: no such limit), "seed",
 //   "space_size": number of models as a decimal string; null if it is unknown,
-//   "models": {"total", "succeeded", "failed", "stopped_early", "canceled", "unfinished"},
-//   "best": [{"model", "default", "metrics": {name: value}, "sample": {label: candidate}}], best first,
+//   "models": {"total", "succeeded", "failed", "stopped_early", "infeasible", "canceled", "unfinished"},
+//   "best": [{"model", "default", "metrics": {name: value}, "sample": {label: candidate}}], best first, of models that
+//     succeeded and keep all limits; with several objectives the whole Pareto front: those that no other model beats,
+//   "nearest": where no model keeps all limits the one that breaks them least: {"model", "violation", "breaks"} as in
+//     `trials`; else null,
 //   "failures": [{"reason", "message", "signal", "count", "models": [the first ten]}], most frequent first,
 //   "created", "ended": null while it runs,
 //   "seconds": from the start to the end; now, where it runs; the last sign of life, where it was interrupted
@@ -36,14 +41,18 @@ struct ViewOptions {
 absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader, const ViewOptions& options = {});
 
 // `trials`: {
-//   "id", "objective": "MAXIMIZE" or "MINIMIZE",
+//   "id", "objective", "objectives", "constraints": as in `show`,
 //   "models": [{
 //     "id", "sample": {label: candidate},
-//     "status": QUEUED RUNNING INTERRUPTED SUCCEEDED FAILED STOPPED_EARLY CANCELED,
+//     "status": QUEUED RUNNING INTERRUPTED SUCCEEDED FAILED STOPPED_EARLY INFEASIBLE CANCELED,
 //     "metrics": {"final": {name: value} or null, "intermediate": [{"step", "time", "metrics": {name:
 //       value}}]}: of the deciding attempt, or of the latest one,
 //     "failure": null or {"reason", "message", "signal", "exit_status"} (the last two null for other reasons),
 //     "stopped": null or {"step", "because"}: the verdict that stopped the model early,
+//     "violation": how far its final metrics break the limits (Goals::Violation; 0: not at all); null: it has none,
+//     "breaks": null or these limits: "params 1.2e+06 (at most 1e+06)",
+//     "front": of a model that succeeded and keeps all limits: 0 if no other one beats it, 1 if only those of front 0
+//       do, and so on (SortBestFirst); null of all others,
 //     "attempts": [{"attempt", "trial", "device", "node", "start", "end", "seconds", "merged_with": [model ids],
 //       "alone_because": why it was not merged, where models are, "models_memory": bytes that all models of the trial
 //       took at most, "outcome", "failure"}]: null for what has not happened yet or is not known
@@ -52,13 +61,17 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);
 
 // Keeps those models of a TrialsDocument that have the status (in any case; empty: all), in the order of `sort`
-// ("model": by number; "best": by `default`, the best first, of models that ran to their end and then of others;
-// "duration": by the seconds of the last attempt, the longest first), and at most `limit` (0: all).
+// ("model": by number; "duration": by the seconds of the last attempt, the longest first; "best": see below), and at
+// most `limit` (0: all).
+//
+// The best are first those that have a front, by it and then by the first objective; then other models that keep the
+// limits, by the first objective; then those that break them, the one that breaks them least first; then models that
+// have no such metric.
 void SelectTrials(const std::string& sort, const std::string& status, int limit, nlohmann::ordered_json* document);
 
-// `list`: {"experiments": [{"id", "name", "status", "reason", "created", "seconds", "models": {...}, "best": [as in
-// `show`, of the best model alone]}]}, oldest first. An experiment whose journal cannot be read has the status
-// UNREADABLE, and why as its reason.
+// `list`: {"experiments": [{"id", "name", "status", "reason", "created", "seconds", "objectives", "models": {...},
+// "best": [as in `show`, of the best model alone]}]}, oldest first. An experiment whose journal cannot be read has the
+// status UNREADABLE, and why as its reason.
 absl::StatusOr<nlohmann::ordered_json> ListDocument(const StateDir& state_dir, const ViewOptions& options = {});
 
 // Parts that other documents share: {name: value}, `default` first and then by name; {label: candidate}.

@@ -38,10 +38,40 @@ std::string PairsText(const Json& object) {
   });
 }
 
-// All metrics but `default`.
-std::string OtherMetricsText(Json metrics) {
-  if (metrics.is_object()) metrics.erase("default");
+// The metrics that models are compared by, the first objective's first.
+std::vector<std::string> ObjectiveMetrics(const Json& document) {
+  std::vector<std::string> metrics;
+  for (const Json& objective : document["objectives"]) metrics.push_back(objective["metric"].get<std::string>());
+  return metrics;
+}
+
+// One of these metrics, if there are any.
+std::string MetricText(const Json& metrics, const std::string& name) {
+  return CellText(metrics.is_object() ? metrics.value(name, Json()) : Json());
+}
+
+// All metrics but these.
+std::string OtherMetricsText(Json metrics, const std::vector<std::string>& shown) {
+  for (const std::string& name : shown) {
+    if (metrics.is_object()) metrics.erase(name);
+  }
   return PairsText(metrics);
+}
+
+// "default: MAXIMIZE, flops: MINIMIZE".
+std::string ObjectivesText(const Json& objectives) {
+  return absl::StrJoin(objectives, ", ", [](std::string* out, const Json& objective) {
+    absl::StrAppend(out, CellText(objective["metric"]), ": ", CellText(objective["goal"]));
+  });
+}
+
+// "params at most 1e+06, latency at least 1 and at most 5".
+std::string LimitsText(const Json& constraints) {
+  return absl::StrJoin(constraints, ", ", [](std::string* out, const Json& limit) {
+    const Json &min = limit["min"], &max = limit["max"];
+    absl::StrAppend(out, CellText(limit["metric"]), min.is_null() ? "" : " at least " + CellText(min),
+                    min.is_null() || max.is_null() ? "" : " and", max.is_null() ? "" : " at most " + CellText(max));
+  });
 }
 
 // "18 models: 17 succeeded, 1 failed".
@@ -67,10 +97,14 @@ std::string FailureText(const Json& failure) {
   return text;
 }
 
-// Why a model has no result of its own: its failure, or "step 3: 0.81, not among the best 4 of 17" where it was stopped
-// early.
+// Why a model cannot be the best: its failure, "step 3: 0.81, not among the best 4 of 17" where it was stopped early,
+// or "params 1.2e+06 (at most 1e+06)" where it breaks a limit.
 std::string ReasonText(const Json& model) {
   const Json& stopped = model["stopped"];
+  const Json& breaks = model["breaks"];
+  if (stopped.is_null() && model["failure"].is_null() && !breaks.is_null()) {
+    return ReasonLine(breaks.get_ref<const std::string&>());
+  }
   if (stopped.is_null()) return FailureText(model["failure"]);
   return absl::StrCat("step ", stopped["step"].get<int>(), ": ",
                       ReasonLine(stopped["because"].get_ref<const std::string&>()));
@@ -192,14 +226,26 @@ std::string ShowText(const Json& document, int width) {
   };
   const std::string& name = document["name"].get_ref<const std::string&>();
   const Json& size = document["space_size"];
+  const std::vector<std::string> metrics = ObjectiveMetrics(document);
+  const bool only_default = metrics.size() == 1 && metrics[0] == "default";
+  const Json& limits = document["constraints"];
+  const Json& nearest = document["nearest"];
   std::string text;
   absl::StrAppend(
       &text, line("experiment", document["id"].get<std::string>()), line("name", name),
       line("status", absl::StrCat(CellText(document["status"]), reason.empty() ? "" : ": ", ReasonLine(reason))),
       line("space", SpaceSizeText(size.is_null() ? "" : size.get<std::string>())),
-      line("tried", CountsText(document["models"])), line("created", CellText(document["created"])),
-      line("took", DurationText(document["seconds"].get<double>())));
-  if (!document["best"].empty()) absl::StrAppend(&text, "\ntop models\n", BestText(document, width));
+      only_default ? "" : line("objectives", ObjectivesText(document["objectives"])),
+      limits.empty() ? "" : line("limits", LimitsText(limits)), line("tried", CountsText(document["models"])),
+      line("created", CellText(document["created"])), line("took", DurationText(document["seconds"].get<double>())));
+  if (!document["best"].empty()) {
+    absl::StrAppend(&text, metrics.size() > 1 ? "\nPareto front: no other model beats these\n" : "\ntop models\n",
+                    BestText(document, width));
+  }
+  if (!nearest.is_null()) {
+    absl::StrAppend(&text, "\nno model is within the limits; the nearest: model ", CellText(nearest["model"]), ", ",
+                    OneLine(CellText(nearest["breaks"])), "\n");
+  }
   if (!document["failures"].empty()) {
     absl::StrAppend(&text, "\nfailures\n", FailuresText(document["failures"], width));
   }
@@ -210,14 +256,17 @@ std::string BestText(const Json& document, int width) {
   std::vector<const Json*> samples;
   for (const Json& model : document["best"]) samples.push_back(&model["sample"]);
   const ChoiceColumns choices(samples);
-  std::vector<TextTable::Column> columns = {
-      {"rank", Align::kRight}, {"model", Align::kRight}, {"default", Align::kRight}, {"metrics", Align::kLeft}};
+  const std::vector<std::string> metrics = ObjectiveMetrics(document);
+  std::vector<TextTable::Column> columns = {{"rank", Align::kRight}, {"model", Align::kRight}};
+  for (const std::string& metric : metrics) columns.push_back({metric, Align::kRight});
+  columns.push_back({"metrics", Align::kLeft});
   choices.AddColumns(&columns);
   TextTable table(std::move(columns));
   int rank = 0;
   for (const Json& model : document["best"]) {
-    std::vector<std::string> cells = {absl::StrCat(++rank), CellText(model["model"]), CellText(model["default"]),
-                                      OtherMetricsText(model["metrics"])};
+    std::vector<std::string> cells = {absl::StrCat(++rank), CellText(model["model"])};
+    for (const std::string& metric : metrics) cells.push_back(MetricText(model["metrics"], metric));
+    cells.push_back(OtherMetricsText(model["metrics"], metrics));
     choices.AddCells(model["sample"], &cells);
     table.AddRow(std::move(cells));
   }
@@ -230,9 +279,10 @@ std::string TrialsText(const Json& document, int width) {
   std::vector<const Json*> samples;
   for (const Json& model : document["models"]) samples.push_back(&model["sample"]);
   const ChoiceColumns choices(samples);
-  std::vector<TextTable::Column> columns = {{"model", Align::kRight},    {"status", Align::kLeft},
-                                            {"default", Align::kRight},  {"took", Align::kRight},
-                                            {"attempts", Align::kRight}, {"device", Align::kLeft}};
+  const std::vector<std::string> objectives = ObjectiveMetrics(document);
+  std::vector<TextTable::Column> columns = {{"model", Align::kRight}, {"status", Align::kLeft}};
+  for (const std::string& metric : objectives) columns.push_back({metric, Align::kRight});
+  columns.insert(columns.end(), {{"took", Align::kRight}, {"attempts", Align::kRight}, {"device", Align::kLeft}});
   choices.AddColumns(&columns);
   columns.push_back({"reason", Align::kLeft});
   TextTable table(std::move(columns));
@@ -243,12 +293,10 @@ std::string TrialsText(const Json& document, int width) {
     if (shown->is_null() && !metrics["intermediate"].empty()) shown = &metrics["intermediate"].back()["metrics"];
     const Json& attempts = model["attempts"];
     const Json took = TookJson(attempts);
-    std::vector<std::string> cells = {CellText(model["id"]),
-                                      CellText(model["status"]),
-                                      shown->is_object() ? CellText(shown->value("default", Json())) : "-",
-                                      took.is_null() ? "-" : DurationText(took.get<double>()),
-                                      absl::StrCat(attempts.size()),
-                                      attempts.empty() ? "-" : CellText(attempts.back()["device"])};
+    std::vector<std::string> cells = {CellText(model["id"]), CellText(model["status"])};
+    for (const std::string& metric : objectives) cells.push_back(MetricText(*shown, metric));
+    cells.insert(cells.end(), {took.is_null() ? "-" : DurationText(took.get<double>()), absl::StrCat(attempts.size()),
+                               attempts.empty() ? "-" : CellText(attempts.back()["device"])});
     choices.AddCells(model["sample"], &cells);
     cells.push_back(ReasonText(model));
     table.AddRow(std::move(cells));
@@ -269,11 +317,13 @@ std::string ListText(const Json& document, int width) {
   for (const Json& experiment : document["experiments"]) {
     const Json& counts = experiment["models"];
     const Json& seconds = experiment["seconds"];
-    table.AddRow(
-        {CellText(experiment["id"]), CellText(experiment["status"]), counts.is_null() ? "-" : CellText(counts["total"]),
-         counts.is_null() ? "-" : CellText(counts["failed"]),
-         experiment["best"].empty() ? "-" : CellText(experiment["best"][0]["default"]), CellText(experiment["created"]),
-         seconds.is_null() ? "-" : DurationText(seconds.get<double>()), ReasonLine(CellText(experiment["reason"]))});
+    const Json& best = experiment["best"];
+    table.AddRow({CellText(experiment["id"]), CellText(experiment["status"]),
+                  counts.is_null() ? "-" : CellText(counts["total"]),
+                  counts.is_null() ? "-" : CellText(counts["failed"]),
+                  best.empty() ? "-" : MetricText(best[0]["metrics"], ObjectiveMetrics(experiment)[0]),
+                  CellText(experiment["created"]), seconds.is_null() ? "-" : DurationText(seconds.get<double>()),
+                  ReasonLine(CellText(experiment["reason"]))});
   }
   table.Fit(width);
   return table.ToText();

@@ -12,11 +12,11 @@
 
 namespace lanista {
 
-// From ShowDocument: status, models by outcome, the top models, and what failed and why: a line for each kind of
-// failure.
+// From ShowDocument: status, models by outcome, the top models (or the Pareto front, or which model is nearest to the
+// limits), and what failed and why: a line for each kind of failure.
 std::string ShowText(const nlohmann::ordered_json& document, int width = kAnyWidth);
 
-// From ShowDocument: the table of the top models alone.
+// From ShowDocument: the table of the top models alone, with a column for the metric of each objective.
 std::string BestText(const nlohmann::ordered_json& document, int width = kAnyWidth);
 
 // From TrialsDocument: one line a model.

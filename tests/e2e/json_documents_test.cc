@@ -146,10 +146,14 @@ TEST_F(JsonDocumentsTest, OfExperimentsAreAsDocumented) {
   const std::string failing = WriteFile("failing.textproto", R"(
     space { registered: "no_such" } evaluator { constant {} })");
   Check("run", {failing}, "error");
+  // One whose models break a limit.
+  std::ofstream(folder + "/limited.textproto") << kSearch << "constraint { metric: 'default' max: -2 }";
+  EXPECT_EQ(Check("run", {folder + "/limited.textproto"})["nearest"]["model"], 1);
+  EXPECT_EQ(Check("trials", {"latest"})["models"][0]["violation"], 1);
   // One whose journal cannot be read.
   std::filesystem::create_directories(state_ + "/experiments/broken");
   std::ofstream(state_ + "/experiments/broken/journal.db") << "no database";
-  EXPECT_EQ(Check("list", {})["experiments"].size(), 2u);
+  EXPECT_EQ(Check("list", {})["experiments"].size(), 3u);
   EXPECT_EQ(Check("export", {id, "--out", folder + "/out"})["files"].size(), 1u);
   EXPECT_EQ(Check("delete", {id.substr(0, id.size() - 1), "--yes"})["deleted"], id);
   Check("delete", {id, "--yes"}, "error");

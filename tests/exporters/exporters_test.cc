@@ -170,6 +170,23 @@ TEST_F(ExportersTest, SayWhatTheyCannotDoAndWriteNothing) {
   EXPECT_FALSE(std::filesystem::exists(out()));
 }
 
+class LimitedExportersTest : public ExportersTest {
+ protected:
+  v1::ExperimentCreated created() const override {
+    v1::ExperimentCreated created = ExportersTest::created();
+    created.mutable_config()->MergeFrom(Parse<v1::ExperimentConfig>("constraint { metric: 'default' max: 0.25 }"));
+    return created;
+  }
+};
+
+TEST_F(LimitedExportersTest, SayThatNoModelIsWithinTheLimits) {
+  EXPECT_THAT(std::string(Export(1, "json", out()).status().message()), HasSubstr("has succeeded: there is nothing"));
+  RunModels();
+  EXPECT_EQ(Export(1, "json", out()).status(),
+            absl::FailedPreconditionError("no model of experiment mnist-k3f9 is within its limits: there is nothing to "
+                                          "export (`show` names the nearest model)"));
+}
+
 TEST_F(ExportersTest, HandOutTheWeightsThatWereKept) {
   RunModels();
   KeepWeights(2);

@@ -41,6 +41,19 @@ TEST(GoalsTest, ValuesAreTurnedSoThatLargerIsBetter) {
   EXPECT_EQ(goals.Values(Metrics({{"default", 0.5}})), std::nullopt);
 }
 
+TEST(GoalsTest, OnlyModelsThatSucceededAndKeepTheLimitsMayBeTheBest) {
+  const Goals goals = Of("objectives {} constraint { metric: 'flops' max: 100 }");
+  v1::ModelOutcome outcome;
+  outcome.set_outcome(v1::SUCCEEDED);
+  *outcome.mutable_metrics() = Metrics({{"default", 0.5}, {"flops", 100}});
+  EXPECT_THAT(goals.BestValues(outcome), Optional(ElementsAre(0.5)));
+  outcome.set_outcome(v1::STOPPED_EARLY);
+  EXPECT_EQ(goals.BestValues(outcome), std::nullopt);
+  outcome.set_outcome(v1::SUCCEEDED);
+  *outcome.mutable_metrics() = Metrics({{"default", 0.5}, {"flops", 101}});
+  EXPECT_EQ(goals.BestValues(outcome), std::nullopt);
+}
+
 TEST(GoalsTest, AViolationIsRelativeToItsLimitAndSummedUp) {
   const Goals goals = Of("constraint { metric: 'flops' max: 100 } constraint { metric: 'recall' min: 0.5 }");
   EXPECT_EQ(goals.Violation(Metrics({{"flops", 100}, {"recall", 0.5}})), 0);

@@ -44,6 +44,13 @@ TEST(CommandLineTest, EveryCommandIsKnown) {
   }
 }
 
+TEST(CommandLineTest, TrialsAreSelectedByAnyStatus) {
+  for (const char* status : {"SUCCEEDED", "STOPPED_EARLY", "INFEASIBLE", "infeasible"}) {
+    EXPECT_EQ(Good({"trials", "latest", "--status", status}).trials.status, status);
+  }
+  EXPECT_THAT(Ends({"trials", "latest", "--status", "GOOD"}), HasSubstr("2: "));
+}
+
 TEST(CommandLineTest, GlobalOptionsStandBeforeOrAfterTheCommand) {
   const std::vector<std::vector<const char*>> lines = {
       {"--json", "--state-dir", "S", "--set", "seed=1", "--set", "name=[a]", "run", "c"},

@@ -1,6 +1,7 @@
 #include "src/launcher/progress.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -76,6 +77,105 @@ TEST(ProgressTest, TheObjectiveSaysWhatIsBest) {
   Progress progress(config, /*live=*/true, At(0));
   for (const char* value : {"0.5", "0.25", "0.75"}) progress.Update(Outcome(1, Succeeded(value)), At(0));
   EXPECT_EQ(progress.Block(24, 80, At(0))[1], "best: 0.25  model 1  {\"p\":0.25}");
+}
+
+// Accuracy against FLOPs, with a limit on the parameters.
+v1::ExperimentConfig ConfigWithGoals() {
+  v1::ExperimentConfig config = Config();
+  config.add_objectives();
+  config.add_objectives()->set_metric("flops");
+  config.mutable_objectives(1)->set_goal(v1::MINIMIZE);
+  config.add_constraint()->set_metric("params");
+  config.mutable_constraint(0)->set_max(1000);
+  return config;
+}
+
+std::string Metrics(double value, double flops, double params) {
+  const auto metric = [](const std::string& name, double number) {
+    return " values { key: \"" + name + "\" value: " + std::to_string(number) + " }";
+  };
+  return "metrics {" + metric("default", value) + metric("flops", flops) + metric("params", params) + " }";
+}
+
+TEST(ProgressTest, OfSeveralObjectivesTheFrontIsCounted) {
+  Progress progress(ConfigWithGoals(), /*live=*/true, At(0));
+  const auto after = [&progress](int model, double value, double flops) {
+    progress.Update(Outcome(model, "outcome: SUCCEEDED " + Metrics(value, flops, 10)), At(0));
+    return progress.Block(24, 80, At(0))[1];
+  };
+  EXPECT_EQ(after(1, 0.5, 500), "best: 1 model that no other beats; default 0.5, flops 500: model 1  {\"p\":0.25}");
+  EXPECT_THAT(after(2, 0.25, 100), HasSubstr("best: 2 models that no other beats; default 0.5, flops 500: model 1 "));
+  EXPECT_THAT(after(3, 0.75, 900), HasSubstr("best: 3 models that no other beats; default 0.75, flops 900: model 3 "));
+  EXPECT_THAT(after(4, 0.25, 200), HasSubstr("best: 3 models")) << "model 2 beats it";
+  EXPECT_THAT(after(5, 0.25, 100), HasSubstr("best: 4 models")) << "equal to model 2";
+  EXPECT_THAT(after(6, 0.5, 50), HasSubstr("best: 2 models that no other beats; default 0.75, flops 900: model 3 "))
+      << "it beats models 1, 2 and 5";
+  EXPECT_THAT(after(7, 1, 10), HasSubstr("best: 1 model that no other beats; default 1, flops 10: model 7 "));
+}
+
+TEST(ProgressTest, TheOneObjectiveMayBeAnotherMetric) {
+  v1::ExperimentConfig config = Config();
+  config.add_objectives()->set_metric("flops");
+  config.mutable_objectives(0)->set_goal(v1::MINIMIZE);
+  Progress progress(config, /*live=*/true, At(0));
+  for (const double flops : {500, 100, 100, 900}) {
+    progress.Update(Outcome(1, "outcome: SUCCEEDED " + Metrics(0.5, flops, 10)), At(0));
+  }
+  EXPECT_EQ(progress.Block(24, 80, At(0))[1], "best: flops 100  model 1  {\"p\":0.25}");
+}
+
+TEST(ProgressTest, ModelsThatBreakALimitAreCountedApart) {
+  Progress progress(ConfigWithGoals(), /*live=*/true, At(0));
+  EXPECT_EQ(progress.Block(24, 80, At(0)).size(), 0u) << "the space is not known yet";
+  progress.Update(Event("state { state: RUNNING }"), At(0));
+  EXPECT_EQ(progress.Block(24, 80, At(0)).size(), 1u) << "nothing to say of the best";
+  const std::string large = Metrics(0.5, 500, 1200);
+  EXPECT_THAT(progress.Update(Outcome(1, "outcome: INFEASIBLE " + large), At(0)), IsEmpty());
+  EXPECT_THAT(progress.Update(Outcome(2, "outcome: SUCCEEDED " + large), At(0)), IsEmpty());
+  EXPECT_THAT(progress.Block(24, 80, At(0)), ElementsAre(HasSubstr("  5%  1/20 models  succeeded 1  infeasible 1"),
+                                                         "best: no model is within the limits yet"));
+  progress.Update(Outcome(3, "outcome: SUCCEEDED " + Metrics(0.25, 500, 1000)), At(0));
+  EXPECT_THAT(progress.Block(24, 80, At(0)),
+              ElementsAre(HasSubstr(" 10%  2/20 models  succeeded 2  infeasible 1"),
+                          HasSubstr("best: 1 model that no other beats; default 0.25, flops 500: model 3 ")));
+
+  Progress pipe(ConfigWithGoals(), /*live=*/false, At(0));
+  EXPECT_THAT(pipe.Update(Outcome(1, "outcome: INFEASIBLE " + large), At(0)),
+              ElementsAre("model 1 infeasible: params 1200 (at most 1000)  {\"p\":0.25}"));
+  EXPECT_THAT(pipe.Update(Outcome(2, "outcome: SUCCEEDED " + large), At(0)),
+              ElementsAre("model 2 succeeded, but breaks a limit: params 1200 (at most 1000): default 0.5  flops 500  "
+                          "params 1200  {\"p\":0.25}"));
+}
+
+TEST(ProgressTest, ModelsThatBreakALimitAreModelsOfTheSpace) {
+  v1::ExperimentConfig config = ConfigWithGoals();
+  config.clear_max_trial_number();
+  Progress progress(config, /*live=*/true, At(0));
+  progress.Update(SpaceOfTwo(), At(0));
+  progress.Update(Outcome(1, "outcome: INFEASIBLE " + Metrics(0.5, 500, 1200)), At(0));
+  EXPECT_THAT(progress.Block(24, 80, At(0))[0], HasSubstr("  0%  0/1 model  infeasible 1"));
+}
+
+TEST(ProgressTest, WhatGoesOnKnowsTheEarlierFront) {
+  EarlierProgress earlier;
+  earlier.counts.succeeded = 3;
+  earlier.counts.infeasible = 2;
+  earlier.counts.canceled = 1;
+  for (const auto& [model, value] : {std::pair(4, 0.75), std::pair(2, 0.5)}) {
+    ModelRecord record;
+    record.model = model;
+    record.sample_json = "{\"p\":0.5}";
+    record.outcome = Outcome(model, "outcome: SUCCEEDED " + Metrics(value, 1000 * value, 10)).outcome();
+    earlier.front.push_back(record);
+  }
+  Progress progress(ConfigWithGoals(), /*live=*/true, At(0), earlier);
+  EXPECT_THAT(progress.Update(SpaceOfTwo(), At(0))[0], HasSubstr("3 models finished before"));
+  EXPECT_THAT(progress.Block(24, 80, At(0)),
+              ElementsAre(HasSubstr("succeeded 3  infeasible 2"),
+                          "best: 2 models that no other beats; default 0.75, flops 750: model 4  {\"p\":0.5}"));
+  progress.Update(Outcome(7, "outcome: SUCCEEDED " + Metrics(0.75, 700, 10)), At(1));
+  EXPECT_THAT(progress.Block(24, 80, At(1))[1],
+              HasSubstr("best: 2 models that no other beats; default 0.75, flops 700"));
 }
 
 TEST(ProgressTest, TheBlockFitsALowTerminal) {

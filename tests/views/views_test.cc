@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -296,12 +298,19 @@ class ViewsTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_TRUE(state_dir_.ok());
     folder_ = state_dir_->ExperimentFolder("mnist-k3f9").value();
-    writer_ = JournalWriter::Create(folder_, Parse<v1::ExperimentCreated>(R"pb(
-                                      experiment: "mnist-k3f9"
-                                      seed: 42
-                                      config { space { registered: "mnist_cnn" } })pb"))
-                  .value();
+    Create("");
     Write(kRecords);
+  }
+
+  // Begins the experiment anew, with these fields in its configuration.
+  void Create(const std::string& fields) {
+    writer_ = nullptr;
+    std::filesystem::remove_all(folder_);
+    writer_ = JournalWriter::Create(
+                  folder_,
+                  Parse<v1::ExperimentCreated>(
+                      "experiment: 'mnist-k3f9' seed: 42 config { space { registered: 'mnist_cnn' } " + fields + " }"))
+                  .value();
   }
 
   void Write(const std::string& records) {
@@ -436,14 +445,18 @@ TEST_F(ViewsTest, ShowsARunningExperiment) {
     "status": "RUNNING",
     "reason": "",
     "objective": "MAXIMIZE",
+    "objectives": [{"metric": "default", "goal": "MAXIMIZE"}],
+    "constraints": [],
     "seed": 42,
     "space_size": "4",
-    "models": {"total": 4, "succeeded": 2, "failed": 1, "stopped_early": 0, "canceled": 0, "unfinished": 1},
+    "models": {"total": 4, "succeeded": 2, "failed": 1, "stopped_early": 0, "infeasible": 0, "canceled": 0,
+               "unfinished": 1},
     "best": [
       {"model": 3, "default": 0.9, "metrics": {"default": 0.9}, "sample": {"op": "conv", "p": 0.5}},
       {"model": 1, "default": 0.75, "metrics": {"default": 0.75, "accuracy": 0.75},
        "sample": {"op": "conv", "p": 0.25}}
     ],
+    "nearest": null,
     "failures": [
       {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "count": 1, "models": [2]}
     ]})json"));
@@ -491,17 +504,20 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
   EXPECT_EQ(*document, Json::parse(R"json({
     "id": "mnist-k3f9",
     "objective": "MAXIMIZE",
+    "objectives": [{"metric": "default", "goal": "MAXIMIZE"}],
+    "constraints": [],
     "models": [
       {"id": 1, "sample": {"op": "conv", "p": 0.25}, "status": "SUCCEEDED",
        "metrics": {"final": {"default": 0.75, "accuracy": 0.75}, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:42.000Z", "metrics": {"default": 0.5, "accuracy": 0.5}}]},
-       "failure": null, "stopped": null,
+       "failure": null, "stopped": null, "violation": 0.0, "breaks": null, "front": 1,
        "attempts": [{"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
          "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:43.250Z", "seconds": 2.25, "merged_with": [2], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 2, "sample": {"op": "depthwise", "p": 0.25}, "status": "FAILED",
        "metrics": {"final": null, "intermediate": []},
        "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "stopped": null,
+       "violation": null, "breaks": null, "front": null,
        "attempts": [
          {"attempt": 1, "trial": 1, "device": "cpu:0", "node": "host",
           "start": "1970-01-01T00:16:41.000Z", "end": "1970-01-01T00:16:42.000Z", "seconds": 1.0, "merged_with": [1], "alone_because": null, "models_memory": 5000000000,
@@ -512,13 +528,14 @@ TEST_F(ViewsTest, ShowsEveryModelWithItsAttempts) {
           "failure": {"reason": "SIGNAL", "message": "segmentation\nfault", "signal": 11, "exit_status": null}, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 3, "sample": {"op": "conv", "p": 0.5}, "status": "SUCCEEDED",
        "metrics": {"final": {"default": 0.9}, "intermediate": []}, "failure": null, "stopped": null,
+       "violation": 0.0, "breaks": null, "front": 0,
        "attempts": [{"attempt": 1, "trial": 3, "device": "cpu:0", "node": "host",
          "start": "1970-01-01T00:16:44.000Z", "end": "1970-01-01T00:16:45.000Z", "seconds": 1.0, "merged_with": [], "alone_because": null, "models_memory": null,
          "outcome": "SUCCEEDED", "failure": null, "lost_cause": null, "resumed_steps": 0}]},
       {"id": 4, "sample": {"op": "depthwise", "p": 0.5}, "status": "RUNNING",
        "metrics": {"final": null, "intermediate": [
          {"step": 0, "time": "1970-01-01T00:16:47.000Z", "metrics": {"default": 0.125}}]},
-       "failure": null, "stopped": null,
+       "failure": null, "stopped": null, "violation": null, "breaks": null, "front": null,
        "attempts": [{"attempt": 1, "trial": 4, "device": "cpu:1", "node": "host",
          "start": "1970-01-01T00:16:46.000Z", "end": null, "seconds": null, "merged_with": [], "alone_because": null, "models_memory": null, "outcome": null, "failure": null, "lost_cause": null, "resumed_steps": 0}]}
     ]})json"))
@@ -657,15 +674,128 @@ TEST_F(ViewsTest, TrialsCanBeSelectedAndSorted) {
   EXPECT_THAT(ids("best", "", 2), ElementsAre(3, 1));
   EXPECT_THAT(ids("best", "", 0), ElementsAre(3, 1, 2, 4));
   EXPECT_THAT(ids("duration", "", 1), ElementsAre(1));
+  Create("objective: MINIMIZE");
+  Write(kRecords);
+  EXPECT_THAT(ids("best", "", 0), ElementsAre(1, 3, 2, 4));
+}
+
+// Of six models: 1 and 3 are the front, 2 is beaten by 1, 4 and 5 break limits (4 was not even trained), 6 was stopped.
+constexpr char kGoals[] = R"pb(
+  objectives {}
+  objectives { metric: "flops" goal: MINIMIZE }
+  constraint { metric: "params" max: 1000 }
+  constraint { metric: "latency" min: 1 max: 5 }
+)pb";
+
+class GoalsViewsTest : public ViewsTest {
+ protected:
+  void SetUp() override {
+    ViewsTest::SetUp();
+    Create(kGoals);
+    AddModel(1, "SUCCEEDED", {{"default", 0.75}, {"flops", 500}, {"params", 1000}, {"latency", 2}});
+    AddModel(2, "SUCCEEDED", {{"default", 0.5}, {"flops", 600}, {"params", 900}, {"latency", 2}});
+    AddModel(3, "SUCCEEDED", {{"default", 0.25}, {"flops", 100}, {"params", 100}, {"latency", 2}});
+    AddModel(4, "INFEASIBLE", {{"params", 1750}});
+    AddModel(5, "SUCCEEDED", {{"default", 0.875}, {"flops", 50}, {"params", 1250}, {"latency", 2}});
+    AddModel(6, "STOPPED_EARLY", {{"default", 0.9375}, {"flops", 700}});
+  }
+
+  void AddModel(int model, const std::string& outcome, const std::map<std::string, double>& metrics) {
+    std::string text;
+    for (const auto& [name, value] : metrics) {
+      absl::StrAppend(&text, "values { key: '", name, "' value: ", value, " } ");
+    }
+    Write(absl::StrCat("records { model { model: ", model,
+                       " sample { decisions { label: 'p' index: 0 value { i: ", model, " } } } } }",
+                       "records { outcome { model: ", model, " outcome: ", outcome, " metrics { ", text, "} } }"));
+  }
+};
+
+TEST_F(GoalsViewsTest, ShowHasTheFrontAndWhatModelsAreJudgedBy) {
+  const Json show = ShowDocument(Read(), {/*best=*/1}).value();
+  EXPECT_EQ(show["objective"], "MAXIMIZE");
+  EXPECT_EQ(show["objectives"], Json::parse(R"([{"metric": "default", "goal": "MAXIMIZE"},
+                                                {"metric": "flops", "goal": "MINIMIZE"}])"));
+  EXPECT_EQ(show["constraints"], Json::parse(R"([{"metric": "params", "max": 1000.0, "min": null},
+                                                 {"metric": "latency", "max": 5.0, "min": 1.0}])"));
+  EXPECT_EQ(show["models"]["infeasible"], 1);
+  ASSERT_EQ(show["best"].size(), 2) << "all of the front";
+  EXPECT_EQ(show["best"][0]["model"], 1);
+  EXPECT_EQ(show["best"][1]["model"], 3);
+  EXPECT_TRUE(show["nearest"].is_null());
+  const std::string text = ShowText(show);
+  EXPECT_THAT(text, HasSubstr("objectives  default: MAXIMIZE, flops: MINIMIZE\n"
+                              "limits      params at most 1000, latency at least 1 and at most 5\n"
+                              "tried       6 models: 4 succeeded, 1 stopped early, 1 infeasible\n"));
+  EXPECT_THAT(text, HasSubstr(R"(
+Pareto front: no other model beats these
+  rank  model  default  flops  metrics                p
+     1      1     0.75    500  latency=2 params=1000  1
+     2      3     0.25    100  latency=2 params=100   3
+)"));
+}
+
+TEST_F(GoalsViewsTest, TrialsSayWhichLimitsModelsBreak) {
   Json document = TrialsDocument(Read()).value();
-  document["objective"] = "MINIMIZE";
-  SelectTrials("best", "", 1, &document);
-  EXPECT_EQ(document["models"][0]["id"], 1);
+  const Json& models = document["models"];
+  const auto column = [&models](const char* key) {
+    Json values = Json::array();
+    for (const Json& model : models) values.push_back(model[key]);
+    return values;
+  };
+  EXPECT_EQ(column("violation"), Json::parse("[0.0, 0.0, 0.0, 0.75, 0.25, 0.0]"));
+  EXPECT_EQ(column("front"), Json::parse("[0, 1, 0, null, null, null]"));
+  EXPECT_EQ(column("breaks"), Json::parse(R"json([null, null, null, "params 1750 (at most 1000)",
+                                                  "params 1250 (at most 1000)", null])json"));
+  EXPECT_EQ(TrialsText(document),
+            R"text(model  status         default  flops  took  attempts  device  p  reason
+    1  SUCCEEDED         0.75    500     -         0  -       1
+    2  SUCCEEDED          0.5    600     -         0  -       2
+    3  SUCCEEDED         0.25    100     -         0  -       3
+    4  INFEASIBLE           -      -     -         0  -       4  params 1750 (at most 1000)
+    5  SUCCEEDED        0.875     50     -         0  -       5  params 1250 (at most 1000)
+    6  STOPPED_EARLY   0.9375    700     -         0  -       6
+)text");
+  SelectTrials("best", "", 0, &document);
+  EXPECT_EQ(column("id"), Json::parse("[1, 3, 2, 6, 5, 4]"));
+  SelectTrials("model", "infeasible", 0, &document);
+  EXPECT_EQ(column("id"), Json::parse("[4]"));
+}
+
+TEST_F(GoalsViewsTest, ListHasTheBestByTheFirstObjective) {
+  Create("objectives { metric: 'flops' goal: MINIMIZE }");
+  AddModel(1, "SUCCEEDED", {{"default", 0.75}, {"flops", 500}});
+  AddModel(2, "SUCCEEDED", {{"flops", 250}});
+  const Json document = ListDocument(*state_dir_).value();
+  EXPECT_EQ(document["experiments"][0]["objectives"], Json::parse(R"([{"metric": "flops", "goal": "MINIMIZE"}])"));
+  EXPECT_EQ(document["experiments"][0]["best"][0]["model"], 2);
+  EXPECT_TRUE(document["experiments"][0]["best"][0]["default"].is_null());
+  EXPECT_THAT(ListText(document), HasSubstr("  250  "));
+  EXPECT_THAT(ShowText(ShowDocument(Read()).value()), HasSubstr("objectives  flops: MINIMIZE\n"));
+}
+
+TEST_F(GoalsViewsTest, WhereNoModelKeepsTheLimitsTheNearestIsNamed) {
+  Create("constraint { metric: 'params' max: 1000 }");
+  EXPECT_TRUE(ShowDocument(Read()).value()["nearest"].is_null()) << "there are no models";
+  AddModel(1, "SUCCEEDED", {{"default", 0.75}, {"params", 1500}});
+  AddModel(2, "INFEASIBLE", {{"params", 1250}});
+  AddModel(3, "INFEASIBLE", {{"params", 1250}});
+  AddModel(4, "FAILED", {{"params", 1125}});
+  const Json show = ShowDocument(Read()).value();
+  EXPECT_TRUE(show["best"].empty());
+  EXPECT_EQ(show["nearest"],
+            Json::parse(R"json({"model": 2, "violation": 0.25, "breaks": "params 1250 (at most 1000)"})json"));
+  EXPECT_THAT(ShowText(show),
+              HasSubstr("\nno model is within the limits; the nearest: model 2, params 1250 (at most 1000)\n"));
+  AddModel(5, "SUCCEEDED", {{"default", 0.5}, {"params", 1000}});
+  EXPECT_TRUE(ShowDocument(Read()).value()["nearest"].is_null());
+  EXPECT_THAT(ShowText(ShowDocument(Read()).value()), HasSubstr("\ntop models\n"));
 }
 
 // A document of `show` with two good models, whose samples have these choices.
 Json TwoBest(const Json& one, const Json& other) {
-  return {{"best",
+  return {{"objectives", {{{"metric", "default"}, {"goal", "MAXIMIZE"}}}},
+          {"best",
            {{{"model", 1}, {"default", 0.5}, {"metrics", {{"default", 0.5}}}, {"sample", one}},
             {{"model", 2}, {"default", 0.25}, {"metrics", {{"default", 0.25}}}, {"sample", other}}}}};
 }
