@@ -1,5 +1,4 @@
 // The CGO engine's planner: models that wait together become merged trials.
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,48 +9,12 @@
 #include "engines/cgo/logical_plan.h"
 #include "engines/cgo/memory.h"
 #include "engines/cgo/passes.h"
+#include "engines/graph_maker.h"
 #include "engines/planner.h"
-#include "spdlog/spdlog.h"
-#include "src/graph/mutator.h"
-#include "src/ops/registry.h"
+#include "src/graph/schedule.h"
 
 namespace lanista {
 namespace {
-
-// Makes the graphs of models, if that needs no code of the user's: such code runs in trial processes only.
-class GraphMaker {
- public:
-  explicit GraphMaker(const PlannerContext& context) {
-    // The first mutator that is left is one of the user's.
-    if (!context.graph_space.has_value() || !context.graph_space->mutator().empty()) return;
-    v1::SpaceConfig config;
-    *config.mutable_frozen() = context.space.frozen();
-    auto space = graph::GraphSpace::Create(context.graph_space->base(), config, ops::FindOp, /*read_module=*/nullptr);
-    if (space.ok()) {
-      space_ = *std::move(space);
-    } else {
-      spdlog::info("merged trials are planned without knowing the models' graphs: {}",
-                   std::string(space.status().message()));
-    }
-  }
-
-  // nullopt if the graph is unknown or cannot be made: then the trial reports the error.
-  std::optional<v1::ModelGraph> Make(const v1::Sample& sample) const {
-    if (!space_.has_value()) return std::nullopt;
-    graph::Chooser chooser([&sample](const v1::Choice& choice) -> absl::StatusOr<v1::Decision> {
-      const auto found =
-          std::find_if(sample.decisions().begin(), sample.decisions().end(),
-                       [&choice](const v1::Decision& decision) { return decision.label() == choice.label(); });
-      if (found == sample.decisions().end()) return absl::NotFoundError(choice.label());
-      return *found;
-    });
-    auto model = space_->Materialise(chooser);
-    return model.ok() ? std::make_optional(*std::move(model)) : std::nullopt;
-  }
-
- private:
-  std::optional<graph::GraphSpace> space_;
-};
 
 // Models with their graphs and schedules.
 class PlannedModels {
@@ -91,7 +54,7 @@ class CgoPlanner final : public Planner {
  public:
   CgoPlanner(const v1::CgoEngineConfig& config, const PlannerContext& context)
       : multi_model_evaluator_(context.multi_model_evaluator),
-        graphs_(context),
+        graphs_(GraphMaker::Create(context)),
         training_(TrainingMemoryOf(context.evaluator)),
         budget_(context.device_memory) {
     if (config.has_max_concurrency_cgo()) max_models_ = config.max_concurrency_cgo();
@@ -149,7 +112,7 @@ class CgoPlanner final : public Planner {
  private:
   // Returns nullopt for unmerged models: no pass uses their graphs.
   std::optional<v1::ModelGraph> MakeGraph(const v1::Sample& sample) const {
-    return max_models_ > 1 ? graphs_.Make(sample) : std::nullopt;
+    return max_models_ > 1 && graphs_.has_value() ? graphs_->Make(sample) : std::nullopt;
   }
 
   std::vector<AssembledTrial> AssembleAll(const PlannedModels& planned, int free_trials) const {
@@ -162,7 +125,7 @@ class CgoPlanner final : public Planner {
   }
 
   const bool multi_model_evaluator_;
-  const GraphMaker graphs_;
+  const std::optional<GraphMaker> graphs_;
   const TrainingMemory training_;
   MemoryBudget budget_;
   int max_models_ = 8;
