@@ -34,8 +34,9 @@ class TrialContext {
   virtual ~TrialContext() = default;
 
   // The model that this trial trains, built on the first call from the trial's sample, with its weights drawn from
-  // seed(), on device(), in training mode. Throws what the model's constructor throws. Evaluators that never ask pay
-  // nothing.
+  // seed(), on device(), in training mode. Throws what the model's constructor throws, and where the model breaks a
+  // limit on what it costs: its attempt then ends as INFEASIBLE, also if the evaluator catches that. Evaluators that
+  // never ask pay nothing, unless objectives or limits name costs.
   virtual std::shared_ptr<nn::Model> model() = 0;
 
   // The choices of the model.

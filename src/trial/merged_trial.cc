@@ -91,21 +91,21 @@ absl::Status MergedTrial::Step(int model, const std::function<absl::Status()>& s
   });
   if (result.outcome == v1::SUCCEEDED) return absl::OkStatus();
   if (result.outcome == v1::CANCELED) return absl::CancelledError();
+  EndOne(stepping, result);
+  // A model that was stopped or breaks a limit is no bad one; how one that was stopped went, nobody asks any more.
+  if (result.outcome != v1::FAILED || drop_bad_models_ || stepping.context->stopped()) return absl::OkStatus();
   const std::string why =
       absl::StrCat("model ", stepping.context->ordinal(), " of the merged trial failed: ", result.failure.message());
-  EndOne(stepping, result);
-  // Nobody asks any more how a model went that was stopped.
-  if (drop_bad_models_ || stepping.context->stopped()) return absl::OkStatus();
   for (Member& other : members_) {
     if (other.active) EndOne(other, Unmerged(why));
   }
   return absl::OkStatus();
 }
 
-absl::Status MergedTrial::Finish(bool keep_weights) {
+absl::Status MergedTrial::Finish() {
   for (int model = 0; model < size(); ++model) {
     if (!active(model)) continue;
-    if (keep_weights) LANISTA_RETURN_IF_ERROR(Step(model, [&] { return member(model).context->KeepWeights(); }));
+    LANISTA_RETURN_IF_ERROR(Step(model, [&] { return member(model).context->Finish(); }));
     if (active(model)) EndOne(member(model), {});
   }
   return absl::OkStatus();

@@ -19,7 +19,8 @@ namespace lanista {
 
 // Keeps the models of a trial apart: each has its own random stream and LibTorch settings, and what one of them throws
 // ends its attempt, not the others'. Unless bad models are dropped, the others' attempts end with it, as UNMERGED. A
-// model that was stopped leaves at its next step, and ends nobody else's attempt. Used by the trial's thread.
+// model that was stopped leaves at its next step, and one that breaks a limit on its costs when it is built; neither
+// ends anybody else's attempt. Used by the trial's thread.
 class MergedTrial final : public ModelGroup {
  public:
   MergedTrial(std::vector<std::unique_ptr<ModelContext>> contexts, bool drop_bad_models);
@@ -35,9 +36,8 @@ class MergedTrial final : public ModelGroup {
     for (Member& one : members_) one.context->set_data(data);
   }
 
-  // The evaluator is done: ends the attempts of those that are active one by one, each with its weights kept, if they
-  // are to be.
-  absl::Status Finish(bool keep_weights);
+  // The evaluator is done: finishes and ends the attempts of those that are active, one by one.
+  absl::Status Finish();
 
   // Ends the attempts of those that are still active: with what `result` says, or, where it failed, as UNMERGED, for it
   // says nothing about any one model.

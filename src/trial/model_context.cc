@@ -11,9 +11,12 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "src/base/bounded_message.h"
 #include "src/base/clock.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
@@ -32,6 +35,19 @@ namespace {
 struct BuildError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+// Thrown through the evaluator: the model breaks a limit on what it costs.
+struct InfeasibleError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+GuardResult NoMetric(const std::string& message) {
+  GuardResult result;
+  result.outcome = v1::FAILED;
+  result.failure.set_reason(v1::NO_METRIC);
+  result.failure.set_message(BoundedMessage(message));
+  return result;
+}
 
 v1::Metrics ToProto(const MetricMap& metrics) {
   v1::Metrics proto;
@@ -105,35 +121,43 @@ ModelContext::ModelContext(const TrialEnvironment& trial, const v1::TrialModel& 
     : trial_(trial), model_(model), identity_(Identity(trial.spec, trial.device, model)) {}
 
 std::shared_ptr<nn::Model> ModelContext::model() {
-  if (built_.model == nullptr) Build();
-  return built_.model;
+  if (built_ != nullptr) return built_;
+  trial_.memory.Start();
+  const std::shared_ptr<nn::Model> model = Build();
+  model->to(device());
+  model->train();
+  trial_.built(model);
+  built_ = model;
+  return built_;
 }
 
-void ModelContext::Build() {
+std::shared_ptr<nn::Model> ModelContext::Build() {
   auto builder = ModelBuilderRegistry::Get().Create(trial_.spec.engine());
   if (!builder.ok()) throw BuildError(std::string(builder.status().message()));
   (*builder)->set_data(data_);
-  trial_.memory.Start();
   // The weights come from the seed alone, whatever the evaluator drew before.
   torch::manual_seed(seed());
   absl::StatusOr<BuiltModel> built = (*builder)->Build(trial_.spec.space(), sample(), seed());
   if (!built.ok()) throw BuildError(std::string(built.status().message()));
-  built_ = *std::move(built);
-  built_.model->to(device());
-  built_.model->train();
-  CountCosts();
-  trial_.built(built_.model);
+  actual_sample_ = std::move(built->actual_sample);
+  CountCosts(*built->model);
+  const v1::Metrics costs = ToProto(costs_);
+  infeasible_ = trial_.goals.Violation(costs) > 0;
+  if (infeasible_) {
+    throw InfeasibleError(absl::StrCat("the model breaks a limit: ", trial_.goals.DescribeViolation(costs)));
+  }
+  return std::move(built->model);
 }
 
-void ModelContext::CountCosts() {
+void ModelContext::CountCosts(const nn::Model& model) {
   std::set<const void*> counted;
   int64_t parameters = 0;
   // A parameter that several modules share counts once.
-  for (const torch::Tensor& parameter : built_.model->parameters()) {
+  for (const torch::Tensor& parameter : model.parameters()) {
     if (counted.insert(parameter.unsafeGetTensorImpl()).second) parameters += parameter.numel();
   }
   costs_["params"] = static_cast<double>(parameters);
-  const auto* const graph = dynamic_cast<const ops::GraphModule*>(built_.model.get());
+  const auto* const graph = dynamic_cast<const ops::GraphModule*>(&model);
   if (graph == nullptr) return;
   const auto costs = CountGraphCosts(graph->graph(), ops::FindOp);
   if (costs.ok() && costs->flops.has_value()) costs_["flops"] = static_cast<double>(*costs->flops);
@@ -185,6 +209,10 @@ GuardResult ModelContext::Run(const std::function<absl::Status()>& code) const {
     return left_early ? absl::OkStatus() : status;
   });
   if (left_early) result.outcome = v1::STOPPED_EARLY;
+  if (infeasible_) {
+    result = {};
+    result.outcome = v1::INFEASIBLE;
+  }
   return result;
 }
 
@@ -216,28 +244,49 @@ absl::Status ModelContext::FindCheckpoint(Evaluator& evaluator) {
   return absl::IsNotFound(usable) ? absl::FailedPreconditionError(usable.message()) : usable;
 }
 
+absl::Status ModelContext::Finish() {
+  if (trial_.spec.keep_weights()) LANISTA_RETURN_IF_ERROR(KeepWeights());
+  if (LacksCosts()) Build();
+  return absl::OkStatus();
+}
+
 absl::Status ModelContext::KeepWeights() {
   // An evaluator that did not ask for its model has trained none.
-  if (built_.model == nullptr) return absl::OkStatus();
-  return nn::WriteStateDict(output_folder() + "/weights.pt", nn::StateDictOf(*built_.model));
+  if (built_ == nullptr) return absl::OkStatus();
+  return nn::WriteStateDict(output_folder() + "/weights.pt", nn::StateDictOf(*built_));
+}
+
+bool ModelContext::LacksCosts() const {
+  if (built_ != nullptr || !final_.has_value() || trial_.spec.space().has_choices()) return false;
+  const auto lacks = [this](const char* cost) { return trial_.goals.Names(cost) && final_->count(cost) == 0; };
+  return lacks("params") || lacks("flops");
+}
+
+void ModelContext::CompleteMetrics(GuardResult* result) {
+  if (!final_.has_value()) {
+    *result = NoMetric("the evaluator ended without a final metric: call ReportFinal");
+    return;
+  }
+  // What the evaluator reports under these names stands.
+  final_->insert(costs_.begin(), costs_.end());
+  const std::string missing = trial_.goals.FindMissing(ToProto(*final_));
+  if (missing.empty()) return;
+  const auto name = [](std::string* out, const auto& metric) { out->append(metric.first); };
+  *result = NoMetric(absl::StrCat(missing, " was not reported; the model has ", absl::StrJoin(*final_, ", ", name),
+                                  absl::EndsWith(missing, "'flops'")
+                                      ? "; FLOPs are known of graphs whose nodes and shapes all are (show-graph)"
+                                      : ""));
 }
 
 void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) {
   const bool failed = result.outcome == v1::FAILED || result.outcome == v1::CANCELED;
   if (!failed && stopped()) result.outcome = v1::STOPPED_EARLY;
-  if (result.outcome == v1::SUCCEEDED && !final_.has_value()) {
-    result.outcome = v1::FAILED;
-    result.failure.set_reason(v1::NO_METRIC);
-    result.failure.set_message("the evaluator ended without a final metric: call ReportFinal");
-  }
+  if (result.outcome == v1::SUCCEEDED) CompleteMetrics(&result);
   v1::ModelEvent event = NextEvent();
   v1::ModelEnded& ended = *event.mutable_ended();
   ended.set_outcome(result.outcome);
-  if (result.outcome == v1::SUCCEEDED) {
-    // What the evaluator reports under these names stands.
-    final_->insert(costs_.begin(), costs_.end());
-    *ended.mutable_metrics() = ToProto(*final_);
-  }
+  if (result.outcome == v1::SUCCEEDED) *ended.mutable_metrics() = ToProto(*final_);
+  if (result.outcome == v1::INFEASIBLE) *ended.mutable_metrics() = ToProto(costs_);
   if (result.outcome == v1::FAILED || result.outcome == v1::UNMERGED) {
     *ended.mutable_failure() = std::move(result.failure);
     if (ended.failure().reason() == v1::OUT_OF_MEMORY) {
@@ -245,11 +294,11 @@ void ModelContext::Ended(GuardResult result, const v1::SpaceSpec* actual_space) 
     }
   }
   if (actual_space != nullptr) *ended.mutable_actual_space() = *actual_space;
-  if (built_.model != nullptr && built_.actual_sample.SerializeAsString() != model_.sample().SerializeAsString()) {
-    *ended.mutable_actual_sample() = built_.actual_sample;
+  if (actual_sample_.has_value() && actual_sample_->SerializeAsString() != model_.sample().SerializeAsString()) {
+    *ended.mutable_actual_sample() = *std::move(actual_sample_);
   }
   ended.set_models_memory(trial_.memory.Peak());
-  built_ = {};
+  built_ = nullptr;
   trial_.emit(std::move(event));
 }
 

@@ -13,6 +13,7 @@
 #include "engines/model_builder.h"
 #include "protos/trial.pb.h"
 #include "src/evaluators/evaluator.h"
+#include "src/goals/goals.h"
 #include "src/trial/models_memory.h"
 #include "src/trial/torch_guard.h"
 
@@ -28,6 +29,8 @@ void NameMemoryLimit(const v1::Device& device, std::string* message);
 struct TrialEnvironment {
   const v1::TrialSpec& spec;
   const v1::Device& device;
+  // Of the experiment.
+  const Goals& goals;
   const std::atomic<bool>& canceled;
   // Whether that model of the trial was stopped.
   std::function<bool(int model)> stopped;
@@ -68,24 +71,33 @@ class ModelContext final : public TrialContext {
   // Whether this one has to end, whatever others do.
   bool stopped() const { return trial_.stopped(model_.model()); }
 
-  // GuardTrial(code), where CANCELLED of a model that was stopped is STOPPED_EARLY.
+  // GuardTrial(code), where CANCELLED of a model that was stopped is STOPPED_EARLY. INFEASIBLE once the model turned
+  // out to break a limit on its costs, whatever the code made of the exception that told it.
   GuardResult Run(const std::function<absl::Status()>& code) const;
 
   // Finds out whether the attempt goes on from what an earlier one left, and emits that it began. `evaluator` is null
   // where there is none that could go on.
   void Started(Evaluator* evaluator);
 
-  // Leaves the trained weights for exports.
-  absl::Status KeepWeights();
+  // The evaluator is done: leaves the trained weights for exports, if they are to be kept, and counts what the model
+  // costs where goals name it and the evaluator has neither built the model nor reported it. Throws as model() does.
+  absl::Status Finish();
 
-  // Emits how the attempt ended (STOPPED_EARLY where it was stopped and has not failed), and lets go of the model.
+  // Emits how the attempt ended (STOPPED_EARLY where it was stopped and has not failed; FAILED where it would have
+  // succeeded without a metric that goals name), and lets go of the model.
   // `actual_space`: where the space is not the experiment's.
   void Ended(GuardResult result, const v1::SpaceSpec* actual_space = nullptr);
 
  private:
-  void Build();
-  // Counts what the model costs: `params`, and `flops` of one run where it is a graph whose nodes all know theirs.
-  void CountCosts();
+  // The model, new, on the CPU. Counts what it costs. Throws if it cannot be built, or breaks a limit on its costs.
+  std::shared_ptr<nn::Model> Build();
+  // `params`, and `flops` of one run where the model is a graph whose nodes all know theirs.
+  void CountCosts(const nn::Model& model);
+  // Whether goals name costs that nobody has counted or reported, of a model that can be built.
+  bool LacksCosts() const;
+  absl::Status KeepWeights();
+  // Adds the costs to the final metrics; fails `result` if a metric that goals name is not among them.
+  void CompleteMetrics(GuardResult* result);
   // OK if there is something to go on from; NOT_FOUND if there is nothing at all.
   absl::Status FindCheckpoint(Evaluator& evaluator);
   v1::ModelEvent NextEvent();
@@ -95,9 +107,14 @@ class ModelContext final : public TrialContext {
   const std::string identity_;
   bool resumed_ = false;
   std::optional<v1::DataSpec> data_;
-  BuiltModel built_;
+  // None before model(), and of a model that breaks a limit.
+  std::shared_ptr<nn::Model> built_;
+  // Once it was built: the choices that it asked for.
+  std::optional<v1::Sample> actual_sample_;
   // Metrics of the model itself.
   MetricMap costs_;
+  // They break a limit.
+  bool infeasible_ = false;
   std::optional<MetricMap> final_;
   int next_step_ = 0;
   int sequence_ = 0;

@@ -20,6 +20,7 @@
 #include "engines/model_builder.h"
 #include "src/base/out_of_memory.h"
 #include "src/base/status.h"
+#include "src/goals/goals.h"
 #include "src/trial/attempt_log.h"
 #include "src/trial/graph_requests.h"
 #include "src/trial/merged_trial.h"
@@ -237,9 +238,14 @@ void TrialRunner::RunModels(const v1::TrialSpec& spec) {
     *event.mutable_model() = std::move(model_event);
     emit_(event);
   };
-  const TrialEnvironment environment{spec,      device_,
-                                     canceled_, [this](int model) { return IsStopped(model); },
-                                     emit,      ShareWhatIsAlike(spec.models_size()),
+  const Goals goals(spec);
+  const TrialEnvironment environment{spec,
+                                     device_,
+                                     goals,
+                                     canceled_,
+                                     [this](int model) { return IsStopped(model); },
+                                     emit,
+                                     ShareWhatIsAlike(spec.models_size()),
                                      memory};
   std::vector<std::unique_ptr<ModelContext>> contexts;
   for (const v1::TrialModel& model : spec.models())
@@ -279,7 +285,7 @@ void TrialRunner::RunAlone(const v1::TrialSpec& spec, Evaluator* evaluator, Mode
     torch::manual_seed(context.seed());
     context.set_data(evaluator->Data());
     LANISTA_RETURN_IF_ERROR(evaluator->Evaluate(context));
-    return spec.keep_weights() ? context.KeepWeights() : absl::OkStatus();
+    return context.Finish();
   }));
 }
 
@@ -294,7 +300,7 @@ void TrialRunner::RunMerged(const v1::TrialSpec& spec, Evaluator* evaluator,
     if (multi_model == nullptr) return absl::InternalError("the evaluator trains one model at a time");
     trial.SetData(evaluator->Data());
     LANISTA_RETURN_IF_ERROR(multi_model->EvaluateTogether(trial));
-    return trial.Finish(spec.keep_weights());
+    return trial.Finish();
   }));
 }
 

@@ -74,9 +74,10 @@ absl::StatusOr<v1::ModelGraph> PooledGraph(const Params&) {
   x = net.Add("pool", MakeOp("AvgPool2d", {{"kernel_size", 4}}), {x});
   x = net.Add("relu", MakeOp("ReLU", {{"inplace", true}}), {x});
   x = net.Add("flatten", MakeOp("Flatten"), {x});
-  x = net.Add("hidden", MakeOp("Linear", {{"in_features", 49}, {"out_features", 16}}), {x});
+  const graph::Number width = net.ValueChoice("width", {8, 16});
+  x = net.Add("hidden", MakeOp("Linear", {{"in_features", 49}, {"out_features", width}}), {x});
   x = net.Add("drop", MakeOp("Dropout", {{"p", 0.3}}), {x});
-  net.Output(net.Add("output", MakeOp("Linear", {{"in_features", 16}, {"out_features", 10}}), {x}));
+  net.Output(net.Add("output", MakeOp("Linear", {{"in_features", width}, {"out_features", 10}}), {x}));
   return std::move(net).Build();
 }
 LANISTA_REGISTER_GRAPH_SPACE("pooled", PooledGraph);
@@ -171,10 +172,7 @@ class MergedTrialTest : public ::testing::Test {
     // What was stopped in another trial is not in this one.
     spec_.set_trial(spec_.trial() + 1);
     *request.mutable_run() = spec_;
-    for (const v1::TrialModel& model : models) {
-      *request.mutable_run()->add_models() = model;
-      if (spec_.space().registered() == "pooled") request.mutable_run()->mutable_models()->rbegin()->clear_sample();
-    }
+    for (const v1::TrialModel& model : models) *request.mutable_run()->add_models() = model;
     events_.clear();
     runner_.Handle(request);
     EXPECT_TRUE(events_.back().has_ended());
@@ -322,6 +320,41 @@ TEST_F(MergedTrialTest, AnEvaluatorThatEndsItsGroupForOneStoppedModelLosesNobody
   EXPECT_EQ(reports.at(1).end.outcome(), v1::STOPPED_EARLY);
   EXPECT_EQ(reports.at(2).end.outcome(), v1::UNMERGED) << "it runs again, alone";
   EXPECT_THAT(reports.at(2).end.failure().message(), HasSubstr("though the trial was not canceled"));
+}
+
+TEST_F(MergedTrialTest, ModelsBeyondALimitLeaveAndTheOthersReportWhatTheyWouldAlone) {
+  for (const char* const space : {"mixed", "pooled"}) {
+    spec_.mutable_space()->set_registered(space);
+    SetOptimizer("adam { learning_rate: 0.01 }");
+    spec_.clear_constraint();
+    std::map<int, std::vector<std::map<std::string, double>>> alone;
+    // Those with odd numbers have twice the width.
+    for (const int model : {1, 2, 4}) alone[model] = Alone(Model(model, kDropout));
+    const double narrow = alone[2].back().at("params"), wide = alone[1].back().at("params");
+    v1::ConstraintConfig& limit = *spec_.add_constraint();
+    limit.set_metric("params");
+    limit.set_max((narrow + wide) / 2);
+    // The first one would compute for all, where they share something.
+    for (const std::vector<int>& ordinals : {std::vector<int>{1, 2, 4}, std::vector<int>{2, 3, 4}, {1, 3, 5}}) {
+      std::vector<v1::TrialModel> models;
+      for (const int ordinal : ordinals) models.push_back(Model(ordinal, kDropout));
+      const auto reports = Run(models);
+      ASSERT_EQ(reports.size(), 3u);
+      for (const auto& [model, report] : reports) {
+        SCOPED_TRACE(absl::StrCat(space, ", model ", model));
+        EXPECT_EQ(report.ends, 1);
+        if (model % 2 == 0) {
+          EXPECT_EQ(report.end.outcome(), v1::SUCCEEDED);
+          EXPECT_EQ(report.metrics, alone[model]);
+          continue;
+        }
+        EXPECT_EQ(report.end.outcome(), v1::INFEASIBLE);
+        EXPECT_FALSE(report.end.has_failure());
+        ASSERT_EQ(report.metrics.size(), 1u) << "it was not trained";
+        EXPECT_EQ(report.metrics[0].at("params"), wide);
+      }
+    }
+  }
 }
 
 TEST_F(MergedTrialTest, AllModelsMayBeBad) {
