@@ -9,8 +9,8 @@
 
 namespace lanista {
 
-// What the head can tell of a sample by its graph. Empty where there is no such limit, or where only trial processes can
-// make the models (engine direct, mutators of the user's own): they check the limits once a model is built.
+// What the head can tell of a sample by its graph. Empty where there is no such limit, or where only trial processes
+// can make the models (engine direct, mutators of the user's own): they check the limits once a model is built.
 // INVALID_ARGUMENT: a limit that nobody could check.
 absl::StatusOr<LimitsOfSamples> CostLimits(const v1::ExperimentConfig& config, const PlannerContext& context);
 

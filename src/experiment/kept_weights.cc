@@ -9,10 +9,7 @@ void KeptWeights::Plan(int model, int attempt, std::string folder) { planned_[mo
 
 std::vector<std::string> KeptWeights::End(const v1::ModelOutcome& outcome) {
   std::vector<std::string> needless;
-  std::optional<std::vector<double>> values;
-  if (outcome.outcome() == v1::SUCCEEDED && goals_.Violation(outcome.metrics()) == 0) {
-    values = goals_.Values(outcome.metrics());
-  }
+  std::optional<std::vector<double>> values = goals_.BestValues(outcome);
   for (auto& [attempt, folder] : planned_[outcome.model()]) {
     if (values.has_value() && attempt == outcome.attempt()) {
       ranking_.push_back({outcome.model(), *std::move(values)});

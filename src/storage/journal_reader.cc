@@ -228,9 +228,7 @@ absl::StatusOr<std::vector<RankedModel>> JournalReader::RankedModels() const {
   const Goals goals(experiment_.config());
   std::vector<RankedModel> ranked;
   LANISTA_RETURN_IF_ERROR(QueryModels("WHERE outcome = 'SUCCEEDED'", [&](const ModelRecord& model) {
-    const v1::Metrics& metrics = model.outcome->metrics();
-    std::optional<std::vector<double>> values = goals.Values(metrics);
-    if (values.has_value() && goals.Violation(metrics) == 0) ranked.push_back({model.model, *std::move(values)});
+    if (auto values = goals.BestValues(*model.outcome)) ranked.push_back({model.model, *std::move(values)});
     return absl::OkStatus();
   }));
   SortBestFirst(ranked);

@@ -129,9 +129,10 @@ TEST_F(ObjectivesTest, LimitsThatNothingKeepsEndTheSearchAndNameTheNearest) {
   const CommandResult accuracy = Run("run", "registered: 'mlp'",
                                      {"strategy={ random {} }", "evaluator={ constant { value: 0.5 } }",
                                       "max_trial_number=3", "constraint=[{ metric: 'default' min: 0.9 }]"});
-  EXPECT_EQ(accuracy.exit_code, 0) << "it did what it was asked for";
+  EXPECT_EQ(accuracy.exit_code, 1);
   EXPECT_THAT(accuracy.out, HasSubstr("default 0.5 (at least 0.9)"));
   const nlohmann::json show = Latest("show").Json();
+  EXPECT_EQ(show["status"], "DONE") << "it did what it was asked for";
   EXPECT_EQ(show["models"]["succeeded"], 3);
   EXPECT_TRUE(show["best"].empty());
 }
