@@ -21,10 +21,10 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// "default MAXIMIZE, flops MINIMIZE".
+// "MAXIMIZE", or "MAXIMIZE accuracy, MINIMIZE flops".
 std::string DescribeObjectives(const v1::ExperimentConfig& config) {
   return absl::StrJoin(Goals(config).objectives(), ", ", [](std::string* text, const Goal& goal) {
-    absl::StrAppend(text, goal.metric, " ", v1::Objective_Name(goal.objective));
+    absl::StrAppend(text, v1::Objective_Name(goal.objective), goal.metric == "default" ? "" : " " + goal.metric);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace lanista {
 namespace {
@@ -81,8 +82,8 @@ std::string Goals::DescribeViolation(const v1::Metrics& metrics) const {
     const double* const value = Find(metrics, limit.metric());
     if (value == nullptr || ViolationOf(limit, *value) <= 0) continue;
     const bool above = limit.has_max() && *value > limit.max();
-    absl::StrAppend(&text, text.empty() ? "" : ", ", limit.metric(), " ", *value, " (at ",
-                    above ? absl::StrCat("most ", limit.max()) : absl::StrCat("least ", limit.min()), ")");
+    absl::StrAppendFormat(&text, "%s%s %.10g (at %s %.10g)", text.empty() ? "" : ", ", limit.metric(), *value,
+                          above ? "most" : "least", above ? limit.max() : limit.min());
   }
   return text;
 }

@@ -53,7 +53,7 @@ class Goals {
   // summed up. A metric that is missing breaks none. 0: all limits are kept.
   double Violation(const v1::Metrics& metrics) const;
 
-  // The metrics that break limits, for people: "params 1.2e+06 (at most 1e+06)". Empty: none does.
+  // The metrics that break limits, for people: "params 1200000 (at most 1000000)". Empty: none does.
   std::string DescribeViolation(const v1::Metrics& metrics) const;
 
   // The first metric that an objective or a limit names and that is not among these, with the field that names it:

@@ -132,12 +132,12 @@ TEST(GuardedStrategyTest, SeveralObjectivesNeedAStrategyThatKnowsThem) {
 TEST(GuardedStrategyTest, InitialModelsKeepTheLimits) {
   v1::ExperimentConfig config;
   config.mutable_strategy()->mutable_random();
-  config.add_initial();
+  config.add_initial()->set_sample("{}");
   LimitsOfSamples limits;
   limits.violation = [](const v1::Sample&) { return 0.5; };
   limits.describe = [](const v1::Sample&) { return "params 150 (at most 100)"; };
   const auto strategy = GuardedStrategy::Create(config, OneChoice(), 1, limits);
-  EXPECT_EQ(strategy.status().message(),
+  EXPECT_EQ(std::string(strategy.status().message()),
             "initial[0].sample: it is not within the limits: it has params 150 (at most 100)");
 }
 

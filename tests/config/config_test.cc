@@ -243,7 +243,7 @@ TEST_F(ConfigTest, ObjectivesAndLimitsAreChecked) {
   EXPECT_THAT(error("objectives { goal: 7 }"), HasSubstr("objectives[0].goal: '7' is not a value of 'goal'"));
   EXPECT_THAT(error("constraint { max: 1 }"), HasSubstr("constraint[0].metric: is required"));
   EXPECT_EQ(error(limit + " constraint { metric: \"a\" }"),
-            "c.textproto:2:88: constraint[2]: limits nothing: set 'max', 'min', or both");
+            "c.textproto:2:89: constraint[2]: limits nothing: set 'max', 'min', or both");
   EXPECT_THAT(error("constraint { metric: \"a\" min: 2 max: 1 }"),
               HasSubstr("constraint[0].min: must be at most 'max', which is 1, got 2"));
   EXPECT_THAT(error("constraint { metric: \"a\" max: inf }"), HasSubstr("constraint[0].max: must be a finite number"));

@@ -71,7 +71,7 @@ TEST_F(GoalsTest, TheBestAreTheFrontOfThoseWithinTheLimits) {
   EXPECT_THAT(Ids(show["best"], "model"), ElementsAre(5, 3, 2, 1));
   EXPECT_THAT(Ids(Run({"trials", "latest", "--sort", "best", "--json"}).Json()["models"], "id"),
               ElementsAre(5, 3, 2, 1, 4, 6));
-  EXPECT_THAT(Run({"trials", "latest"}).out, HasSubstr("  6       latency 3 (at most 2)\n"));
+  EXPECT_THAT(Run({"trials", "latest"}).out, HasSubstr("  6     latency 3 (at most 2)\n"));
   const std::string out = FreshFolder();
   const CommandResult exported = Run({"export", "latest", "--top", "5", "--out", out});
   EXPECT_THAT(exported.out, AllOf(HasSubstr("/1-model-5.json"), HasSubstr("/5-model-4.json"))) << exported.err;
@@ -84,9 +84,9 @@ TEST_F(GoalsTest, WhereNoModelKeepsTheLimitsTheNearestIsNamed) {
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("no model is within the limits; the nearest: model 1, latency 1 (at most 0.5)\n"),
                     Not(HasSubstr(" export "))));
-  EXPECT_THAT(run.err, HasSubstr("no model is within the limits"));
+  EXPECT_THAT(run.err, HasSubstr("none of the 6 models that were tried is within the limits"));
   const CommandResult exported = Run({"export", "latest", "--out", FreshFolder()});
-  EXPECT_EQ(exported.exit_code, 1);
+  EXPECT_EQ(exported.exit_code, 2);
   EXPECT_THAT(exported.err, HasSubstr("is within its limits: there is nothing to export"));
 }
 

@@ -15,8 +15,6 @@ namespace lanista {
 namespace {
 
 using graph::MakeOp;
-using ::testing::Eq;
-using ::testing::Optional;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -115,15 +113,24 @@ TEST(ModelCosts, MemoryIsWhatCgoPlansWith) {
   context.multi_model_evaluator = true;
   v1::EngineConfig config;
   config.mutable_cgo();
-  const auto planner = PlannerRegistry::Get().Create(config, context);
-  ASSERT_TRUE(planner.ok()) << planner.status();
-  // What it learns from trials changes neither.
-  (*planner)->ObserveMemory(200LL << 20, 1, 1000LL << 20);
-  for (const char* const gate : {"relu", "linear"}) {
-    const auto plan = (*planner)->Explain({Sample(3, gate)}, 1);
-    ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_EQ(Costs({"memory"})->Of(Sample(3, gate))->values().at("memory"), plan->trials(0).memory()) << gate;
+  std::set<double> estimates;
+  for (const bool frozen : {false, true}) {
+    if (frozen) context.space.add_frozen()->set_target("first");
+    const auto planner = PlannerRegistry::Get().Create(config, context);
+    ASSERT_TRUE(planner.ok()) << planner.status();
+    // What it learns from trials changes neither.
+    (*planner)->ObserveMemory(200LL << 20, 1, 1000LL << 20);
+    const auto costs = ModelCosts::Create(context, {"memory"});
+    ASSERT_TRUE(costs.has_value());
+    for (const char* const gate : {"relu", "linear"}) {
+      const auto plan = (*planner)->Explain({Sample(3, gate)}, 1);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      const double memory = costs->Of(Sample(3, gate))->values().at("memory");
+      EXPECT_EQ(memory, plan->trials(0).memory()) << gate << ", frozen " << frozen;
+      estimates.insert(memory);
+    }
   }
+  EXPECT_EQ(estimates.size(), 4u);
 }
 
 }  // namespace

@@ -135,8 +135,8 @@ TEST_P(TrialCostsTest, AreKnownBeforeIt) {
     flops.insert(known->values().at("flops"));
     sizes.insert(sample.decisions_size());
   }
-  EXPECT_GT(params.size(), 10u);
-  EXPECT_GT(flops.size(), 10u);
+  EXPECT_GE(params.size(), 8u) << "models that differ";
+  EXPECT_GE(flops.size(), 8u);
   EXPECT_EQ(sizes.size(), 2u) << "models with `depth`, and without";
 }
 
