@@ -67,7 +67,7 @@ struct StrategyContext {
   // How far a sample misses those limits that can be computed before training (Observation::violation); nullopt where
   // it is not known. Samples with more than 0 are never proposed. A pure function. Empty: there are no such limits.
   std::function<std::optional<double>(const v1::Sample&)> violation;
-  // What a sample misses them by, for people: "flops 1.2e+08 (at most 5e+07)". Empty: only the number is known.
+  // What a sample misses them by, for people: "flops 120000000 (at most 50000000)". Empty: only the number is known.
   std::function<std::string(const v1::Sample&)> describe_violation;
 };
 

@@ -50,7 +50,7 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 //     "failure": null or {"reason", "message", "signal", "exit_status"} (the last two null for other reasons),
 //     "stopped": null or {"step", "because"}: the verdict that stopped the model early,
 //     "violation": how far its final metrics break the limits (Goals::Violation; 0: not at all); null: it has none,
-//     "breaks": null or these limits: "params 1.2e+06 (at most 1e+06)",
+//     "breaks": null or these limits: "params 1200000 (at most 1000000)",
 //     "front": of a model that succeeded and keeps all limits: 0 if no other one beats it, 1 if only those of front 0
 //       do, and so on (SortBestFirst); null of all others,
 //     "attempts": [{"attempt", "trial", "device", "node", "start", "end", "seconds", "merged_with": [model ids],

@@ -98,7 +98,7 @@ std::string FailureText(const Json& failure) {
 }
 
 // Why a model cannot be the best: its failure, "step 3: 0.81, not among the best 4 of 17" where it was stopped early,
-// or "params 1.2e+06 (at most 1e+06)" where it breaks a limit.
+// or "params 1200000 (at most 1000000)" where it breaks a limit.
 std::string ReasonText(const Json& model) {
   const Json& stopped = model["stopped"];
   const Json& breaks = model["breaks"];
