@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -171,6 +172,8 @@ class JournalReader {
 
   // The state now: the last change, or CREATED. EXPERIMENT_FAILED where the journal had to be abandoned after that.
   absl::StatusOr<StateRecord> State() const;
+  // Whether a head that serves clients had it last: it made the experiment, or was the last to run it.
+  absl::StatusOr<bool> Served() const;
   // When the last fact was written.
   absl::StatusOr<absl::Time> LastTime() const;
   // How long it was in one of these states, all times together; where it is in one now, up to `until`.
@@ -205,6 +208,12 @@ class JournalReader {
   absl::StatusOr<std::map<int, int64_t>> OutcomeNumbers(const std::vector<int>& models) const;
   // The number of the last trial; 0: there is none.
   absl::StatusOr<int> LastTrial() const;
+
+  // What a watcher is to see of the facts behind the one with this number (0: of all), in their order: at most `limit`
+  // events (at least 1), and no more once they take `max_bytes`. Those that a watcher saw when they were recorded, and
+  // the creation as a state. An outcome that a resume has removed is one without details. FAILED_PRECONDITION for
+  // version 2, which has no order of facts.
+  absl::StatusOr<std::vector<v1::ExperimentEvent>> EventsAfter(int64_t number, int limit, size_t max_bytes) const;
 
  private:
   JournalReader() = default;

@@ -13,74 +13,11 @@
 #include "src/goals/goals.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/journal.h"
+#include "src/storage/journal_rows.h"
 #include "src/storage/schema.h"
 
 namespace lanista {
 namespace {
-
-// The versions that brought the table `fact` with all that is numbered in it, and the stopper's calls.
-constexpr int kVersionWithFacts = 3;
-constexpr int kVersionWithStopping = 4;
-
-absl::Time TimeAt(const SqliteStatement& row, int column) { return absl::FromUnixMicros(row.Int64(column)); }
-
-std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column) {
-  if (row.IsNull(column)) return std::nullopt;
-  return TimeAt(row, column);
-}
-
-// SQLite stores NaN as NULL.
-double ValueAt(const SqliteStatement& row, int column) {
-  return row.IsNull(column) ? std::numeric_limits<double>::quiet_NaN() : row.Double(column);
-}
-
-// What is in a journal can always be shown: bytes that are not UTF-8, which older versions let through, are replaced.
-std::string TextAt(const SqliteStatement& row, int column) { return ToUtf8(row.Bytes(column)); }
-
-template <typename Message>
-absl::Status ParseAt(const SqliteStatement& row, int column, Message* message) {
-  if (ParseMakingUtf8(row.Bytes(column), message)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the journal holds a damaged ", message->GetDescriptor()->name()));
-}
-
-// Enums are stored by name; a name that this program does not know reads as UNSPECIFIED.
-v1::Outcome OutcomeAt(const SqliteStatement& row, int column) {
-  v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
-  v1::Outcome_Parse(row.Bytes(column), &outcome);
-  return outcome;
-}
-
-v1::StateChanged StateAt(const SqliteStatement& row, int state_column, int reason_column) {
-  v1::StateChanged change;
-  v1::ExperimentState state = v1::EXPERIMENT_STATE_UNSPECIFIED;
-  v1::ExperimentState_Parse(row.Bytes(state_column), &state);
-  change.set_state(state);
-  change.set_reason(TextAt(row, reason_column));
-  return change;
-}
-
-// Columns reason, message, signal, exit_status from `column` on; leaves the field unset where there was no failure.
-template <typename Message>
-void FailureAt(const SqliteStatement& row, int column, Message* message) {
-  if (row.IsNull(column)) return;
-  v1::FailureReason reason = v1::FAILURE_REASON_UNSPECIFIED;
-  v1::FailureReason_Parse(row.Bytes(column), &reason);
-  v1::Failure* failure = message->mutable_failure();
-  failure->set_reason(reason);
-  failure->set_message(TextAt(row, column + 1));
-  failure->set_signal(row.Int(column + 2));
-  failure->set_exit_status(row.Int(column + 3));
-}
-
-absl::Status MetricsAt(const SqliteStatement& row, int column, v1::Metrics* metrics) {
-  const nlohmann::json document = nlohmann::json::parse(TextAt(row, column), nullptr, false);
-  if (!document.is_object()) return absl::DataLossError("the journal holds damaged metrics");
-  for (const auto& [name, value] : document.items()) {
-    (*metrics->mutable_values())[name] =
-        value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
-  }
-  return absl::OkStatus();
-}
 
 // A file's path as a URI that says: nobody writes this file, so no lock and no -wal or -shm beside it is needed.
 std::string ImmutableUri(const std::string& file) {
@@ -126,7 +63,9 @@ absl::Status JournalReader::Begin(const std::string& file, int flags) {
   LANISTA_RETURN_IF_ERROR(database_.Execute("BEGIN"));
   LANISTA_ASSIGN_OR_RETURN(version_, CheckSchema(database_, JournalFile(folder_)));
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
-                           database_.Prepare("SELECT id, name, time, seed, config FROM experiment"));
+                           database_.Prepare(absl::StrCat(
+                               "SELECT id, name, time, seed, config, ",
+                               version_ < kVersionWithServed ? "'', 0" : "request_id, served", " FROM experiment")));
   LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
   if (!found) return absl::DataLossError(absl::StrCat(JournalFile(folder_), ": holds no experiment"));
   experiment_.set_experiment(TextAt(row, 0));
@@ -134,6 +73,8 @@ absl::Status JournalReader::Begin(const std::string& file, int flags) {
   created_ = TimeAt(row, 2);
   experiment_.set_seed(row.Int64(3));
   LANISTA_RETURN_IF_ERROR(ParseAt(row, 4, &first_config_));
+  experiment_.set_request_id(TextAt(row, 5));
+  experiment_.set_served(row.Int(6) != 0);
   *experiment_.mutable_config() = first_config_;
   if (version_ < kVersionWithFacts) return absl::OkStatus();
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement change,
@@ -155,6 +96,15 @@ absl::StatusOr<StateRecord> JournalReader::State() const {
   record.change.set_state(v1::EXPERIMENT_FAILED);
   record.change.set_reason(last_words_->reason);
   return record;
+}
+
+absl::StatusOr<bool> JournalReader::Served() const {
+  if (version_ < kVersionWithServed) return false;
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare("SELECT served FROM state_change WHERE state = 'RUNNING' ORDER BY number DESC LIMIT 1"));
+  LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+  return found ? row.Int(0) != 0 : experiment_.served();
 }
 
 absl::StatusOr<absl::Time> JournalReader::LastTime() const {
@@ -278,7 +228,7 @@ absl::Status JournalReader::QueryModels(const std::string& clauses,
       outcome.set_outcome(OutcomeAt(row, 4));
       outcome.set_attempt(row.Int(5));
       LANISTA_RETURN_IF_ERROR(MetricsAt(row, 6, outcome.mutable_metrics()));
-      FailureAt(row, 7, &outcome);
+      if (auto failure = FailureAt(row, 7)) *outcome.mutable_failure() = *std::move(failure);
       outcome.set_stopped_step(row.Int(11));
       outcome.set_stopped_because(TextAt(row, 12));
     }
@@ -413,13 +363,11 @@ absl::StatusOr<std::vector<AttemptRecord>> JournalReader::QueryAttempts(const st
       LANISTA_RETURN_IF_ERROR(ParseAt(row, 5, &attempt.device));
       attempt.ended = OptionalTimeAt(row, 6);
       attempt.end.set_outcome(OutcomeAt(row, 7));
-      FailureAt(row, 8, &attempt.end);
+      if (auto failure = FailureAt(row, 8)) *attempt.end.mutable_failure() = *std::move(failure);
       if (!row.IsNull(12)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 12, attempt.end.mutable_actual_sample()));
       attempt.alone_because = TextAt(row, 13);
       attempt.end.set_models_memory(row.Int64(14));
-      v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED;
-      v1::LostCause_Parse(row.Bytes(18), &cause);
-      attempt.end.set_lost_cause(cause);
+      attempt.end.set_lost_cause(LostCauseAt(row, 18));
       attempt.resumed_steps = row.Int(19);
       attempt.members = row.Int(17);
     }

@@ -140,9 +140,9 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
       {&s.begin_, "BEGIN IMMEDIATE"},
       {&s.commit_, "COMMIT"},
       {&s.rollback_, "ROLLBACK"},
-      {&s.insert_experiment_, "INSERT INTO experiment VALUES (1, ?, ?, ?, ?, ?)"},
+      {&s.insert_experiment_, "INSERT INTO experiment VALUES (1, ?, ?, ?, ?, ?, ?, ?)"},
       {&s.insert_space_, "INSERT INTO space VALUES (1, ?, ?, ?, ?, ?)"},
-      {&s.insert_state_, "INSERT INTO state_change (time, state, reason) VALUES (?, ?, ?)"},
+      {&s.insert_state_, "INSERT INTO state_change (time, state, reason, served) VALUES (?, ?, ?, ?)"},
       {&s.insert_call_, "INSERT INTO strategy_call VALUES (?, ?, ?)"},
       {&s.insert_stopping_call_, "INSERT INTO stopping_call VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
       {&s.insert_model_, "INSERT INTO model VALUES (?, ?, ?, ?)"},
@@ -200,8 +200,8 @@ absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter:
       return FactKey("config_change", database_.last_row());
     }
     case v1::JournalRecord::kState:
-      LANISTA_RETURN_IF_ERROR(
-          insert_state_.Run(time, v1::ExperimentState_Name(record.state().state()), record.state().reason()));
+      LANISTA_RETURN_IF_ERROR(insert_state_.Run(time, v1::ExperimentState_Name(record.state().state()),
+                                                record.state().reason(), record.state().served()));
       return FactKey("state_change", database_.last_row());
     case v1::JournalRecord::kStrategyCall: {
       const std::string call = record.strategy_call().SerializeAsString();
@@ -241,7 +241,8 @@ absl::Status JournalWriter::Statements::WriteCreated(int64_t time, const v1::Exp
                             : !config.space().registered().empty() ? config.space().registered()
                                                                    : created.experiment();
   const std::string bytes = config.SerializeAsString();
-  return insert_experiment_.Run(created.experiment(), name, time, int64_t{created.seed()}, SqliteBlob{bytes});
+  return insert_experiment_.Run(created.experiment(), name, time, int64_t{created.seed()}, SqliteBlob{bytes},
+                                created.request_id(), created.served());
 }
 
 absl::Status JournalWriter::Statements::WriteDiscovered(int64_t time, const v1::Discovered& discovered) {

@@ -19,13 +19,16 @@ CREATE TABLE experiment (
   name TEXT NOT NULL,
   time INTEGER NOT NULL,
   seed INTEGER NOT NULL,
-  config BLOB NOT NULL  -- lanista.v1.ExperimentConfig
+  config BLOB NOT NULL,  -- lanista.v1.ExperimentConfig
+  request_id TEXT NOT NULL DEFAULT '',  -- the client's, where one asked for it
+  served INTEGER NOT NULL DEFAULT 0  -- 1: made by `serve`
 );
 CREATE TABLE state_change (
   number INTEGER PRIMARY KEY,
   time INTEGER NOT NULL,
   state TEXT NOT NULL,
-  reason TEXT NOT NULL
+  reason TEXT NOT NULL,
+  served INTEGER NOT NULL DEFAULT 0  -- RUNNING: 1 where `serve` runs it, which goes on with it when it starts again
 );
 CREATE TABLE space (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -164,6 +167,9 @@ ALTER TABLE outcome ADD COLUMN stopped_because TEXT;
 
 // Version 4 as version 5, which knows one more outcome: the table of version 4 refuses it, and becomes this one's rows.
 constexpr char kUpgradeFrom4[] = R"sql(
+ALTER TABLE experiment ADD COLUMN request_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE experiment ADD COLUMN served INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE state_change ADD COLUMN served INTEGER NOT NULL DEFAULT 0;
 INSERT INTO outcome SELECT * FROM outcome_before;
 DROP TABLE outcome_before;
 PRAGMA user_version = 5;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <random>
 #include <system_error>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/hash.h"
 #include "src/base/status.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/file_system.h"
@@ -41,11 +43,13 @@ std::string Slug(absl::string_view name) {
 }
 
 // Letters and digits that are not mistaken for each other.
-std::string RandomSuffix(std::random_device& random) {
+std::string Suffix(uint64_t number) {
   constexpr absl::string_view kCharacters = "23456789abcdefghjkmnpqrstuvwxyz";
-  std::uniform_int_distribution<size_t> pick(0, kCharacters.size() - 1);
   std::string suffix;
-  for (int i = 0; i < kSuffixLength; ++i) suffix.push_back(kCharacters[pick(random)]);
+  for (int i = 0; i < kSuffixLength; ++i) {
+    suffix.push_back(kCharacters[number % kCharacters.size()]);
+    number /= kCharacters.size();
+  }
   return suffix;
 }
 
@@ -90,16 +94,26 @@ absl::StatusOr<std::string> StateDir::NewExperimentId(absl::string_view name) co
   const std::string slug = Slug(name);
   std::random_device random;
   while (true) {
-    const std::string id = absl::StrCat(slug, "-", RandomSuffix(random));
-    LANISTA_ASSIGN_OR_RETURN(const std::string folder, ExperimentFolder(id));
-    std::error_code error;
-    if (fs::create_directory(folder, error)) {
-      fs::create_directory(folder + "/logs", error);
-      if (!error) fs::create_directory(folder + "/trials", error);
-      if (!error) return id;
-    }
-    if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the experiment's folder ", folder));
+    std::string id = absl::StrCat(slug, "-", Suffix(random()));
+    LANISTA_ASSIGN_OR_RETURN(const bool is_new, MakeExperimentFolder(id));
+    if (is_new) return id;
   }
+}
+
+std::string StateDir::IdOfRequest(absl::string_view name, absl::string_view request_id, int attempt) {
+  return absl::StrCat(Slug(name), "-", Suffix(MixSeed({StableHash(request_id), static_cast<uint64_t>(attempt)})));
+}
+
+absl::StatusOr<bool> StateDir::MakeExperimentFolder(absl::string_view id) const {
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, ExperimentFolder(id));
+  std::error_code error;
+  const bool is_new = fs::create_directory(folder, error);
+  if (is_new) {
+    fs::create_directory(folder + "/logs", error);
+    if (!error) fs::create_directory(folder + "/trials", error);
+  }
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the experiment's folder ", folder));
+  return is_new;
 }
 
 absl::StatusOr<std::vector<std::string>> StateDir::List() const {

@@ -43,6 +43,14 @@ class StateDir {
   // made at once, so that no other process gets the same. REQUIRES: made by Open.
   absl::StatusOr<std::string> NewExperimentId(absl::string_view name) const;
 
+  // The id that a client's request gives an experiment of this name: the same one for the same request, so that a
+  // request that comes twice finds what it made. Other requests may give it, too: then the next `attempt` (from 0) is
+  // another one. Nothing is made.
+  static std::string IdOfRequest(absl::string_view name, absl::string_view request_id, int attempt);
+
+  // Makes the experiment's folder with logs/ and trials/; false: there is one. REQUIRES: made by Open.
+  absl::StatusOr<bool> MakeExperimentFolder(absl::string_view id) const;
+
   // The ids of all experiments that have a journal, sorted.
   absl::StatusOr<std::vector<std::string>> List() const;
 

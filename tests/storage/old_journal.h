@@ -36,6 +36,9 @@ inline void MakeVersion4(const std::string& file) {
       );
       INSERT INTO outcome SELECT * FROM outcome_of_5;
       DROP TABLE outcome_of_5;
+      ALTER TABLE experiment DROP COLUMN request_id;
+      ALTER TABLE experiment DROP COLUMN served;
+      ALTER TABLE state_change DROP COLUMN served;
       PRAGMA user_version = 4;)sql");
 }
 

@@ -58,6 +58,27 @@ TEST(StateDirTest, MakesReadableUniqueIds) {
   EXPECT_THAT(*ids.begin(), MatchesRegex("mnist_search-[a-z0-9]{4}"));
 }
 
+TEST(StateDirTest, ARequestHasTheSameIdsEachTime) {
+  std::set<std::string> ids;
+  for (const char* request : {"a", "b"}) {
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      const std::string id = StateDir::IdOfRequest("mnist search", request, attempt);
+      EXPECT_THAT(id, MatchesRegex("mnist-search-[a-z0-9]{4}"));
+      EXPECT_EQ(StateDir::IdOfRequest("mnist search", request, attempt), id);
+      ids.insert(id);
+    }
+  }
+  EXPECT_EQ(ids.size(), 20);
+}
+
+TEST(StateDirTest, AFolderIsMadeOnce) {
+  TempFolder temp;
+  const StateDir state_dir = StateDir::Open(temp.path()).value();
+  EXPECT_TRUE(state_dir.MakeExperimentFolder("x-1").value());
+  EXPECT_FALSE(state_dir.MakeExperimentFolder("x-1").value());
+  EXPECT_FALSE(state_dir.MakeExperimentFolder("../x-1").ok());
+}
+
 TEST(StateDirTest, TurnsAnyNameIntoAnIdThatIsAllowed) {
   TempFolder temp;
   const StateDir state_dir = StateDir::Open(temp.path()).value();

@@ -1,0 +1,175 @@
+// JournalReader::EventsAfter: facts as those who watched saw them.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/storage/journal.h"
+#include "src/storage/journal_rows.h"
+
+namespace lanista {
+namespace {
+
+// One row of the table `fact`.
+struct Fact {
+  int64_t time = 0;
+  std::string kind;
+  int64_t id = 0;
+  int attempt = 0;
+  int sequence = 0;
+};
+
+// Looks up what facts are about.
+class EventQuery {
+ public:
+  static absl::StatusOr<EventQuery> Prepare(const SqliteDatabase& database, int version) {
+    EventQuery query;
+    const std::string served = version < kVersionWithServed ? "0" : "served";
+    const std::string stopped = version < kVersionWithStopping ? "0, ''" : "stopped_step, stopped_because";
+    const std::pair<SqliteStatement*, std::string> all[] = {
+        {&query.state_, absl::StrCat("SELECT state, reason, ", served, " FROM state_change WHERE number = ?")},
+        {&query.attempt_,
+         "SELECT trial, device_proto, resumed_steps, outcome, actual_sample, models_memory, lost_cause, reason, "
+         "message, signal, exit_status FROM attempt WHERE model = ? AND attempt = ?"},
+        {&query.report_, "SELECT name, value, step FROM metric WHERE model = ? AND attempt = ? AND sequence = ?"},
+        {&query.final_metrics_,
+         "SELECT name, value, sequence FROM metric WHERE model = ? AND attempt = ? AND step IS NULL"},
+        {&query.outcome_,
+         absl::StrCat("SELECT outcome, attempt, metrics, reason, message, signal, exit_status, sample_proto, ", stopped,
+                      " FROM outcome JOIN model USING (model) WHERE model = ? AND outcome.time = ?")},
+    };
+    for (const auto& [statement, sql] : all) {
+      LANISTA_ASSIGN_OR_RETURN(*statement, database.Prepare(sql));
+    }
+    return query;
+  }
+
+  // Sets the event's kind, where it is neither the experiment's creation nor its space.
+  absl::Status Fill(const Fact& fact, v1::ExperimentEvent* event) {
+    if (fact.kind == "state_change") return FillState(fact, event->mutable_state());
+    if (fact.kind == "outcome") return FillOutcome(fact, event->mutable_outcome());
+    v1::ModelEvent* const model = event->mutable_model();
+    model->set_experiment(event->experiment());
+    *model->mutable_time() = event->time();
+    return FillAttempt(fact, model);
+  }
+
+ private:
+  // The one row that a statement finds.
+  static absl::Status Find(SqliteStatement& row) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    return found ? absl::OkStatus() : absl::DataLossError("the journal lacks what one of its facts is about");
+  }
+
+  absl::Status FillState(const Fact& fact, v1::StateChanged* state) {
+    LANISTA_RETURN_IF_ERROR(state_.Start(fact.id));
+    LANISTA_RETURN_IF_ERROR(Find(state_));
+    *state = StateAt(state_, 0, 1);
+    state->set_served(state_.Int(2) != 0);
+    return absl::OkStatus();
+  }
+
+  absl::Status FillOutcome(const Fact& fact, v1::ModelOutcome* outcome) {
+    outcome->set_model(static_cast<int>(fact.id));
+    // Of the same time: a model that runs again has another one, or none.
+    LANISTA_RETURN_IF_ERROR(outcome_.Start(fact.id, fact.time));
+    LANISTA_ASSIGN_OR_RETURN(const bool found, outcome_.Next());
+    if (!found) {
+      outcome->set_outcome(v1::CANCELED);
+      return absl::OkStatus();
+    }
+    outcome->set_outcome(OutcomeAt(outcome_, 0));
+    outcome->set_attempt(outcome_.Int(1));
+    LANISTA_RETURN_IF_ERROR(MetricsAt(outcome_, 2, outcome->mutable_metrics()));
+    if (auto failure = FailureAt(outcome_, 3)) *outcome->mutable_failure() = *std::move(failure);
+    LANISTA_RETURN_IF_ERROR(ParseAt(outcome_, 7, outcome->mutable_sample()));
+    outcome->set_stopped_step(outcome_.Int(8));
+    outcome->set_stopped_because(TextAt(outcome_, 9));
+    return absl::OkStatus();
+  }
+
+  absl::Status FillAttempt(const Fact& fact, v1::ModelEvent* event) {
+    event->set_model(static_cast<int>(fact.id));
+    event->set_attempt(fact.attempt);
+    event->set_sequence(fact.sequence);
+    LANISTA_RETURN_IF_ERROR(attempt_.Start(fact.id, fact.attempt));
+    LANISTA_RETURN_IF_ERROR(Find(attempt_));
+    event->set_trial(attempt_.Int(0));
+    if (fact.kind == "attempt_started") {
+      event->mutable_started()->set_resumed_steps(attempt_.Int(2));
+      return ParseAt(attempt_, 1, event->mutable_started()->mutable_device());
+    }
+    if (fact.kind == "attempt_reported") return FillReport(fact, event->mutable_intermediate());
+    return FillEnd(fact, event);
+  }
+
+  absl::Status FillReport(const Fact& fact, v1::Intermediate* report) {
+    LANISTA_RETURN_IF_ERROR(report_.Start(fact.id, fact.attempt, fact.sequence));
+    while (true) {
+      LANISTA_ASSIGN_OR_RETURN(const bool found, report_.Next());
+      if (!found) return absl::OkStatus();
+      (*report->mutable_metrics()->mutable_values())[TextAt(report_, 0)] = ValueAt(report_, 1);
+      report->set_step(report_.Int(2));
+    }
+  }
+
+  absl::Status FillEnd(const Fact& fact, v1::ModelEvent* event) {
+    v1::ModelEnded& end = *event->mutable_ended();
+    end.set_outcome(OutcomeAt(attempt_, 3));
+    if (!attempt_.IsNull(4)) LANISTA_RETURN_IF_ERROR(ParseAt(attempt_, 4, end.mutable_actual_sample()));
+    end.set_models_memory(attempt_.Int64(5));
+    end.set_lost_cause(LostCauseAt(attempt_, 6));
+    if (auto failure = FailureAt(attempt_, 7)) *end.mutable_failure() = *std::move(failure);
+    LANISTA_RETURN_IF_ERROR(final_metrics_.Start(fact.id, fact.attempt));
+    while (true) {
+      LANISTA_ASSIGN_OR_RETURN(const bool found, final_metrics_.Next());
+      if (!found) return absl::OkStatus();
+      (*end.mutable_metrics()->mutable_values())[TextAt(final_metrics_, 0)] = ValueAt(final_metrics_, 1);
+      event->set_sequence(final_metrics_.Int(2));
+    }
+  }
+
+  SqliteStatement state_, attempt_, report_, final_metrics_, outcome_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::ExperimentEvent>> JournalReader::EventsAfter(int64_t number, int limit,
+                                                                            size_t max_bytes) const {
+  if (version_ < kVersionWithFacts) {
+    return absl::FailedPreconditionError(absl::StrCat("an older Lanista wrote the journal of ",
+                                                      experiment_.experiment(),
+                                                      ", without the order of its facts; `resume` upgrades it"));
+  }
+  LANISTA_ASSIGN_OR_RETURN(EventQuery query, EventQuery::Prepare(database_, version_));
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare("SELECT number, time, kind, id, attempt, sequence FROM fact WHERE number > ? AND kind IN "
+                        "('experiment', 'space', 'state_change', 'attempt_started', 'attempt_reported', "
+                        "'attempt_ended', 'outcome') ORDER BY number LIMIT ?"));
+  LANISTA_RETURN_IF_ERROR(row.Start(number, limit));
+  std::vector<v1::ExperimentEvent> events;
+  size_t bytes = 0;
+  while (bytes < max_bytes) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) break;
+    v1::ExperimentEvent& event = events.emplace_back();
+    event.set_experiment(experiment_.experiment());
+    event.set_number(row.Int64(0));
+    *event.mutable_time() = ToTimestamp(TimeAt(row, 1));
+    const Fact fact{row.Int64(1), row.Bytes(2), row.Int64(3), row.Int(4), row.Int(5)};
+    if (fact.kind == "experiment") {
+      event.mutable_state()->set_state(v1::CREATED);
+      event.mutable_state()->set_served(experiment_.served());
+    } else if (fact.kind == "space") {
+      LANISTA_ASSIGN_OR_RETURN(std::optional<v1::SpaceSpec> space, Space());
+      if (space.has_value()) *event.mutable_space() = *std::move(space);
+    } else {
+      LANISTA_RETURN_IF_ERROR(query.Fill(fact, &event));
+    }
+    bytes += event.ByteSizeLong();
+  }
+  return events;
+}
+
+}  // namespace lanista

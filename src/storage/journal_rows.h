@@ -1,0 +1,52 @@
+// Columns of a journal's rows as values, shared by the files that read it.
+#ifndef LANISTA_SRC_STORAGE_JOURNAL_ROWS_H_
+#define LANISTA_SRC_STORAGE_JOURNAL_ROWS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "protos/messages.pb.h"
+#include "src/base/utf8.h"
+#include "src/storage/sqlite.h"
+
+namespace lanista {
+
+// The versions that brought the table `fact` with all that is numbered in it, the stopper's calls, and requests of
+// clients.
+inline constexpr int kVersionWithFacts = 3;
+inline constexpr int kVersionWithStopping = 4;
+inline constexpr int kVersionWithServed = 5;
+
+absl::Time TimeAt(const SqliteStatement& row, int column);
+std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column);
+
+// SQLite stores NaN as NULL.
+double ValueAt(const SqliteStatement& row, int column);
+
+// What is in a journal can always be shown: bytes that are not UTF-8, which older versions let through, are replaced.
+std::string TextAt(const SqliteStatement& row, int column);
+
+// DATA_LOSS where the bytes are no such message.
+template <typename Message>
+absl::Status ParseAt(const SqliteStatement& row, int column, Message* message) {
+  if (ParseMakingUtf8(row.Bytes(column), message)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the journal holds a damaged ", message->GetDescriptor()->name()));
+}
+
+// Enums are stored by name; a name that this program does not know reads as UNSPECIFIED.
+v1::Outcome OutcomeAt(const SqliteStatement& row, int column);
+v1::LostCause LostCauseAt(const SqliteStatement& row, int column);
+v1::StateChanged StateAt(const SqliteStatement& row, int state_column, int reason_column);
+
+// Columns reason, message, signal, exit_status from `column` on; nullopt where there was no failure.
+std::optional<v1::Failure> FailureAt(const SqliteStatement& row, int column);
+
+// From JSON; DATA_LOSS where it is none.
+absl::Status MetricsAt(const SqliteStatement& row, int column, v1::Metrics* metrics);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_STORAGE_JOURNAL_ROWS_H_
