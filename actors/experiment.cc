@@ -73,6 +73,7 @@ void ExperimentStateMachine::Start() {
   untold_ = std::move(start.untold);
   const int facts = start.facts.records_size();
   AddState(start.facts, v1::RUNNING, "");
+  start.facts.mutable_records()->rbegin()->mutable_state()->set_served(options_.served);
   const auto recorded = [this, facts](int64_t first_number) {
     v1::ExperimentEvent event;
     *event.mutable_space() = options_.space;

@@ -70,6 +70,8 @@ struct ExperimentOptions {
   StartingPoint start;
   // Most models in flight.
   int max_in_flight = 1;
+  // v1::StateChanged.served.
+  bool served = false;
   JournalActor journal;
   StrategyActor strategy;
   // Null: every model trains to its end.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -78,29 +79,12 @@ HeadActor::behavior_type HeadState::MakeBehavior(HeadOptions options) {
                 [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
         return promise;
       },
-      [this](const v1::SubmitExperiment& submit, const WatcherActor& watcher) -> caf::result<v1::Submitted> {
-        const uint64_t seed = ExperimentSeed(submit.config());
-        return DiscoverAndLaunch(submit.config(), seed, watcher,
-                                 [this, submit, seed](const v1::Discovered& discovered) {
-                                   return NewExperiment(options_.state_dir, submit.config(), seed, discovered,
-                                                        options_.devices, JournalOptions{submit.durable()});
-                                 });
+      [this](const v1::SubmitExperiment& submit, const WatcherActor& watcher) { return Submit(submit, watcher); },
+      [this](v1::ExperimentCreated& created, const WatcherActor& watcher) {
+        return Create(std::move(created), watcher);
       },
-      [this](const v1::ResumeExperiment& resume, const WatcherActor& watcher) -> caf::result<v1::Submitted> {
-        absl::StatusOr<std::shared_ptr<HeldExperiment>> held =
-            HoldExperiment(options_.state_dir, resume.experiment(), JournalOptions{resume.durable()});
-        if (!held.ok()) return ToCafError(held.status());
-        const uint64_t seed = static_cast<uint64_t>((*held)->created.seed());
-        return DiscoverAndLaunch(resume.config(), seed, watcher,
-                                 [this, resume, held = *std::move(held)](const v1::Discovered& discovered) {
-                                   return ResumedExperiment(held, resume.config(), discovered, options_.devices);
-                                 });
-      },
-      [this](const v1::StopExperiment& stop) {
-        for (const auto& entry : experiments_) {
-          if (entry.second.id == stop.experiment()) self_->send(entry.second.actor, stop);
-        }
-      },
+      [this](const v1::ResumeExperiment& resume, const WatcherActor& watcher) { return Resume(resume, watcher); },
+      [this](const v1::StopExperiment& stop) { Stop(stop); },
   };
 }
 
@@ -125,16 +109,17 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
   return validated;
 }
 
-caf::result<v1::Submitted> HeadState::DiscoverAndLaunch(
-    const v1::ExperimentConfig& config, uint64_t seed, const WatcherActor& watcher,
-    std::function<absl::StatusOr<ExperimentSetup>(const v1::Discovered&)> set_up) {
+caf::result<v1::Submitted> HeadState::Submit(const v1::SubmitExperiment& submit, const WatcherActor& watcher) {
+  const uint64_t seed = ExperimentSeed(submit.config());
   auto promise = self_->make_response_promise<v1::Submitted>();
-  self_->request(options_.service, caf::infinite, MakeDiscover(config, seed))
+  self_->request(options_.service, caf::infinite, MakeDiscover(submit.config(), seed))
       .then(
-          [this, promise, watcher, set_up = std::move(set_up)](const v1::Discovered& discovered) mutable {
+          [this, promise, submit, seed, watcher](const v1::Discovered& discovered) mutable {
             absl::Status status = StatusFromProto(discovered.error());
             if (status.ok()) {
-              absl::StatusOr<ExperimentSetup> setup = set_up(discovered);
+              absl::StatusOr<ExperimentSetup> setup =
+                  NewExperiment(options_.state_dir, submit.config(), seed, discovered, options_.devices,
+                                JournalOptions{submit.durable()});
               status = setup.status();
               if (setup.ok()) {
                 v1::Submitted submitted;
@@ -147,6 +132,108 @@ caf::result<v1::Submitted> HeadState::DiscoverAndLaunch(
           },
           [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
   return promise;
+}
+
+caf::result<v1::Submitted> HeadState::Create(v1::ExperimentCreated created, const WatcherActor& watcher) {
+  created.set_seed(static_cast<int64_t>(ExperimentSeed(created.config())));
+  created.set_served(options_.served);
+  absl::StatusOr<CreatedExperiment> made = CreateExperiment(options_.state_dir, std::move(created), {});
+  if (!made.ok()) return ToCafError(made.status());
+  v1::Submitted submitted;
+  submitted.set_experiment(made->id);
+  if (std::shared_ptr<HeldExperiment> held = std::move(made->held)) {
+    const v1::ExperimentConfig config = held->created.config();
+    Begin({held, config, watcher, [this, held, watcher](const absl::Status& status) {
+             if (!status.ok()) EndUnbegun(*held, watcher, status);
+           }});
+  }
+  return submitted;
+}
+
+caf::result<v1::Submitted> HeadState::Resume(const v1::ResumeExperiment& resume, const WatcherActor& watcher) {
+  const std::string id = resume.experiment();
+  // Perhaps nobody waits for the answer.
+  const auto log = [id, served = options_.served](const absl::Status& status) {
+    if (!status.ok() && served) spdlog::warn("[{}] does not go on: {}", id, std::string(status.message()));
+  };
+  absl::StatusOr<std::shared_ptr<HeldExperiment>> held =
+      HoldExperiment(options_.state_dir, id, JournalOptions{resume.durable()});
+  log(held.status());
+  if (!held.ok()) return ToCafError(held.status());
+  auto promise = self_->make_response_promise<v1::Submitted>();
+  Begin({*held, resume.config(), watcher,
+         [this, promise, id, log, held = *held, watcher](const absl::Status& status) mutable {
+           log(status);
+           if (absl::IsCancelled(status)) EndUnbegun(*held, watcher, status);
+           v1::Submitted submitted;
+           submitted.set_experiment(id);
+           if (status.ok()) {
+             promise.deliver(std::move(submitted));
+           } else {
+             promise.deliver(ToCafError(status));
+           }
+         }});
+  return promise;
+}
+
+void HeadState::Stop(const v1::StopExperiment& stop) {
+  for (const auto& entry : experiments_) {
+    if (entry.second.id == stop.experiment()) self_->send(entry.second.actor, stop);
+  }
+  for (auto entry = beginnings_.begin(); entry != beginnings_.end();) {
+    const Beginning beginning = entry->second;
+    const bool stopped = beginning.held->id == stop.experiment();
+    entry = stopped ? beginnings_.erase(entry) : std::next(entry);
+    if (stopped) beginning.done(absl::CancelledError(stop.reason()));
+  }
+}
+
+void HeadState::Begin(Beginning beginning) {
+  const int number = ++last_beginning_;
+  const v1::Discover discover = MakeDiscover(beginning.config, static_cast<uint64_t>(beginning.held->created.seed()));
+  beginnings_.emplace(number, std::move(beginning));
+  self_->request(options_.service, caf::infinite, discover)
+      .then([this, number](v1::Discovered& discovered) { OnDiscovered(number, std::move(discovered)); },
+            [this, number](const caf::error& error) { OnDiscovered(number, FromCafError(error)); });
+}
+
+void HeadState::OnDiscovered(int number, absl::StatusOr<v1::Discovered> discovered) {
+  const auto found = beginnings_.find(number);
+  if (found == beginnings_.end()) return;  // It was stopped.
+  Beginning beginning = std::move(found->second);
+  beginnings_.erase(found);
+  const absl::Status status = [&]() -> absl::Status {
+    LANISTA_RETURN_IF_ERROR(discovered.status());
+    LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered->error()));
+    LANISTA_ASSIGN_OR_RETURN(ExperimentSetup setup, ResumedExperiment(std::move(beginning.held), beginning.config,
+                                                                      *discovered, options_.devices));
+    Launch(std::move(setup), beginning.watcher);
+    return absl::OkStatus();
+  }();
+  beginning.done(status);
+}
+
+void HeadState::EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, const absl::Status& why) {
+  v1::ExperimentEvent event;
+  event.set_experiment(held.id);
+  event.mutable_state()->set_state(absl::IsCancelled(why) ? v1::STOPPED : v1::EXPERIMENT_FAILED);
+  event.mutable_state()->set_reason(std::string(why.message()));
+  spdlog::info("[{}] did not begin: {}", held.id, event.state().reason());
+  const absl::Status written = [&]() -> absl::Status {
+    v1::JournalBatch batch;
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(held.folder));
+    LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
+    // It was to go on, and has an end already.
+    if (IsFinal(state.change.state())) return absl::OkStatus();
+    LANISTA_RETURN_IF_ERROR(NoteInterruption(journal, &batch));
+    *batch.add_records()->mutable_state() = event.state();
+    return held.writer->Write(batch).status();
+  }();
+  if (!written.ok()) {
+    const absl::Status kept = held.writer->Abandon(event.state().reason());
+    if (!kept.ok()) spdlog::error("[{}] the reason cannot be kept: {}", held.id, std::string(kept.message()));
+  }
+  self_->send(watcher, std::move(event));
 }
 
 void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {
@@ -170,6 +257,7 @@ void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {
   experiment.start = std::move(setup.start);
   experiment.max_in_flight = engine.max_trials * setup.planner->max_models_per_trial();
   experiment.watcher = watcher;
+  experiment.served = options_.served;
   experiment.journal = self_->spawn<caf::detached>(Journal, MakeSink(setup.held));
   caf::actor_system& system = self_->system();
   experiment.remove_weights = [&system](const std::string& folder) { RemoveElsewhere(system, folder, RemoveWeights); };

@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/interfaces.h"
 #include "actors/live_actors.h"
@@ -24,6 +26,8 @@ struct HeadOptions {
   std::vector<v1::Device> devices;
   // Where the actors of experiments that may be busy for long are entered.
   LiveActors live;
+  // v1::StateChanged.served, of all that runs here.
+  bool served = false;
 };
 
 class HeadState {
@@ -41,19 +45,37 @@ class HeadState {
     ExperimentActor actor;
   };
 
+  // An experiment that is held, and whose space is being discovered.
+  struct Beginning {
+    std::shared_ptr<HeldExperiment> held;
+    v1::ExperimentConfig config;
+    WatcherActor watcher;
+    // It runs, or why it does not. CANCELLED: it was stopped before.
+    std::function<void(const absl::Status&)> done;
+  };
+
   absl::StatusOr<v1::Validated> Validate(const v1::ValidateExperiment& request, uint64_t seed,
                                          const v1::Discovered& discovered) const;
-  // Learns the experiment's space, then launches what `set_up` makes of it; the answer is the experiment's id.
-  caf::result<v1::Submitted> DiscoverAndLaunch(
-      const v1::ExperimentConfig& config, uint64_t seed, const WatcherActor& watcher,
-      std::function<absl::StatusOr<ExperimentSetup>(const v1::Discovered&)> set_up);
+  // Learns the space of a new experiment, then starts it; the answer is its id.
+  caf::result<v1::Submitted> Submit(const v1::SubmitExperiment& submit, const WatcherActor& watcher);
+  caf::result<v1::Submitted> Create(v1::ExperimentCreated created, const WatcherActor& watcher);
+  caf::result<v1::Submitted> Resume(const v1::ResumeExperiment& resume, const WatcherActor& watcher);
+  void Stop(const v1::StopExperiment& stop);
+  // Learns the experiment's space, then starts it or goes on with it.
+  void Begin(Beginning beginning);
+  void OnDiscovered(int number, absl::StatusOr<v1::Discovered> discovered);
+  // An experiment that has no end yet did not begin, or go on: records why.
+  void EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, const absl::Status& why);
   // Starts the actors of an experiment.
   void Launch(ExperimentSetup setup, const WatcherActor& watcher);
   void OnExperimentDown(const caf::down_msg& down);
 
   HeadActor::pointer self_;
-  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}, {}};
+  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}, {}, false};
   std::map<caf::actor_addr, Running> experiments_;
+  // By numbers that are counted.
+  std::map<int, Beginning> beginnings_;
+  int last_beginning_ = 0;
 };
 
 // Spawn it detached: journals are opened in it. `config`s have been through LoadConfig (src/config).

@@ -122,6 +122,9 @@ using HeadActor = caf::typed_actor<
     caf::replies_to<v1::ValidateExperiment>::with<v1::Validated>,
     // The same, then starts the experiment.
     caf::replies_to<v1::SubmitExperiment, WatcherActor>::with<v1::Submitted>,
+    // Records an experiment (whose id and seed are not set) and answers; then does the same. What is wrong with it
+    // becomes its final state.
+    caf::replies_to<v1::ExperimentCreated, WatcherActor>::with<v1::Submitted>,
     // Goes on with one that nobody runs.
     caf::replies_to<v1::ResumeExperiment, WatcherActor>::with<v1::Submitted>,
     // Stops an experiment.

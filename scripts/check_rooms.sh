@@ -62,7 +62,8 @@ engines         base space config strategies storage views graph ops
 engines_torch   base space config graph ops ops_torch nn data evaluators frontends engines torch
 experiment      base goals space config strategies stopping storage engines
 actors          base goals space config strategies stopping storage views graph ops engines experiment
-rpc             base actors
+service         base config storage views
+rpc             base service views
 trial           base goals space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
-launcher        base goals space config devices strategies storage views graph ops exporters engines experiment actors rpc
+launcher        base goals space config devices strategies storage views graph ops exporters engines experiment actors service rpc
 TABLE

@@ -138,6 +138,13 @@ absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const s
                         set);
 }
 
+absl::StatusOr<v1::ExperimentConfig> CompleteConfig(v1::ExperimentConfig config) {
+  LANISTA_RETURN_IF_ERROR(CheckAbsolutePaths(config));
+  FillDefaults(config);
+  LANISTA_RETURN_IF_ERROR(CheckConfig(config, ""));
+  return config;
+}
+
 absl::StatusOr<v1::ExperimentConfig> ConfigToResume(v1::ExperimentConfig config,
                                                     const std::vector<std::string>& overrides) {
   for (const std::string& override_text : overrides) {

@@ -22,6 +22,10 @@ namespace lanista {
 // and validates. Relative paths in the file start at its folder, those in overrides where the user stands.
 absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides);
 
+// A configuration that came as a message instead of a file: fills in the same fields, and validates. Its paths must be
+// absolute already, because it has no folder. Errors name the field's path.
+absl::StatusOr<v1::ExperimentConfig> CompleteConfig(v1::ExperimentConfig config);
+
 // The configuration with which an experiment goes on that began with `config`: with `overrides` as LoadConfig takes
 // them. Only limits and placement may be set, because anything else would change what the experiment's models are.
 absl::StatusOr<v1::ExperimentConfig> ConfigToResume(v1::ExperimentConfig config,

@@ -30,6 +30,12 @@ bool IsPath(const FieldDescriptor& field) {
   return kPaths->count(std::string(field.full_name())) > 0;
 }
 
+// CheckAbsolutePaths of the message at `step`.
+absl::Status CheckBelow(const Message& message, const std::string& step) {
+  const absl::Status status = CheckAbsolutePaths(message);
+  return status.ok() ? status : absl::InvalidArgumentError(absl::StrCat(step, ".", status.message()));
+}
+
 }  // namespace
 
 std::string UserDirectory() {
@@ -69,6 +75,29 @@ absl::Status ResolvePaths(Message& config, const std::string& folder) {
       LANISTA_ASSIGN_OR_RETURN(std::string path, ResolvePath(reflection->GetString(config, field), folder));
       reflection->SetString(&config, field, std::move(path));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAbsolutePaths(const Message& config) {
+  const Reflection* const reflection = config.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(config, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map();
+    if (is_message && !field->is_repeated()) {
+      LANISTA_RETURN_IF_ERROR(CheckBelow(reflection->GetMessage(config, field), field->name()));
+    }
+    for (int i = 0; is_message && field->is_repeated() && i < reflection->FieldSize(config, field); ++i) {
+      LANISTA_RETURN_IF_ERROR(CheckBelow(reflection->GetRepeatedMessage(config, field, i),
+                                         absl::StrCat(std::string(field->name()), "[", i, "]")));
+    }
+    if (!IsPath(*field)) continue;
+    const std::string path = reflection->GetString(config, field);
+    if (std::filesystem::path(path).is_absolute()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(field->name()), ": '", path,
+                     "' is relative; over the network a path is one of the head's machine and begins with '/'"));
   }
   return absl::OkStatus();
 }

@@ -22,6 +22,9 @@ absl::StatusOr<std::string> ResolvePath(const std::string& path, const std::stri
 // paths.cc: a new dataset adds its own there.
 absl::Status ResolvePaths(google::protobuf::Message& config, const std::string& folder);
 
+// INVALID_ARGUMENT names a field of `config` that holds a path which is not absolute.
+absl::Status CheckAbsolutePaths(const google::protobuf::Message& config);
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_CONFIG_PATHS_H_

@@ -27,7 +27,8 @@ class Recovery {
       : journal_(journal), strategy_(strategy), stopper_(stopper), ledger_(ledger) {}
 
   absl::StatusOr<StartingPoint> Run() {
-    LANISTA_RETURN_IF_ERROR(NoteInterruption());
+    LANISTA_ASSIGN_OR_RETURN(last_, journal_.LastTime());
+    LANISTA_RETURN_IF_ERROR(NoteInterruption(journal_, &start_.facts));
     LANISTA_RETURN_IF_ERROR(ReplayStrategy());
     LANISTA_RETURN_IF_ERROR(ReplayStopper());
     LANISTA_RETURN_IF_ERROR(FindKeptWeights());
@@ -48,24 +49,6 @@ class Recovery {
     v1::JournalRecord& record = *start_.facts.add_records();
     *record.mutable_time() = Now();
     return record;
-  }
-
-  // Between the last fact and now the experiment was not RUNNING.
-  absl::Status NoteInterruption() {
-    LANISTA_ASSIGN_OR_RETURN(last_, journal_.LastTime());
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, journal_.States());
-    if (states.empty() || IsFinal(states.back().change.state())) return absl::OkStatus();
-    v1::JournalRecord& record = AddFact();
-    *record.mutable_time() = ToTimestamp(last_);
-    LANISTA_ASSIGN_OR_RETURN(const StateRecord now, journal_.State());
-    if (IsFinal(now.change.state())) {
-      // Only the last words say so: the journal could not be written any more.
-      *record.mutable_state() = now.change;
-      return absl::OkStatus();
-    }
-    record.mutable_state()->set_state(v1::INTERRUPTED);
-    record.mutable_state()->set_reason("the process that ran it ended before the experiment did");
-    return absl::OkStatus();
   }
 
   absl::Status ReplayStrategy() {
@@ -325,6 +308,23 @@ class Recovery {
 };
 
 }  // namespace
+
+absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* facts) {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, journal.States());
+  if (states.empty() || IsFinal(states.back().change.state())) return absl::OkStatus();
+  LANISTA_ASSIGN_OR_RETURN(const absl::Time last, journal.LastTime());
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord now, journal.State());
+  v1::JournalRecord& record = *facts->add_records();
+  *record.mutable_time() = ToTimestamp(last);
+  if (IsFinal(now.change.state())) {
+    // Only the last words say so: the journal could not be written any more.
+    *record.mutable_state() = now.change;
+    return absl::OkStatus();
+  }
+  record.mutable_state()->set_state(v1::INTERRUPTED);
+  record.mutable_state()->set_reason("the process that ran it ended before the experiment did");
+  return absl::OkStatus();
+}
 
 absl::StatusOr<StartingPoint> Recover(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper,
                                       Ledger& ledger) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
@@ -31,6 +32,9 @@ struct StartingPoint {
   // How long the experiment has been RUNNING.
   absl::Duration ran;
 };
+
+// Adds to `facts` that an experiment which nobody runs was not RUNNING from its last fact on, where it does not say so.
+absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* facts);
 
 // Replays the calls of strategy and stopper, and rebuilds the ledger. `strategy`, `stopper` (null: the experiment has
 // none) and `ledger` are new ones of the same experiment.

@@ -186,6 +186,22 @@ ExperimentSetup Assemble(std::shared_ptr<HeldExperiment> held, const v1::Experim
                          MaxTrials(config, devices)};
 }
 
+// Starts the journal of a new experiment, whose folder is there. After an error the folder is gone.
+absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldNew(const StateDir& state_dir, const v1::ExperimentCreated& created,
+                                                        const JournalOptions& options) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(created.experiment()));
+  const auto hold = [&]() -> absl::StatusOr<std::shared_ptr<HeldExperiment>> {
+    LANISTA_ASSIGN_OR_RETURN(ExperimentLock lock, ExperimentLock::Acquire(folder));
+    LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Create(folder, created, options));
+    return std::make_shared<HeldExperiment>(
+        HeldExperiment{created.experiment(), folder, created, std::move(lock), std::move(writer)});
+  };
+  absl::StatusOr<std::shared_ptr<HeldExperiment>> held = hold();
+  std::error_code ignored;
+  if (!held.ok()) std::filesystem::remove_all(folder, ignored);
+  return held;
+}
+
 }  // namespace
 
 void RemoveWeights(const std::string& folder) {
@@ -259,24 +275,36 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::Exp
 
   v1::ExperimentCreated created;
   LANISTA_ASSIGN_OR_RETURN(*created.mutable_experiment(), state_dir.NewExperimentId(config.name()));
-  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(created.experiment()));
   *created.mutable_config() = config;
   created.set_seed(static_cast<int64_t>(seed));
-  const auto hold = [&]() -> absl::StatusOr<std::shared_ptr<HeldExperiment>> {
-    LANISTA_ASSIGN_OR_RETURN(ExperimentLock lock, ExperimentLock::Acquire(folder));
-    LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Create(folder, created, options));
-    return std::make_shared<HeldExperiment>(
-        HeldExperiment{created.experiment(), folder, created, std::move(lock), std::move(writer)});
-  };
-  absl::StatusOr<std::shared_ptr<HeldExperiment>> held = hold();
-  if (!held.ok()) {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
-    return held.status();
-  }
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<HeldExperiment> held, HoldNew(state_dir, created, options));
   *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
-  return Assemble(*std::move(held), config, discovered, devices, std::move(deciders), Ledger(config, seed, folder),
+  Ledger ledger(config, seed, held->folder);
+  return Assemble(std::move(held), config, discovered, devices, std::move(deciders), std::move(ledger),
                   std::move(start));
+}
+
+absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1::ExperimentCreated created,
+                                                   const JournalOptions& options) {
+  LANISTA_RETURN_IF_ERROR(FindWarmStart(state_dir, created.mutable_config()));
+  const std::string& name = created.config().name();
+  if (created.request_id().empty()) {
+    LANISTA_ASSIGN_OR_RETURN(*created.mutable_experiment(), state_dir.NewExperimentId(name));
+  }
+  for (int attempt = 0; created.experiment().empty(); ++attempt) {
+    const std::string id = StateDir::IdOfRequest(name, created.request_id(), attempt);
+    LANISTA_ASSIGN_OR_RETURN(const bool is_new, state_dir.MakeExperimentFolder(id));
+    if (is_new) {
+      created.set_experiment(id);
+      break;
+    }
+    LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+    const absl::StatusOr<JournalReader> earlier = JournalReader::Open(folder);
+    if (earlier.ok() && earlier->experiment().request_id() == created.request_id())
+      return CreatedExperiment{id, nullptr};
+  }
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<HeldExperiment> held, HoldNew(state_dir, created, options));
+  return CreatedExperiment{held->id, std::move(held)};
 }
 
 absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& state_dir, const std::string& id,

@@ -84,6 +84,19 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::Exp
                                               const v1::Discovered& discovered, const std::vector<v1::Device>& devices,
                                               const JournalOptions& options);
 
+// An experiment of which only the configuration is known.
+struct CreatedExperiment {
+  std::string id;
+  // Null: an earlier request with the same id made it.
+  std::shared_ptr<HeldExperiment> held;
+};
+
+// Starts the journal of an experiment before anything of its space is known; ResumedExperiment goes on from there.
+// `created` has no id yet. A request id (if it is not empty) makes one experiment of its configuration's name, however
+// often it comes. Errors as FindWarmStart's; then, and after any other error, nothing is left behind.
+absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1::ExperimentCreated created,
+                                                   const JournalOptions& options);
+
 // Removes what an attempt left in its output folder because of keep_weights, if there is anything.
 void RemoveWeights(const std::string& folder);
 

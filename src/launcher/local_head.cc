@@ -4,8 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -17,6 +19,7 @@
 #include "actors/worker.h"
 #include "caf/actor_system.hpp"
 #include "caf/actor_system_config.hpp"
+#include "caf/event_based_actor.hpp"
 #include "caf/scoped_actor.hpp"
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
@@ -72,6 +75,11 @@ WatcherActor::behavior_type Watch(WatcherActor::pointer self, LocalHead::Watcher
   }};
 }
 
+// Hands all events to the function of a head that serves clients.
+WatcherActor::behavior_type WatchServed(WatcherActor::pointer, LocalHead::Watcher watcher) {
+  return {[watcher = std::move(watcher)](const v1::ExperimentEvent& event) { watcher(event); }};
+}
+
 // A channel that counts the constructions of a space that its other side announces.
 class CountingChannel : public TrialChannel {
  public:
@@ -99,8 +107,8 @@ class CountingChannel : public TrialChannel {
 
 class LocalHead::Impl {
  public:
-  Impl(StateDir state_dir, const TrialProgram& trial_program, std::vector<v1::Device> devices)
-      : devices_(std::move(devices)), system_(system_config_) {
+  Impl(StateDir state_dir, const TrialProgram& trial_program, std::vector<v1::Device> devices, Watcher served)
+      : devices_(std::move(devices)), state_dir_(state_dir), system_(system_config_) {
     const SpawnWorker spawn_worker = [this, trial_program](int number, const v1::Device& device,
                                                            const WorkerOwnerActor& owner) -> WorkerActor {
       WorkerConfig config;
@@ -117,7 +125,8 @@ class LocalHead::Impl {
     // Loading LibTorch is work for one processor.
     service_ = system_.spawn(TrainingService,
                              TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors())});
-    HeadOptions options{std::move(state_dir), service_, devices_, live_};
+    HeadOptions options{std::move(state_dir), service_, devices_, live_, served != nullptr};
+    if (served != nullptr) served_ = system_.spawn(WatchServed, std::move(served));
     head_ = system_.spawn<caf::detached>(Head, std::move(options));
     live_.Add(head_, "the head");
   }
@@ -128,18 +137,49 @@ class LocalHead::Impl {
     caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
+    if (served_) caf::anon_send_exit(served_, caf::exit_reason::user_shutdown);
     return live_.WaitForNone(kLimit);
   }
 
-  // The answer to a request to the head; as long as it takes: what may take for ever has a deadline where it happens.
+  // Sends a request to the head; `done` gets the answer, or UNAVAILABLE where the head ends before. As long as it
+  // takes: what may take for ever has a deadline where it happens.
+  template <typename Answer, typename... Message>
+  void Request(std::function<void(absl::StatusOr<Answer>)> done, Message... message) {
+    system_.spawn([head = head_, done = std::move(done), message...](caf::event_based_actor* self) {
+      self->monitor(head);
+      self->set_down_handler([self, done](const caf::down_msg&) {
+        self->quit();
+        done(absl::UnavailableError("the head has ended"));
+      });
+      self->request(head, caf::infinite, message...)
+          .then(
+              [self, done](Answer& answer) {
+                self->quit();
+                done(std::move(answer));
+              },
+              [self, done](const caf::error& error) {
+                self->quit();
+                done(FromCafError(error));
+              });
+    });
+  }
+
+  // The answer to a request to the head.
   template <typename Answer, typename... Message>
   absl::StatusOr<Answer> Ask(Message... message) {
+    const auto promise = std::make_shared<std::promise<absl::StatusOr<Answer>>>();
+    Request<Answer>([promise](absl::StatusOr<Answer> answer) { promise->set_value(std::move(answer)); },
+                    std::move(message)...);
+    return promise->get_future().get();
+  }
+
+  // Goes on with these; returns once the head has had all requests.
+  void ResumeAll(const std::vector<v1::ResumeExperiment>& requests) {
     caf::scoped_actor self(system_);
-    absl::StatusOr<Answer> result = absl::UnknownError("");
-    self->request(head_, caf::infinite, std::move(message)...)
-        .receive([&](Answer& answer) { result = std::move(answer); },
-                 [&](const caf::error& error) { result = FromCafError(error); });
-    return result;
+    // What goes wrong is in the log.
+    for (const v1::ResumeExperiment& request : requests) self->send(head_, request, served_);
+    // One sender's messages are handled in order.
+    self->request(head_, caf::infinite, v1::StopExperiment()).receive([] {}, [](const caf::error&) {});
   }
 
   WatcherActor MakeWatcher(Watcher watcher) {
@@ -153,9 +193,12 @@ class LocalHead::Impl {
   FinalStates& final_states() { return final_states_; }
   int constructions() const { return constructions_; }
   const std::vector<v1::Device>& devices() const { return devices_; }
+  const StateDir& state_dir() const { return state_dir_; }
+  const WatcherActor& served() const { return served_; }
 
  private:
   const std::vector<v1::Device> devices_;
+  const StateDir state_dir_;
   // Before the system, whose destructor waits for the actors that use them.
   FinalStates final_states_;
   LiveActors live_;
@@ -165,6 +208,8 @@ class LocalHead::Impl {
   TrainingServiceActor service_;
   HeadActor head_;
   std::vector<WatcherActor> watchers_;
+  // Null: the head serves nobody.
+  WatcherActor served_;
 };
 
 LocalHead::LocalHead(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -193,8 +238,8 @@ absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, con
           "your own program");
     }
   }
-  return std::unique_ptr<LocalHead>(
-      new LocalHead(std::make_unique<Impl>(std::move(options.state_dir), options.trial_program, std::move(devices))));
+  return std::unique_ptr<LocalHead>(new LocalHead(std::make_unique<Impl>(
+      std::move(options.state_dir), options.trial_program, std::move(devices), std::move(options.served))));
 }
 
 absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& config, int plan_models) {
@@ -223,6 +268,53 @@ absl::Status LocalHead::Resume(const std::string& experiment, const v1::Experime
   resume.set_durable(durable);
   return impl_->Ask<v1::Submitted>(std::move(resume), impl_->MakeWatcher(std::move(watcher))).status();
 }
+
+namespace {
+
+v1::ResumeExperiment ResumeRequest(const std::string& experiment, const v1::ExperimentConfig& config) {
+  v1::ResumeExperiment resume;
+  resume.set_experiment(experiment);
+  *resume.mutable_config() = config;
+  return resume;
+}
+
+// The configuration of an experiment that a served head left before its end; nullopt: it is none.
+absl::StatusOr<std::optional<v1::ExperimentConfig>> ConfigOfServed(const StateDir& state_dir, const std::string& id) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const bool served, journal.Served());
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
+  if (!served || IsFinal(state.change.state()) || journal.holder().has_value()) return std::nullopt;
+  return journal.experiment().config();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> LocalHead::Create(const v1::ExperimentConfig& config, const std::string& request_id) {
+  v1::ExperimentCreated created;
+  *created.mutable_config() = config;
+  created.set_request_id(request_id);
+  LANISTA_ASSIGN_OR_RETURN(v1::Submitted submitted, impl_->Ask<v1::Submitted>(std::move(created), impl_->served()));
+  return submitted.experiment();
+}
+
+absl::Status LocalHead::Resume(const std::string& experiment, const v1::ExperimentConfig& config) {
+  return impl_->Ask<v1::Submitted>(ResumeRequest(experiment, config), impl_->served()).status();
+}
+
+void LocalHead::ResumeServed() {
+  const absl::StatusOr<std::vector<std::string>> ids = impl_->state_dir().List();
+  if (!ids.ok()) return spdlog::error("{}", std::string(ids.status().message()));
+  std::vector<v1::ResumeExperiment> left;
+  for (const std::string& id : *ids) {
+    absl::StatusOr<std::optional<v1::ExperimentConfig>> config = ConfigOfServed(impl_->state_dir(), id);
+    if (!config.ok()) spdlog::error("[{}] cannot be read: {}", id, std::string(config.status().message()));
+    if (config.ok() && config->has_value()) left.push_back(ResumeRequest(id, **config));
+  }
+  impl_->ResumeAll(left);
+}
+
+void LocalHead::End() { impl_->Shutdown(); }
 
 void LocalHead::Stop(const std::string& experiment, const std::string& reason) {
   v1::StopExperiment stop;

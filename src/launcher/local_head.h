@@ -10,36 +10,42 @@
 #include "absl/status/statusor.h"
 #include "protos/messages.pb.h"
 #include "src/launcher/trial_program.h"
+#include "src/service/experiment_runner.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
 
-// Owns an actor system. Its calls may come from any thread. The destructor stops what runs and waits for it, but not
-// for ever: a user's strategy may compute for long, and a disk may hang.
-class LocalHead {
+// Owns an actor system. Its calls may come from any thread. The destructor ends what runs (its journal says so: it can
+// be resumed) and waits for it, but not for ever: a user's strategy may compute for long, and a disk may hang. Calls
+// that block meanwhile get UNAVAILABLE.
+class LocalHead : public ExperimentRunner {
  public:
   // Whether a destructor gave up on some actor, which it named in the log. Then the process is to end without
   // destroying what that actor may use (_exit).
   static bool LeftActorsBehind();
+
+  // Called on a thread of the head's, one call at a time for each experiment, in order, and never after Wait returned.
+  // Must not block.
+  using Watcher = std::function<void(const v1::ExperimentEvent&)>;
 
   struct Options {
     // For journals and logs; opened read-only where nothing is submitted.
     StateDir state_dir;
     // How trial processes are started.
     TrialProgram trial_program;
+    // For a head that serves clients: sees all that Create and the Resume of ExperimentRunner start. Their journals say
+    // that they are served.
+    Watcher served = {};
   };
-
-  // Called on a thread of the head's, one call at a time, in order, and never after Wait returned. Must not block.
-  using Watcher = std::function<void(const v1::ExperimentEvent&)>;
 
   // Starts an actor system with the devices that `config.training_service` selects. Errors: no such GPU, no memory to
   // read, ...
   static absl::StatusOr<std::unique_ptr<LocalHead>> Start(Options options, const v1::ExperimentConfig& config);
-  ~LocalHead();
+  ~LocalHead() override;
 
   // Discovers the space and checks the evaluator in a trial process; runs nothing. With plan_models > 0, the strategy
   // proposes that many models, and the answer explains how the engine would run them. Blocks.
-  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models);
+  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models) override;
 
   // Starts an experiment and returns its id. Blocks until its space is known and everything is checked: errors are the
   // configuration's (exit code 2), and nothing was started or recorded. `config` has been through LoadConfig.
@@ -50,8 +56,17 @@ class LocalHead {
   // Submit does; after an error its journal says what it said before.
   absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config, bool durable, Watcher watcher);
 
+  // For Options.served.
+  absl::StatusOr<std::string> Create(const v1::ExperimentConfig& config, const std::string& request_id) override;
+  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config) override;
+  // Goes on with what served heads left; what cannot go on is in the log. Returns once this process holds all of it.
+  void ResumeServed();
+
+  // Does what the destructor would, so that calls that wait return. Nothing is done afterwards.
+  void End();
+
   // Asks an experiment to stop; returns at once.
-  void Stop(const std::string& experiment, const std::string& reason);
+  void Stop(const std::string& experiment, const std::string& reason) override;
 
   // Blocks until the experiment is in a final state, which is returned.
   v1::StateChanged Wait(const std::string& experiment);

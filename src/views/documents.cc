@@ -408,18 +408,28 @@ absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
 
 absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir.List());
-  std::vector<Json> entries;
-  for (const std::string& id : ids) {
-    LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
-    absl::StatusOr<Json> entry = ListEntry(folder, options);
-    entries.push_back(entry.ok() ? *std::move(entry) : UnreadableEntry(id, entry.status()));
-  }
-  // Unreadable ones (created: null) come first.
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Json& a, const Json& b) { return a["created"] < b["created"]; });
+  std::vector<Json> entries = ListEntries(state_dir, ids, options);
+  SortOldestFirst(&entries);
   Json json;
   json["experiments"] = std::move(entries);
   return json;
+}
+
+std::vector<Json> ListEntries(const StateDir& state_dir, const std::vector<std::string>& ids,
+                              const ViewOptions& options) {
+  std::vector<Json> entries;
+  for (const std::string& id : ids) {
+    const absl::StatusOr<std::string> folder = state_dir.ExperimentFolder(id);
+    absl::StatusOr<Json> entry = folder.ok() ? ListEntry(*folder, options) : folder.status();
+    entries.push_back(entry.ok() ? *std::move(entry) : UnreadableEntry(id, entry.status()));
+  }
+  return entries;
+}
+
+void SortOldestFirst(std::vector<Json>* entries) {
+  // Unreadable ones (created: null) come first.
+  std::stable_sort(entries->begin(), entries->end(),
+                   [](const Json& a, const Json& b) { return a["created"] < b["created"]; });
 }
 
 void SelectTrials(const std::string& sort, const std::string& status, int limit, Json* document) {

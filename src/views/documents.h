@@ -5,6 +5,7 @@
 #define LANISTA_SRC_VIEWS_DOCUMENTS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -73,6 +74,13 @@ void SelectTrials(const std::string& sort, const std::string& status, int limit,
 // "best": [as in `show`, of the best model alone]}]}, oldest first. An experiment whose journal cannot be read has the
 // status UNREADABLE, and why as its reason.
 absl::StatusOr<nlohmann::ordered_json> ListDocument(const StateDir& state_dir, const ViewOptions& options = {});
+
+// The entries of `experiments` for these ids, in their order.
+std::vector<nlohmann::ordered_json> ListEntries(const StateDir& state_dir, const std::vector<std::string>& ids,
+                                                const ViewOptions& options = {});
+
+// Puts entries of `experiments` into the order of `list`.
+void SortOldestFirst(std::vector<nlohmann::ordered_json>* entries);
 
 // Parts that other documents share: {name: value}, `default` first and then by name; {label: candidate}.
 nlohmann::ordered_json MetricsJson(const v1::Metrics& metrics);

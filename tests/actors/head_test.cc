@@ -2,6 +2,7 @@
 #include "actors/head.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actors/model_events.h"
@@ -16,6 +18,7 @@
 #include "caf/actor_system_config.hpp"
 #include "caf/scoped_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
+#include "caf/typed_response_promise.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/base/status.h"
@@ -114,7 +117,11 @@ class HeadTest : public ::testing::Test {
                   self->send(events_.WaitForTrials(1), EndedEvent(trial, trial.models(0), 0, v1::CANCELED));
                 }
               },
-              [this](const v1::Discover&) { return discovered_; },
+              [this, self](const v1::Discover&) -> caf::result<v1::Discovered> {
+                if (!hold_discoveries_) return discovered_;
+                held_discoveries_.push_back(self->make_response_promise<v1::Discovered>());
+                return held_discoveries_.back();
+              },
               [](const v1::ListDevices&) { return v1::DeviceList(); }};
     });
     watcher_ = system_.spawn([this](WatcherActor::pointer) -> WatcherActor::behavior_type {
@@ -122,7 +129,7 @@ class HeadTest : public ::testing::Test {
     });
     absl::StatusOr<StateDir> state_dir = StateDir::Open(state_);
     EXPECT_TRUE(state_dir.ok()) << state_dir.status();
-    HeadOptions options{*state_dir, service_, {v1::Device()}, live_};
+    HeadOptions options{*state_dir, service_, {v1::Device()}, live_, /*served=*/true};
     head_ = system_.spawn<caf::detached>(Head, options);
   }
   ~HeadTest() override {
@@ -130,6 +137,8 @@ class HeadTest : public ::testing::Test {
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(watcher_, caf::exit_reason::user_shutdown);
     EXPECT_TRUE(live_.WaitForNone(std::chrono::minutes(5)).empty()) << "all actors of experiments end with the head";
+    // They hold the head.
+    held_discoveries_.clear();
     std::filesystem::remove_all(state_);
   }
 
@@ -146,12 +155,38 @@ class HeadTest : public ::testing::Test {
   absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config) {
     v1::SubmitExperiment submit;
     *submit.mutable_config() = config;
+    return Request(submit);
+  }
+
+  absl::StatusOr<std::string> Create(const v1::ExperimentConfig& config, const std::string& request_id) {
+    v1::ExperimentCreated created;
+    *created.mutable_config() = config;
+    created.set_request_id(request_id);
+    return Request(created);
+  }
+
+  absl::StatusOr<std::string> Resume(const std::string& id) {
+    v1::ResumeExperiment resume;
+    resume.set_experiment(id);
+    *resume.mutable_config() = Search();
+    return Request(resume);
+  }
+
+  // The id that the head answers with.
+  template <typename Message>
+  absl::StatusOr<std::string> Request(const Message& message) {
     absl::StatusOr<std::string> id;
     caf::scoped_actor self(system_);
-    self->request(head_, caf::infinite, submit, watcher_)
+    self->request(head_, caf::infinite, message, watcher_)
         .receive([&](const v1::Submitted& submitted) { id = submitted.experiment(); },
                  [&](const caf::error& error) { id = FromCafError(error); });
     return id;
+  }
+
+  JournalReader Read(const std::string& id) {
+    auto reader = JournalReader::Open(state_ + "/experiments/" + id);
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    return *std::move(reader);
   }
 
   absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config) {
@@ -175,6 +210,9 @@ class HeadTest : public ::testing::Test {
   v1::Discovered discovered_;
   // Trials do not end by themselves.
   bool hold_trials_ = false;
+  // Discoveries do not end.
+  bool hold_discoveries_ = false;
+  std::vector<caf::typed_response_promise<v1::Discovered>> held_discoveries_;
   Events events_;
   LiveActors live_;
   Config config_;
@@ -244,6 +282,87 @@ TEST_F(HeadTest, SaysSoWhereAnExperimentDies) {
   EXPECT_THAT(events_.WaitForState(*id, v1::EXPERIMENT_FAILED).state().reason(),
               HasSubstr("an internal error ended it"));
   EXPECT_TRUE(Validate(Search()).ok()) << "the head goes on";
+}
+
+TEST_F(HeadTest, WhatIsCreatedIsRecordedBeforeItsSpaceIsKnown) {
+  hold_discoveries_ = true;
+  const absl::StatusOr<std::string> id = Create(Search(), "request 1");
+  ASSERT_TRUE(id.ok()) << id.status();
+  const JournalReader reader = Read(*id);
+  EXPECT_EQ(reader.State()->change.state(), v1::CREATED);
+  EXPECT_TRUE(reader.Served().value());
+  EXPECT_EQ(reader.holder(), getpid());
+  EXPECT_EQ(Create(Search(), "request 1").value(), *id);
+  EXPECT_NE(Create(Search(), "request 2").value(), *id);
+  EXPECT_NE(Create(Search(), "").value(), Create(Search(), "").value());
+
+  // It can be stopped before it begins.
+  v1::StopExperiment stop;
+  stop.set_experiment(*id);
+  stop.set_reason("enough");
+  caf::anon_send(head_, stop);
+  EXPECT_EQ(events_.WaitForState(*id, v1::STOPPED).state().reason(), "enough");
+  EXPECT_EQ(Read(*id).State()->change.state(), v1::STOPPED);
+  EXPECT_EQ(Create(Search(), "request 1").value(), *id) << "whatever became of it";
+}
+
+TEST_F(HeadTest, WhatIsCreatedRunsToItsEnd) {
+  const absl::StatusOr<std::string> id = Create(Search(), "request 1");
+  ASSERT_TRUE(id.ok()) << id.status();
+  EXPECT_EQ(events_.WaitForState(*id, v1::DONE).state().reason(), "the space is exhausted");
+  EXPECT_EQ(Read(*id).CountModels()->succeeded, 3);
+  EXPECT_EQ(Read(*id).Space().value()->choices_size(), 1);
+  EXPECT_TRUE(Read(*id).Served().value());
+}
+
+TEST_F(HeadTest, WhatIsWrongWithACreatedExperimentIsItsEnd) {
+  v1::ExperimentConfig config = Search();
+  config.mutable_strategy()->mutable_custom()->set_name("nobody's");
+  const absl::StatusOr<std::string> id = Create(config, "");
+  ASSERT_TRUE(id.ok()) << id.status();
+  const v1::ExperimentEvent end = events_.WaitForState(*id, v1::EXPERIMENT_FAILED);
+  EXPECT_THAT(end.state().reason(), HasSubstr("nobody's"));
+  const JournalReader reader = Read(*id);
+  EXPECT_EQ(reader.State()->change.reason(), end.state().reason());
+
+  // What needs no trial process to be known is no experiment at all.
+  v1::ExperimentConfig warm = Search();
+  warm.mutable_warm_start()->set_experiment("nobody");
+  EXPECT_TRUE(absl::IsNotFound(Create(warm, "").status()));
+
+  discovered_.Clear();
+  *discovered_.mutable_error() = StatusToProto(absl::InvalidArgumentError("no such data"));
+  const std::string other = Create(Search(), "").value();
+  EXPECT_EQ(events_.WaitForState(other, v1::EXPERIMENT_FAILED).state().reason(), "no such data");
+}
+
+TEST_F(HeadTest, WhatIsToGoOnCanBeStoppedBeforeItDoes) {
+  hold_trials_ = true;
+  const std::string id = Create(Search(), "").value();
+  events_.WaitForTrials(1);
+  // As after a kill: only the journal is left.
+  caf::anon_send_exit(events_.WaitForTrials(1), caf::exit_reason::kill);
+  events_.WaitForState(id, v1::EXPERIMENT_FAILED);
+  EXPECT_EQ(Read(id).State()->change.state(), v1::RUNNING);
+
+  hold_discoveries_ = true;
+  std::thread resume([&] {
+    absl::Status status;
+    // Its lock is let go of a moment after its end.
+    do {
+      status = Resume(id).status();
+    } while (absl::IsFailedPrecondition(status));
+    EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  });
+  v1::StopExperiment stop;
+  stop.set_experiment(id);
+  stop.set_reason("enough");
+  while (Read(id).State()->change.state() != v1::STOPPED) caf::anon_send(head_, stop);
+  resume.join();
+  std::vector<v1::ExperimentState> states;
+  const auto changes = Read(id).States();
+  for (const StateRecord& state : *changes) states.push_back(state.change.state());
+  EXPECT_THAT(states, ::testing::ElementsAre(v1::RUNNING, v1::INTERRUPTED, v1::STOPPED));
 }
 
 TEST_F(HeadTest, ExperimentsEndWithTheHead) {

@@ -542,5 +542,32 @@ TEST(ResolvePathTest, LeavesAbsolutePathsAndOtherPeoplesHomesAlone) {
   EXPECT_EQ(*ResolvePath("", "/c"), "");
 }
 
+TEST_F(ConfigTest, AMessageIsCompletedAndCheckedAsAFileIs) {
+  const auto parse = [](const std::string& text) {
+    v1::ExperimentConfig config;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config));
+    return config;
+  };
+  const auto complete = CompleteConfig(parse(kText));
+  ASSERT_TRUE(complete.ok()) << complete.status();
+  EXPECT_EQ(complete->name(), "net");
+  EXPECT_TRUE(complete->engine().has_direct());
+  EXPECT_EQ(complete->training_service_size(), 1);
+  EXPECT_EQ(Load(kText)->SerializeAsString(), complete->SerializeAsString());
+
+  EXPECT_THAT(std::string(CompleteConfig(parse("space { registered: 'net' }")).status().message()),
+              HasSubstr("strategy: "));
+  const auto error = [&](const std::string& evaluator) {
+    return std::string(
+        CompleteConfig(
+            parse(absl::StrCat("space { registered: 'net' } strategy { random {} } evaluator { ", evaluator, " }")))
+            .status()
+            .message());
+  };
+  EXPECT_THAT(error("classification { dataset { csv { path: 'a.csv' } } }"),
+              HasSubstr("evaluator.classification.dataset.csv.path: 'a.csv' is relative"));
+  EXPECT_THAT(error("table { path: '~/a.csv' }"), HasSubstr("evaluator.table.path: '~/a.csv' is relative"));
+}
+
 }  // namespace
 }  // namespace lanista

@@ -1,0 +1,36 @@
+// What a head does with experiments for its clients.
+#ifndef LANISTA_SRC_SERVICE_EXPERIMENT_RUNNER_H_
+#define LANISTA_SRC_SERVICE_EXPERIMENT_RUNNER_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "protos/experiment.pb.h"
+#include "protos/messages.pb.h"
+
+namespace lanista {
+
+// Thread-safe. Configurations are complete and checked.
+class ExperimentRunner {
+ public:
+  virtual ~ExperimentRunner() = default;
+
+  // Discovers the space and checks everything in a trial process; runs nothing. With plan_models > 0, the answer
+  // explains how the engine would run so many models. Blocks until a device is free for it.
+  virtual absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models) = 0;
+
+  // Records an experiment and returns its id; it begins when its space is discovered. The same request id (if it is
+  // not empty) and name give the same experiment.
+  virtual absl::StatusOr<std::string> Create(const v1::ExperimentConfig& config, const std::string& request_id) = 0;
+
+  // Goes on with an experiment of the state folder that nobody runs. Blocks until it runs, or is known not to.
+  virtual absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config) = 0;
+
+  // Asks an experiment of this runner's to stop; returns at once.
+  virtual void Stop(const std::string& experiment, const std::string& reason) = 0;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_SERVICE_EXPERIMENT_RUNNER_H_

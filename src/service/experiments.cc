@@ -1,0 +1,283 @@
+#include "src/service/experiments.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "src/base/clock.h"
+#include "src/base/display_text.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+#include "src/config/config.h"
+#include "src/storage/find_experiment.h"
+#include "src/storage/journal.h"
+#include "src/views/documents.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMaxEvents = 500;
+constexpr size_t kMaxEventBytes = 1 << 20;
+constexpr int kDefaultPage = 100;
+constexpr int kMaxPage = 1000;
+constexpr int kMaxPlanModels = 1000;
+constexpr size_t kMaxRequestId = 100;
+constexpr int kMaxLogBytes = 1 << 20;
+
+absl::Status CheckRange(int64_t value, int64_t min, int64_t max, const char* field) {
+  if (value >= min && value <= max) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": must be from ", min, " to ", max, ", got ", value));
+}
+
+// In any case; empty: not asked for.
+absl::Status CheckWord(const std::string& word, const std::vector<std::string>& allowed, const char* field) {
+  if (word.empty() || std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": '", word, "' is unknown; allowed: ", absl::StrJoin(allowed, ", ")));
+}
+
+std::string CompactText(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// At most `limit` bytes of a file from `offset` on, and its size; a file that is not there is empty.
+absl::Status ReadPart(const std::string& path, int64_t offset, int limit, v1::GetTrialReply* reply) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.get() < 0) return errno == ENOENT ? absl::OkStatus() : ErrnoToStatus(errno, path);
+  struct stat status = {};
+  if (fstat(file.get(), &status) != 0) return ErrnoToStatus(errno, path);
+  reply->set_log_size(status.st_size);
+  std::string& log = *reply->mutable_log();
+  log.resize(static_cast<size_t>(std::clamp<int64_t>(status.st_size - offset, 0, limit)));
+  size_t done = 0;
+  while (done < log.size()) {
+    const ssize_t got = pread(file.get(), &log[done], log.size() - done, offset + static_cast<int64_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoToStatus(errno, path);
+    if (got == 0) break;  // It became shorter.
+    done += static_cast<size_t>(got);
+  }
+  log.resize(done);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next() {
+  // For this moment only: a transaction that stays open would keep SQLite from tidying its log.
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder_));
+  waiter_->polls = reader.holder() != getpid();
+  Batch batch;
+  LANISTA_ASSIGN_OR_RETURN(batch.events, reader.EventsAfter(after_, kMaxEvents, kMaxEventBytes));
+  if (!batch.events.empty()) {
+    after_ = batch.events.back().number();
+    return batch;
+  }
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
+  if (IsFinal(state.change.state())) {
+    batch.ended = true;
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
+    if (!states.empty() && IsFinal(states.back().change.state())) return batch;
+    // The journal could not be written any more: its last words are no fact.
+    v1::ExperimentEvent& event = batch.events.emplace_back();
+    event.set_experiment(reader.experiment().experiment());
+    *event.mutable_time() = ToTimestamp(state.time);
+    *event.mutable_state() = state.change;
+    return batch;
+  }
+  if (reader.holder().has_value()) return batch;
+  const std::string& id = reader.experiment().experiment();
+  return absl::AbortedError(
+      absl::StrCat("the process that ran ", id, " ended before the experiment did; `resume ", id, "` goes on with it"));
+}
+
+absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateExperimentRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckRunner());
+  if (request.request_id().size() > kMaxRequestId) {
+    return absl::InvalidArgumentError(absl::StrCat("request_id: has more than ", kMaxRequestId, " bytes"));
+  }
+  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, CompleteConfig(request.config()));
+  v1::CreateExperimentReply reply;
+  LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), runner_->Create(config, request.request_id()));
+  return reply;
+}
+
+absl::StatusOr<v1::ValidateExperimentReply> Experiments::Validate(const v1::ValidateExperimentRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckRunner());
+  LANISTA_RETURN_IF_ERROR(CheckRange(request.plan_models(), 0, kMaxPlanModels, "plan_models"));
+  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, CompleteConfig(request.config()));
+  LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, runner_->Validate(config, request.plan_models()));
+  v1::ValidateExperimentReply reply;
+  reply.mutable_space()->Swap(validated.mutable_space());
+  if (validated.has_plan()) reply.mutable_plan()->Swap(validated.mutable_plan());
+  return reply;
+}
+
+absl::StatusOr<v1::GetExperimentReply> Experiments::Get(const v1::GetExperimentRequest& request) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  ViewOptions options;
+  options.now = absl::Now();
+  LANISTA_ASSIGN_OR_RETURN(const Json document, ShowDocument(reader, options));
+  v1::GetExperimentReply reply;
+  reply.set_json(CompactText(document));
+  *reply.mutable_config() = reader.experiment().config();
+  return reply;
+}
+
+absl::StatusOr<v1::ListExperimentsReply> Experiments::List(const v1::ListExperimentsRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckRange(request.page_size(), 0, kMaxPage, "page_size"));
+  for (const std::string& status : request.status()) {
+    LANISTA_RETURN_IF_ERROR(
+        CheckWord(status, {"CREATED", "RUNNING", "STOPPING", "DONE", "STOPPED", "FAILED", "INTERRUPTED", "UNREADABLE"},
+                  "status"));
+  }
+  LANISTA_ASSIGN_OR_RETURN(std::vector<std::string> ids, state_dir_.List());
+  ids.erase(ids.begin(), std::upper_bound(ids.begin(), ids.end(), request.page_token()));
+  v1::ListExperimentsReply reply;
+  const size_t page = static_cast<size_t>(request.page_size() == 0 ? kDefaultPage : request.page_size());
+  if (ids.size() > page) {
+    ids.resize(page);
+    reply.set_next_page_token(ids.back());
+  }
+  ViewOptions options;
+  options.now = absl::Now();
+  Json entries = Json::array();
+  for (Json& entry : ListEntries(state_dir_, ids, options)) {
+    const std::string status = entry["status"].get<std::string>();
+    const bool wanted = std::find(request.status().begin(), request.status().end(), status) != request.status().end();
+    if (wanted || request.status().empty()) entries.push_back(std::move(entry));
+  }
+  reply.set_json(CompactText({{"experiments", std::move(entries)}}));
+  return reply;
+}
+
+absl::StatusOr<v1::StopExperimentReply> Experiments::Stop(const v1::StopExperimentRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckRunner());
+  v1::StopExperimentReply reply;
+  LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), Find(request.experiment()));
+  const std::string& id = reply.experiment();
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
+  if (IsFinal(state.change.state())) {
+    return absl::FailedPreconditionError(absl::StrCat(id, " has come to its end already"));
+  }
+  if (!reader.holder().has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat("nobody runs ", id, ": its process ended before it did"));
+  }
+  if (*reader.holder() != getpid()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(id, " is run by process ", *reader.holder(), ", not by this head: stop it there"));
+  }
+  runner_->Stop(id, request.reason().empty() ? "stopped by a client" : OneLine(request.reason()));
+  return reply;
+}
+
+absl::StatusOr<v1::ResumeExperimentReply> Experiments::Resume(const v1::ResumeExperimentRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckRunner());
+  v1::ResumeExperimentReply reply;
+  LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), Find(request.experiment()));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(reply.experiment()));
+  v1::ExperimentConfig config;
+  {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+    LANISTA_ASSIGN_OR_RETURN(
+        config, ConfigToResume(reader.experiment().config(), {request.set().begin(), request.set().end()}));
+  }
+  LANISTA_RETURN_IF_ERROR(runner_->Resume(reply.experiment(), config));
+  return reply;
+}
+
+absl::StatusOr<v1::DeleteExperimentReply> Experiments::Delete(const v1::DeleteExperimentRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckRunner());
+  LANISTA_RETURN_IF_ERROR(Annotate(CheckExperimentId(request.experiment()), "experiment"));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(request.experiment()));
+  const absl::StatusOr<JournalReader> reader = JournalReader::Open(folder);
+  if (reader.ok() && reader->holder() == getpid()) {
+    return absl::FailedPreconditionError(absl::StrCat(request.experiment(), " is running: stop it first"));
+  }
+  LANISTA_RETURN_IF_ERROR(RemoveExperiment(state_dir_, request.experiment()));
+  v1::DeleteExperimentReply reply;
+  reply.set_experiment(request.experiment());
+  return reply;
+}
+
+absl::StatusOr<Json> Experiments::ListTrials(const v1::ListTrialsRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckWord(request.sort(), {"model", "best", "duration"}, "sort"));
+  LANISTA_RETURN_IF_ERROR(
+      CheckWord(absl::AsciiStrToUpper(request.status()),
+                {"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "CANCELED", "INFEASIBLE"},
+                "status"));
+  LANISTA_RETURN_IF_ERROR(CheckRange(request.limit(), 0, std::numeric_limits<int>::max(), "limit"));
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
+  SelectTrials(request.sort().empty() ? "model" : request.sort(), request.status(), request.limit(), &document);
+  return document;
+}
+
+absl::StatusOr<v1::GetTrialReply> Experiments::GetTrial(const v1::GetTrialRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckRange(request.log_offset(), 0, std::numeric_limits<int64_t>::max(), "log_offset"));
+  LANISTA_RETURN_IF_ERROR(CheckRange(request.log_limit(), 0, kMaxLogBytes, "log_limit"));
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const Json document, TrialsDocument(reader));
+  const Json& models = document["models"];
+  const auto model =
+      std::find_if(models.begin(), models.end(), [&](const Json& entry) { return entry["id"] == request.model(); });
+  if (model == models.end()) {
+    return absl::NotFoundError(absl::StrCat("model: ", id, " has no model ", request.model()));
+  }
+  v1::GetTrialReply reply;
+  reply.set_json(CompactText(*model));
+  const Json& attempts = (*model)["attempts"];
+  if (request.attempt() == 0 && attempts.empty()) return reply;
+  const auto attempt = request.attempt() == 0 ? std::prev(attempts.end())
+                                              : std::find_if(attempts.begin(), attempts.end(), [&](const Json& entry) {
+                                                  return entry["attempt"] == request.attempt();
+                                                });
+  if (attempt == attempts.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("attempt: model ", request.model(), " of ", id, " has no attempt ", request.attempt()));
+  }
+  const std::string log = absl::StrCat(folder, "/", TrialLogFile((*attempt)["trial"].get<int>()));
+  LANISTA_RETURN_IF_ERROR(ReadPart(log, request.log_offset(), request.log_limit(), &reply));
+  return reply;
+}
+
+absl::StatusOr<std::unique_ptr<ExperimentWatch>> Experiments::Watch(const v1::WatchRequest& request,
+                                                                    std::function<void()> wake) {
+  LANISTA_RETURN_IF_ERROR(CheckRange(request.after(), 0, std::numeric_limits<int64_t>::max(), "after"));
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
+  LANISTA_ASSIGN_OR_RETURN(std::string folder, state_dir_.ExperimentFolder(id));
+  std::unique_ptr<ExperimentWatch> watch(new ExperimentWatch(std::move(folder), request.after()));
+  watch->waiter_ = news_.Wait(id, std::move(wake));
+  return watch;
+}
+
+absl::StatusOr<std::string> Experiments::Find(const std::string& experiment) const {
+  absl::StatusOr<std::string> id = FindExperiment(state_dir_, experiment);
+  if (!id.ok()) return Annotate(id.status(), "experiment");
+  return id;
+}
+
+absl::Status Experiments::CheckRunner() const {
+  if (runner_ != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError("nothing runs here: this only shows what is in the state folder");
+}
+
+}  // namespace lanista

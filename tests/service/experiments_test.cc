@@ -1,0 +1,275 @@
+#include "src/service/experiments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "nlohmann/json.hpp"
+#include "src/storage/last_words.h"
+#include "tests/service/service_testing.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// The numbers of all events up to now; and whether they are all that there will ever be.
+std::pair<std::vector<int64_t>, bool> ReadAll(ExperimentWatch& watch) {
+  std::vector<int64_t> numbers;
+  while (true) {
+    const absl::StatusOr<ExperimentWatch::Batch> batch = watch.Next();
+    EXPECT_TRUE(batch.ok()) << batch.status();
+    for (const v1::ExperimentEvent& event : batch->events) numbers.push_back(event.number());
+    if (batch->events.empty() || batch->ended) return {numbers, batch->ended};
+  }
+}
+
+class ExperimentsTest : public ServiceTest {
+ protected:
+  std::unique_ptr<ExperimentWatch> Watch(
+      const std::string& id, int64_t after, std::function<void()> wake = [] {}) {
+    v1::WatchRequest request;
+    request.set_experiment(id);
+    request.set_after(after);
+    auto watch = experiments_.Watch(request, std::move(wake));
+    EXPECT_TRUE(watch.ok()) << watch.status();
+    return *std::move(watch);
+  }
+
+  // Of a request that is refused.
+  template <typename Reply>
+  static std::string Error(const absl::StatusOr<Reply>& reply, absl::StatusCode code) {
+    EXPECT_EQ(reply.status().code(), code) << reply.status();
+    return std::string(reply.status().message());
+  }
+
+  static std::vector<std::string> Listed(const v1::ListExperimentsReply& reply) {
+    const nlohmann::json document = nlohmann::json::parse(reply.json());
+    std::vector<std::string> ids;
+    for (const auto& entry : document["experiments"]) ids.push_back(entry["id"]);
+    return ids;
+  }
+};
+
+TEST_F(ExperimentsTest, WhatIsToBeRunIsCompleteAndChecked) {
+  v1::CreateExperimentRequest request;
+  *request.mutable_config() = SmallConfig();
+  request.set_request_id("r");
+  EXPECT_EQ(experiments_.Create(request)->experiment(), "made-r");
+  EXPECT_TRUE(runner_.config_.engine().has_direct()) << "what a file may leave out, a request may";
+
+  request.mutable_config()->set_max_trial_number(-1);
+  EXPECT_THAT(Error(experiments_.Create(request), absl::StatusCode::kInvalidArgument), HasSubstr("max_trial_number: "));
+  *request.mutable_config() = SmallConfig();
+  request.mutable_config()->mutable_space()->mutable_torchscript()->set_path("net.pt");
+  EXPECT_THAT(Error(experiments_.Create(request), absl::StatusCode::kInvalidArgument),
+              HasSubstr("space.torchscript.path: 'net.pt' is relative"));
+  *request.mutable_config() = SmallConfig();
+  request.set_request_id(std::string(101, 'x'));
+  EXPECT_THAT(Error(experiments_.Create(request), absl::StatusCode::kInvalidArgument), HasSubstr("request_id: "));
+
+  v1::ValidateExperimentRequest validate;
+  *validate.mutable_config() = SmallConfig();
+  validate.set_plan_models(3);
+  EXPECT_EQ(experiments_.Validate(validate)->space().fingerprint(), "for 3");
+  validate.set_plan_models(1001);
+  EXPECT_THAT(Error(experiments_.Validate(validate), absl::StatusCode::kInvalidArgument), HasSubstr("plan_models: "));
+}
+
+TEST_F(ExperimentsTest, WithoutARunnerTheyAreOnlyShown) {
+  Create("a-1");
+  Experiments shown(state_dir_, nullptr, &news_);
+  v1::GetExperimentRequest get;
+  get.set_experiment("a-1");
+  EXPECT_TRUE(shown.Get(get).ok());
+  v1::CreateExperimentRequest create;
+  *create.mutable_config() = SmallConfig();
+  EXPECT_TRUE(absl::IsFailedPrecondition(shown.Create(create).status()));
+  v1::DeleteExperimentRequest remove;
+  remove.set_experiment("a-1");
+  EXPECT_TRUE(absl::IsFailedPrecondition(shown.Delete(remove).status()));
+}
+
+TEST_F(ExperimentsTest, AreListedInPagesAndByStatus) {
+  for (const char* id : {"c-1", "a-1", "b-1", "d-1"}) Create(id);
+  Write("b-1", "records { state { state: DONE } }");
+  v1::ListExperimentsRequest request;
+  request.set_page_size(3);
+  const auto first = experiments_.List(request);
+  EXPECT_THAT(Listed(*first), ElementsAre("a-1", "b-1", "c-1"));
+  request.set_page_token(first->next_page_token());
+  const auto second = experiments_.List(request);
+  EXPECT_THAT(Listed(*second), ElementsAre("d-1"));
+  EXPECT_EQ(second->next_page_token(), "");
+  request.clear_page_token();
+  request.add_status("DONE");
+  EXPECT_THAT(Listed(*experiments_.List(request)), ElementsAre("b-1"));
+  request.add_status("GONE");
+  EXPECT_THAT(Error(experiments_.List(request), absl::StatusCode::kInvalidArgument), HasSubstr("'GONE' is unknown"));
+  request.set_page_size(1001);
+  EXPECT_THAT(Error(experiments_.List(request), absl::StatusCode::kInvalidArgument), HasSubstr("page_size: "));
+}
+
+TEST_F(ExperimentsTest, OneTrialComesWithTheAskedPartOfItsLog) {
+  Create("a-1");
+  WriteModel("a-1", 1);
+  std::ofstream(Folder("a-1") + "/" + TrialLogFile(1)) << "0123456789";
+  v1::GetTrialRequest request;
+  request.set_experiment("latest");
+  request.set_model(1);
+  const auto without = experiments_.GetTrial(request);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(nlohmann::json::parse(without->json())["metrics"]["final"]["default"], 0.5);
+  EXPECT_EQ(without->log_size(), 10);
+  EXPECT_EQ(without->log(), "");
+  request.set_log_limit(4);
+  request.set_log_offset(7);
+  EXPECT_EQ(experiments_.GetTrial(request)->log(), "789");
+  request.set_log_offset(70);
+  EXPECT_EQ(experiments_.GetTrial(request)->log(), "");
+  request.set_attempt(2);
+  EXPECT_THAT(Error(experiments_.GetTrial(request), absl::StatusCode::kNotFound), HasSubstr("attempt: "));
+  request.set_model(2);
+  EXPECT_THAT(Error(experiments_.GetTrial(request), absl::StatusCode::kNotFound), HasSubstr("model: "));
+  request.set_log_limit(2 << 20);
+  EXPECT_THAT(Error(experiments_.GetTrial(request), absl::StatusCode::kInvalidArgument), HasSubstr("log_limit: "));
+}
+
+TEST_F(ExperimentsTest, TrialsAreSelectedAsOnTheCommandLine) {
+  Create("a-1");
+  for (const int model : {1, 2}) WriteModel("a-1", model);
+  v1::ListTrialsRequest request;
+  request.set_experiment("a-1");
+  EXPECT_EQ((*experiments_.ListTrials(request))["models"].size(), 2u);
+  request.set_limit(1);
+  EXPECT_EQ((*experiments_.ListTrials(request))["models"].size(), 1u);
+  request.set_status("failed");
+  EXPECT_THAT((*experiments_.ListTrials(request))["models"], IsEmpty());
+  request.set_sort("beauty");
+  EXPECT_THAT(Error(experiments_.ListTrials(request), absl::StatusCode::kInvalidArgument), HasSubstr("sort: "));
+}
+
+TEST_F(ExperimentsTest, OnlyWhatRunsHereIsStoppedAndWhatRunsIsNotDeleted) {
+  Create("a-1");
+  v1::StopExperimentRequest stop;
+  stop.set_experiment("a");
+  stop.set_reason("enough\nof it");
+  EXPECT_EQ(experiments_.Stop(stop)->experiment(), "a-1");
+  EXPECT_THAT(runner_.calls_, ElementsAre("stop a-1: enough of it"));
+
+  v1::DeleteExperimentRequest remove;
+  remove.set_experiment("a-1");
+  EXPECT_THAT(Error(experiments_.Delete(remove), absl::StatusCode::kFailedPrecondition), HasSubstr("stop it first"));
+  Release("a-1");
+  EXPECT_THAT(Error(experiments_.Stop(stop), absl::StatusCode::kFailedPrecondition), HasSubstr("nobody runs a-1"));
+  v1::ResumeExperimentRequest resume;
+  resume.set_experiment("a-1");
+  resume.add_set("max_trial_number=20");
+  EXPECT_TRUE(experiments_.Resume(resume).ok());
+  EXPECT_EQ(runner_.config_.max_trial_number(), 20);
+  resume.add_set("seed=20");
+  EXPECT_THAT(Error(experiments_.Resume(resume), absl::StatusCode::kInvalidArgument), HasSubstr("'seed'"));
+  remove.set_experiment("a");
+  EXPECT_TRUE(absl::IsNotFound(experiments_.Delete(remove).status())) << "only a whole id";
+  remove.set_experiment("../experiments/a-1");
+  EXPECT_TRUE(absl::IsInvalidArgument(experiments_.Delete(remove).status()));
+  remove.set_experiment("a-1");
+  EXPECT_TRUE(experiments_.Delete(remove).ok());
+  EXPECT_TRUE(absl::IsNotFound(experiments_.Stop(stop).status()));
+}
+
+TEST_F(ExperimentsTest, AWatcherGetsEverythingOnceWheneverItComes) {
+  Create("a-1");
+  Write("a-1", "records { state { state: RUNNING } }");
+  Signal news;
+  const auto early = Watch("a-1", 0, [&news] { news.Give(); });
+  EXPECT_EQ(ReadAll(*early), (std::pair<std::vector<int64_t>, bool>({1, 2}, false)));
+  EXPECT_FALSE(news.given());
+  WriteModel("a-1", 1);
+  news.Wait();
+  EXPECT_EQ(ReadAll(*early), (std::pair<std::vector<int64_t>, bool>({5, 6, 7}, false)));
+  WriteModel("a-1", 2);
+  Write("a-1", "records { state { state: DONE } }");
+  Release("a-1");
+  news.Wait();
+  EXPECT_EQ(ReadAll(*early), (std::pair<std::vector<int64_t>, bool>({10, 11, 12, 13}, true)));
+  EXPECT_EQ(ReadAll(*Watch("a-1", 0)), (std::pair<std::vector<int64_t>, bool>({1, 2, 5, 6, 7, 10, 11, 12, 13}, true)));
+  EXPECT_EQ(ReadAll(*Watch("a-1", 7)), (std::pair<std::vector<int64_t>, bool>({10, 11, 12, 13}, true)));
+  EXPECT_EQ(ReadAll(*Watch("a-1", 1000)), (std::pair<std::vector<int64_t>, bool>({}, true)));
+}
+
+TEST_F(ExperimentsTest, AnEndThatWasFollowedByAResumeIsNone) {
+  Create("a-1");
+  Write("a-1", "records { state { state: STOPPED } }");
+  Write("a-1", "records { state { state: RUNNING } }");
+  EXPECT_EQ(ReadAll(*Watch("a-1", 0)), (std::pair<std::vector<int64_t>, bool>({1, 2, 3}, false)));
+}
+
+TEST_F(ExperimentsTest, AWatcherHearsThatNobodyRunsItAnyMore) {
+  Create("a-1");
+  Write("a-1", "records { state { state: RUNNING } }");
+  Release("a-1");
+  const auto watch = Watch("a-1", 0);
+  EXPECT_EQ(watch->Next()->events.size(), 2u) << "first what was recorded";
+  EXPECT_THAT(Error(watch->Next(), absl::StatusCode::kAborted), HasSubstr("`resume a-1`"));
+}
+
+TEST_F(ExperimentsTest, AWatcherHearsTheLastWordsOfAJournal) {
+  Create("a-1");
+  Write("a-1", "records { state { state: RUNNING } }");
+  Release("a-1");
+  ASSERT_TRUE(LastWords::Reserve(Folder("a-1"))->Write(absl::Now(), "the disk is gone").ok());
+  const auto watch = Watch("a-1", 2);
+  const auto batch = watch->Next();
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_TRUE(batch->ended);
+  ASSERT_EQ(batch->events.size(), 1u);
+  EXPECT_EQ(batch->events[0].state().reason(), "the disk is gone");
+  EXPECT_EQ(batch->events[0].number(), 0);
+}
+
+TEST_F(ExperimentsTest, WhatAnotherProcessRecordsIsSeenWithoutBeingTold) {
+  Create("a-1");
+  Release("a-1");
+  const std::string folder = Folder("a-1");
+  int order[2];
+  ASSERT_EQ(pipe(order), 0);
+  const ChildProcess child([&](int ready) {
+    const auto lock = ExperimentLock::Acquire(folder);
+    const auto writer = JournalWriter::Open(folder);
+    char byte = 'r';
+    if (write(ready, &byte, 1) != 1 || read(order[0], &byte, 1) != 1) return;
+    (*writer)->Write(Batch("records { state { state: DONE } }")).status().IgnoreError();
+  });
+  ASSERT_TRUE(child.WaitForByte());
+  Signal news;
+  const auto watch = Watch("a-1", 1, [&news] { news.Give(); });
+  EXPECT_EQ(ReadAll(*watch), (std::pair<std::vector<int64_t>, bool>({}, false)));
+  ASSERT_EQ(write(order[1], "w", 1), 1);
+  std::pair<std::vector<int64_t>, bool> seen;
+  while (!seen.second) {
+    news.Wait();
+    const auto more = ReadAll(*watch);
+    seen.first.insert(seen.first.end(), more.first.begin(), more.first.end());
+    seen.second = more.second;
+  }
+  EXPECT_THAT(seen.first, ElementsAre(2));
+}
+
+TEST_F(ExperimentsTest, AWatchOfNothingIsRefused) {
+  v1::WatchRequest request;
+  request.set_experiment("nobody");
+  EXPECT_THAT(Error(experiments_.Watch(request, [] {}), absl::StatusCode::kNotFound), HasSubstr("experiment: "));
+  Create("a-1");
+  request.set_experiment("a-1");
+  request.set_after(-1);
+  EXPECT_THAT(Error(experiments_.Watch(request, [] {}), absl::StatusCode::kInvalidArgument), HasSubstr("after: "));
+}
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,135 @@
+// What tests of the service share: a state folder with experiments in it, and a runner that only notes what it is told.
+#ifndef LANISTA_TESTS_SERVICE_SERVICE_TESTING_H_
+#define LANISTA_TESTS_SERVICE_SERVICE_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/service/experiment_runner.h"
+#include "src/service/experiments.h"
+#include "src/service/news.h"
+#include "src/storage/experiment_lock.h"
+#include "src/storage/journal.h"
+#include "src/storage/state_dir.h"
+#include "tests/storage/storage_testing.h"
+
+namespace lanista {
+
+class FakeRunner : public ExperimentRunner {
+ public:
+  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models) override {
+    config_ = config;
+    v1::Validated validated;
+    validated.mutable_space()->set_fingerprint(absl::StrCat("for ", plan_models));
+    return validated;
+  }
+  absl::StatusOr<std::string> Create(const v1::ExperimentConfig& config, const std::string& request_id) override {
+    config_ = config;
+    return absl::StrCat("made-", request_id);
+  }
+  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config) override {
+    config_ = config;
+    calls_.push_back("resume " + experiment);
+    return absl::OkStatus();
+  }
+  void Stop(const std::string& experiment, const std::string& reason) override {
+    calls_.push_back(absl::StrCat("stop ", experiment, ": ", reason));
+  }
+
+  v1::ExperimentConfig config_;
+  std::vector<std::string> calls_;
+};
+
+// An event that is awaited.
+class Signal {
+ public:
+  void Give() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    given_ = true;
+    changed_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return given_; });
+    given_ = false;
+  }
+  bool given() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return given_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool given_ = false;
+};
+
+// A configuration that is fine.
+inline v1::ExperimentConfig SmallConfig() {
+  return Parse<v1::ExperimentConfig>(R"pb(
+    name: "small"
+    space { registered: "mnist_cnn" }
+    strategy { random {} }
+    evaluator { constant {} }
+    max_trial_number: 10
+  )pb");
+}
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  // Starts a journal that this process holds until Release.
+  JournalWriter& Create(const std::string& id) {
+    EXPECT_TRUE(state_dir_.MakeExperimentFolder(id).value());
+    v1::ExperimentCreated created;
+    created.set_experiment(id);
+    *created.mutable_config() = SmallConfig();
+    locks_.emplace(id, ExperimentLock::Acquire(Folder(id)).value());
+    return *(writers_[id] = JournalWriter::Create(Folder(id), created).value());
+  }
+
+  // Writes facts and tells of them.
+  void Write(const std::string& id, const std::string& records) {
+    const auto written = writers_.at(id)->Write(Batch(records));
+    ASSERT_TRUE(written.ok()) << written.status();
+    news_.Publish(id);
+  }
+
+  // A model that succeeds, in five facts, of which watchers see three.
+  void WriteModel(const std::string& id, int model) {
+    Write(id, absl::StrCat("records { model { model: ", model, " } } records { trial { trial: ", model,
+                           " members { model: ", model, " attempt: 1 } } }"));
+    Write(id, absl::StrCat("records { event { attempt: 1 sequence: 1 started {} model: ", model, " } }"));
+    Write(id, absl::StrCat("records { event { attempt: 1 sequence: 2 ended { outcome: SUCCEEDED } model: ", model,
+                           " } } records { outcome { attempt: 1 outcome: SUCCEEDED metrics { values { key: 'default' "
+                           "value: 0.5 } } model: ",
+                           model, " } }"));
+  }
+
+  // As the end of the process that runs it does.
+  void Release(const std::string& id) {
+    writers_.erase(id);
+    locks_.erase(id);
+    news_.Publish(id);
+  }
+
+  std::string Folder(const std::string& id) const { return state_dir_.ExperimentFolder(id).value(); }
+
+  TempFolder temp_;
+  const StateDir state_dir_ = StateDir::Open(temp_.path()).value();
+  std::map<std::string, ExperimentLock> locks_;
+  std::map<std::string, std::unique_ptr<JournalWriter>> writers_;
+  News news_;
+  FakeRunner runner_;
+  Experiments experiments_{state_dir_, &runner_, &news_};
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_TESTS_SERVICE_SERVICE_TESTING_H_
