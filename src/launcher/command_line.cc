@@ -38,6 +38,7 @@ class Parser {
     app_.fallthrough();  // Global options may follow the command.
     AddGlobalOptions();
     AddExperimentCommands();
+    AddHeadCommands();
     AddGraphCommands();
     AddCommand("devices", "what this machine offers");
     AddCommand("version", "versions of Lanista and of what it stands on");
@@ -108,6 +109,10 @@ class Parser {
     return command;
   }
 
+  CLI::Option* AddHead(CLI::App* command) {
+    return command->add_option("--head", line_.head, "HOST:PORT of a head (`serve`)");
+  }
+
   void AddDurable(CLI::App* command) {
     command->add_flag("--durable", line_.durable,
                       "lose nothing to power loss, either: wait for the disk with each record");
@@ -115,8 +120,10 @@ class Parser {
 
   void AddExperimentCommands() {
     AddDurable(AddConfigCommand("run", "run an experiment to its end on this machine's devices"));
-    AddDurable(AddExperimentCommand(
-        "resume", "go on with an experiment that was interrupted or stopped, or that may have higher limits (--set)"));
+    CLI::App* const resume = AddExperimentCommand(
+        "resume", "go on with an experiment that was interrupted or stopped, or that may have higher limits (--set)");
+    AddDurable(resume);
+    AddHead(resume);
     CLI::App* const validate =
         AddConfigCommand("validate", "check a configuration, print the space's choices and its size; run nothing");
     validate->add_flag("--explain-cgo", line_.explain_cgo,
@@ -124,10 +131,11 @@ class Parser {
     validate->add_option("--samples", line_.samples, "--explain-cgo: how many models, as the strategy proposes them")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    AddCommand("list", "all experiments");
-    AddExperimentCommand("show", "an experiment: state, counts, the best models");
+    AddHead(AddCommand("list", "all experiments"));
+    AddHead(AddExperimentCommand("show", "an experiment: state, counts, the best models"));
     CLI::App* const trials =
         AddExperimentCommand("trials", "all models of an experiment with their attempts and metrics");
+    CLI::Option* const head = AddHead(trials);
     trials->add_option("--sort", line_.trials.sort, "model (default), best or duration")
         ->check(CLI::IsMember({"model", "best", "duration"}));
     CLI::Option* const status =
@@ -136,7 +144,8 @@ class Parser {
                 {"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "INFEASIBLE", "CANCELED"},
                 CLI::ignore_case));
     trials->add_flag("--csv", line_.csv, "the models that succeeded as a table, which the evaluator `table` reads")
-        ->excludes(status);
+        ->excludes(status)
+        ->excludes(head);
     trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
     CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
     export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();
@@ -145,8 +154,27 @@ class Parser {
     export_command->add_flag("--untrained", line_.untrained,
                              "also models whose trained weights were not kept, with their initial ones");
     export_command->add_option("--out", line_.out, "the folder for the files")->capture_default_str();
-    AddExperimentCommand("delete", "delete an experiment with all its files")
-        ->add_flag("--yes", line_.yes, "do not ask; needed where stdin is no terminal");
+    CLI::App* const delete_command = AddExperimentCommand("delete", "delete an experiment with all its files");
+    delete_command->add_flag("--yes", line_.yes, "do not ask; needed where stdin is no terminal");
+    AddHead(delete_command);
+    AddHead(AddExperimentCommand("watch", "show the progress of an experiment until its end"));
+  }
+
+  // Commands that only a head can do.
+  void AddHeadCommands() {
+    CLI::App* const serve = AddCommand("serve", "run the experiments of clients, on this machine's devices");
+    serve->add_option("--listen", line_.listen, "where clients find it; port 0: any free one")->capture_default_str();
+    serve->add_option("--head-file", line_.head_file, "also write the address into this file");
+    serve->add_flag("--insecure", line_.insecure,
+                    "listen elsewhere than on this machine: whoever reaches it can run programs as you");
+    serve->add_option("--cpu-slots", line_.cpu_slots, "CPU devices; default: as `run` has")->check(CLI::Range(0, 4096));
+    serve->add_option("--gpus", line_.gpus, "GPUs, for example 0,1; default: none")->delimiter(',');
+    CLI::App* const submit = AddConfigCommand("submit", "send an experiment to a head and print its id");
+    AddHead(submit)->required();
+    submit->add_flag("--watch", line_.watch, "show its progress until its end");
+    submit->add_option("--request-id", line_.request_id,
+                       "the same one makes the same experiment, however often it is sent; default: a new one");
+    AddHead(AddExperimentCommand("stop", "stop an experiment that a head runs"))->required();
   }
 
   void AddGraphCommands() {

@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_LAUNCHER_COMMAND_LINE_H_
 #define LANISTA_SRC_LAUNCHER_COMMAND_LINE_H_
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,7 +23,8 @@ struct TrialsSelection {
 struct CommandLine {
   // What the user called the program by, without its folder.
   std::string program = "lanista";
-  // run, resume, validate, devices, version, list, show, trials, export, delete, import, convert or show-graph.
+  // run, resume, validate, devices, version, list, show, trials, export, delete, import, convert, show-graph, serve,
+  // submit, watch or stop.
   std::string command;
 
   // Global: before or after the command.
@@ -40,7 +42,7 @@ struct CommandLine {
   // validate.
   bool explain_cgo = false;
   int samples = 8;
-  // resume, show, trials, export, delete: an id, the beginning of one, or "latest".
+  // resume, show, trials, export, delete, watch, stop: an id, the beginning of one, or "latest".
   std::string experiment;
   TrialsSelection trials;
   // trials: as a table for `evaluator { table {} }`.
@@ -51,6 +53,22 @@ struct CommandLine {
   std::string format = "json";
   std::string out = ".";
   bool untrained = false;
+
+  // list, show, trials, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. submit, stop: never
+  // empty.
+  std::string head;
+  // submit: show the progress until the end.
+  bool watch = false;
+  // submit: empty: a new one.
+  std::string request_id;
+
+  // serve.
+  std::string listen = "127.0.0.1:7421";
+  std::string head_file;
+  bool insecure = false;
+  // None: as a `local` block without it.
+  std::optional<int> cpu_slots;
+  std::vector<int> gpus;
 
   // import, convert, show-graph.
   std::string file;

@@ -13,6 +13,8 @@ inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 // Bad usage or configuration, an unknown experiment: nothing was started.
 inline constexpr int kExitUsage = 2;
+// No head can be reached at --head, or it does not answer.
+inline constexpr int kExitNoHead = 3;
 // Ended by a second Ctrl-C, or by one before the experiment had started: 128 + SIGINT, as shells have it.
 inline constexpr int kExitKilled = 130;
 

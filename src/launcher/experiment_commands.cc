@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/head_connection.h"
 #include "src/launcher/interrupt_note.h"
 #include "src/launcher/trial_session.h"
 #include "src/storage/find_experiment.h"
@@ -41,13 +43,17 @@ absl::StatusOr<JournalReader> OpenExperiment(const CommandContext& context) {
 }
 
 // "digits-k3f9 (DONE, 18 models)"; the id alone where the journal cannot be read.
-std::string Described(const StateDir& state_dir, const std::string& id) {
-  const absl::StatusOr<JournalReader> reader = JournalReader::Open(*state_dir.ExperimentFolder(id));
-  if (!reader.ok()) return id;
-  const absl::StatusOr<Json> document = ShowDocument(*reader);
+std::string Described(const std::string& id, const absl::StatusOr<Json>& document) {
   if (!document.ok()) return id;
   return absl::StrCat(id, " (", (*document)["status"].get<std::string>(), ", ",
                       Counted((*document)["models"]["total"].get<int>(), "model"), ")");
+}
+
+// Of an experiment in the state folder.
+absl::StatusOr<Json> DocumentOf(const StateDir& state_dir, const std::string& id) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  return ShowDocument(reader);
 }
 
 // Asks the user on the terminal, whatever stdout is. INVALID_ARGUMENT: there is none.
@@ -93,6 +99,11 @@ absl::StatusOr<int> PrintCsv(const CommandContext& context, const JournalReader&
 }  // namespace
 
 absl::StatusOr<int> ListExperiments(const CommandContext& context) {
+  if (!context.line.head.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
+    LANISTA_ASSIGN_OR_RETURN(const Json document, head->ListAll());
+    return Print(context, document, ListText);
+  }
   ViewOptions options;
   options.now = absl::Now();
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
@@ -101,6 +112,11 @@ absl::StatusOr<int> ListExperiments(const CommandContext& context) {
 }
 
 absl::StatusOr<int> ShowExperiment(const CommandContext& context) {
+  if (!context.line.head.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
+    LANISTA_ASSIGN_OR_RETURN(const HeadExperiment experiment, GetFromHead(*head, context.line.experiment));
+    return Print(context, experiment.document, ShowText);
+  }
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
   ViewOptions options;
   options.now = absl::Now();
@@ -109,9 +125,19 @@ absl::StatusOr<int> ShowExperiment(const CommandContext& context) {
 }
 
 absl::StatusOr<int> ShowTrials(const CommandContext& context) {
+  const TrialsSelection& selection = context.line.trials;
+  if (!context.line.head.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
+    v1::ListTrialsRequest request;
+    request.set_experiment(context.line.experiment);
+    request.set_sort(selection.sort);
+    request.set_status(selection.status);
+    request.set_limit(selection.limit);
+    LANISTA_ASSIGN_OR_RETURN(const Json document, head->ListTrials(request));
+    return Print(context, document, TrialsText);
+  }
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
   LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
-  const TrialsSelection& selection = context.line.trials;
   if (context.line.csv) return PrintCsv(context, reader, &document);
   SelectTrials(selection.sort, selection.status, selection.limit, &document);
   return Print(context, document, TrialsText);
@@ -138,15 +164,32 @@ absl::StatusOr<int> ExportModels(const CommandContext& context) {
 }
 
 absl::StatusOr<int> DeleteExperiment(const CommandContext& context) {
-  LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
-  const StateDir state_dir = StateDir::OpenReadOnly(root);
-  LANISTA_ASSIGN_OR_RETURN(const std::string id, FindExperiment(state_dir, context.line.experiment));
+  std::unique_ptr<HeadClient> head;
+  std::string id;
+  std::string described;
+  std::optional<StateDir> state_dir;
+  if (!context.line.head.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(head, ConnectToHead(context));
+    LANISTA_ASSIGN_OR_RETURN(const HeadExperiment experiment, GetFromHead(*head, context.line.experiment));
+    id = experiment.document["id"].get<std::string>();
+    described = absl::StrCat(Described(id, experiment.document), " of ", context.line.head);
+  } else {
+    LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
+    state_dir = StateDir::OpenReadOnly(root);
+    LANISTA_ASSIGN_OR_RETURN(id, FindExperiment(*state_dir, context.line.experiment));
+    described = Described(id, DocumentOf(*state_dir, id));
+  }
   if (!context.line.yes) {
-    LANISTA_ASSIGN_OR_RETURN(const bool agreed,
-                             Ask(absl::StrCat("delete ", Described(state_dir, id), " with all its files?")));
+    LANISTA_ASSIGN_OR_RETURN(const bool agreed, Ask(absl::StrCat("delete ", described, " with all its files?")));
     if (!agreed) return absl::CancelledError("nothing was deleted");
   }
-  LANISTA_RETURN_IF_ERROR(RemoveExperiment(state_dir, id));
+  if (head != nullptr) {
+    v1::DeleteExperimentRequest request;
+    request.set_experiment(id);
+    LANISTA_RETURN_IF_ERROR(head->Delete(request).status());
+  } else {
+    LANISTA_RETURN_IF_ERROR(RemoveExperiment(*state_dir, id));
+  }
   return Print(context, {{"deleted", id}}, [](const Json& document, int) {
     return absl::StrCat("deleted ", Printable(document["deleted"].get<std::string>()), "\n");
   });

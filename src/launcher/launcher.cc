@@ -31,11 +31,15 @@ using Command = absl::StatusOr<int> (*)(const CommandContext&);
 
 const std::map<std::string, Command>& Commands() {
   static const auto* const kCommands = new std::map<std::string, Command>{
-      {"run", RunExperiment},       {"resume", ResumeExperiment}, {"validate", ValidateExperiment},
-      {"devices", ShowDevices},     {"version", ShowVersion},     {"list", ListExperiments},
-      {"show", ShowExperiment},     {"trials", ShowTrials},       {"export", ExportModels},
-      {"delete", DeleteExperiment}, {"import", ImportGraph},      {"convert", ConvertGraph},
-      {"show-graph", ShowGraph},
+      {"run", RunExperiment},           {"resume", ResumeExperiment},
+      {"validate", ValidateExperiment}, {"devices", ShowDevices},
+      {"version", ShowVersion},         {"list", ListExperiments},
+      {"show", ShowExperiment},         {"trials", ShowTrials},
+      {"export", ExportModels},         {"delete", DeleteExperiment},
+      {"import", ImportGraph},          {"convert", ConvertGraph},
+      {"show-graph", ShowGraph},        {"serve", Serve},
+      {"submit", SubmitExperiment},     {"watch", WatchExperiment},
+      {"stop", StopExperiment},
   };
   return *kCommands;
 }
@@ -61,8 +65,10 @@ int ReportError(const absl::Status& status, const CommandLine& line) {
   const std::string message(status.message());
   PrintError(message);
   if (line.json) PrintJson({{"error", message}});
+  const bool may_pass = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  if (may_pass && !line.head.empty()) return kExitNoHead;
   // The machine's fault: the command may do better another time.
-  if (absl::IsUnavailable(status)) return kExitFailed;
+  if (may_pass) return kExitFailed;
   // Nothing was started: whatever it was, the same command would fail again.
   if (line.command == "run" || line.command == "validate") return kExitUsage;
   const bool asked_wrong =

@@ -19,9 +19,11 @@
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/head_connection.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/progress.h"
 #include "src/launcher/progress_view.h"
+#include "src/launcher/results.h"
 #include "src/launcher/signal_thread.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
@@ -108,14 +110,6 @@ nlohmann::ordered_json WithoutReason(nlohmann::ordered_json document) {
   document["reason"] = "";
   if (document["failures"].size() == 1) document["failures"] = nlohmann::ordered_json::array();
   return document;
-}
-
-// Why an experiment that came to its end has no result, from the document of `show`; empty: it has one.
-std::string FindNoResult(const nlohmann::ordered_json& document) {
-  if (!document["best"].empty()) return "";
-  // The document names the nearest one.
-  if (!document["nearest"].is_null()) return "no model is within the limits";
-  return document["models"]["stopped_early"] > 0 ? "" : "no model succeeded";
 }
 
 // Prints the end, from the journal: with --json the document of `show`; else state, top models, failures, where the
@@ -206,6 +200,7 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
 
 absl::StatusOr<int> ResumeExperiment(const CommandContext& context) {
   const CommandLine& line = context.line;
+  if (!line.head.empty()) return ResumeOnHead(context);
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
   LANISTA_ASSIGN_OR_RETURN(const std::string id, FindExperiment(StateDir::OpenReadOnly(root), line.experiment));
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));

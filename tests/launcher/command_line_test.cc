@@ -1,5 +1,6 @@
 #include "src/launcher/command_line.h"
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -49,6 +50,33 @@ TEST(CommandLineTest, TrialsAreSelectedByAnyStatus) {
     EXPECT_EQ(Good({"trials", "latest", "--status", status}).trials.status, status);
   }
   EXPECT_THAT(Ends({"trials", "latest", "--status", "GOOD"}), HasSubstr("2: "));
+}
+
+TEST(CommandLineTest, CommandsFindAHeadWhereOneIsNamed) {
+  for (const char* command : {"show", "trials", "watch", "resume", "delete", "stop"}) {
+    EXPECT_EQ(Good({command, "digits-1", "--head", "localhost:1"}).head, "localhost:1");
+    EXPECT_EQ(Good({command, "digits-1", "--head", "localhost:1"}).experiment, "digits-1");
+  }
+  EXPECT_EQ(Good({"list", "--head", "localhost:1"}).head, "localhost:1");
+  const CommandLine submit = Good({"submit", "c", "--head=localhost:1", "--watch", "--request-id", "r"});
+  EXPECT_EQ(submit.config, "c");
+  EXPECT_TRUE(submit.watch);
+  EXPECT_EQ(submit.request_id, "r");
+  EXPECT_THAT(Ends({"submit", "c"}), AllOf(HasSubstr("2: "), HasSubstr("--head")));
+  EXPECT_THAT(Ends({"stop", "digits-1"}), AllOf(HasSubstr("2: "), HasSubstr("--head")));
+  EXPECT_THAT(Ends({"trials", "digits-1", "--csv", "--head", "localhost:1"}), HasSubstr("2: "));
+}
+
+TEST(CommandLineTest, AHeadHasAnAddressAndDevices) {
+  EXPECT_EQ(Good({"serve"}).listen, "127.0.0.1:7421");
+  EXPECT_EQ(Good({"serve"}).cpu_slots, std::nullopt);
+  const CommandLine line =
+      Good({"serve", "--listen", "[::1]:0", "--head-file", "f", "--insecure", "--cpu-slots", "0", "--gpus", "0,2"});
+  EXPECT_EQ(line.listen, "[::1]:0");
+  EXPECT_EQ(line.head_file, "f");
+  EXPECT_TRUE(line.insecure);
+  EXPECT_EQ(line.cpu_slots, 0);
+  EXPECT_THAT(line.gpus, ElementsAre(0, 2));
 }
 
 TEST(CommandLineTest, GlobalOptionsStandBeforeOrAfterTheCommand) {

@@ -1,0 +1,203 @@
+// submit, watch, stop, and resume on a head.
+#include <condition_variable>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "nlohmann/json.hpp"
+#include "src/base/status.h"
+#include "src/config/config.h"
+#include "src/launcher/commands.h"
+#include "src/launcher/console.h"
+#include "src/launcher/exit_codes.h"
+#include "src/launcher/head_connection.h"
+#include "src/launcher/interrupt_note.h"
+#include "src/launcher/progress_view.h"
+#include "src/launcher/results.h"
+#include "src/service/experiments.h"
+#include "src/service/news.h"
+#include "src/storage/state_dir.h"
+#include "src/views/tables.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// So long a head that has gone may stay away while it is watched.
+constexpr absl::Duration kAwayLimit = absl::Minutes(1);
+constexpr absl::Duration kRetryDelay = absl::Milliseconds(300);
+
+// Random, and unique.
+std::string NewRequestId() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/uuid"), id);
+  return std::string(absl::StripAsciiWhitespace(id));
+}
+
+// An experiment that can be watched, wherever it is.
+struct Watched {
+  std::function<absl::StatusOr<HeadExperiment>()> get;
+  // Calls the function with all events up to the end.
+  std::function<absl::Status(const std::function<void(const v1::ExperimentEvent&)>&)> follow;
+};
+
+// A wake-up that waits to be taken.
+class WakeUp {
+ public:
+  void Give() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      given_ = true;
+    }
+    changed_.notify_one();
+  }
+  void Take() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return given_; });
+    given_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool given_ = false;
+};
+
+// All events of an experiment of the state folder.
+absl::Status FollowHere(Experiments& experiments, const std::string& id,
+                        const std::function<void(const v1::ExperimentEvent&)>& on_event) {
+  v1::WatchRequest request;
+  request.set_experiment(id);
+  const auto wake_up = std::make_shared<WakeUp>();
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<ExperimentWatch> watch,
+                           experiments.Watch(request, [wake_up] { wake_up->Give(); }));
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const ExperimentWatch::Batch batch, watch->Next());
+    for (const v1::ExperimentEvent& event : batch.events) on_event(event);
+    if (batch.ended) return absl::OkStatus();
+    if (batch.events.empty()) wake_up->Take();
+  }
+}
+
+// All events of an experiment of a head, also of one that goes for a moment.
+absl::Status FollowOnHead(HeadClient& head, const std::string& id,
+                          const std::function<void(const v1::ExperimentEvent&)>& on_event) {
+  v1::WatchRequest request;
+  request.set_experiment(id);
+  std::optional<absl::Time> gone_since;
+  while (true) {
+    const absl::Status status = head.Watch(request, [&](const v1::ExperimentEvent& event) {
+      gone_since.reset();
+      if (event.number() > 0) request.set_after(event.number());
+      on_event(event);
+      return true;
+    });
+    if (!absl::IsUnavailable(status)) return status;
+    if (!gone_since.has_value()) {
+      gone_since = absl::Now();
+      PrintNote(absl::StrCat("the head has gone (", std::string(status.message()), "); waiting for its return"));
+    }
+    if (absl::Now() - *gone_since > kAwayLimit) return status;
+    absl::SleepFor(kRetryDelay);
+  }
+}
+
+// Shows an experiment until its end, then what came of it.
+absl::StatusOr<int> WatchToEnd(const CommandContext& context, const Watched& watched) {
+  const InterruptNote interrupted("interrupted: the experiment goes on");
+  LANISTA_ASSIGN_OR_RETURN(const HeadExperiment before, watched.get());
+  {
+    std::optional<ProgressView> progress;
+    if (!context.line.json) progress.emplace(before.config, StandardOutput());
+    LANISTA_RETURN_IF_ERROR(watched.follow([&](const v1::ExperimentEvent& event) {
+      if (progress.has_value()) progress->OnEvent(event);
+    }));
+  }
+  LANISTA_ASSIGN_OR_RETURN(const HeadExperiment end, watched.get());
+  if (context.line.json) {
+    PrintJson(end.document);
+  } else {
+    PrintText(absl::StrCat("\n", ShowText(end.document, OutputWidth())));
+  }
+  if (end.document["status"] != "DONE") return kExitFailed;
+  const std::string no_result = FindNoResult(end.document);
+  if (!no_result.empty()) PrintError(no_result);
+  return no_result.empty() ? kExitDone : kExitFailed;
+}
+
+absl::StatusOr<int> WatchOnHead(const CommandContext& context, HeadClient& head, const std::string& id) {
+  return WatchToEnd(context, {[&] { return GetFromHead(head, id); },
+                              [&](const auto& on_event) { return FollowOnHead(head, id, on_event); }});
+}
+
+int PrintId(const CommandContext& context, const std::string& id, const std::string& line) {
+  if (context.line.json) {
+    PrintJson({{"id", id}});
+  } else {
+    PrintLine(line);
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+absl::StatusOr<int> SubmitExperiment(const CommandContext& context) {
+  v1::CreateExperimentRequest request;
+  LANISTA_ASSIGN_OR_RETURN(*request.mutable_config(), LoadConfig(context.line.config, context.line.overrides));
+  request.set_request_id(context.line.request_id.empty() ? NewRequestId() : context.line.request_id);
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
+  LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, head->Create(request));
+  if (!context.line.watch) return PrintId(context, reply.experiment(), reply.experiment());
+  if (!context.line.json) PrintLine(reply.experiment());
+  // The progress goes past stdio.
+  std::fflush(stdout);
+  return WatchOnHead(context, *head, reply.experiment());
+}
+
+absl::StatusOr<int> WatchExperiment(const CommandContext& context) {
+  if (!context.line.head.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
+    LANISTA_ASSIGN_OR_RETURN(const HeadExperiment experiment, GetFromHead(*head, context.line.experiment));
+    return WatchOnHead(context, *head, experiment.document["id"].get<std::string>());
+  }
+  LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
+  News news;
+  Experiments experiments(StateDir::OpenReadOnly(root), nullptr, &news);
+  const auto get = [&]() -> absl::StatusOr<HeadExperiment> {
+    v1::GetExperimentRequest request;
+    request.set_experiment(context.line.experiment);
+    LANISTA_ASSIGN_OR_RETURN(const v1::GetExperimentReply reply, experiments.Get(request));
+    return HeadExperiment{Json::parse(reply.json()), reply.config()};
+  };
+  return WatchToEnd(
+      context, {get, [&](const auto& on_event) { return FollowHere(experiments, context.line.experiment, on_event); }});
+}
+
+absl::StatusOr<int> StopExperiment(const CommandContext& context) {
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
+  v1::StopExperimentRequest request;
+  request.set_experiment(context.line.experiment);
+  request.set_reason("stopped by the user");
+  LANISTA_ASSIGN_OR_RETURN(const v1::StopExperimentReply reply, head->Stop(request));
+  return PrintId(context, reply.experiment(), absl::StrCat("stopping ", reply.experiment()));
+}
+
+absl::StatusOr<int> ResumeOnHead(const CommandContext& context) {
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
+  v1::ResumeExperimentRequest request;
+  request.set_experiment(context.line.experiment);
+  for (const std::string& set : context.line.overrides) request.add_set(set);
+  LANISTA_ASSIGN_OR_RETURN(const v1::ResumeExperimentReply reply, head->Resume(request));
+  return PrintId(context, reply.experiment(), absl::StrCat(reply.experiment(), " goes on"));
+}
+
+}  // namespace lanista

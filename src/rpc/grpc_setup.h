@@ -1,0 +1,15 @@
+// What server and client want of the library.
+#ifndef LANISTA_SRC_RPC_GRPC_SETUP_H_
+#define LANISTA_SRC_RPC_GRPC_SETUP_H_
+
+#include <cstdlib>
+
+namespace lanista {
+
+// Keeps gRPC's own log from stderr, unless the user asks for it (GRPC_VERBOSITY=ERROR): our errors say what to do.
+// REQUIRES: before anything else of gRPC is used.
+inline void QuietGrpc() { setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0); }
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_RPC_GRPC_SETUP_H_

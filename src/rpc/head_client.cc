@@ -1,0 +1,186 @@
+#include "src/rpc/head_client.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/grpcpp.h"
+#include "protos/service.grpc.pb.h"
+#include "src/base/status.h"
+#include "src/rpc/grpc_setup.h"
+#include "src/rpc/grpc_status.h"
+#include "src/views/documents.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::system_clock;
+
+constexpr std::chrono::seconds kConnectLimit(5);
+// Of calls that wait for nobody: a head that takes longer does not answer.
+constexpr std::chrono::minutes kAnswerLimit(2);
+constexpr int kMaxReplyBytes = 64 << 20;
+constexpr int kKeepaliveMs = 20000;
+constexpr int kKeepaliveTimeoutMs = 10000;
+constexpr int kMinReconnectMs = 100;
+constexpr int kMaxReconnectMs = 1000;
+constexpr int kCreateTries = 3;
+
+absl::Status Damaged() { return absl::DataLossError("the head's answer is no document: is it another version?"); }
+
+}  // namespace
+
+class HeadClient::Impl {
+ public:
+  explicit Impl(const Address& address) : address_(address.ToText()) {
+    QuietGrpc();
+    grpc::ChannelArguments arguments;
+    // A proxy for web pages is none for heads.
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMinReconnectMs);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+    arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
+    channel_ = grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
+    stub_ = v1::ExperimentService::NewStub(channel_);
+  }
+
+  v1::ExperimentService::Stub& stub() { return *stub_; }
+
+  // Waits for the connection; a head that refuses it is not waited for.
+  absl::Status Connect() {
+    const auto deadline = Clock::now() + kConnectLimit;
+    grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/true);
+    while (state != GRPC_CHANNEL_READY) {
+      if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || !channel_->WaitForStateChange(state, deadline)) {
+        return absl::UnavailableError(
+            absl::StrCat("no head can be reached at ", address_, "; `lanista serve` starts one"));
+      }
+      state = channel_->GetState(/*try_to_connect=*/true);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ToStatus(const grpc::Status& status) const {
+    return status.error_code() == grpc::StatusCode::UNAVAILABLE ? Annotate(FromGrpcStatus(status), address_)
+                                                                : FromGrpcStatus(status);
+  }
+
+  // `waits`: its answer may take as long as it likes.
+  template <typename Request, typename Reply>
+  absl::StatusOr<Reply> Call(grpc::Status (v1::ExperimentService::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                                                 Reply*),
+                             const Request& request, bool waits = false) {
+    LANISTA_RETURN_IF_ERROR(Connect());
+    grpc::ClientContext context;
+    if (!waits) context.set_deadline(Clock::now() + kAnswerLimit);
+    Reply reply;
+    LANISTA_RETURN_IF_ERROR(ToStatus((stub_.get()->*method)(&context, request, &reply)));
+    return reply;
+  }
+
+ private:
+  const std::string address_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::ExperimentService::Stub> stub_;
+};
+
+HeadClient::HeadClient(const Address& address) : impl_(std::make_unique<Impl>(address)) {}
+HeadClient::~HeadClient() = default;
+
+using Stub = v1::ExperimentService::Stub;
+
+absl::StatusOr<v1::CreateExperimentReply> HeadClient::Create(const v1::CreateExperimentRequest& request) {
+  for (int attempt = 1;; ++attempt) {
+    auto reply = impl_->Call(&Stub::Create, request);
+    if (!absl::IsUnavailable(reply.status()) || request.request_id().empty() || attempt == kCreateTries) return reply;
+  }
+}
+
+absl::StatusOr<v1::ValidateExperimentReply> HeadClient::Validate(const v1::ValidateExperimentRequest& request) {
+  return impl_->Call(&Stub::Validate, request, /*waits=*/true);
+}
+
+absl::StatusOr<v1::GetExperimentReply> HeadClient::Get(const v1::GetExperimentRequest& request) {
+  return impl_->Call(&Stub::Get, request);
+}
+
+absl::StatusOr<v1::ListExperimentsReply> HeadClient::List(const v1::ListExperimentsRequest& request) {
+  return impl_->Call(&Stub::List, request);
+}
+
+absl::StatusOr<v1::StopExperimentReply> HeadClient::Stop(const v1::StopExperimentRequest& request) {
+  return impl_->Call(&Stub::Stop, request);
+}
+
+absl::StatusOr<v1::ResumeExperimentReply> HeadClient::Resume(const v1::ResumeExperimentRequest& request) {
+  return impl_->Call(&Stub::Resume, request, /*waits=*/true);
+}
+
+absl::StatusOr<v1::DeleteExperimentReply> HeadClient::Delete(const v1::DeleteExperimentRequest& request) {
+  return impl_->Call(&Stub::Delete, request);
+}
+
+absl::StatusOr<v1::GetTrialReply> HeadClient::GetTrial(const v1::GetTrialRequest& request) {
+  return impl_->Call(&Stub::GetTrial, request);
+}
+
+absl::StatusOr<Json> HeadClient::ListAll() {
+  std::vector<Json> entries;
+  v1::ListExperimentsRequest request;
+  do {
+    LANISTA_ASSIGN_OR_RETURN(const v1::ListExperimentsReply reply, List(request));
+    Json page = Json::parse(reply.json(), nullptr, false);
+    if (!page.is_object() || !page["experiments"].is_array()) return Damaged();
+    for (Json& entry : page["experiments"]) entries.push_back(std::move(entry));
+    request.set_page_token(reply.next_page_token());
+  } while (!request.page_token().empty());
+  SortOldestFirst(&entries);
+  Json document;
+  document["experiments"] = std::move(entries);
+  return document;
+}
+
+absl::StatusOr<Json> HeadClient::ListTrials(const v1::ListTrialsRequest& request) {
+  LANISTA_RETURN_IF_ERROR(impl_->Connect());
+  grpc::ClientContext context;
+  const auto stream = impl_->stub().ListTrials(&context, request);
+  v1::ListTrialsReply reply;
+  Json document;
+  while (stream->Read(&reply)) {
+    Json page = Json::parse(reply.json(), nullptr, false);
+    if (document.is_null()) {
+      document = std::move(page);
+      if (!document.is_object() || !document["models"].is_array()) return Damaged();
+      continue;
+    }
+    if (!page.is_array()) return Damaged();
+    for (Json& model : page) document["models"].push_back(std::move(model));
+  }
+  LANISTA_RETURN_IF_ERROR(impl_->ToStatus(stream->Finish()));
+  if (document.is_null()) return Damaged();
+  return document;
+}
+
+absl::Status HeadClient::Watch(const v1::WatchRequest& request,
+                               const std::function<bool(const v1::ExperimentEvent&)>& on_event) {
+  LANISTA_RETURN_IF_ERROR(impl_->Connect());
+  grpc::ClientContext context;
+  const auto stream = impl_->stub().Watch(&context, request);
+  v1::WatchReply reply;
+  while (stream->Read(&reply)) {
+    for (const v1::ExperimentEvent& event : reply.events()) {
+      if (on_event(event)) continue;
+      context.TryCancel();
+      stream->Finish();
+      return absl::OkStatus();
+    }
+  }
+  return impl_->ToStatus(stream->Finish());
+}
+
+}  // namespace lanista

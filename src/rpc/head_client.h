@@ -1,0 +1,48 @@
+// A head over the network, as blocking calls.
+#ifndef LANISTA_SRC_RPC_HEAD_CLIENT_H_
+#define LANISTA_SRC_RPC_HEAD_CLIENT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "protos/service.pb.h"
+#include "src/rpc/address.h"
+
+namespace lanista {
+
+// Errors have the head's codes and messages. UNAVAILABLE: no head can be reached there. Thread-safe.
+class HeadClient {
+ public:
+  explicit HeadClient(const Address& address);
+  ~HeadClient();
+
+  // Where the request has an id it is sent again, should the head go while it answers.
+  absl::StatusOr<v1::CreateExperimentReply> Create(const v1::CreateExperimentRequest& request);
+  absl::StatusOr<v1::ValidateExperimentReply> Validate(const v1::ValidateExperimentRequest& request);
+  absl::StatusOr<v1::GetExperimentReply> Get(const v1::GetExperimentRequest& request);
+  absl::StatusOr<v1::ListExperimentsReply> List(const v1::ListExperimentsRequest& request);
+  absl::StatusOr<v1::StopExperimentReply> Stop(const v1::StopExperimentRequest& request);
+  absl::StatusOr<v1::ResumeExperimentReply> Resume(const v1::ResumeExperimentRequest& request);
+  absl::StatusOr<v1::DeleteExperimentReply> Delete(const v1::DeleteExperimentRequest& request);
+  absl::StatusOr<v1::GetTrialReply> GetTrial(const v1::GetTrialRequest& request);
+  // The document of `list`, of all pages.
+  absl::StatusOr<nlohmann::ordered_json> ListAll();
+  // The document of `trials`, of all pages.
+  absl::StatusOr<nlohmann::ordered_json> ListTrials(const v1::ListTrialsRequest& request);
+
+  // Calls `on_event` with each event behind request.after, on this thread, until the experiment ends (OK) or
+  // `on_event` returns false (OK). After any error one may go on from the number of the last event.
+  absl::Status Watch(const v1::WatchRequest& request, const std::function<bool(const v1::ExperimentEvent&)>& on_event);
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_RPC_HEAD_CLIENT_H_

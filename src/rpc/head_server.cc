@@ -1,0 +1,88 @@
+#include "src/rpc/head_server.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
+#include "src/rpc/experiment_service.h"
+#include "src/rpc/grpc_setup.h"
+
+namespace lanista {
+namespace {
+
+// Of a request: configurations with graphs in them are the largest.
+constexpr int kMaxRequestBytes = 16 << 20;
+constexpr int kMaxStreamsPerConnection = 100;
+// For all connections together.
+constexpr size_t kMaxBufferBytes = 512 << 20;
+// A client that has gone without a word is noticed after these.
+constexpr int kKeepaliveMs = 60000;
+constexpr int kKeepaliveTimeoutMs = 20000;
+// Clients may ask as often whether this one is there.
+constexpr int kMinPingMs = 5000;
+// Calls that end by themselves may do so.
+constexpr std::chrono::seconds kGrace(1);
+
+}  // namespace
+
+class HeadServer::Impl {
+ public:
+  Impl(Address address, Experiments* experiments) : address_(std::move(address)), service_(experiments) {}
+
+  ~Impl() {
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kGrace);
+  }
+
+  absl::Status Start() {
+    QuietGrpc();
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address_.ToText(), grpc::InsecureServerCredentials(), &address_.port);
+    // Else two heads could share a port, and clients would meet either.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+    grpc::ResourceQuota quota("lanista");
+    quota.Resize(kMaxBufferBytes);
+    builder.SetResourceQuota(quota);
+    builder.RegisterService(&service_);
+    const std::string wanted = address_.ToText();
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || address_.port == 0) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot listen on ", wanted, ": is another program there? Port 0 takes any free one"));
+    }
+    server_->GetHealthCheckService()->SetServingStatus(v1::ExperimentService::service_full_name(), true);
+    return absl::OkStatus();
+  }
+
+  const Address& address() const { return address_; }
+
+ private:
+  Address address_;
+  ExperimentServiceImpl service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+HeadServer::HeadServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HeadServer::~HeadServer() = default;
+
+const Address& HeadServer::address() const { return impl_->address(); }
+
+absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments) {
+  auto impl = std::make_unique<Impl>(address, experiments);
+  const absl::Status started = impl->Start();
+  if (!started.ok()) return started;
+  return std::unique_ptr<HeadServer>(new HeadServer(std::move(impl)));
+}
+
+}  // namespace lanista

@@ -1,0 +1,31 @@
+// The port on which a head serves clients: gRPC with health checks (grpc.health.v1) and reflection.
+#ifndef LANISTA_SRC_RPC_HEAD_SERVER_H_
+#define LANISTA_SRC_RPC_HEAD_SERVER_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "src/rpc/address.h"
+#include "src/service/experiments.h"
+
+namespace lanista {
+
+class HeadServer {
+ public:
+  // Serves from now on. Port 0: any free one. UNAVAILABLE: it cannot listen there. `experiments` must outlive it.
+  static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments);
+  // Cancels streams, and waits for calls: what blocks in `experiments` must be about to return.
+  ~HeadServer();
+
+  // With the port that it has.
+  const Address& address() const;
+
+ private:
+  class Impl;
+  explicit HeadServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_RPC_HEAD_SERVER_H_

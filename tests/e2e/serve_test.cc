@@ -1,0 +1,245 @@
+// A head that serves clients, driven as its users do: from the command line, and by a client of their own.
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "src/rpc/head_client.h"
+#include "tests/e2e/command.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kConstantSearch[] = R"(
+  name: "constant"
+  space { registered: "mnist_cnn" }
+  strategy { random { dedup: false } }
+  evaluator { constant { value: 0.5 } }
+  max_trial_number: 20
+  seed: 1
+)";
+
+// `serve` on a port that nobody else has, and commands that talk to it.
+class ServeTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Start(); }
+
+  void Start() {
+    std::filesystem::remove(head_file_);
+    serve_ = std::make_unique<BackgroundCommand>(
+        kLanista, std::vector<std::string>{"serve", "--listen", listen_, "--head-file", head_file_, "--cpu-slots", "2",
+                                           "--state-dir", state_});
+    ASSERT_TRUE(serve_->WaitForLine("listening on 127.0.0.1:"));
+    std::getline(std::ifstream(head_file_), head_);
+    // The next one takes its place.
+    listen_ = head_;
+  }
+
+  void Kill() {
+    kill(serve_->pid(), SIGKILL);
+    EXPECT_EQ(serve_->Wait(), -SIGKILL);
+  }
+
+  CommandResult Ask(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--head", head_});
+    return RunCommand(kLanista, arguments);
+  }
+  CommandResult AskOffline(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--state-dir", state_});
+    return RunCommand(kLanista, arguments);
+  }
+
+  std::string Submit(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"submit", config_, "--json"});
+    const CommandResult submitted = Ask(more);
+    EXPECT_EQ(submitted.exit_code, 0) << submitted.err;
+    return submitted.Json().value("id", "");
+  }
+
+  // The numbers of events behind `after` until the experiment ends, or until `stop` says so, or the head goes.
+  template <typename Stop>
+  std::vector<int64_t> Watch(const std::string& id, int64_t after, Stop stop) const {
+    HeadClient client(*ParseAddress(head_));
+    v1::WatchRequest request;
+    request.set_experiment(id);
+    request.set_after(after);
+    std::vector<int64_t> numbers;
+    client
+        .Watch(request,
+               [&](const v1::ExperimentEvent& event) {
+                 numbers.push_back(event.number());
+                 return !stop(event);
+               })
+        .IgnoreError();
+    return numbers;
+  }
+  std::vector<int64_t> WatchToEnd(const std::string& id, int64_t after = 0) const {
+    return Watch(id, after, [](const v1::ExperimentEvent&) { return false; });
+  }
+
+  const std::string state_ = FreshFolder();
+  const std::string config_ = WriteFile("constant.textproto", kConstantSearch);
+  const std::string head_file_ = FreshFolder() + "/head";
+  std::string listen_ = "127.0.0.1:0";
+  std::string head_;
+  std::unique_ptr<BackgroundCommand> serve_;
+};
+
+TEST_F(ServeTest, ASubmittedSearchRunsAndIsShownAsOffline) {
+  const CommandResult submitted = Ask({"submit", config_, "--watch"});
+  EXPECT_EQ(submitted.exit_code, 0) << submitted.err;
+  EXPECT_THAT(submitted.out, StartsWith("constant-"));
+  EXPECT_THAT(submitted.out, HasSubstr("model 20 succeeded"));
+  EXPECT_THAT(submitted.out, HasSubstr("max_trial_number: 20 models"));
+
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"show", "latest"},
+                                                  {"show", "latest", "--json"},
+                                                  {"trials", "constant"},
+                                                  {"trials", "latest", "--json"},
+                                                  {"trials", "latest", "--sort", "best", "--limit", "3"},
+                                                  {"list"},
+                                                  {"list", "--json"}}) {
+    const CommandResult on_head = Ask(command), offline = AskOffline(command);
+    EXPECT_EQ(on_head.exit_code, 0) << on_head.err;
+    EXPECT_EQ(on_head.out, offline.out);
+  }
+  EXPECT_EQ(Ask({"watch", "latest"}).exit_code, 0) << "late";
+  EXPECT_THAT(AskOffline({"watch", "latest"}).out, HasSubstr("model 20 succeeded"));
+  EXPECT_EQ(Ask({"watch", "latest", "--json"}).Json()["status"], "DONE");
+  EXPECT_EQ(Ask({"delete", "latest"}).exit_code, 2) << "nobody can be asked";
+  EXPECT_EQ(Ask({"delete", "latest", "--yes", "--json"}).Json()["deleted"], submitted.out.substr(0, 13));
+  EXPECT_EQ(Ask({"list", "--json"}).Json()["experiments"].size(), 0u);
+}
+
+TEST_F(ServeTest, OneRequestMakesOneExperiment) {
+  const std::string id = Submit({"--request-id", "tuesday"});
+  EXPECT_EQ(Submit({"--request-id", "tuesday"}), id);
+  EXPECT_NE(Submit(), Submit());
+  Kill();
+  Start();
+  EXPECT_EQ(Submit({"--request-id", "tuesday"}), id);
+  EXPECT_EQ(Ask({"list", "--json"}).Json()["experiments"].size(), 3u);
+  // Wherever the kill met it: perhaps its space was not known yet.
+  WatchToEnd(id);
+  EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "DONE");
+}
+
+TEST_F(ServeTest, AHeadThatIsKilledGoesOnAndItsWatchersMissAndRepeatNothing) {
+  const std::string id = Submit({"--set", "max_trial_number=1500"});
+  // Whoever watches from the command line waits for its return.
+  BackgroundCommand shown(kLanista, {"watch", id, "--head", head_});
+  std::vector<int64_t> seen;
+  for (const int outcomes : {5, 40}) {
+    int more = outcomes;
+    const int64_t after = seen.empty() ? 0 : seen.back();
+    const std::vector<int64_t> part =
+        Watch(id, after, [&more](const v1::ExperimentEvent& event) { return event.has_outcome() && --more == 0; });
+    seen.insert(seen.end(), part.begin(), part.end());
+    const std::vector<pid_t> children = serve_->Children();
+    Kill();
+    for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+    Start();
+  }
+  const std::vector<int64_t> rest = WatchToEnd(id, seen.back());
+  seen.insert(seen.end(), rest.begin(), rest.end());
+  EXPECT_EQ(seen, WatchToEnd(id));
+  EXPECT_EQ(std::set<int64_t>(seen.begin(), seen.end()).size(), seen.size());
+  const nlohmann::json document = Ask({"show", id, "--json"}).Json();
+  EXPECT_EQ(document["status"], "DONE");
+  EXPECT_EQ(document["models"]["succeeded"], 1500);
+  EXPECT_TRUE(shown.WaitForLine("max_trial_number: 1500 models"));
+  EXPECT_EQ(shown.Wait(), 0);
+}
+
+TEST_F(ServeTest, OnlyWhatAServerHadGoesOnByItself) {
+  const std::string id = Submit({"--set", "max_trial_number=1000000"});
+  // Until it runs.
+  Watch(id, 0, [](const v1::ExperimentEvent& event) { return event.has_outcome(); });
+  BackgroundCommand run(
+      kLanista, {"run", config_, "--state-dir", state_, "--set", "max_trial_number=1000000", "--set", "name=own"});
+  ASSERT_TRUE(run.WaitForLine("model 5 succeeded"));
+  kill(run.pid(), SIGKILL);
+  run.Wait();
+  const std::string stopped = Submit({"--set", "max_trial_number=1000000"});
+  // What runs elsewhere is not stopped here, and what is stopped stays so.
+  EXPECT_EQ(Ask({"stop", "own"}).exit_code, 2);
+  EXPECT_EQ(Ask({"stop", stopped, "--json"}).Json()["id"], stopped);
+  WatchToEnd(stopped);
+
+  // Its end by a signal is no end of the search.
+  kill(serve_->pid(), SIGTERM);
+  EXPECT_EQ(serve_->Wait(), 0);
+  EXPECT_EQ(AskOffline({"show", id, "--json"}).Json()["status"], "INTERRUPTED");
+  Start();
+  EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "RUNNING");
+  EXPECT_EQ(Ask({"show", "own", "--json"}).Json()["status"], "INTERRUPTED");
+  EXPECT_EQ(Ask({"show", stopped, "--json"}).Json()["status"], "STOPPED");
+  EXPECT_EQ(Ask({"delete", id, "--yes"}).exit_code, 2) << "it runs";
+
+  // It goes on here once it is told to, and then by itself.
+  const CommandResult resumed = Ask({"resume", "own"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("goes on"));
+  Kill();
+  Start();
+  EXPECT_EQ(Ask({"show", "own", "--json"}).Json()["status"], "RUNNING");
+}
+
+TEST_F(ServeTest, WhatIsWrongIsSaidByTheHeadOrBecomesTheEnd) {
+  const std::string bad = WriteFile("bad.textproto", absl::StrReplaceAll(kConstantSearch, {{"mnist_cnn", "nothing"}}));
+  const CommandResult unknown = Ask({"submit", bad, "--watch"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.out, HasSubstr("FAILED"));
+  EXPECT_THAT(unknown.out, HasSubstr("'nothing'"));
+  EXPECT_EQ(Ask({"submit", config_, "--set", "max_trial_number=-1"}).exit_code, 2);
+  const CommandResult nobody = Ask({"show", "nobody"});
+  EXPECT_EQ(nobody.exit_code, 2);
+  EXPECT_THAT(nobody.err, HasSubstr("nobody"));
+  EXPECT_EQ(RunCommand(kLanista, {"serve", "--listen", head_, "--state-dir", state_}).exit_code, 1) << "taken";
+}
+
+TEST(ServeCommandTest, WithoutAHeadTheExitCodeSaysSo) {
+  const std::string config = WriteFile("constant.textproto", kConstantSearch);
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"list"},
+                                                  {"show", "latest"},
+                                                  {"trials", "latest"},
+                                                  {"watch", "latest"},
+                                                  {"stop", "latest"},
+                                                  {"resume", "latest"},
+                                                  {"delete", "latest", "--yes"},
+                                                  {"submit", config}}) {
+    std::vector<std::string> arguments = command;
+    // A port that is taken by no program: of the discard service.
+    arguments.insert(arguments.end(), {"--head", "127.0.0.1:9"});
+    const CommandResult result = RunCommand(kLanista, arguments);
+    EXPECT_EQ(result.exit_code, 3) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("no head can be reached at 127.0.0.1:9"));
+  }
+  EXPECT_EQ(RunCommand(kLanista, {"list", "--head", "somewhere"}).exit_code, 2);
+}
+
+TEST(ServeCommandTest, OtherMachinesReachItOnlyWhereTheUserSaysSo) {
+  const CommandResult refused = RunCommand(kLanista, {"serve", "--listen", "0.0.0.0:0", "--state-dir", FreshFolder()});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--insecure"));
+  BackgroundCommand insecure(kLanista, {"serve", "--listen", "0.0.0.0:0", "--insecure", "--state-dir", FreshFolder()});
+  EXPECT_TRUE(insecure.WaitForLine("listening on 0.0.0.0:"));
+  kill(insecure.pid(), SIGINT);
+  EXPECT_EQ(insecure.Wait(), 0);
+}
+
+}  // namespace
+}  // namespace lanista
