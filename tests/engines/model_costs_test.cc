@@ -1,7 +1,7 @@
 // What is known of models' costs before they train. That trials report the same is tested in trial_costs_test.cc.
 #include "engines/model_costs.h"
 
-#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,7 +18,7 @@ using graph::MakeOp;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-// A linear layer and what is chosen to follow it; a layer of 5 outputs does not fit any of it.
+// A linear layer of a chosen width, and what is chosen to follow it: `linear` does not fit a width of 5.
 PlannerContext Context() {
   graph::Builder net("Net", ops::FindOp);
   graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 8}));

@@ -63,7 +63,7 @@ class TrialCostsTest : public ::testing::TestWithParam<const char*> {
   TrialCostsTest() {
     v1::TrialRequest request;
     request.mutable_setup()->mutable_device()->set_kind(v1::CPU);
-    Handle(request);
+    Send(request);
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(GetParam(), spec_.mutable_engine()));
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
         R"(registered: "costly"
@@ -75,8 +75,8 @@ class TrialCostsTest : public ::testing::TestWithParam<const char*> {
     spec_.add_models()->set_model(1);
   }
 
-  // Its last event but one of a trial tells how the model ended.
-  void Handle(const v1::TrialRequest& request) {
+  // Keeps the events of this request alone.
+  void Send(const v1::TrialRequest& request) {
     events_.clear();
     runner_.Handle(request);
   }
@@ -86,20 +86,20 @@ class TrialCostsTest : public ::testing::TestWithParam<const char*> {
     *request.mutable_discover()->mutable_space() = spec_.space();
     *request.mutable_discover()->mutable_engine() = spec_.engine();
     *request.mutable_discover()->mutable_evaluator() = spec_.evaluator();
-    Handle(request);
+    Send(request);
     discovered_ = events_.back().discovered();
     ASSERT_FALSE(discovered_.has_error()) << discovered_.error().message();
     spec_.set_program(discovered_.program());
     spec_.set_space_fingerprint(discovered_.space().fingerprint());
   }
 
-  // What the trial of `sample` reports.
+  // How the model of `sample` ends, which its trial's last event but one tells.
   v1::ModelEnded Run(const v1::Sample& sample) {
     spec_.set_trial(spec_.trial() + 1);
     *spec_.mutable_models(0)->mutable_sample() = sample;
     v1::TrialRequest request;
     *request.mutable_run() = spec_;
-    Handle(request);
+    Send(request);
     return events_[events_.size() - 2].model().ended();
   }
 
