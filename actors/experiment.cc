@@ -394,9 +394,10 @@ void ExperimentStateMachine::MaybeFinish() {
   }
   const std::string nothing = ledger.NothingWithinLimits();
   if (!limit && !nothing.empty()) return Finish(v1::EXPERIMENT_FAILED, nothing);
-  Finish(v1::DONE, absl::StrCat(limit ? absl::StrCat("max_trial_number: ", Counted(ledger.counted_models(), "model"))
-                                      : "the space is exhausted",
-                                nothing.empty() ? "" : "; ", nothing));
+  std::string reason = ledger.goals().has_limits() ? "no other model within the limits was found in the space"
+                                                   : "the space is exhausted";
+  if (limit) reason = absl::StrCat("max_trial_number: ", Counted(ledger.counted_models(), "model"));
+  Finish(v1::DONE, absl::StrCat(reason, nothing.empty() ? "" : "; ", nothing));
 }
 
 void ExperimentStateMachine::Finish(v1::ExperimentState state, const std::string& reason) {

@@ -264,10 +264,11 @@ void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {
   experiment.remove_checkpoints = [&system](const std::string& folder) {
     RemoveElsewhere(system, folder, RemoveFolder);
   };
-  // A user's may compute for seconds; ours answer at once, and waking a thread would take longer than the answer.
-  experiment.strategy = setup.config.strategy().has_custom()
-                            ? self_->spawn<caf::detached>(StrategyBehavior, std::move(setup.strategy))
-                            : self_->spawn(StrategyBehavior, std::move(setup.strategy));
+  // A user's may compute for seconds, and so may one that looks for models within limits; else ours answer at once, and
+  // waking a thread would take longer than the answer.
+  const bool computes = setup.config.strategy().has_custom() || setup.config.constraint_size() > 0;
+  experiment.strategy = computes ? self_->spawn<caf::detached>(StrategyBehavior, std::move(setup.strategy))
+                                 : self_->spawn(StrategyBehavior, std::move(setup.strategy));
   if (setup.stopper != nullptr) {
     experiment.stopper = setup.config.early_stopping().has_custom()
                              ? self_->spawn<caf::detached>(StopperBehavior, std::move(setup.stopper))

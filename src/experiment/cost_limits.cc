@@ -12,15 +12,17 @@
 namespace lanista {
 
 absl::StatusOr<LimitsOfSamples> CostLimits(const v1::ExperimentConfig& config, const PlannerContext& context) {
+  // A table has costs of its own.
+  if (config.evaluator().has_table()) return LimitsOfSamples();
   std::set<std::string> metrics;
   for (const v1::ConstraintConfig& limit : config.constraint()) metrics.insert(limit.metric());
   std::optional<ModelCosts> created = ModelCosts::Create(context, metrics);
   if (!created.has_value()) {
     if (metrics.count("memory") == 0) return LimitsOfSamples();
     return absl::InvalidArgumentError(
-        "constraint: 'memory' is estimated from a model's graph, and with mutators of your own only trials can make "
-        "it: "
-        "limit 'params' or 'flops' instead");
+        "constraint: 'memory' is estimated from a model's graph before it trains, and the graphs of this space are "
+        "known "
+        "to its trials only (because of mutators of your own, or their size): limit 'params' or 'flops' instead");
   }
   const auto costs = std::make_shared<const ModelCosts>(*std::move(created));
   const Goals goals(config);

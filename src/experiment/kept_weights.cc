@@ -19,8 +19,8 @@ std::vector<std::string> KeptWeights::End(const v1::ModelOutcome& outcome) {
     }
   }
   planned_.erase(outcome.model());
-  SortBestFirst(ranking_);
   if (ranking_.size() > best_) {
+    SortBestFirst(ranking_);
     needless.push_back(std::move(kept_.extract(ranking_.back().model).mapped()));
     ranking_.pop_back();
   }

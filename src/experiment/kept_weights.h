@@ -36,7 +36,7 @@ class KeptWeights {
   const Goals goals_;
   // Of models without an outcome: by model and attempt.
   std::map<int, std::map<int, std::string>> planned_;
-  // The best first, and the folder of each.
+  // Of which weights are kept, and the folder of each.
   std::vector<RankedModel> ranking_;
   std::map<int, std::string> kept_;
 };

@@ -14,8 +14,8 @@ constexpr int kMaxLost = 3;
 // So many models in a row that failed so mean that nothing can run here.
 constexpr int kMaxLostInARow = 3;
 
-// So many models that cost too much, where none was trained, mean that the limits cannot be kept.
-constexpr int kMaxInfeasible = 10000;
+// So many models in a row that cost too much mean that there is hardly one that does not.
+constexpr int kMaxInfeasibleInARow = 10000;
 
 bool IsHeadsEnd(const v1::ModelEnded& ended) {
   return ended.outcome() == v1::LOST && ended.lost_cause() == v1::HEAD_ENDED;
@@ -30,11 +30,11 @@ v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int s
   tell.set_outcome(outcome.outcome());
   // A model that was not trained has costs alone.
   if (outcome.outcome() != v1::INFEASIBLE) {
-    const auto value = outcome.metrics().values().find(goals.objectives()[0].metric);
-    if (value != outcome.metrics().values().end()) tell.set_value(value->second);
-    const auto values = goals.Values(outcome.metrics());
-    for (size_t i = 0; goals.has_several_objectives() && values.has_value() && i < values->size(); ++i) {
-      tell.add_objectives(Turned((*values)[i], goals.objectives()[i].objective));
+    const auto& metrics = outcome.metrics().values();
+    const auto value = metrics.find(goals.objectives()[0].metric);
+    if (value != metrics.end()) tell.set_value(value->second);
+    if (goals.has_several_objectives() && goals.Values(outcome.metrics()).has_value()) {
+      for (const Goal& goal : goals.objectives()) tell.add_objectives(metrics.at(goal.metric));
     }
   }
   tell.set_violation(goals.Violation(outcome.metrics()));
@@ -275,6 +275,9 @@ void Ledger::Count(const v1::ModelOutcome& outcome) {
   const bool data_unreadable = outcome.failure().reason() == v1::DATA_UNREADABLE;
   if (data_unreadable || lost_in_a_row_ >= kMaxLostInARow) hopeless_ = outcome.failure().message();
 
+  // What it would have come to is not known.
+  if (outcome.outcome() == v1::STOPPED_EARLY) ++within_limits_;
+  infeasible_in_a_row_ = outcome.outcome() == v1::INFEASIBLE ? infeasible_in_a_row_ + 1 : 0;
   infeasible_ += outcome.outcome() == v1::INFEASIBLE;
   if (outcome.outcome() != v1::SUCCEEDED && outcome.outcome() != v1::INFEASIBLE) return;
   const double violation = goals_.Violation(outcome.metrics());
@@ -284,7 +287,10 @@ void Ledger::Count(const v1::ModelOutcome& outcome) {
     least_violation_ = violation;
     nearest_ = goals_.DescribeViolation(outcome.metrics());
   }
-  if (succeeded_ == 0 && infeasible_ >= kMaxInfeasible) hopeless_ = NothingWithinLimits();
+  if (infeasible_in_a_row_ < kMaxInfeasibleInARow) return;
+  hopeless_ =
+      absl::StrCat("the last ", infeasible_in_a_row_, " models cost more than the limits allow; the nearest has ",
+                   nearest_, ": relax the limits, or change the space");
 }
 
 std::string Ledger::NothingWithinLimits() const {
@@ -301,6 +307,7 @@ void Ledger::RestoreClosed(const v1::ModelOutcome& outcome, const std::string& w
   Count(outcome);
   // Whatever made it hopeless may have been mended.
   lost_in_a_row_ = 0;
+  infeasible_in_a_row_ = 0;
   hopeless_.clear();
 }
 

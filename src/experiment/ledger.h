@@ -176,12 +176,12 @@ class Ledger {
   int failed() const { return failed_; }
   // Why the first of them did.
   const std::string& first_failure() const { return first_failure_; }
-  // That no model which ran to its end is within the limits, and how far the nearest is from them. Empty: there is one,
-  // or there are no such models.
+  // That no model is within the limits, and how far the nearest is from them. Empty: there is one, or there are none of
+  // which it is known.
   std::string NothingWithinLimits() const;
   // Why it is pointless to go on; empty: it is not. The last model's workers were lost too often, and so were those of
-  // the models before it; or no model can read the data; or so many models were not trained because of what they cost,
-  // and none was.
+  // the models before it; or no model can read the data; or one model after the other was not trained because of what
+  // it costs.
   const std::string& hopeless() const { return hopeless_; }
 
  private:
@@ -251,8 +251,8 @@ class Ledger {
   int succeeded_ = 0;
   int failed_ = 0;
   int infeasible_ = 0;
-  // Models that ran to their end, or were not trained because of what they cost, by whether they keep the limits; and
-  // the nearest of those that do not.
+  int infeasible_in_a_row_ = 0;
+  // Closed models that keep the limits, as far as is known, and those that do not; and the nearest of these.
   int within_limits_ = 0;
   int outside_limits_ = 0;
   double least_violation_ = 0;

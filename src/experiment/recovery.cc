@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -87,7 +89,11 @@ class Recovery {
   absl::Status FindKeptWeights() {
     const int best = journal_.experiment().config().keep_weights().best();
     if (best == 0) return absl::OkStatus();
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, journal_.BestModels(best));
+    // With several objectives the weights of the best so far were kept again and again: they need not be those of the
+    // best.
+    const bool several = ledger_.goals().has_several_objectives();
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models,
+                             journal_.BestModels(several ? std::numeric_limits<int>::max() : best));
     std::vector<int> numbers;
     for (const ModelRecord& model : models) numbers.push_back(model.model);
     LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal_.AttemptsOf(numbers));
@@ -97,8 +103,12 @@ class Recovery {
       });
       if (deciding == attempts.end())
         return Contradiction(model.model, "has an outcome and not the attempt that decided");
-      kept_weights_[model.model] =
+      std::string folder =
           absl::StrCat(journal_.folder(), "/", TrialOutputFolder(deciding->trial, model.model, deciding->members > 1));
+      std::error_code ignored;
+      if (several && !std::filesystem::exists(folder + "/weights.pt", ignored)) continue;
+      kept_weights_[model.model] = std::move(folder);
+      if (static_cast<int>(kept_weights_.size()) == best) break;
     }
     return absl::OkStatus();
   }

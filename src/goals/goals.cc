@@ -30,7 +30,13 @@ double Turned(double value, v1::Objective objective) { return objective == v1::M
 
 Goals::Goals(const v1::ExperimentConfig& config) { Read(config, config.objective()); }
 
-Goals::Goals(const v1::TrialSpec& trial) { Read(trial, v1::MAXIMIZE); }
+Goals::Goals(const v1::TrialSpec& trial) {
+  Read(trial, v1::MAXIMIZE);
+  if (!trial.engine().has_graph() && !trial.engine().has_cgo()) return;
+  limits_.erase(std::remove_if(limits_.begin(), limits_.end(),
+                               [](const v1::ConstraintConfig& limit) { return limit.metric() == "memory"; }),
+                limits_.end());
+}
 
 template <typename Config>
 void Goals::Read(const Config& config, v1::Objective objective) {
@@ -82,7 +88,7 @@ std::string Goals::DescribeViolation(const v1::Metrics& metrics) const {
     const double* const value = Find(metrics, limit.metric());
     if (value == nullptr || ViolationOf(limit, *value) <= 0) continue;
     const bool above = limit.has_max() && *value > limit.max();
-    absl::StrAppendFormat(&text, "%s%s %.10g (at %s %.10g)", text.empty() ? "" : ", ", limit.metric(), *value,
+    absl::StrAppendFormat(&text, "%s%s %.15g (at %s %.15g)", text.empty() ? "" : ", ", limit.metric(), *value,
                           above ? "most" : "least", above ? limit.max() : limit.min());
   }
   return text;
@@ -102,8 +108,6 @@ std::string Goals::FindMissing(const v1::Metrics& metrics) const {
     if (std::string text = missing("objectives", i, objectives_[i].metric); !text.empty()) return text;
   }
   for (size_t i = 0; i < limits_.size(); ++i) {
-    // What trials cannot measure.
-    if (limits_[i].metric() == "memory") continue;
     if (std::string text = missing("constraint", i, limits_[i].metric()); !text.empty()) return text;
   }
   return "";

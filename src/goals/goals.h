@@ -29,7 +29,8 @@ class Goals {
  public:
   // Only `objective`, `objectives` and `constraint` matter.
   explicit Goals(const v1::ExperimentConfig& config);
-  // Of the experiment that the trial belongs to. Which metrics count is known there, and not always which way.
+  // Of the experiment that the trial belongs to: which metrics count is known there, and not always which way. Without
+  // a limit on `memory` where models are graphs: it is on an estimate that is made before.
   explicit Goals(const v1::TrialSpec& trial);
 
   // At least one.

@@ -21,11 +21,18 @@ void SortBestFirst(std::vector<RankedModel>& models) {
     return a.values != b.values ? a.values > b.values : a.model < b.model;
   });
   std::vector<std::vector<const RankedModel*>> fronts;
+  const RankedModel* before = nullptr;
   for (RankedModel& model : models) {
-    // A model that is beaten in one front is beaten in all those before it, too. The last of a front is the likeliest.
+    // Equal models are in one front, which needs one of them to compare with.
+    const bool known = before != nullptr && before->values == model.values;
+    if (known) model.front = before->front;
+    before = &model;
+    if (known) continue;
+    // A model that is beaten in one front is beaten in all those before it, too. With two objectives the last of a
+    // front has the largest second value of it; else it is the likeliest.
     const auto beaten = [&model](const std::vector<const RankedModel*>& front) {
-      return std::any_of(front.rbegin(), front.rend(),
-                         [&model](const RankedModel* other) { return Beats(other->values, model.values); });
+      const auto beats = [&model](const RankedModel* other) { return Beats(other->values, model.values); };
+      return model.values.size() <= 2 ? beats(front.back()) : std::any_of(front.rbegin(), front.rend(), beats);
     };
     const auto front = std::partition_point(fronts.begin(), fronts.end(), beaten);
     model.front = static_cast<int>(std::distance(fronts.begin(), front));

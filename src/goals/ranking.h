@@ -21,7 +21,8 @@ struct RankedModel {
 
 // Sorts by front, then by the first objective, then the earlier model first. With one objective that is by its value.
 // Fronts are found by efficient non-dominated sorting: Zhang, Tian, Cheng and Jin, "An Efficient Approach to
-// Nondominated Sorting for Evolutionary Multiobjective Optimization", 2015.
+// Nondominated Sorting for Evolutionary Multiobjective Optimization", 2015. Takes n log n comparisons with one or two
+// objectives; with more, up to the square of the largest front.
 void SortBestFirst(std::vector<RankedModel>& models);
 
 }  // namespace lanista

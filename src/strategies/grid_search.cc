@@ -40,7 +40,10 @@ class Walk : public Strategy {
     if (running_.erase(key) == 0) elsewhere_.insert(std::move(key));
   }
 
-  void Expect(const v1::Sample& sample) override { elsewhere_.insert(Space::Key(sample)); }
+  void Expect(const v1::Sample& sample) override {
+    found_ = true;
+    elsewhere_.insert(Space::Key(sample));
+  }
 
  protected:
   // The next model of the walk; nullopt behind the last.
@@ -53,20 +56,18 @@ class Walk : public Strategy {
       ahead_ = Next();
       while (ahead_.has_value() && !limits_.Allow(*ahead_)) {
         // Once there was a model, the walk goes on to the end of the space, however far the next one is.
-        const bool gives_up = !AnyKnown() && limits_.refused() >= Proposals::kLimitTests;
+        const bool gives_up = !found_ && limits_.refused() >= Proposals::kLimitTests;
         ahead_ = gives_up ? std::nullopt : Next();
       }
       ended_ = !ahead_.has_value();
     }
-    if (ended_ && limits_.refused() > 0 && !AnyKnown()) return limits_.NothingAllowed();
     found_ = found_ || ahead_.has_value();
+    if (limits_.refused() > 0 && !found_) return limits_.NothingAllowed();
     return absl::OkStatus();
   }
 
-  bool AnyKnown() const { return found_ || !elsewhere_.empty(); }
-
   KnownLimits limits_;
-  // Whether there was a model to propose.
+  // Whether there was a model to propose, here or elsewhere.
   bool found_ = false;
   // Keys of models that it has proposed and that are not told yet, and of those that somebody else has proposed.
   absl::flat_hash_set<std::string> running_;

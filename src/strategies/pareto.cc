@@ -63,7 +63,9 @@ std::vector<double> CrowdingDistances(const std::vector<const Observation*>& fro
   std::vector<double> distances(front.size(), 0);
   if (front.empty()) return distances;
   std::vector<size_t> order(front.size());
-  for (size_t objective = 0; objective < CountObjectives(*front[0]); ++objective) {
+  size_t objectives = CountObjectives(*front[0]);
+  for (const Observation* const other : front) objectives = std::min(objectives, CountObjectives(*other));
+  for (size_t objective = 0; objective < objectives; ++objective) {
     const auto value = [&](size_t i) { return Objective(*front[i], objective); };
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value(a) < value(b); });

@@ -36,6 +36,7 @@ bool Proposals::TakeKey(const Options& model, const std::string& key) {
   if (!IsAllowed(model, key)) return false;
   known_.insert(key);
   running_.push_back(model);
+  any_proposed_ = true;
   return true;
 }
 
@@ -48,6 +49,7 @@ void Proposals::Remember(const std::string& key) {
 }
 
 void Proposals::Expect(const Options& model) {
+  any_proposed_ = true;
   Remember(Key(model));
   running_.push_back(model);
 }
@@ -75,7 +77,7 @@ absl::StatusOr<std::optional<Proposals::Options>> Proposals::Draw() {
   std::optional<Options> next = Walk(std::move(model), tests);
   if (next.has_value()) return next;
   exhausted_ = true;
-  if (!known_.empty() || infeasible_.empty()) return std::nullopt;
+  if (any_proposed_ || infeasible_.empty()) return std::nullopt;
   return limits_.NothingAllowed();
 }
 

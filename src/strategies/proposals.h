@@ -53,7 +53,7 @@ class Proposals {
 
   // A model drawn at random that Take allows, already taken: to the last one of a finite space. nullopt: there is none,
   // or none was found within the limits by kLimitTests of them; it then is exhausted for good. An error
-  // (KnownLimits::NothingAllowed) if no other model is known either.
+  // (KnownLimits::NothingAllowed) if no model was proposed before.
   absl::StatusOr<std::optional<Options>> Draw();
 
   // Nothing is left to propose.
@@ -88,6 +88,8 @@ class Proposals {
   // Keys of all models that were taken, expected or told.
   absl::flat_hash_set<std::string> known_;
   std::vector<Options> running_;
+  // Take or Expect came at least once.
+  bool any_proposed_ = false;
   // Keys of models that are known to be outside the limits.
   absl::flat_hash_set<std::string> infeasible_;
   // Where the walk through the space stands, and the key of the model that it began at.

@@ -29,7 +29,7 @@ struct Observation {
   // Steps that it has reported.
   int steps = 0;
   // Where the experiment has several objectives: the value of each, turned so that larger is better, with `value` the
-  // first; empty where `value` is absent.
+  // first; empty where not all are known: of models that failed or were stopped early.
   std::vector<double> objectives;
   // How far the model misses the limits, summed over them; 0: it fulfils them all.
   double violation = 0;
@@ -59,8 +59,8 @@ struct StrategyContext {
   const Space& space;
   // All randomness of the strategy comes from it.
   uint64_t seed;
-  // How many models the strategy may propose; nullopt: no limit. What the experiment was created with: if the limit is
-  // changed later, a replay must still give the same samples.
+  // How many models the strategy may propose, not counting those that turn out to be INFEASIBLE; nullopt: no limit.
+  // What the experiment was created with: if the limit is changed later, a replay must still give the same samples.
   std::optional<int> max_models;
   // Number of objectives, at least 1.
   int objectives = 1;

@@ -132,6 +132,12 @@ std::shared_ptr<nn::Model> ModelContext::model() {
 }
 
 std::shared_ptr<nn::Model> ModelContext::Build() {
+  const auto check_costs = [this] {
+    if (!infeasible_) return;
+    throw InfeasibleError(absl::StrCat("the model breaks a limit: ", trial_.goals.DescribeViolation(ToProto(costs_))));
+  };
+  // An evaluator may ask again.
+  check_costs();
   auto builder = ModelBuilderRegistry::Get().Create(trial_.spec.engine());
   if (!builder.ok()) throw BuildError(std::string(builder.status().message()));
   (*builder)->set_data(data_);
@@ -141,11 +147,8 @@ std::shared_ptr<nn::Model> ModelContext::Build() {
   if (!built.ok()) throw BuildError(std::string(built.status().message()));
   actual_sample_ = std::move(built->actual_sample);
   CountCosts(*built->model);
-  const v1::Metrics costs = ToProto(costs_);
-  infeasible_ = trial_.goals.Violation(costs) > 0;
-  if (infeasible_) {
-    throw InfeasibleError(absl::StrCat("the model breaks a limit: ", trial_.goals.DescribeViolation(costs)));
-  }
+  infeasible_ = trial_.goals.Violation(ToProto(costs_)) > 0;
+  check_costs();
   return std::move(built->model);
 }
 

@@ -18,6 +18,8 @@ using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
 constexpr int kIndent = 2;
+// A Pareto front may be as large as the search.
+constexpr int kMostBestModels = 50;
 // Of the table of failures.
 constexpr size_t kMaxKinds = 10;
 constexpr size_t kMaxModelsNamed = 10;
@@ -263,7 +265,9 @@ std::string BestText(const Json& document, int width) {
   choices.AddColumns(&columns);
   TextTable table(std::move(columns));
   int rank = 0;
+  const int left_out_models = static_cast<int>(document["best"].size()) - kMostBestModels;
   for (const Json& model : document["best"]) {
+    if (rank == kMostBestModels) break;
     std::vector<std::string> cells = {absl::StrCat(++rank), CellText(model["model"])};
     for (const std::string& metric : metrics) cells.push_back(MetricText(model["metrics"], metric));
     cells.push_back(OtherMetricsText(model["metrics"], metrics));
@@ -271,8 +275,10 @@ std::string BestText(const Json& document, int width) {
     table.AddRow(std::move(cells));
   }
   const int left_out = table.Fit(width - kIndent);
-  return absl::StrCat(choices.SharedText(kIndent, width), table.ToText(kIndent),
-                      ChoiceColumns::LeftOutText(left_out, kIndent));
+  return absl::StrCat(
+      choices.SharedText(kIndent, width), table.ToText(kIndent),
+      left_out_models <= 0 ? "" : absl::StrCat("  and ", Counted(left_out_models, "more model"), " (--json)\n"),
+      ChoiceColumns::LeftOutText(left_out, kIndent));
 }
 
 std::string TrialsText(const Json& document, int width) {

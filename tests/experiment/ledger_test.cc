@@ -532,8 +532,10 @@ TEST_F(LimitsLedgerTest, LimitsThatTenThousandModelsBreakAreHopeless) {
   for (int i = 1; i < 10000; ++i) RunOne(v1::INFEASIBLE, 150);
   EXPECT_EQ(ledger_->hopeless(), "");
   RunOne(v1::INFEASIBLE, 150);
-  EXPECT_EQ(ledger_->hopeless(), ledger_->NothingWithinLimits());
-  EXPECT_NE(ledger_->hopeless(), "");
+  EXPECT_EQ(
+      ledger_->hopeless(),
+      "the last 10000 models cost more than the limits allow; the nearest has params 150 (at most 100): relax the "
+      "limits, or change the space");
 }
 
 TEST_F(LedgerTest, WhatCannotBeRecordedIsForgotten) {

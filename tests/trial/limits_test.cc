@@ -269,9 +269,12 @@ TEST_F(LimitsTest, AMetricThatNobodyReportsFailsTheModel) {
   EXPECT_EQ(Missing(), "constraint[1].metric: 'energy' was not reported; the model has default, latency, params");
   SetGoals("objectives { metric: 'latency' } constraint { metric: 'latency' max: 1 }");
   EXPECT_THAT(Succeeding(), ElementsAre(Pair("latency", 3), Pair("params", 10))) << "it is trained by then";
-  // Only an estimate, which trials do not have.
   SetGoals("constraint { metric: 'memory' max: 1 }");
-  EXPECT_THAT(Succeeding(), ElementsAre(Pair("latency", 3), Pair("params", 10)));
+  EXPECT_EQ(Missing(), "constraint[0].metric: 'memory' was not reported; the model has default, latency, params");
+  // Of a graph it is an estimate, which trials do not have.
+  SetSpace("space { registered: 'width_graph' } engine { graph {} }");
+  SetGoals("constraint { metric: 'memory' max: 1 }");
+  Succeeding();
 }
 
 TEST_F(LimitsTest, FlopsThatAreNotKnownAreMissing) {
