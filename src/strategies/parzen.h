@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_STRATEGIES_PARZEN_H_
 #define LANISTA_SRC_STRATEGIES_PARZEN_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -11,14 +12,18 @@
 
 namespace lanista {
 
-// A density over models. Used by one thread. With b = prior_weight / (n + 1), of n models seen, the kernel of an option
-// o of a choice with k options gives (1 + b) / (1 + k b) to o and b / (1 + k b) to each other option.
+// A density over models. Used by one thread. With b = prior_weight / (n + 1), of n models that count, the kernel of an
+// option o of a choice with k options gives (1 + b) / (1 + k b) to o and b / (1 + k b) to each other option.
 class Density {
  public:
   virtual ~Density() = default;
 
-  // One more model was seen.
+  // One more model was seen, and counts. Models have numbers in the order of these calls, from 0.
   virtual void Add(const Space::Options& model) = 0;
+  // Takes the last models out: all but `models`. REQUIRES: so many were added.
+  virtual void Truncate(size_t models) = 0;
+  // Whether the model with this number counts.
+  virtual void SetCounts(size_t number, bool counts) = 0;
   // A model drawn from the density.
   virtual Space::Options Draw(std::mt19937_64& random) const = 0;
   // The logarithm of the density at each of `models`.
@@ -35,32 +40,47 @@ class JointDensity : public Density {
   JointDensity(const Space& space, double prior_weight);
 
   void Add(const Space::Options& model) override;
+  void Truncate(size_t models) override;
+  void SetCounts(size_t number, bool counts) override;
   Space::Options Draw(std::mt19937_64& random) const override;
   std::vector<double> Log(const std::vector<Space::Options>& models) const override;
 
  private:
   // Models are compared choice by choice in blocks of so many, which stay in the nearest cache.
-  static constexpr int kBlock = 256;
+  static constexpr int kBlock = 64;
 
-  // Choices with equally many options: their kernels are equal, so that it only counts how many of them match.
+  // Choices with equally many options: their kernels are equal, so that it only counts how many of them match. At most
+  // 255 choices, so that bytes count them.
   struct Group {
     int32_t option_count = 0;
+    double log_option_count = 0;
     std::vector<int> choices;
     // Whether any of them may be inactive.
     bool conditional = false;
   };
 
-  // For each model seen in the block: choices of `group` that differ from `model`, and how many of these are not active
-  // in the model seen.
-  void Count(size_t block, const Group& group, const Space::Options& model, int32_t* different, int32_t* absent) const;
+  // The options of one choice in all models seen, and anything from there to the end of a block; -1, or the largest
+  // byte: it is not active. In bytes where its options fit, as these are compared fastest.
+  struct Column {
+    bool in_bytes = false;
+    std::vector<uint8_t> bytes;
+    std::vector<int32_t> numbers;
+  };
+
+  // For each model seen from `first` on, a block of them: choices of `group` that differ from `model`, and how many of
+  // these are not active in the model seen.
+  void Count(size_t first, const Group& group, const Space::Options& model, uint8_t* different, uint8_t* absent) const;
 
   const Space& space_;
   const double prior_weight_;
   std::vector<Group> groups_;
   // Models seen.
+  size_t models_ = 0;
+  // Of each model seen: 1 if it counts, else 0; then 0 to the end of a block. And their sum.
+  std::vector<double> weights_;
   size_t count_ = 0;
-  // Their options: in each block kBlock of the first choice, kBlock of the second, and so on, as Count reads them.
-  std::vector<std::vector<int32_t>> blocks_;
+  // By choice.
+  std::vector<Column> columns_;
 };
 
 // The product of a density for each active choice, each of them a mixture of the kernels of the models in which the
@@ -71,18 +91,26 @@ class IndependentDensity : public Density {
   IndependentDensity(const Space& space, double prior_weight);
 
   void Add(const Space::Options& model) override;
+  void Truncate(size_t models) override;
+  void SetCounts(size_t number, bool counts) override;
   Space::Options Draw(std::mt19937_64& random) const override;
   std::vector<double> Log(const std::vector<Space::Options>& models) const override;
 
  private:
   struct Marginal {
-    // The options of the models in which the choice is active, and how often each is there.
-    std::vector<int32_t> options;
-    absl::flat_hash_map<int32_t, int> counts;
+    // How many of the models that count have each option, and how many have any.
+    absl::flat_hash_map<int32_t, int> options;
+    size_t models = 0;
+  };
+  struct Seen {
+    Space::Options model;
+    bool counts = true;
   };
 
   const Space& space_;
   const double prior_weight_;
+  std::vector<Seen> seen_;
+  // By choice.
   std::vector<Marginal> marginals_;
 };
 

@@ -33,7 +33,7 @@ class Tpe : public ProposingStrategy {
   };
 
   Tpe(const StrategyContext& context, const Options& options)
-      : ProposingStrategy(context, options.dedup, options.on_failure), options_(options) {}
+      : ProposingStrategy(context, options.dedup, options.on_failure), options_(options), bad_(MakeDensity()) {}
 
  private:
   // Where most candidates are known, up to so many are drawn for one that is new.
@@ -44,11 +44,8 @@ class Tpe : public ProposingStrategy {
     Observation observation;
   };
 
-  // The densities stand for other models now.
-  void Ended() override {
-    good_ = nullptr;
-    bad_ = nullptr;
-  }
+  // Other models are good and running now.
+  void Ended() override { good_ = nullptr; }
 
   void Learn(const Space::Options& model, const Observation& observation) override {
     // Behind those that it does not outrank: of equals the earlier is better.
@@ -83,11 +80,14 @@ class Tpe : public ProposingStrategy {
   void UpdateDensities() {
     if (good_ == nullptr) {
       good_ = MakeDensity();
-      bad_ = MakeDensity();
+      bad_->Truncate(bad_told_);
+      for (; bad_told_ < told_.size(); ++bad_told_) bad_->Add(told_[bad_told_].model);
+      for (const int number : good_numbers_) bad_->SetCounts(number, true);
       const int count = static_cast<int>(std::ceil(options_.good_fraction * static_cast<double>(ranking_.size())));
-      const int good_count = std::min(count, options_.good_max);
-      for (int place = 0; place < static_cast<int>(ranking_.size()); ++place) {
-        (place < good_count ? good_ : bad_)->Add(told_[ranking_[place]].model);
+      good_numbers_.assign(ranking_.begin(), ranking_.begin() + std::min(count, options_.good_max));
+      for (const int number : good_numbers_) {
+        good_->Add(told_[number].model);
+        bad_->SetCounts(number, false);
       }
       bad_running_ = 0;
     }
@@ -105,10 +105,14 @@ class Tpe : public ProposingStrategy {
   std::vector<Told> told_;
   // Numbers of told_, the best first.
   std::vector<int> ranking_;
-  // Of the good models, and of all others with those that are running. Null once an outcome has changed them.
+  // Of the good models. Null once an outcome has changed them.
   std::unique_ptr<Density> good_;
+  // Their numbers in told_.
+  std::vector<int> good_numbers_;
+  // Of all others: the first bad_told_ models of told_, of which the good ones do not count, and then the first
+  // bad_running_ of those that are running. Kept, as it is long to fill.
   std::unique_ptr<Density> bad_;
-  // Running models that bad_ has.
+  size_t bad_told_ = 0;
   size_t bad_running_ = 0;
 };
 

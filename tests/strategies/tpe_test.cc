@@ -1,6 +1,7 @@
 // TPE and its densities against their definitions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -107,6 +108,70 @@ TEST(JointDensityTest, NothingOverflowsInSpacesOfThousandsOfChoices) {
   for (const double log : density.Log({density.Draw(random), space.RandomOptions(random)})) {
     EXPECT_TRUE(std::isfinite(log)) << log;
   }
+
+  // More choices than a byte counts, all of them different: the uniform draw is more likely than the kernel.
+  const Space smaller = MakeSpace({choices.begin(), choices.begin() + 300});
+  JointDensity one(smaller, 1);
+  one.Add(Space::Options(300, 0));
+  EXPECT_NEAR(one.Log({Space::Options(300, 1)})[0], -300 * std::log(7) - std::log(2), 1e-6);
+}
+
+TEST(JointDensityTest, OptionsThatFitNoByteAreDifferentToo) {
+  const Space space = MakeSpace({MakeChoice("a", 2), MakeChoice("b", 255, {{{"a", {1}}}}),
+                                 MakeChoice("c", 256, {{{"a", {1}}}}), MakeChoice("d", 600)});
+  // Options whose lowest bytes are equal, the largest ones, and choices that are not active.
+  const std::vector<Space::Options> models = {{1, 254, 255, 511}, {1, 0, 0, 255},   {1, 254, 255, 255},
+                                              {0, -1, -1, 511},   {0, -1, -1, 255}, {1, 254, 0, 599}};
+  JointDensity density(space, 1);
+  std::vector<Space::Options> seen;
+  for (const Space::Options& model : models) {
+    density.Add(model);
+    seen.push_back(model);
+    const std::vector<double> logs = density.Log(models);
+    for (size_t i = 0; i < models.size(); ++i) {
+      const double by_hand = JointByHand(space, seen, 1, models[i]);
+      EXPECT_NEAR(std::exp(logs[i]) / by_hand, 1, 1e-9) << seen.size() << " models, at " << i;
+    }
+  }
+  std::mt19937_64 random(5);
+  int equal = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const Space::Options drawn = density.Draw(random);
+    equal += std::find(models.begin(), models.end(), drawn) == models.end() ? 0 : 1;
+  }
+  EXPECT_GT(equal, 0) << "options come out of it as they went in";
+}
+
+template <typename D>
+void ExpectOthersAreAsIfNeverAdded() {
+  const Space space = MakeBlock();
+  const std::vector<Space::Options> models = AllModels(space);
+  std::mt19937_64 random(6);
+  D density(space, 1);
+  D expected(space, 1);
+  for (int i = 0; i < 200; ++i) {
+    const Space::Options model = space.RandomOptions(random);
+    density.Add(model);
+    if (i % 3 == 0) expected.Add(model);
+  }
+  for (int i = 0; i < 200; ++i) density.SetCounts(i, i % 3 == 0);
+  for (int i = 0; i < 100; ++i) density.Add(space.RandomOptions(random));
+  density.Truncate(210);
+  density.Truncate(200);
+  density.SetCounts(1, true);
+  density.SetCounts(1, true);
+  density.SetCounts(1, false);
+  const std::vector<double> logs = density.Log(models);
+  const std::vector<double> expected_logs = expected.Log(models);
+  for (size_t i = 0; i < models.size(); ++i) ASSERT_NEAR(logs[i], expected_logs[i], 1e-9);
+  std::mt19937_64 one(7);
+  std::mt19937_64 other(7);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(density.Draw(one), expected.Draw(other));
+}
+
+TEST(DensityTest, ModelsThatDoNotCountAreAsIfNeverAdded) {
+  ExpectOthersAreAsIfNeverAdded<JointDensity>();
+  ExpectOthersAreAsIfNeverAdded<IndependentDensity>();
 }
 
 TEST(IndependentDensityTest, IsTheProductOfItsChoicesAndAddsUpToOne) {
