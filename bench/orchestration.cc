@@ -2,8 +2,8 @@
 //
 // Measured: a head in this process (so that its memory can be read) on two CPU slots; the same through `lanista run`.
 // Baseline in the same run: a fresh trial process for each trial, two at a time, which is what systems without warm
-// processes pay at least. Then one long search: what its head grows by after the first tenth, and how long a resume of
-// it takes until its next trial starts.
+// processes pay at least. Then tpe against random, and one long search: what its head grows by
+// after the first tenth, and how long a resume of it takes until its next trial starts.
 #include <unistd.h>
 
 #include <atomic>
@@ -35,6 +35,7 @@ constexpr int kSlots = 2;
 
 struct Size {
   int rounds;
+  int tpe_rounds;
   int trials;
   int cold_trials;
   // Of the long search.
@@ -63,6 +64,20 @@ v1::ExperimentConfig ConstantSearch(int trials) {
   return config;
 }
 
+// The first 1,000 models of 20 choices of 5, drawn at random.
+v1::ExperimentConfig SearchOfChoices() {
+  v1::ExperimentConfig config = ConstantSearch(1000);
+  v1::ChoicesConfig* const choices = config.mutable_space()->mutable_choices();
+  for (int i = 0; i < 20; ++i) {
+    v1::ChoiceConfig* const choice = choices->add_choice();
+    choice->set_label(absl::StrCat("choice_", i));
+    for (int option = 0; option < 5; ++option) choice->add_candidate()->set_i(option);
+  }
+  config.clear_engine();
+  config.mutable_strategy()->mutable_random()->clear_dedup();
+  return config;
+}
+
 int64_t ResidentBytes() {
   int64_t total = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> total >> resident;
@@ -86,8 +101,8 @@ struct HeadResult {
 
 // Counts from the first model's end to the last's: processes have started by then. Memory that grows only at the
 // beginning (allocators, caches) is no growth: it counts from the trial `early` on.
-HeadResult MeasureHead(const std::string& state_dir, int trials, int early) {
-  const v1::ExperimentConfig config = ConstantSearch(trials);
+HeadResult MeasureHead(const std::string& state_dir, const v1::ExperimentConfig& config, int early) {
+  const int trials = config.max_trial_number();
   const std::unique_ptr<LocalHead> head = StartHead(state_dir, config);
   int ended = 0;
   Clock::time_point first, last;
@@ -171,6 +186,23 @@ double MeasureColdProcesses(int trials) {
   return trials / SecondsSince(start);
 }
 
+// Trials a second of tpe against those of random: the median of some rounds, in each of which the two run one after the
+// other.
+double MeasureTpe(const std::string& state_dir, int rounds) {
+  const v1::ExperimentConfig random_search = SearchOfChoices();
+  v1::ExperimentConfig tpe_search = random_search;
+  tpe_search.mutable_strategy()->mutable_tpe();
+  std::vector<double> ratios;
+  std::printf("%5s %16s %16s %8s\n", "round", "random, trials/s", "tpe, trials/s", "ratio");
+  for (int round = 1; round <= rounds; ++round) {
+    const double random = MeasureHead(state_dir, random_search, 1).trials_per_second;
+    const double tpe = MeasureHead(state_dir, tpe_search, 1).trials_per_second;
+    ratios.push_back(tpe / random);
+    std::printf("%5d %16.0f %16.0f %8.2f\n", round, random, tpe, ratios.back());
+  }
+  return Median(ratios);
+}
+
 void RunBench(const Size& size) {
   std::string state_dir = (std::filesystem::temp_directory_path() / "lanista-bench-XXXXXX").string();
   if (mkdtemp(state_dir.data()) == nullptr) Die("cannot make a folder for the state");
@@ -179,7 +211,7 @@ void RunBench(const Size& size) {
               "cold, trials/s", "ratio");
   for (int round = 1; round <= size.rounds; ++round) {
     const int early = size.trials / 5;
-    const HeadResult head = MeasureHead(state_dir, size.trials, early);
+    const HeadResult head = MeasureHead(state_dir, ConstantSearch(size.trials), early);
     warm.push_back(head.trials_per_second);
     bytes.push_back(head.bytes / (size.trials - early));
     run.push_back(MeasureRun(state_dir, size.trials));
@@ -188,7 +220,8 @@ void RunBench(const Size& size) {
     std::printf("%5d %16.0f %20.0f %18.0f %18.2f %8.0f\n", round, warm.back(), bytes.back(), run.back(), cold.back(),
                 speedup.back());
   }
-  const HeadResult history = MeasureHead(state_dir, size.history, size.history / 10);
+  const double tpe_of_random = MeasureTpe(state_dir, size.tpe_rounds);
+  const HeadResult history = MeasureHead(state_dir, ConstantSearch(size.history), size.history / 10);
   const double resume_seconds = MeasureResume(state_dir, history.id, size.history);
   std::filesystem::remove_all(state_dir);
   std::printf(
@@ -198,9 +231,10 @@ void RunBench(const Size& size) {
               size.trials, kSlots, size.cold_trials, kSlots);
   std::printf(
       "{\"bench\": \"orchestration\", \"figures\": {\"trials_per_second\": %.1f, \"head_bytes_per_trial\": %.1f, "
-      "\"run_trials_per_second\": %.1f, \"speedup_over_cold_processes\": %.1f, \"resume_seconds_100k\": %.2f, "
+      "\"run_trials_per_second\": %.1f, \"speedup_over_cold_processes\": %.1f, \"tpe_of_random\": %.3f, "
+      "\"resume_seconds_100k\": %.2f, "
       "\"head_bytes_100k\": %.0f}}\n",
-      Median(warm), Median(bytes), Median(run), Median(speedup), resume_seconds, history.bytes);
+      Median(warm), Median(bytes), Median(run), Median(speedup), tpe_of_random, resume_seconds, history.bytes);
 }
 
 }  // namespace
@@ -213,6 +247,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   spdlog::set_level(spdlog::level::warn);
-  lanista::RunBench(quick ? lanista::Size{1, 2000, 4, 5000} : lanista::Size{3, 10000, 10, 100000});
+  lanista::RunBench(quick ? lanista::Size{1, 1, 2000, 4, 5000} : lanista::Size{3, 5, 10000, 10, 100000});
   return 0;
 }

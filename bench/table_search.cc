@@ -4,7 +4,6 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <queue>
 #include <random>
@@ -22,6 +21,7 @@
 #include "src/data/csv_file.h"
 #include "src/evaluators/model_table.h"
 #include "src/space/draw.h"
+#include "src/stopping/stopper.h"
 #include "src/strategies/strategy.h"
 
 namespace lanista::bench {
@@ -39,6 +39,104 @@ absl::StatusOr<double> ParseNumber(const std::string& text) {
   if (absl::SimpleAtod(text, &number) && std::isfinite(number)) return number;
   return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no number"));
 }
+
+// Plain objects in virtual time.
+class SimulatedSearch {
+ public:
+  SimulatedSearch(const Table& table, const Search& search, uint64_t seed)
+      : table_(table), search_(search), clock_(seed) {
+    StrategyContext context(table.space, seed);
+    context.max_models = search.models;
+    if (search.with_cost) context.objectives = 2;
+    strategy_ = ValueOrDie(StrategyRegistry::Get().Create(search.strategy, context));
+    if (!search.stopping.has_value()) return;
+    StoppingContext stopping_context;
+    stopping_context.max_steps = table.epochs();
+    stopper_ = ValueOrDie(StopperRegistry::Get().Create(*search.stopping, stopping_context));
+  }
+
+  SearchResult Run() {
+    StartModels();
+    while (!running_.empty() && result_.epochs != search_.epochs) {
+      EndEpoch();
+      StartModels();
+    }
+    return result_;
+  }
+
+ private:
+  struct Model {
+    v1::Sample sample;
+    int row = 0;
+    double epoch_time = 0;
+    int epochs = 0;
+  };
+
+  bool MayStart() const {
+    if (exhausted_ || running_.size() == kInFlight) return false;
+    return !search_.models.has_value() || static_cast<int>(models_.size()) < *search_.models;
+  }
+
+  void StartModels() {
+    while (MayStart()) {
+      Strategy::Proposal proposal = ValueOrDie(strategy_->Ask(1));
+      exhausted_ = proposal.exhausted;
+      for (v1::Sample& sample : proposal.samples) {
+        Model model;
+        model.row = table_.rows.at(Space::Key(sample));
+        model.sample = std::move(sample);
+        model.epoch_time = 0.5 + UniformReal(clock_);
+        models_.push_back(std::move(model));
+        running_.emplace(now_ + models_.back().epoch_time, static_cast<int>(models_.size()) - 1);
+      }
+    }
+  }
+
+  // Of the model whose epoch ends next.
+  void EndEpoch() {
+    const auto [end, number] = running_.top();
+    running_.pop();
+    now_ = end;
+    ++result_.epochs;
+    Model& model = models_[number];
+    ++model.epochs;
+    Observation observation;
+    observation.steps = model.epochs;
+    if (Stops(number, &observation)) {
+      observation.outcome = v1::STOPPED_EARLY;
+    } else if (model.epochs < table_.epochs()) {
+      running_.emplace(now_ + model.epoch_time, number);
+      return;
+    } else {
+      observation.outcome = v1::SUCCEEDED;
+      observation.value = table_.values[model.row];
+      result_.rows.push_back(model.row);
+    }
+    if (search_.with_cost) observation.objectives = {*observation.value, -table_.costs[model.row]};
+    if (stopper_ != nullptr) stopper_->Ended(number + 1, observation);
+    strategy_->Tell(model.sample, observation);
+  }
+
+  // Whether the model's last epoch is the end of it; `observation` then has what it reported.
+  bool Stops(int number, Observation* observation) {
+    if (stopper_ == nullptr || table_.curves.empty()) return false;
+    const Model& model = models_[number];
+    observation->value = table_.curves[model.row][model.epochs - 1];
+    return stopper_->Report(number + 1, model.epochs, *observation->value).stop;
+  }
+
+  const Table& table_;
+  const Search& search_;
+  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<Stopper> stopper_;
+  std::mt19937_64 clock_;
+  double now_ = 0;
+  bool exhausted_ = false;
+  std::vector<Model> models_;
+  // When each running model ends its next epoch, and its number in models_; the earliest first.
+  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> running_;
+  SearchResult result_;
+};
 
 }  // namespace
 
@@ -81,8 +179,13 @@ absl::StatusOr<Table> ReadTable(const std::string& path, const std::vector<std::
   }
   LANISTA_ASSIGN_OR_RETURN(const size_t metric_place, FindColumn(columns, metric));
   LANISTA_ASSIGN_OR_RETURN(const size_t cost_place, FindColumn(columns, cost.empty() ? metric : cost));
+  std::vector<size_t> curve_places;
+  for (auto found = columns.begin(); found != columns.end();) {
+    found = std::find(columns.begin(), columns.end(), absl::StrCat(metric, "@", curve_places.size() + 1));
+    if (found != columns.end()) curve_places.push_back(static_cast<size_t>(found - columns.begin()));
+  }
   LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(spec));
-  Table table{path, std::move(space), {}, {}, {}};
+  Table table{path, std::move(space), {}, {}, {}, {}};
   for (const auto& row : rows) {
     v1::Sample sample;
     for (size_t i = 0; i < places.size(); ++i) {
@@ -96,6 +199,11 @@ absl::StatusOr<Table> ReadTable(const std::string& path, const std::vector<std::
     }
     LANISTA_ASSIGN_OR_RETURN(const double value, ParseNumber(row[metric_place]));
     table.values.push_back(value);
+    if (!curve_places.empty()) table.curves.emplace_back();
+    for (const size_t place : curve_places) {
+      LANISTA_ASSIGN_OR_RETURN(const double reported, ParseNumber(row[place]));
+      table.curves.back().push_back(reported);
+    }
     if (cost.empty()) continue;
     LANISTA_ASSIGN_OR_RETURN(const double its_cost, ParseNumber(row[cost_place]));
     table.costs.push_back(its_cost);
@@ -118,7 +226,7 @@ absl::StatusOr<Table> OwnTable() {
   LANISTA_ASSIGN_OR_RETURN(const ModelTable models, ModelTable::Create(file, table_config));
   LANISTA_RETURN_IF_ERROR(models.Check(spec));
   LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(std::move(spec)));
-  Table table{"networks for drawn digits", std::move(space), {}, {}, {}};
+  Table table{"networks for drawn digits", std::move(space), {}, {}, {}, {}};
   Space::Options model = table.space.FirstOptions();
   do {
     const v1::Sample sample = table.space.ToSample(model);
@@ -126,6 +234,8 @@ absl::StatusOr<Table> OwnTable() {
     table.rows.emplace(Space::Key(sample), table.values.size());
     table.values.push_back(results.final.at("default"));
     table.costs.push_back(results.final.at("flops"));
+    std::vector<double>& curve = table.curves.emplace_back();
+    for (const auto& step : results.steps) curve.push_back(step.at("default"));
   } while (table.space.Advance(&model));
   return table;
 }
@@ -148,7 +258,7 @@ Table DrawTable() {
     }
     *spec.add_choices() = choice;
   }
-  Table table{"a drawn table with conditions", ValueOrDie(Space::FromProto(spec)), {}, {}, {}};
+  Table table{"a drawn table with conditions", ValueOrDie(Space::FromProto(spec)), {}, {}, {}, {}};
   std::mt19937_64 random(20);
   double alone[6][kOperators];
   double together[6][kOperators][kOperators];
@@ -180,43 +290,12 @@ Table DrawTable() {
   return table;
 }
 
-std::vector<int> RunSearch(const Table& table, const v1::StrategyConfig& strategy_config, bool with_cost, int models,
-                           uint64_t seed) {
-  StrategyContext context(table.space, seed);
-  context.max_models = models;
-  if (with_cost) context.objectives = 2;
-  const std::unique_ptr<Strategy> strategy = ValueOrDie(StrategyRegistry::Get().Create(strategy_config, context));
-  std::mt19937_64 clock(seed);
-  // When each running model ends, and its number in `rows` and `samples`; the earliest first.
-  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> running;
-  std::vector<v1::Sample> samples;
-  std::vector<int> rows;
-  double now = 0;
-  bool exhausted = false;
-  while (true) {
-    while (!exhausted && static_cast<int>(rows.size()) < models && running.size() < kInFlight) {
-      Strategy::Proposal proposal = ValueOrDie(strategy->Ask(1));
-      exhausted = proposal.exhausted;
-      for (v1::Sample& sample : proposal.samples) {
-        rows.push_back(table.rows.at(Space::Key(sample)));
-        samples.push_back(std::move(sample));
-        running.emplace(now + 0.5 + UniformReal(clock), static_cast<int>(rows.size()) - 1);
-      }
-    }
-    if (running.empty()) return rows;
-    const auto [end, number] = running.top();
-    running.pop();
-    now = end;
-    Observation observation;
-    observation.outcome = v1::SUCCEEDED;
-    observation.value = table.values[rows[number]];
-    if (with_cost) observation.objectives = {*observation.value, -table.costs[rows[number]]};
-    strategy->Tell(samples[number], observation);
-  }
+SearchResult RunSearch(const Table& table, const Search& search, uint64_t seed) {
+  return SimulatedSearch(table, search, seed).Run();
 }
 
 double Regret(const Table& table, const std::vector<int>& rows) {
-  double best = -std::numeric_limits<double>::infinity();
+  double best = *std::min_element(table.values.begin(), table.values.end());
   for (const int row : rows) best = std::max(best, table.values[row]);
   return table.best() - best;
 }

@@ -19,6 +19,14 @@ namespace {
 using bench::Table;
 using testing::Named;
 
+// The rows of all models of a search.
+std::vector<int> RunModels(const Table& table, const std::string& strategy, int models, uint64_t seed) {
+  bench::Search search;
+  search.strategy = Named(strategy);
+  search.models = models;
+  return bench::RunSearch(table, search, seed).rows;
+}
+
 class MacroTable : public ::testing::Test {
  protected:
   static constexpr int kSeeds = 4;
@@ -40,7 +48,7 @@ class MacroTable : public ::testing::Test {
   std::vector<double> Regrets(const std::string& strategy, int models) const {
     std::vector<double> regrets;
     for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-      regrets.push_back(bench::Regret(*table_, bench::RunSearch(*table_, Named(strategy), false, models, seed)));
+      regrets.push_back(bench::Regret(*table_, RunModels(*table_, strategy, models, seed)));
     }
     std::sort(regrets.begin(), regrets.end());
     return regrets;
@@ -68,9 +76,13 @@ TEST_F(MacroTable, LearnersAreNearTheBestAfterAHundredModels) {
 
 TEST_F(MacroTable, Nsga2FindsNearlyTheWholeFront) {
   const bench::Hypervolume hypervolume(*table_);
+  bench::Search search;
+  search.strategy = Named("nsga2");
+  search.with_cost = true;
+  search.models = 400;
   std::vector<double> shares;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
-    shares.push_back(hypervolume.Share(bench::RunSearch(*table_, Named("nsga2"), true, 400, seed)));
+    shares.push_back(hypervolume.Share(bench::RunSearch(*table_, search, seed).rows));
   }
   EXPECT_GE(bench::Median(shares), 0.975);
 }
@@ -85,6 +97,11 @@ TEST(OwnTable, HoldsEveryNetworkOfItsSpace) {
   EXPECT_GT(sorted.back() - bench::Median(sorted), 0.05) << "there is something to find";
   const auto [least, most] = std::minmax_element(table->costs.begin(), table->costs.end());
   EXPECT_GT(*most, 5 * *least);
+  ASSERT_EQ(table->curves.size(), 620u);
+  for (size_t i = 0; i < table->curves.size(); ++i) {
+    ASSERT_EQ(table->curves[i].size(), 9u);
+    EXPECT_EQ(table->curves[i].back(), table->values[i]);
+  }
 }
 
 TEST(OwnTable, LearnersFindMoreThanRandomSearchWithTheSameModels) {
@@ -92,7 +109,7 @@ TEST(OwnTable, LearnersFindMoreThanRandomSearchWithTheSameModels) {
   const auto regrets = [&](const std::string& name) {
     std::vector<double> all;
     for (uint64_t seed = 1; seed <= 10; ++seed) {
-      all.push_back(bench::Regret(table, bench::RunSearch(table, Named(name), false, 80, seed)));
+      all.push_back(bench::Regret(table, RunModels(table, name, 80, seed)));
     }
     return all;
   };
@@ -106,7 +123,7 @@ TEST(DrawnTable, LearnersBeatRandomSearchUnderConditions) {
   const auto regrets = [&](const std::string& name) {
     std::vector<double> all;
     for (uint64_t seed = 1; seed <= 6; ++seed) {
-      all.push_back(bench::Regret(table, bench::RunSearch(table, Named(name), false, 150, seed)));
+      all.push_back(bench::Regret(table, RunModels(table, name, 150, seed)));
     }
     return all;
   };
