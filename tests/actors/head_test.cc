@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "actors/model_events.h"
@@ -137,8 +138,9 @@ class HeadTest : public ::testing::Test {
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(watcher_, caf::exit_reason::user_shutdown);
     EXPECT_TRUE(live_.WaitForNone(std::chrono::minutes(5)).empty()) << "all actors of experiments end with the head";
-    // They hold the head.
+    // They hold the head, and it holds the journals of what did not begin.
     held_discoveries_.clear();
+    caf::scoped_actor(system_)->wait_for(std::exchange(head_, nullptr));
     std::filesystem::remove_all(state_);
   }
 

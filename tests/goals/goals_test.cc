@@ -78,7 +78,7 @@ TEST(GoalsTest, ALimitMayHaveTwoSides) {
 
 TEST(GoalsTest, WhatIsMissingIsNamedWithItsField) {
   const Goals goals =
-      Of("objectives {} objectives { metric: 'latency' } constraint { metric: 'recall' min: 0 } "
+      Of("objectives {} objectives { metric: 'latency' } constraint { metric: 'default' min: 0 } "
          "constraint { metric: 'flops' max: 5 }");
   EXPECT_EQ(goals.FindMissing(Metrics({{"default", 1}})), "objectives[1].metric: 'latency'");
   EXPECT_EQ(goals.FindMissing(Metrics({{"default", 1}, {"latency", 1}})), "constraint[1].metric: 'flops'");
