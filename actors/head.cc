@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -49,6 +48,14 @@ void RemoveElsewhere(caf::actor_system& system, const std::string& folder, void 
 void RemoveFolder(const std::string& folder) {
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
+}
+
+// Whether it has never run, nor come to an end.
+bool HasNoState(const HeldExperiment& held) {
+  const absl::StatusOr<JournalReader> journal = JournalReader::Open(held.folder);
+  if (!journal.ok()) return false;
+  const absl::StatusOr<std::vector<StateRecord>> states = journal->States();
+  return states.ok() && states->empty();
 }
 
 }  // namespace
@@ -164,7 +171,16 @@ caf::result<v1::Submitted> HeadState::Resume(const v1::ResumeExperiment& resume,
   Begin({*held, resume.config(), watcher,
          [this, promise, id, log, held = *held, watcher](const absl::Status& status) mutable {
            log(status);
-           if (absl::IsCancelled(status)) EndUnbegun(*held, watcher, status);
+           if (!status.ok()) {
+             // Else a head that serves clients would try again with each start.
+             const bool never_began = options_.served && HasNoState(*held);
+             if (absl::IsCancelled(status) || never_began) EndUnbegun(*held, watcher, status);
+             held.reset();
+             // Those who watch it look again, now that nobody runs it.
+             v1::ExperimentEvent event;
+             event.set_experiment(id);
+             if (options_.served) self_->send(watcher, std::move(event));
+           }
            v1::Submitted submitted;
            submitted.set_experiment(id);
            if (status.ok()) {
@@ -181,10 +197,13 @@ void HeadState::Stop(const v1::StopExperiment& stop) {
     if (entry.second.id == stop.experiment()) self_->send(entry.second.actor, stop);
   }
   for (auto entry = beginnings_.begin(); entry != beginnings_.end();) {
-    const Beginning beginning = entry->second;
-    const bool stopped = beginning.held->id == stop.experiment();
-    entry = stopped ? beginnings_.erase(entry) : std::next(entry);
-    if (stopped) beginning.done(absl::CancelledError(stop.reason()));
+    if (entry->second.held->id != stop.experiment()) {
+      ++entry;
+      continue;
+    }
+    const auto done = std::move(entry->second.done);
+    entry = beginnings_.erase(entry);
+    done(absl::CancelledError(stop.reason()));
   }
 }
 
@@ -210,6 +229,7 @@ void HeadState::OnDiscovered(int number, absl::StatusOr<v1::Discovered> discover
     Launch(std::move(setup), beginning.watcher);
     return absl::OkStatus();
   }();
+  beginning.held.reset();
   beginning.done(status);
 }
 
@@ -219,17 +239,8 @@ void HeadState::EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, co
   event.mutable_state()->set_state(absl::IsCancelled(why) ? v1::STOPPED : v1::EXPERIMENT_FAILED);
   event.mutable_state()->set_reason(std::string(why.message()));
   spdlog::info("[{}] did not begin: {}", held.id, event.state().reason());
-  const absl::Status written = [&]() -> absl::Status {
-    v1::JournalBatch batch;
-    LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(held.folder));
-    LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
-    // It was to go on, and has an end already.
-    if (IsFinal(state.change.state())) return absl::OkStatus();
-    LANISTA_RETURN_IF_ERROR(NoteInterruption(journal, &batch));
-    *batch.add_records()->mutable_state() = event.state();
-    return held.writer->Write(batch).status();
-  }();
-  if (!written.ok()) {
+  // One that was to go on may have an end already.
+  if (!RecordEnd(held, event.state()).ok()) {
     const absl::Status kept = held.writer->Abandon(event.state().reason());
     if (!kept.ok()) spdlog::error("[{}] the reason cannot be kept: {}", held.id, std::string(kept.message()));
   }

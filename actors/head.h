@@ -50,7 +50,8 @@ class HeadState {
     std::shared_ptr<HeldExperiment> held;
     v1::ExperimentConfig config;
     WatcherActor watcher;
-    // It runs, or why it does not. CANCELLED: it was stopped before.
+    // It runs, or why it does not. CANCELLED: it was stopped before. Called once; `held` is let go of before, where it
+    // does not run.
     std::function<void(const absl::Status&)> done;
   };
 

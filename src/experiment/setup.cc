@@ -186,19 +186,24 @@ ExperimentSetup Assemble(std::shared_ptr<HeldExperiment> held, const v1::Experim
                          MaxTrials(config, devices)};
 }
 
-// Starts the journal of a new experiment, whose folder is there. After an error the folder is gone.
+// Starts the journal of a new experiment, whose folder is there.
+absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldFolder(const StateDir& state_dir,
+                                                           const v1::ExperimentCreated& created,
+                                                           const JournalOptions& options) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(created.experiment()));
+  LANISTA_ASSIGN_OR_RETURN(ExperimentLock lock, ExperimentLock::Acquire(folder));
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Create(folder, created, options));
+  return std::make_shared<HeldExperiment>(
+      HeldExperiment{created.experiment(), folder, created, std::move(lock), std::move(writer)});
+}
+
+// The same for a folder that was made just now. After an error it is gone, unless another process has taken it over.
 absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldNew(const StateDir& state_dir, const v1::ExperimentCreated& created,
                                                         const JournalOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(created.experiment()));
-  const auto hold = [&]() -> absl::StatusOr<std::shared_ptr<HeldExperiment>> {
-    LANISTA_ASSIGN_OR_RETURN(ExperimentLock lock, ExperimentLock::Acquire(folder));
-    LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Create(folder, created, options));
-    return std::make_shared<HeldExperiment>(
-        HeldExperiment{created.experiment(), folder, created, std::move(lock), std::move(writer)});
-  };
-  absl::StatusOr<std::shared_ptr<HeldExperiment>> held = hold();
+  absl::StatusOr<std::shared_ptr<HeldExperiment>> held = HoldFolder(state_dir, created, options);
   std::error_code ignored;
-  if (!held.ok()) std::filesystem::remove_all(folder, ignored);
+  if (!held.ok() && !absl::IsFailedPrecondition(held.status())) std::filesystem::remove_all(folder, ignored);
   return held;
 }
 
@@ -300,8 +305,18 @@ absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1
     }
     LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
     const absl::StatusOr<JournalReader> earlier = JournalReader::Open(folder);
-    if (earlier.ok() && earlier->experiment().request_id() == created.request_id())
-      return CreatedExperiment{id, nullptr};
+    if (earlier.ok()) {
+      if (earlier->experiment().request_id() == created.request_id()) return CreatedExperiment{id, nullptr};
+      continue;
+    }
+    // Perhaps the same request's: another id would make a second experiment of it.
+    if (!absl::IsNotFound(earlier.status()) && !absl::IsDataLoss(earlier.status())) return earlier.status();
+    // A process that was killed before its journal began leaves these two.
+    created.set_experiment(id);
+    absl::StatusOr<std::shared_ptr<HeldExperiment>> held = HoldFolder(state_dir, created, options);
+    if (absl::IsAlreadyExists(held.status())) return earlier.status();
+    if (!held.ok()) return held.status();
+    return CreatedExperiment{id, *std::move(held)};
   }
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<HeldExperiment> held, HoldNew(state_dir, created, options));
   return CreatedExperiment{held->id, std::move(held)};
@@ -319,6 +334,25 @@ absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& s
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   return std::make_shared<HeldExperiment>(
       HeldExperiment{id, folder, reader.experiment(), std::move(lock), std::move(writer)});
+}
+
+absl::Status RecordEnd(HeldExperiment& held, v1::StateChanged end) {
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(held.folder));
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
+  if (IsFinal(state.change.state())) return absl::OkStatus();
+  v1::JournalBatch batch;
+  LANISTA_RETURN_IF_ERROR(NoteInterruption(journal, &batch));
+  *batch.add_records()->mutable_state() = std::move(end);
+  return held.writer->Write(batch).status();
+}
+
+absl::Status EndStopping(const StateDir& state_dir, const std::string& id) {
+  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<HeldExperiment> held, HoldExperiment(state_dir, id, {}));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(held->folder));
+  LANISTA_ASSIGN_OR_RETURN(StateRecord state, journal.State());
+  if (state.change.state() != v1::STOPPING) return absl::OkStatus();
+  state.change.set_state(v1::STOPPED);
+  return RecordEnd(*held, std::move(state.change));
 }
 
 absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment> held,

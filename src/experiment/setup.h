@@ -93,7 +93,9 @@ struct CreatedExperiment {
 
 // Starts the journal of an experiment before anything of its space is known; ResumedExperiment goes on from there.
 // `created` has no id yet. A request id (if it is not empty) makes one experiment of its configuration's name, however
-// often it comes. Errors as FindWarmStart's; then, and after any other error, nothing is left behind.
+// often it comes, and whenever the process that made it was killed. Errors as FindWarmStart's; where the experiment of
+// an earlier request cannot be read, the reason; FAILED_PRECONDITION: another process is about to make it. After an
+// error nothing new is left behind.
 absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1::ExperimentCreated created,
                                                    const JournalOptions& options);
 
@@ -104,6 +106,13 @@ void RemoveWeights(const std::string& folder);
 // wrote it. NOT_FOUND; FAILED_PRECONDITION names the process that runs it.
 absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& state_dir, const std::string& id,
                                                                const JournalOptions& options);
+
+// Records the end of an experiment that nobody has run since it was held. One that has an end keeps that.
+absl::Status RecordEnd(HeldExperiment& held, v1::StateChanged end);
+
+// Brings an experiment to its end whose process ended while it was STOPPING: STOPPED, for the recorded reason. Does
+// nothing in any other state. Errors as HoldExperiment's.
+absl::Status EndStopping(const StateDir& state_dir, const std::string& id);
 
 // The experiment that goes on with `config` (see ConfigToResume), whose space was discovered again. FAILED_PRECONDITION
 // where it cannot be the same experiment: another space, changed files, other data, a strategy or a stopper that

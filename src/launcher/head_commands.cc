@@ -35,6 +35,8 @@ using Json = nlohmann::ordered_json;
 // So long a head that has gone may stay away while it is watched.
 constexpr absl::Duration kAwayLimit = absl::Minutes(1);
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(300);
+// A watch that takes longer than connecting may take was there, even where nothing happened.
+constexpr absl::Duration kConnectedAfter = absl::Seconds(10);
 
 // Random, and unique.
 std::string NewRequestId() {
@@ -95,6 +97,7 @@ absl::Status FollowOnHead(HeadClient& head, const std::string& id,
   request.set_experiment(id);
   std::optional<absl::Time> gone_since;
   while (true) {
+    const absl::Time begin = absl::Now();
     const absl::Status status = head.Watch(request, [&](const v1::ExperimentEvent& event) {
       gone_since.reset();
       if (event.number() > 0) request.set_after(event.number());
@@ -102,6 +105,7 @@ absl::Status FollowOnHead(HeadClient& head, const std::string& id,
       return true;
     });
     if (!absl::IsUnavailable(status)) return status;
+    if (absl::Now() - begin > kConnectedAfter) gone_since.reset();
     if (!gone_since.has_value()) {
       gone_since = absl::Now();
       PrintNote(absl::StrCat("the head has gone (", std::string(status.message()), "); waiting for its return"));

@@ -27,6 +27,7 @@
 #include "src/base/trial_process.h"
 #include "src/devices/device_source.h"
 #include "src/devices/local.h"
+#include "src/experiment/setup.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -278,14 +279,18 @@ v1::ResumeExperiment ResumeRequest(const std::string& experiment, const v1::Expe
   return resume;
 }
 
-// The configuration of an experiment that a served head left before its end; nullopt: it is none.
+// The configuration of an experiment that a served head left before its end; nullopt: it is none, or was to be stopped.
+// Then its end is recorded now.
 absl::StatusOr<std::optional<v1::ExperimentConfig>> ConfigOfServed(const StateDir& state_dir, const std::string& id) {
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(folder));
   LANISTA_ASSIGN_OR_RETURN(const bool served, journal.Served());
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (!served || IsFinal(state.change.state()) || journal.holder().has_value()) return std::nullopt;
-  return journal.experiment().config();
+  if (state.change.state() != v1::STOPPING) return journal.experiment().config();
+  LANISTA_RETURN_IF_ERROR(EndStopping(state_dir, id));
+  spdlog::info("[{}] was to be stopped: {}", id, state.change.reason());
+  return std::nullopt;
 }
 
 }  // namespace
@@ -308,7 +313,7 @@ void LocalHead::ResumeServed() {
   std::vector<v1::ResumeExperiment> left;
   for (const std::string& id : *ids) {
     absl::StatusOr<std::optional<v1::ExperimentConfig>> config = ConfigOfServed(impl_->state_dir(), id);
-    if (!config.ok()) spdlog::error("[{}] cannot be read: {}", id, std::string(config.status().message()));
+    if (!config.ok()) spdlog::error("[{}] does not go on: {}", id, std::string(config.status().message()));
     if (config.ok() && config->has_value()) left.push_back(ResumeRequest(id, **config));
   }
   impl_->ResumeAll(left);

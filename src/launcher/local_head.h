@@ -59,7 +59,8 @@ class LocalHead : public ExperimentRunner {
   // For Options.served.
   absl::StatusOr<std::string> Create(const v1::ExperimentConfig& config, const std::string& request_id) override;
   absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config) override;
-  // Goes on with what served heads left; what cannot go on is in the log. Returns once this process holds all of it.
+  // Goes on with what served heads left; what cannot go on is in the log, and what was STOPPING is STOPPED. Returns
+  // once this process holds all of it.
   void ResumeServed();
 
   // Does what the destructor would, so that calls that wait return. Nothing is done afterwards.

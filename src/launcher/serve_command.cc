@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
 #include "src/base/logging.h"
@@ -94,9 +95,18 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
                              [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); }};
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), DevicesOf(line)));
   Experiments experiments(state_dir, head.get(), &news);
+  // First the port: without it nothing may run.
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server, HeadServer::Start(wanted, &experiments));
+  const absl::Cleanup end = [&] {
+    // Clients hear that the head ends before they could see that nobody runs their experiments.
+    server->Close();
+    // Calls that wait for the head return.
+    head->End();
+    server.reset();
+  };
   // Before anybody can ask: what goes on is never seen as interrupted.
   head->ResumeServed();
-  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server, HeadServer::Start(wanted, &experiments));
+  server->Open();
 
   const std::string address = server->address().ToText();
   spdlog::info("listening on {}", address);
@@ -110,9 +120,6 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
 
   until.Wait();
   spdlog::info("ending: what runs can be resumed");
-  // Calls that wait for the head return first.
-  head->End();
-  server.reset();
   return kExitDone;
 }
 

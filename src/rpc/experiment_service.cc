@@ -59,9 +59,13 @@ grpc::ServerUnaryReactor* ExperimentServiceImpl::Answer(Context* context, WorkQu
                                                         const Request* request, Reply* reply) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   const bool taken = queue.TryPost([this, reactor, method, request, reply] {
-    absl::StatusOr<Reply> result = (experiments_.*method)(*request);
-    if (result.ok()) reply->Swap(&*result);
-    reactor->Finish(ToGrpcStatus(result.status()));
+    absl::Status status = CheckOpen();
+    if (status.ok()) {
+      absl::StatusOr<Reply> result = (experiments_.*method)(*request);
+      if (result.ok()) reply->Swap(&*result);
+      status = result.status();
+    }
+    reactor->Finish(ToGrpcStatus(status));
   });
   if (!taken) {
     reactor->Finish(ToGrpcStatus(absl::ResourceExhaustedError("too many requests wait for this head; try again")));
@@ -117,6 +121,7 @@ grpc::ServerWriteReactor<v1::ListTrialsReply>* ExperimentServiceImpl::ListTrials
   writer->SetMake([this, request = *request, stream = TakeStream(), pages = std::shared_ptr<TrialPages>()](
                       v1::ListTrialsReply* reply) mutable -> absl::StatusOr<Writer::Made> {
     LANISTA_RETURN_IF_ERROR(stream.status());
+    LANISTA_RETURN_IF_ERROR(CheckOpen());
     if (pages == nullptr) {
       LANISTA_ASSIGN_OR_RETURN(Json document, experiments_.ListTrials(request));
       pages = std::make_shared<TrialPages>(std::move(document));
@@ -136,18 +141,32 @@ grpc::ServerWriteReactor<v1::WatchReply>* ExperimentServiceImpl::Watch(Context*,
   writer->SetMake([this, request = *request, stream = TakeStream(), wake, watch = std::shared_ptr<ExperimentWatch>(),
                    ended = false](v1::WatchReply* reply) mutable -> absl::StatusOr<Writer::Made> {
     LANISTA_RETURN_IF_ERROR(stream.status());
+    if (ended) return Writer::Made::kEnd;
+    LANISTA_RETURN_IF_ERROR(CheckOpen());
     if (watch == nullptr) {
       LANISTA_ASSIGN_OR_RETURN(watch, experiments_.Watch(request, wake));
     }
-    if (ended) return Writer::Made::kEnd;
-    LANISTA_ASSIGN_OR_RETURN(ExperimentWatch::Batch batch, watch->Next());
-    ended = batch.ended;
-    for (v1::ExperimentEvent& event : batch.events) reply->add_events()->Swap(&event);
+    absl::StatusOr<ExperimentWatch::Batch> batch = watch->Next();
+    // What ends with this head goes on with the next one.
+    if (absl::IsAborted(batch.status())) LANISTA_RETURN_IF_ERROR(CheckOpen());
+    if (!batch.ok()) return batch.status();
+    ended = batch->ended;
+    for (v1::ExperimentEvent& event : batch->events) reply->add_events()->Swap(&event);
     if (!reply->events().empty()) return Writer::Made::kWrite;
     return ended ? Writer::Made::kEnd : Writer::Made::kWait;
   });
   writer->Wake();
   return writer.get();
+}
+
+void ExperimentServiceImpl::Close() {
+  open_ = false;
+  experiments_.WakeWatches();
+}
+
+absl::Status ExperimentServiceImpl::CheckOpen() const {
+  if (open_) return absl::OkStatus();
+  return absl::UnavailableError("this head has not begun yet, or ends; try again");
 }
 
 absl::StatusOr<std::shared_ptr<void>> ExperimentServiceImpl::TakeStream() {

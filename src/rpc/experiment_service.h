@@ -17,6 +17,10 @@ class ExperimentServiceImpl : public v1::ExperimentService::CallbackService {
  public:
   explicit ExperimentServiceImpl(Experiments* experiments) : experiments_(*experiments) {}
 
+  // See HeadServer.
+  void Open() { open_ = true; }
+  void Close();
+
  private:
   using Context = grpc::CallbackServerContext;
 
@@ -48,7 +52,11 @@ class ExperimentServiceImpl : public v1::ExperimentService::CallbackService {
   // What a stream holds as long as it lives; RESOURCE_EXHAUSTED: there are too many.
   absl::StatusOr<std::shared_ptr<void>> TakeStream();
 
+  // UNAVAILABLE unless it is open.
+  absl::Status CheckOpen() const;
+
   Experiments& experiments_;
+  std::atomic<bool> open_{false};
   std::atomic<int> streams_{0};
   // Short looks at the disk.
   WorkQueue reads_{4, 1000};

@@ -10,6 +10,10 @@ namespace lanista {
 // REQUIRES: before anything else of gRPC is used.
 inline void QuietGrpc() { setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0); }
 
+// GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA: 0 is as many as one likes. Otherwise gRPC stops asking after two, and a watch
+// in which nothing happens would never notice that the other side has gone without a word.
+inline constexpr int kPingsWithoutData = 0;
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_RPC_GRPC_SETUP_H_

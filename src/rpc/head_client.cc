@@ -1,6 +1,8 @@
 #include "src/rpc/head_client.h"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,7 +28,9 @@ constexpr int kKeepaliveMs = 20000;
 constexpr int kKeepaliveTimeoutMs = 10000;
 constexpr int kMinReconnectMs = 100;
 constexpr int kMaxReconnectMs = 1000;
-constexpr int kCreateTries = 3;
+// So long a head may be away while it is asked to create something.
+constexpr std::chrono::seconds kReturnLimit(10);
+constexpr std::chrono::milliseconds kRetryDelay(200);
 
 absl::Status Damaged() { return absl::DataLossError("the head's answer is no document: is it another version?"); }
 
@@ -41,6 +45,7 @@ class HeadClient::Impl {
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, kPingsWithoutData);
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMinReconnectMs);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
@@ -63,6 +68,13 @@ class HeadClient::Impl {
       state = channel_->GetState(/*try_to_connect=*/true);
     }
     return absl::OkStatus();
+  }
+
+  // After a call that was lost: waits for the head's return. False: it is not back at `deadline`.
+  bool AwaitReturn(Clock::time_point deadline) {
+    // Where it is still there it may be about to end, or to begin.
+    channel_->WaitForStateChange(GRPC_CHANNEL_READY, std::min(deadline, Clock::now() + kRetryDelay));
+    return channel_->WaitForConnected(deadline) && Clock::now() < deadline;
   }
 
   absl::Status ToStatus(const grpc::Status& status) const {
@@ -95,9 +107,15 @@ HeadClient::~HeadClient() = default;
 using Stub = v1::ExperimentService::Stub;
 
 absl::StatusOr<v1::CreateExperimentReply> HeadClient::Create(const v1::CreateExperimentRequest& request) {
-  for (int attempt = 1;; ++attempt) {
+  // Where nobody is there, nothing was lost.
+  LANISTA_RETURN_IF_ERROR(impl_->Connect());
+  std::optional<Clock::time_point> give_up;
+  while (true) {
     auto reply = impl_->Call(&Stub::Create, request);
-    if (!absl::IsUnavailable(reply.status()) || request.request_id().empty() || attempt == kCreateTries) return reply;
+    const bool lost = absl::IsUnavailable(reply.status()) || absl::IsDeadlineExceeded(reply.status());
+    if (!lost || request.request_id().empty()) return reply;
+    if (!give_up.has_value()) give_up = Clock::now() + kReturnLimit;
+    if (!impl_->AwaitReturn(*give_up)) return reply;
   }
 }
 

@@ -20,7 +20,7 @@ class HeadClient {
   explicit HeadClient(const Address& address);
   ~HeadClient();
 
-  // Where the request has an id it is sent again, should the head go while it answers.
+  // Where the request has an id it is sent again for some seconds, should the head go while it answers.
   absl::StatusOr<v1::CreateExperimentReply> Create(const v1::CreateExperimentRequest& request);
   absl::StatusOr<v1::ValidateExperimentReply> Validate(const v1::ValidateExperimentRequest& request);
   absl::StatusOr<v1::GetExperimentReply> Get(const v1::GetExperimentRequest& request);

@@ -50,6 +50,7 @@ class HeadServer::Impl {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, kPingsWithoutData);
     builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
     grpc::ResourceQuota quota("lanista");
     quota.Resize(kMaxBufferBytes);
@@ -61,13 +62,26 @@ class HeadServer::Impl {
       return absl::UnavailableError(
           absl::StrCat("cannot listen on ", wanted, ": is another program there? Port 0 takes any free one"));
     }
-    server_->GetHealthCheckService()->SetServingStatus(v1::ExperimentService::service_full_name(), true);
+    SetServing(false);
     return absl::OkStatus();
+  }
+
+  void Open() {
+    service_.Open();
+    SetServing(true);
+  }
+  void Close() {
+    SetServing(false);
+    service_.Close();
   }
 
   const Address& address() const { return address_; }
 
  private:
+  void SetServing(bool serving) {
+    server_->GetHealthCheckService()->SetServingStatus(v1::ExperimentService::service_full_name(), serving);
+  }
+
   Address address_;
   ExperimentServiceImpl service_;
   std::unique_ptr<grpc::Server> server_;
@@ -75,6 +89,9 @@ class HeadServer::Impl {
 
 HeadServer::HeadServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HeadServer::~HeadServer() = default;
+
+void HeadServer::Open() { impl_->Open(); }
+void HeadServer::Close() { impl_->Close(); }
 
 const Address& HeadServer::address() const { return impl_->address(); }
 

@@ -12,10 +12,17 @@ namespace lanista {
 
 class HeadServer {
  public:
-  // Serves from now on. Port 0: any free one. UNAVAILABLE: it cannot listen there. `experiments` must outlive it.
+  // Takes the port; all calls get UNAVAILABLE until Open. Port 0: any free one. UNAVAILABLE: it cannot listen there.
+  // `experiments` must outlive it.
   static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments);
   // Cancels streams, and waits for calls: what blocks in `experiments` must be about to return.
   ~HeadServer();
+
+  // Serves from now on.
+  void Open();
+  // Calls, and streams that are there, get UNAVAILABLE from now on, so that clients come again; calls that have begun
+  // get their answers. What runs may end then without a watcher's hearing of it.
+  void Close();
 
   // With the port that it has.
   const Address& address() const;

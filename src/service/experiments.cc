@@ -170,19 +170,20 @@ absl::StatusOr<v1::StopExperimentReply> Experiments::Stop(const v1::StopExperime
   const std::string& id = reply.experiment();
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  // Whatever its state: one that has come to its end may be about to go on.
+  if (reader.holder() == getpid()) {
+    runner_->Stop(id, request.reason().empty() ? "stopped by a client" : OneLine(request.reason()));
+    return reply;
+  }
+  if (reader.holder().has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(id, " is run by process ", *reader.holder(), ", not by this head: stop it there"));
+  }
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
   if (IsFinal(state.change.state())) {
     return absl::FailedPreconditionError(absl::StrCat(id, " has come to its end already"));
   }
-  if (!reader.holder().has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat("nobody runs ", id, ": its process ended before it did"));
-  }
-  if (*reader.holder() != getpid()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(id, " is run by process ", *reader.holder(), ", not by this head: stop it there"));
-  }
-  runner_->Stop(id, request.reason().empty() ? "stopped by a client" : OneLine(request.reason()));
-  return reply;
+  return absl::FailedPreconditionError(absl::StrCat("nobody runs ", id, ": its process ended before it did"));
 }
 
 absl::StatusOr<v1::ResumeExperimentReply> Experiments::Resume(const v1::ResumeExperimentRequest& request) {
@@ -268,6 +269,8 @@ absl::StatusOr<std::unique_ptr<ExperimentWatch>> Experiments::Watch(const v1::Wa
   watch->waiter_ = news_.Wait(id, std::move(wake));
   return watch;
 }
+
+void Experiments::WakeWatches() { news_.PublishAll(); }
 
 absl::StatusOr<std::string> Experiments::Find(const std::string& experiment) const {
   absl::StatusOr<std::string> id = FindExperiment(state_dir_, experiment);

@@ -67,6 +67,8 @@ class Experiments {
   // `wake` is called, on any thread, when Next may have more; it may still come in the moment in which the watch is
   // destroyed, and must not block. Experiments that another process runs are looked at every second.
   absl::StatusOr<std::unique_ptr<ExperimentWatch>> Watch(const v1::WatchRequest& request, std::function<void()> wake);
+  // Calls the `wake` of all watches.
+  void WakeWatches();
 
  private:
   // The id that `experiment` of a request stands for.

@@ -43,6 +43,8 @@ std::shared_ptr<News::Waiter> News::Wait(const std::string& experiment, std::fun
 
 void News::Publish(const std::string& experiment) { WakeThose(&experiment, /*only_polling=*/false); }
 
+void News::PublishAll() { WakeThose(nullptr, /*only_polling=*/false); }
+
 void News::WakeThose(const std::string* experiment, bool only_polling) {
   std::vector<std::shared_ptr<Waiter>> woken;
   {

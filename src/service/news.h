@@ -34,6 +34,8 @@ class News {
 
   // Something was recorded.
   void Publish(const std::string& experiment);
+  // All who wait are to look, whatever they wait for.
+  void PublishAll();
 
  private:
   // In the order of the experiments.

@@ -372,9 +372,15 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::
   std::filesystem::create_directories(folder, error);
   if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the experiment's folder ", folder));
   const std::string file = JournalFile(folder);
-  if (std::filesystem::exists(file, error)) return absl::AlreadyExistsError(absl::StrCat(file, ": already there"));
+  const bool was_there = std::filesystem::exists(file, error);
   LANISTA_ASSIGN_OR_RETURN(SqliteDatabase database,
                            SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  // A database without tables is of a process that was killed before it had recorded anything.
+  if (was_there) {
+    absl::StatusOr<SqliteStatement> tables = database.Prepare("SELECT 1 FROM sqlite_master");
+    const absl::StatusOr<bool> found = tables.ok() ? tables->Next() : absl::StatusOr<bool>(tables.status());
+    if (!found.ok() || *found) return absl::AlreadyExistsError(absl::StrCat(file, ": already there"));
+  }
   return Start(std::move(database), folder, options, &created);
 }
 

@@ -108,9 +108,9 @@ absl::StatusOr<bool> StateDir::MakeExperimentFolder(absl::string_view id) const 
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, ExperimentFolder(id));
   std::error_code error;
   const bool is_new = fs::create_directory(folder, error);
-  if (is_new) {
-    fs::create_directory(folder + "/logs", error);
-    if (!error) fs::create_directory(folder + "/trials", error);
+  // Also where there is one: a process may have been killed in between.
+  for (const char* const part : {"/logs", "/trials"}) {
+    if (!error) fs::create_directory(folder + part, error);
   }
   if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the experiment's folder ", folder));
   return is_new;

@@ -57,6 +57,16 @@ class Events {
     });
     return *found;
   }
+  // Until it is said that there is something to look at, without what.
+  void WaitForNews(const std::string& experiment) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] {
+      for (const v1::ExperimentEvent& event : events_) {
+        if (event.experiment() == experiment && event.kind_case() == v1::ExperimentEvent::KIND_NOT_SET) return true;
+      }
+      return false;
+    });
+  }
   // The owner of the trials, once there are so many.
   TrialOwnerActor WaitForTrials(size_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -365,6 +375,33 @@ TEST_F(HeadTest, WhatIsToGoOnCanBeStoppedBeforeItDoes) {
   const auto changes = Read(id).States();
   for (const StateRecord& state : *changes) states.push_back(state.change.state());
   EXPECT_THAT(states, ::testing::ElementsAre(v1::RUNNING, v1::INTERRUPTED, v1::STOPPED));
+}
+
+TEST_F(HeadTest, WhatNeverBeganAndCannotGoOnHasFailed) {
+  // As after a kill before its space was known.
+  v1::ExperimentCreated created;
+  *created.mutable_config() = Search();
+  created.set_served(true);
+  const std::string id = CreateExperiment(*StateDir::Open(state_), created, {})->id;
+  *discovered_.mutable_error() = StatusToProto(absl::InvalidArgumentError("no such data"));
+  EXPECT_EQ(Resume(id).status(), absl::InvalidArgumentError("no such data"));
+  EXPECT_EQ(events_.WaitForState(id, v1::EXPERIMENT_FAILED).state().reason(), "no such data");
+  EXPECT_EQ(Read(id).State()->change.reason(), "no such data");
+}
+
+TEST_F(HeadTest, WhatRanAndCannotGoOnStaysAsItWasAndItsWatchersLook) {
+  v1::ExperimentCreated created;
+  *created.mutable_config() = Search();
+  absl::StatusOr<CreatedExperiment> made = CreateExperiment(*StateDir::Open(state_), created, {});
+  v1::JournalBatch batch;
+  batch.add_records()->mutable_state()->set_state(v1::RUNNING);
+  ASSERT_TRUE(made->held->writer->Write(batch).ok());
+  made->held.reset();
+  *discovered_.mutable_error() = StatusToProto(absl::InvalidArgumentError("no such data"));
+  EXPECT_EQ(Resume(made->id).status(), absl::InvalidArgumentError("no such data"));
+  events_.WaitForNews(made->id);
+  EXPECT_EQ(Read(made->id).State()->change.state(), v1::RUNNING);
+  EXPECT_EQ(Read(made->id).holder(), std::nullopt) << "before they are told";
 }
 
 TEST_F(HeadTest, ExperimentsEndWithTheHead) {

@@ -13,8 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "src/rpc/head_client.h"
+#include "src/storage/journal.h"
 #include "tests/e2e/command.h"
 
 namespace lanista {
@@ -196,6 +198,42 @@ TEST_F(ServeTest, OnlyWhatAServerHadGoesOnByItself) {
   Kill();
   Start();
   EXPECT_EQ(Ask({"show", "own", "--json"}).Json()["status"], "RUNNING");
+}
+
+// An experiment of a served head's that was killed in this state.
+std::string LeftBehind(const std::string& state_dir, const std::string& id, v1::ExperimentState state) {
+  v1::ExperimentCreated created;
+  created.set_experiment(id);
+  created.set_served(true);
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kConstantSearch, created.mutable_config()));
+  const std::string folder = absl::StrCat(state_dir, "/experiments/", id);
+  const auto writer = JournalWriter::Create(folder, created);
+  EXPECT_TRUE(writer.ok()) << writer.status();
+  v1::JournalBatch batch;
+  for (const v1::ExperimentState each : {v1::RUNNING, state}) {
+    v1::StateChanged& change = *batch.add_records()->mutable_state();
+    change.set_state(each);
+    change.set_served(true);
+    change.set_reason("enough");
+  }
+  EXPECT_TRUE((*writer)->Write(batch).ok());
+  return folder;
+}
+
+TEST_F(ServeTest, WhatWasStoppingWhenItsHeadWasKilledIsStopped) {
+  Kill();
+  LeftBehind(state_, "stopping-1", v1::STOPPING);
+  Start();
+  const nlohmann::json document = Ask({"show", "stopping-1", "--json"}).Json();
+  EXPECT_EQ(document["status"], "STOPPED");
+  EXPECT_THAT(Ask({"show", "stopping-1"}).out, HasSubstr("enough"));
+}
+
+TEST_F(ServeTest, WithoutItsPortItRunsNothing) {
+  const std::string state = FreshFolder();
+  const std::string folder = LeftBehind(state, "running-1", v1::RUNNING);
+  EXPECT_EQ(RunCommand(kLanista, {"serve", "--listen", head_, "--state-dir", state}).exit_code, 1) << "taken";
+  EXPECT_FALSE(std::filesystem::exists(folder + "/lock"));
 }
 
 TEST_F(ServeTest, WhatIsWrongIsSaidByTheHeadOrBecomesTheEnd) {

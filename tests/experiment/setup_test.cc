@@ -707,6 +707,68 @@ TEST_F(SetupTest, AnExperimentIsHeldOnce) {
   EXPECT_TRUE(absl::IsNotFound(HoldExperiment(state_dir_, "nobody", {}).status()));
 }
 
+TEST_F(SetupTest, ARequestMakesOneExperimentWhereverItWasCutOff) {
+  v1::ExperimentCreated created;
+  *created.mutable_config() = MakeConfig(1);
+  created.set_request_id("tuesday");
+  const std::string id = StateDir::IdOfRequest("search", "tuesday", 0);
+  const std::string folder = *state_dir_.ExperimentFolder(id), journal = folder + "/journal.db";
+  // In the middle of making its folder.
+  std::filesystem::create_directories(folder);
+  EXPECT_EQ(CreateExperiment(state_dir_, created, {})->id, id);
+  EXPECT_TRUE(std::filesystem::is_directory(folder + "/logs"));
+  EXPECT_EQ(CreateExperiment(state_dir_, created, {})->held, nullptr) << "it is there";
+
+  // Before the first transaction.
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(SqliteDatabase::Open(journal, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+                  ->Execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 0")
+                  .ok());
+  {
+    const auto lock = ExperimentLock::Acquire(folder);
+    EXPECT_TRUE(absl::IsFailedPrecondition(CreateExperiment(state_dir_, created, {}).status())) << "in the making";
+  }
+  EXPECT_NE(CreateExperiment(state_dir_, created, {})->held, nullptr);
+  EXPECT_EQ(Read(id).experiment().request_id(), "tuesday");
+
+  // One that cannot be read is there all the same.
+  ASSERT_TRUE(SqliteDatabase::Open(journal, SQLITE_OPEN_READWRITE)->Execute("PRAGMA user_version = 1000").ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(CreateExperiment(state_dir_, created, {}).status()));
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  std::ofstream(journal) << std::string(10000, 'x');
+  EXPECT_TRUE(absl::IsDataLoss(CreateExperiment(state_dir_, created, {}).status()));
+  EXPECT_EQ(std::filesystem::file_size(journal), 10000u);
+  // Another request's is left alone.
+  std::filesystem::remove_all(folder);
+  v1::ExperimentCreated other = created;
+  other.set_experiment(id);
+  other.set_request_id("monday");
+  ASSERT_TRUE(JournalWriter::Create(folder, other).ok());
+  EXPECT_EQ(CreateExperiment(state_dir_, created, {})->id, StateDir::IdOfRequest("search", "tuesday", 1));
+}
+
+TEST_F(SetupTest, WhatWasStoppingWhenItsProcessEndedIsStopped) {
+  const std::string id = RunNew(MakeConfig(10), 5);
+  const auto write = [&](v1::ExperimentState state, const std::string& reason) {
+    v1::JournalBatch batch;
+    v1::StateChanged& change = *batch.add_records()->mutable_state();
+    change.set_state(state);
+    change.set_reason(reason);
+    ASSERT_TRUE(HoldExperiment(state_dir_, id, {}).value()->writer->Write(batch).ok());
+  };
+  ASSERT_TRUE(EndStopping(state_dir_, id).ok());
+  EXPECT_EQ(Read(id).State()->change.state(), v1::RUNNING) << "it goes on";
+  write(v1::STOPPING, "enough");
+  ASSERT_TRUE(EndStopping(state_dir_, id).ok());
+  EXPECT_EQ(Read(id).State()->change.state(), v1::STOPPED);
+  EXPECT_EQ(Read(id).State()->change.reason(), "enough");
+  const size_t states = Read(id).States()->size();
+  ASSERT_TRUE(EndStopping(state_dir_, id).ok());
+  EXPECT_EQ(Read(id).States()->size(), states) << "once";
+}
+
 TEST_F(SetupTest, TheBestWeightsStayTheBestAfterAResume) {
   const v1::ExperimentConfig config = MakeConfig(24);
   const std::string id = RunNew(config, 40);

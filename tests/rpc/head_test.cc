@@ -32,6 +32,7 @@ class HeadTest : public ServiceTest {
     auto server = HeadServer::Start(*ParseAddress("127.0.0.1:0"), &experiments_);
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
+    server_->Open();
   }
 
   const Address& address() const { return server_->address(); }
@@ -216,6 +217,46 @@ TEST_F(HeadTest, AWatchOfWhatNobodyRunsIsAborted) {
   Release("a-1");
   const absl::Status status = watch.get();
   EXPECT_TRUE(absl::IsAborted(status)) << status;
+}
+
+TEST_F(HeadTest, ClientsOfAHeadThatEndsAreToComeAgain) {
+  Create("a-1");
+  HeadClient client(address());
+  Signal first;
+  auto watch = std::async(std::launch::async, [&] {
+    v1::WatchRequest request;
+    request.set_experiment("a-1");
+    return client.Watch(request, [&first](const v1::ExperimentEvent&) {
+      first.Give();
+      return true;
+    });
+  });
+  first.Wait();
+  server_->Close();
+  const absl::Status status = watch.get();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  // What it ran has no process any more: that is for the next head to say.
+  Release("a-1");
+  v1::WatchRequest request;
+  request.set_experiment("a-1");
+  const auto none = [](const v1::ExperimentEvent&) { return true; };
+  EXPECT_TRUE(absl::IsUnavailable(client.Watch(request, none)));
+  EXPECT_TRUE(absl::IsUnavailable(client.List({}).status()));
+  EXPECT_TRUE(absl::IsUnavailable(client.ListTrials({}).status()));
+  server_->Open();
+  EXPECT_TRUE(client.List({}).ok());
+  EXPECT_TRUE(absl::IsAborted(client.Watch(request, none)));
+}
+
+TEST_F(HeadTest, ACreationThatWasLostIsAskedForAgainWhereThatMakesNoSecondOne) {
+  HeadClient client(address());
+  v1::CreateExperimentRequest create;
+  *create.mutable_config() = SmallConfig();
+  runner_.lost_creations_ = 5;
+  EXPECT_TRUE(absl::IsUnavailable(client.Create(create).status()));
+  EXPECT_EQ(runner_.lost_creations_, 4);
+  create.set_request_id("r");
+  EXPECT_EQ(client.Create(create)->experiment(), "made-r");
 }
 
 TEST_F(HeadTest, WhatIsNotGrpcOrTooLargeIsRefusedAndTheHeadGoesOn) {

@@ -183,6 +183,18 @@ TEST_F(ExperimentsTest, OnlyWhatRunsHereIsStoppedAndWhatRunsIsNotDeleted) {
   EXPECT_TRUE(absl::IsNotFound(experiments_.Stop(stop).status()));
 }
 
+TEST_F(ExperimentsTest, WhatIsAboutToGoOnAfterItsEndCanBeStopped) {
+  Create("a-1");
+  Write("a-1", "records { state { state: STOPPED } }");
+  v1::StopExperimentRequest stop;
+  stop.set_experiment("a-1");
+  stop.set_reason("enough");
+  EXPECT_TRUE(experiments_.Stop(stop).ok());
+  EXPECT_THAT(runner_.calls_, ElementsAre("stop a-1: enough"));
+  Release("a-1");
+  EXPECT_THAT(Error(experiments_.Stop(stop), absl::StatusCode::kFailedPrecondition), HasSubstr("come to its end"));
+}
+
 TEST_F(ExperimentsTest, AWatcherGetsEverythingOnceWheneverItComes) {
   Create("a-1");
   Write("a-1", "records { state { state: RUNNING } }");

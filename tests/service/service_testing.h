@@ -32,6 +32,10 @@ class FakeRunner : public ExperimentRunner {
   }
   absl::StatusOr<std::string> Create(const v1::ExperimentConfig& config, const std::string& request_id) override {
     config_ = config;
+    if (lost_creations_ > 0) {
+      --lost_creations_;
+      return absl::UnavailableError("lost");
+    }
     return absl::StrCat("made-", request_id);
   }
   absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config) override {
@@ -45,6 +49,8 @@ class FakeRunner : public ExperimentRunner {
 
   v1::ExperimentConfig config_;
   std::vector<std::string> calls_;
+  // So many calls of Create get no answer.
+  int lost_creations_ = 0;
 };
 
 // An event that is awaited.
