@@ -258,17 +258,19 @@ TEST(FilesTest, OutputThatCannotBeWrittenIsAFailure) {
 }
 
 TEST(FilesTest, CtrlCSaysWhatBecameOfTheCommand) {
-  const std::string folder = FreshFolder();
-  const std::string up = folder + "/up";
-  ASSERT_EQ(mkfifo(up.c_str(), 0600), 0);
-  const std::string hanging = WriteFile("hanging", absl::StrCat("#!/bin/sh\necho > '", up, "'\nexec sleep 1000\n"));
-  ASSERT_EQ(chmod(hanging.c_str(), 0700), 0);
   const std::map<std::string, std::string> commands = {
       {"import net.pt --out net.textproto", "interrupted: nothing was imported"},
       {"convert net.pt --format json --out net", "interrupted: a file that was not finished was not written"},
       {"show-graph net.pt", "interrupted: nothing was shown"},
   };
   for (const auto& [command, note] : commands) {
+    // Of its own: a trial program of the command before may still be about to say that it runs.
+    const std::string folder = FreshFolder();
+    const std::string up = folder + "/up";
+    ASSERT_EQ(mkfifo(up.c_str(), 0600), 0);
+    const std::string hanging = folder + "/hanging";
+    std::ofstream(hanging) << "#!/bin/sh\necho > '" << up << "'\nexec sleep 1000\n";
+    ASSERT_EQ(chmod(hanging.c_str(), 0700), 0);
     BackgroundCommand running("/bin/sh", {"-c", absl::StrCat("cd '", folder, "'; exec '", kLanista, "' ", command,
                                                              " --trial-program '", hanging, "' 2>&1")});
     std::ifstream(up).get();  // Until the program runs.
