@@ -73,7 +73,6 @@ v1::ExperimentConfig SearchOfChoices() {
     choice->set_label(absl::StrCat("choice_", i));
     for (int option = 0; option < 5; ++option) choice->add_candidate()->set_i(option);
   }
-  config.clear_engine();
   config.mutable_strategy()->mutable_random()->clear_dedup();
   return config;
 }
