@@ -110,7 +110,7 @@ absl::Status ViolationError(const Violation& violation, std::string place, const
 
 // What may be set when an experiment goes on.
 constexpr const char* kResumable[] = {"max_trial_number", "max_duration", "trial_concurrency", "training_service",
-                                      "trial_timeout"};
+                                      "trial_timeout", "priority"};
 
 }  // namespace
 
