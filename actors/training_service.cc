@@ -363,6 +363,8 @@ void TrainingServiceState::StartDiscovery(Slot& slot) {
             Learn(*slot, discovered.program());
             slot->discovery->promise.deliver(std::move(discovered));
             slot->discovery.reset();
+            // Now it is known which trials may run there.
+            Assign();
           },
           [this, number = slot.number](const caf::error& error) { OnDiscoveryFailed(number, error); });
 }

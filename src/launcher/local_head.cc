@@ -119,8 +119,9 @@ class LocalHead::Impl {
  public:
   Impl(Options options, std::vector<v1::Device> devices)
       : devices_(std::move(devices)), state_dir_(options.state_dir), system_(system_config_) {
-    const SpawnWorker spawn_worker = [this, trial_program = options.trial_program](int number, const v1::Device& device,
-                                                           const WorkerOwnerActor& owner) -> WorkerActor {
+    const SpawnWorker spawn_worker = [this, trial_program = options.trial_program](
+                                         int number, const v1::Device& device,
+                                         const WorkerOwnerActor& owner) -> WorkerActor {
       WorkerConfig config;
       config.number = number;
       config.device = device;
@@ -134,11 +135,10 @@ class LocalHead::Impl {
     };
     // Loading LibTorch is work for one processor.
     const bool serves = options.served != nullptr;
-    service_ = system_.spawn(TrainingService, TrainingServiceOptions{devices_, spawn_worker,
-                                                                     std::max(2, AvailableProcessors()), serves});
+    service_ = system_.spawn(
+        TrainingService, TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()), serves});
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
-    head_ = system_.spawn<caf::detached>(Head,
-                                         HeadOptions{state_dir_, service_, live_, serves, options.max_priority});
+    head_ = system_.spawn<caf::detached>(Head, HeadOptions{state_dir_, service_, live_, serves, options.max_priority});
     live_.Add(head_, "the head");
   }
 
@@ -263,8 +263,7 @@ absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, con
           "your own program");
     }
   }
-  return std::unique_ptr<LocalHead>(
-      new LocalHead(std::make_unique<Impl>(std::move(options), std::move(devices))));
+  return std::unique_ptr<LocalHead>(new LocalHead(std::make_unique<Impl>(std::move(options), std::move(devices))));
 }
 
 absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& config, int plan_models) {
