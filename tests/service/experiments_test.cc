@@ -180,8 +180,10 @@ TEST_F(ExperimentsTest, OnlyWhatRunsHereIsStoppedAndWhatRunsIsNotDeleted) {
   v1::ResumeExperimentRequest resume;
   resume.set_experiment("a-1");
   resume.add_set("max_trial_number=20");
+  resume.add_set("priority=-5");
   EXPECT_TRUE(experiments_.Resume(resume).ok());
   EXPECT_EQ(runner_.config_.max_trial_number(), 20);
+  EXPECT_EQ(runner_.config_.priority(), -5);
   resume.add_set("seed=20");
   EXPECT_THAT(Error(experiments_.Resume(resume), absl::StatusCode::kInvalidArgument), HasSubstr("'seed'"));
   remove.set_experiment("a");
