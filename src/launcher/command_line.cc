@@ -169,6 +169,9 @@ class Parser {
                     "listen elsewhere than on this machine: whoever reaches it can run programs as you");
     serve->add_option("--cpu-slots", line_.cpu_slots, "CPU devices; default: as `run` has")->check(CLI::Range(0, 4096));
     serve->add_option("--gpus", line_.gpus, "GPUs, for example 0,1; default: none")->delimiter(',');
+    serve->add_option("--max-priority", line_.max_priority, "experiments that ask for a higher `priority` get this one")
+        ->check(CLI::Range(-1000, 1000))
+        ->capture_default_str();
     CLI::App* const submit = AddConfigCommand("submit", "send an experiment to a head and print its id");
     AddHead(submit)->required();
     submit->add_flag("--watch", line_.watch, "show its progress until its end");

@@ -69,6 +69,8 @@ struct CommandLine {
   // None: as a `local` block without it.
   std::optional<int> cpu_slots;
   std::vector<int> gpus;
+  // The highest that experiments get.
+  int max_priority = 0;
 
   // import, convert, show-graph.
   std::string file;
