@@ -10,12 +10,11 @@
 #include "grpcpp/resource_quota.h"
 #include "src/rpc/experiment_service.h"
 #include "src/rpc/grpc_setup.h"
+#include "src/rpc/node_service.h"
 
 namespace lanista {
 namespace {
 
-// Of a request: configurations with graphs in them are the largest.
-constexpr int kMaxRequestBytes = 16 << 20;
 constexpr int kMaxStreamsPerConnection = 100;
 // For all connections together.
 constexpr size_t kMaxBufferBytes = 512 << 20;
@@ -31,7 +30,8 @@ constexpr std::chrono::seconds kGrace(1);
 
 class HeadServer::Impl {
  public:
-  Impl(Address address, Experiments* experiments) : address_(std::move(address)), service_(experiments) {}
+  Impl(Address address, Experiments* experiments, NodeGateway* nodes, const std::string& program)
+      : address_(std::move(address)), service_(experiments), nodes_(nodes, program) {}
 
   ~Impl() {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kGrace);
@@ -51,11 +51,13 @@ class HeadServer::Impl {
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, kPingsWithoutData);
-    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+    // What a client's request may have is the service's to say.
+    builder.SetMaxReceiveMessageSize(kMaxNodeMessageBytes);
     grpc::ResourceQuota quota("lanista");
     quota.Resize(kMaxBufferBytes);
     builder.SetResourceQuota(quota);
     builder.RegisterService(&service_);
+    builder.RegisterService(&nodes_);
     const std::string wanted = address_.ToText();
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || address_.port == 0) {
@@ -68,10 +70,12 @@ class HeadServer::Impl {
 
   void Open() {
     service_.Open();
+    nodes_.Open();
     SetServing(true);
   }
   void Close() {
     SetServing(false);
+    nodes_.Close();
     service_.Close();
   }
 
@@ -84,6 +88,7 @@ class HeadServer::Impl {
 
   Address address_;
   ExperimentServiceImpl service_;
+  NodeServiceImpl nodes_;
   std::unique_ptr<grpc::Server> server_;
 };
 
@@ -95,8 +100,9 @@ void HeadServer::Close() { impl_->Close(); }
 
 const Address& HeadServer::address() const { return impl_->address(); }
 
-absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments) {
-  auto impl = std::make_unique<Impl>(address, experiments);
+absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments,
+                                                              NodeGateway* nodes, const std::string& program) {
+  auto impl = std::make_unique<Impl>(address, experiments, nodes, program);
   const absl::Status started = impl->Start();
   if (!started.ok()) return started;
   return std::unique_ptr<HeadServer>(new HeadServer(std::move(impl)));

@@ -1,20 +1,25 @@
-// The port on which a head serves clients: gRPC with health checks (grpc.health.v1) and reflection.
+// The port on which a head serves clients and nodes: gRPC with health checks (grpc.health.v1) and reflection.
 #ifndef LANISTA_SRC_RPC_HEAD_SERVER_H_
 #define LANISTA_SRC_RPC_HEAD_SERVER_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "src/rpc/address.h"
 #include "src/service/experiments.h"
+#include "src/service/node_gateway.h"
 
 namespace lanista {
 
 class HeadServer {
  public:
   // Takes the port; all calls get UNAVAILABLE until Open. Port 0: any free one. UNAVAILABLE: it cannot listen there.
-  // `experiments` must outlive it.
-  static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments);
+  // `experiments` and `nodes` must outlive it. `nodes`: null: no node can join. `program`: of the head's own trial
+  // processes; empty: it has none.
+  static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments,
+                                                           NodeGateway* nodes = nullptr,
+                                                           const std::string& program = "");
   // Cancels streams, and waits for calls: what blocks in `experiments` must be about to return.
   ~HeadServer();
 
