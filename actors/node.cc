@@ -28,10 +28,11 @@ std::chrono::seconds RestartDelay(int downs) {
 absl::Status CheckMarker(const v1::HeadHello& hello) {
   const absl::StatusOr<std::string> content = ReadWholeFile(hello.marker_file(), kMaxMarkerBytes);
   if (content.ok() && *content == hello.marker()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "this machine does not see the head's files: ",
-      content.ok() ? absl::StrCat(hello.marker_file(), " is another file here") : std::string(content.status().message()),
-      ". Give the head a --state-dir in a folder that both machines share under the same path"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("this machine does not see the head's files: ",
+                   content.ok() ? absl::StrCat(hello.marker_file(), " is another file here")
+                                : std::string(content.status().message()),
+                   ". Give the head a --state-dir in a folder that both machines share under the same path"));
 }
 
 }  // namespace
@@ -291,9 +292,9 @@ void NodeState::OnDown(const caf::down_msg& down) {
 void NodeState::OnDeadline() {
   if (!deadline_.Rings(self_)) return;
   if (leaving_.empty()) {
-    end_ = absl::UnavailableError(
-        absl::StrCat("there was no head for ", absl::FormatDuration(absl::FromChrono(options_.give_up_after)),
-                     " (--give-up-after): what ran here was ended"));
+    end_ = absl::UnavailableError(absl::StrCat("there was no head for ",
+                                               absl::FormatDuration(absl::FromChrono(options_.give_up_after)),
+                                               " (--give-up-after): what ran here was ended"));
   }
   End();
 }

@@ -53,8 +53,8 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
       [this](const v1::DrainNodeRequest& request) -> caf::result<v1::DrainNodeReply> {
         const std::shared_ptr<RemoteNode> node = FindName(request.node());
         if (node == nullptr) {
-          return ToCafError(absl::NotFoundError(absl::StrCat(
-              "there is no node '", request.node().substr(0, 200), "'; `lanista nodes` lists those that have joined")));
+          return ToCafError(absl::NotFoundError(absl::StrCat("there is no node '", request.node().substr(0, 200),
+                                                             "'; `lanista nodes` lists those that have joined")));
         }
         node->Drain();
         return v1::DrainNodeReply();
@@ -158,8 +158,8 @@ absl::Status NodesState::TakeName(const v1::NodeHello& hello) {
     return absl::OkStatus();
   }
   if (holder->link() == nullptr) {
-    return absl::UnavailableError(absl::StrCat("a node '", hello.name(), "' was here until ", Text(silent),
-                                               " ago, and may return; try again"));
+    return absl::UnavailableError(
+        absl::StrCat("a node '", hello.name(), "' was here until ", Text(silent), " ago, and may return; try again"));
   }
   return absl::AlreadyExistsError(
       absl::StrCat("there is a node '", hello.name(), "' already; name this one otherwise (--name)"));
@@ -182,7 +182,8 @@ void NodesState::Look() {
     if (silent > options_.lost_after) {
       const std::string why = absl::StrCat("node ", node->name(), ": nothing was heard of it for ", Text(silent));
       spdlog::warn("{}: it is lost", why);
-      Remove(node, v1::NODE_LOST, why, absl::UnavailableError("nothing was heard of the node for too long; join again"));
+      Remove(node, v1::NODE_LOST, why,
+             absl::UnavailableError("nothing was heard of the node for too long; join again"));
     } else if (silent > options_.lease) {
       node->SetSilent(true);
     }

@@ -77,8 +77,7 @@ void RemoteNode::LoseTrial(NodesSelf::pointer self, const TrainingServiceActor& 
   self->send(service, std::move(ended));
 }
 
-RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number,
-                       const v1::NodeHello& hello)
+RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello)
     : self_(self),
       options_(options),
       number_(number),

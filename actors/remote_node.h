@@ -1,7 +1,7 @@
 // One node, as the head sees it: its stream, its devices and what they do. No actor: NodesActor owns it.
 //
-// A device of a node joins the training service, with a RemoteWorker, when the node says that it is idle; it leaves when
-// its worker at the node is down, or the node is gone. What runs there is an assignment:
+// A device of a node joins the training service, with a RemoteWorker, when the node says that it is idle; it leaves
+// when its worker at the node is down, or the node is gone. What runs there is an assignment:
 //
 //   (none) --(1)--> sent --(2)--> (none)
 //
@@ -12,8 +12,8 @@
 //
 // News of an assignment are numbered, and passed on in order, exactly once: what was received before is dropped, and a
 // gap is an error. The node keeps each until it hears that it was received. After a lost connection the node joins
-// again and says which assignments it has. Of those, the ones that are here go on, and what was said in vain is said once
-// more: the assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
+// again and says which assignments it has. Of those, the ones that are here go on, and what was said in vain is said
+// once more: the assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
 //
 // Memory: one message of the node's at a time is on its way (NodeLink::Next), and of an assignment this keeps its
 // specification, and a few numbers for each of its models. What the node has to keep is bounded, see node.h.

@@ -26,8 +26,7 @@ constexpr int kMaxSegments = 1000;
 bool ReadAt(int file, uint64_t offset, size_t count, void* bytes) {
   size_t done = 0;
   while (done < count) {
-    const ssize_t got =
-        pread(file, static_cast<char*>(bytes) + done, count - done, static_cast<off_t>(offset + done));
+    const ssize_t got = pread(file, static_cast<char*>(bytes) + done, count - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     done += static_cast<size_t>(got);
@@ -75,8 +74,8 @@ absl::StatusOr<std::string> ReadBuildId(const std::string& path) {
     if (!ReadAt(file.get(), segment.p_offset, notes.size(), notes.data())) break;
     if (const std::string id = FindBuildId(notes); !id.empty()) return id;
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat(path, " has no build ID, by which heads and nodes tell programs apart: link it with -Wl,--build-id"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " has no build ID, by which heads and nodes tell programs apart: link it with -Wl,--build-id"));
 }
 
 }  // namespace lanista

@@ -12,13 +12,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "actors/head.h"
 #include "actors/live_actors.h"
 #include "actors/training_service.h"
 #include "actors/worker.h"
 #include "caf/actor_system.hpp"
-#include "caf/actor_system_config.hpp"
 #include "caf/event_based_actor.hpp"
 #include "caf/scoped_actor.hpp"
 #include "spdlog/spdlog.h"
@@ -28,20 +26,12 @@
 #include "src/devices/device_source.h"
 #include "src/devices/local.h"
 #include "src/experiment/setup.h"
+#include "src/launcher/actor_system.h"
+#include "src/launcher/node_bridge.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
 namespace {
-
-struct ActorSystemConfig : caf::actor_system_config {
-  ActorSystemConfig() {
-    add_message_types<caf::id_block::lanista>();
-    // The few event-based actors do little each; processors are for training.
-    set("scheduler.max-threads", static_cast<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)));
-  }
-};
-
-std::atomic<bool> left_actors_behind{false};
 
 // Final states, on their way from the watching actor to who waits.
 class FinalStates {
@@ -81,6 +71,13 @@ WatcherActor::behavior_type WatchServed(WatcherActor::pointer, LocalHead::Watche
   return {[watcher = std::move(watcher)](const v1::ExperimentEvent& event) { watcher(event); }};
 }
 
+// Whether a `local` block says that this machine has none.
+bool NoDevices(const v1::ExperimentConfig& config) {
+  if (config.training_service_size() != 1 || !config.training_service(0).has_local()) return false;
+  const v1::LocalConfig& local = config.training_service(0).local();
+  return local.has_cpu_slots() && local.cpu_slots() == 0 && local.gpu_indices().empty();
+}
+
 // A channel that counts the constructions of a space that its other side announces.
 class CountingChannel : public TrialChannel {
  public:
@@ -108,7 +105,9 @@ class CountingChannel : public TrialChannel {
 
 class LocalHead::Impl {
  public:
-  Impl(StateDir state_dir, const TrialProgram& trial_program, std::vector<v1::Device> devices, Watcher served)
+  // `nodes`: without a service; absent: no node can join.
+  Impl(StateDir state_dir, const TrialProgram& trial_program, std::vector<v1::Device> devices, Watcher served,
+       std::optional<NodesOptions> nodes)
       : devices_(std::move(devices)), state_dir_(state_dir), system_(system_config_) {
     const SpawnWorker spawn_worker = [this, trial_program](int number, const v1::Device& device,
                                                            const WorkerOwnerActor& owner) -> WorkerActor {
@@ -126,6 +125,7 @@ class LocalHead::Impl {
     // Loading LibTorch is work for one processor.
     service_ = system_.spawn(TrainingService,
                              TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors())});
+    if (nodes.has_value()) nodes_.emplace(&system_, service_, *std::move(nodes));
     HeadOptions options{std::move(state_dir), service_, devices_, live_, served != nullptr};
     if (served != nullptr) served_ = system_.spawn(WatchServed, std::move(served));
     head_ = system_.spawn<caf::detached>(Head, std::move(options));
@@ -136,6 +136,7 @@ class LocalHead::Impl {
   std::vector<std::string> Shutdown() {
     constexpr std::chrono::seconds kLimit(10);
     caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
+    if (nodes_.has_value()) nodes_->End();
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
     if (served_) caf::anon_send_exit(served_, caf::exit_reason::user_shutdown);
@@ -196,6 +197,7 @@ class LocalHead::Impl {
   const std::vector<v1::Device>& devices() const { return devices_; }
   const StateDir& state_dir() const { return state_dir_; }
   const WatcherActor& served() const { return served_; }
+  NodeGateway* nodes() { return nodes_.has_value() ? &*nodes_ : nullptr; }
 
  private:
   const std::vector<v1::Device> devices_;
@@ -207,6 +209,7 @@ class LocalHead::Impl {
   ActorSystemConfig system_config_;
   caf::actor_system system_;
   TrainingServiceActor service_;
+  std::optional<NodeBridge> nodes_;
   HeadActor head_;
   std::vector<WatcherActor> watchers_;
   // Null: the head serves nobody.
@@ -216,18 +219,19 @@ class LocalHead::Impl {
 LocalHead::LocalHead(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 LocalHead::~LocalHead() {
-  const std::vector<std::string> left = impl_->Shutdown();
-  if (left.empty()) return;
-  spdlog::warn("not waiting any longer for {}", absl::StrJoin(left, ", "));
-  left_actors_behind = true;
   // The actors use it.
-  static_cast<void>(impl_.release());
+  if (LeaveBehind(impl_->Shutdown())) static_cast<void>(impl_.release());
 }
 
 bool LocalHead::LeftActorsBehind() { return left_actors_behind; }
 
+NodeGateway* LocalHead::nodes() { return impl_->nodes(); }
+
 absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, const v1::ExperimentConfig& config) {
-  LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, SelectDevices(config.training_service()));
+  std::vector<v1::Device> devices;
+  if (!options.lost_after.has_value() || !NoDevices(config)) {
+    LANISTA_ASSIGN_OR_RETURN(devices, SelectDevices(config.training_service()));
+  }
   // More devices than trials would start processes for nothing.
   const int wanted =
       config.has_trial_concurrency() ? std::max(1, config.trial_concurrency()) : static_cast<int>(devices.size());
@@ -239,8 +243,13 @@ absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, con
           "your own program");
     }
   }
-  return std::unique_ptr<LocalHead>(new LocalHead(std::make_unique<Impl>(
-      std::move(options.state_dir), options.trial_program, std::move(devices), std::move(options.served))));
+  std::optional<NodesOptions> nodes;
+  if (options.lost_after.has_value()) {
+    LANISTA_ASSIGN_OR_RETURN(nodes, PrepareForNodes(options.state_dir, *options.lost_after));
+  }
+  return std::unique_ptr<LocalHead>(
+      new LocalHead(std::make_unique<Impl>(std::move(options.state_dir), options.trial_program, std::move(devices),
+                                           std::move(options.served), std::move(nodes))));
 }
 
 absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& config, int plan_models) {

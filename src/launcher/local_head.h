@@ -2,8 +2,10 @@
 #ifndef LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
 #define LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "protos/messages.pb.h"
 #include "src/launcher/trial_program.h"
 #include "src/service/experiment_runner.h"
+#include "src/service/node_gateway.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
@@ -36,6 +39,9 @@ class LocalHead : public ExperimentRunner {
     // For a head that serves clients: sees all that Create and the Resume of ExperimentRunner start. Their journals say
     // that they are served.
     Watcher served = {};
+    // For a head that nodes may join: after so long without a word of one its work is lost. Such a head needs no
+    // devices of its own.
+    std::optional<std::chrono::milliseconds> lost_after = {};
   };
 
   // Starts an actor system with the devices that `config.training_service` selects. Errors: no such GPU, no memory to
@@ -74,6 +80,9 @@ class LocalHead : public ExperimentRunner {
 
   // How many constructions of the space have been tried to learn it, so far.
   int constructions() const;
+
+  // What nodes talk to; null: none may join. Lives as long as this.
+  NodeGateway* nodes();
 
   // The devices in use.
   std::vector<v1::Device> Devices() const;

@@ -38,16 +38,16 @@ Json NodesDocument(const v1::NodeList& list, const std::string& program) {
       for (const int model : trial.models()) models.push_back(model);
       trials.push_back({{"experiment", trial.experiment()}, {"trial", trial.trial()}, {"models", models}});
     }
-    nodes.push_back({{"name", node.name()},
-                     {"state", v1::NodeCondition_Name(node.condition())},
-                     {"devices", node.devices()},
-                     {"busy", node.busy()},
-                     {"trials", trials},
-                     {"program", node.program()},
-                     {"other_program", program.empty() ? Json() : Json(node.program() != program)},
-                     {"since", TimeJson(absl::FromUnixSeconds(node.since().seconds()) +
-                                        absl::Nanoseconds(node.since().nanos()))},
-                     {"version", node.version()}});
+    nodes.push_back(
+        {{"name", node.name()},
+         {"state", v1::NodeCondition_Name(node.condition())},
+         {"devices", node.devices()},
+         {"busy", node.busy()},
+         {"trials", trials},
+         {"program", node.program()},
+         {"other_program", program.empty() ? Json() : Json(node.program() != program)},
+         {"since", TimeJson(absl::FromUnixSeconds(node.since().seconds()) + absl::Nanoseconds(node.since().nanos()))},
+         {"version", node.version()}});
   }
   return {{"nodes", nodes}};
 }
