@@ -171,9 +171,13 @@ void RemoteNode::UpdateHold() {
   const bool hold = silent_ || draining_;
   if (hold == held_) return;
   held_ = hold;
+  SayHold();
+}
+
+void RemoteNode::SayHold() {
   v1::HoldNode message;
   message.set_node(name_);
-  message.set_hold(hold);
+  message.set_hold(held_);
   self_->send(options_.service, std::move(message));
 }
 
@@ -240,6 +244,8 @@ void RemoteNode::AddWorker(Device& device) {
             Device& joined_device = node->devices_[static_cast<size_t>(number)];
             if (joined_device.worker != worker) return;
             joined_device.worker_number = added.worker();
+            // The service knows of devices only, not of nodes.
+            if (node->held_) node->SayHold();
             node->SayReady(joined_device);
           },
           [](const caf::error&) {

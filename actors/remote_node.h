@@ -172,6 +172,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   void CheckDrained();
   // Tells the service whether its devices get new work.
   void UpdateHold();
+  void SayHold();
 
   const NodesSelf::pointer self_;
   const NodesOptions& options_;

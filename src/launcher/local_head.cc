@@ -71,13 +71,6 @@ WatcherActor::behavior_type WatchServed(WatcherActor::pointer, LocalHead::Watche
   return {[watcher = std::move(watcher)](const v1::ExperimentEvent& event) { watcher(event); }};
 }
 
-// Whether a `local` block says that this machine has none.
-bool NoDevices(const v1::ExperimentConfig& config) {
-  if (config.training_service_size() != 1 || !config.training_service(0).has_local()) return false;
-  const v1::LocalConfig& local = config.training_service(0).local();
-  return local.has_cpu_slots() && local.cpu_slots() == 0 && local.gpu_indices().empty();
-}
-
 // A channel that counts the constructions of a space that its other side announces.
 class CountingChannel : public TrialChannel {
  public:
@@ -105,9 +98,7 @@ class CountingChannel : public TrialChannel {
 
 class LocalHead::Impl {
  public:
-  // `nodes`: without a service; absent: no node can join.
-  Impl(StateDir state_dir, const TrialProgram& trial_program, std::vector<v1::Device> devices, Watcher served,
-       std::optional<NodesOptions> nodes)
+  Impl(StateDir state_dir, const TrialProgram& trial_program, std::vector<v1::Device> devices, Watcher served)
       : devices_(std::move(devices)), state_dir_(state_dir), system_(system_config_) {
     const SpawnWorker spawn_worker = [this, trial_program](int number, const v1::Device& device,
                                                            const WorkerOwnerActor& owner) -> WorkerActor {
@@ -125,7 +116,6 @@ class LocalHead::Impl {
     // Loading LibTorch is work for one processor.
     service_ = system_.spawn(TrainingService,
                              TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors())});
-    if (nodes.has_value()) nodes_.emplace(&system_, service_, *std::move(nodes));
     HeadOptions options{std::move(state_dir), service_, devices_, live_, served != nullptr};
     if (served != nullptr) served_ = system_.spawn(WatchServed, std::move(served));
     head_ = system_.spawn<caf::detached>(Head, std::move(options));
@@ -191,13 +181,14 @@ class LocalHead::Impl {
     return watchers_.back();
   }
 
+  NodeGateway* AcceptNodes(NodesOptions options) { return &nodes_.emplace(&system_, service_, std::move(options)); }
+
   void Stop(v1::StopExperiment stop) { caf::anon_send(head_, std::move(stop)); }
   FinalStates& final_states() { return final_states_; }
   int constructions() const { return constructions_; }
   const std::vector<v1::Device>& devices() const { return devices_; }
   const StateDir& state_dir() const { return state_dir_; }
   const WatcherActor& served() const { return served_; }
-  NodeGateway* nodes() { return nodes_.has_value() ? &*nodes_ : nullptr; }
 
  private:
   const std::vector<v1::Device> devices_;
@@ -225,13 +216,13 @@ LocalHead::~LocalHead() {
 
 bool LocalHead::LeftActorsBehind() { return left_actors_behind; }
 
-NodeGateway* LocalHead::nodes() { return impl_->nodes(); }
+absl::StatusOr<NodeGateway*> LocalHead::AcceptNodes(std::chrono::milliseconds lost_after) {
+  LANISTA_ASSIGN_OR_RETURN(NodesOptions options, PrepareForNodes(impl_->state_dir(), lost_after));
+  return impl_->AcceptNodes(std::move(options));
+}
 
 absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, const v1::ExperimentConfig& config) {
-  std::vector<v1::Device> devices;
-  if (!options.lost_after.has_value() || !NoDevices(config)) {
-    LANISTA_ASSIGN_OR_RETURN(devices, SelectDevices(config.training_service()));
-  }
+  LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, SelectDevices(config.training_service()));
   // More devices than trials would start processes for nothing.
   const int wanted =
       config.has_trial_concurrency() ? std::max(1, config.trial_concurrency()) : static_cast<int>(devices.size());
@@ -243,13 +234,8 @@ absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, con
           "your own program");
     }
   }
-  std::optional<NodesOptions> nodes;
-  if (options.lost_after.has_value()) {
-    LANISTA_ASSIGN_OR_RETURN(nodes, PrepareForNodes(options.state_dir, *options.lost_after));
-  }
-  return std::unique_ptr<LocalHead>(
-      new LocalHead(std::make_unique<Impl>(std::move(options.state_dir), options.trial_program, std::move(devices),
-                                           std::move(options.served), std::move(nodes))));
+  return std::unique_ptr<LocalHead>(new LocalHead(std::make_unique<Impl>(
+      std::move(options.state_dir), options.trial_program, std::move(devices), std::move(options.served))));
 }
 
 absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& config, int plan_models) {

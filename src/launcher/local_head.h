@@ -5,7 +5,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +38,6 @@ class LocalHead : public ExperimentRunner {
     // For a head that serves clients: sees all that Create and the Resume of ExperimentRunner start. Their journals say
     // that they are served.
     Watcher served = {};
-    // For a head that nodes may join: after so long without a word of one its work is lost. Such a head needs no
-    // devices of its own.
-    std::optional<std::chrono::milliseconds> lost_after = {};
   };
 
   // Starts an actor system with the devices that `config.training_service` selects. Errors: no such GPU, no memory to
@@ -78,11 +74,12 @@ class LocalHead : public ExperimentRunner {
   // Blocks until the experiment is in a final state, which is returned.
   v1::StateChanged Wait(const std::string& experiment);
 
+  // Nodes may join from now on, through what is returned, which lives as long as this: call it once. A node of which
+  // nothing is heard for `lost_after` is lost. Errors: the state folder cannot be written.
+  absl::StatusOr<NodeGateway*> AcceptNodes(std::chrono::milliseconds lost_after);
+
   // How many constructions of the space have been tried to learn it, so far.
   int constructions() const;
-
-  // What nodes talk to; null: none may join. Lives as long as this.
-  NodeGateway* nodes();
 
   // The devices in use.
   std::vector<v1::Device> Devices() const;

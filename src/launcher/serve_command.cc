@@ -86,15 +86,11 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
 
   News news;
   LocalHead::Options options{state_dir, context.trial_program,
-                             [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); },
-                             std::chrono::seconds(line.lost_after)};
+                             [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); }};
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), DevicesOf(line)));
   Experiments experiments(state_dir, head.get(), &news);
-  // Where the head itself has none, nobody compares it.
-  const std::string program = ReadBuildId(context.trial_program.path).value_or("");
   // First the port: without it nothing may run.
-  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server,
-                           HeadServer::Start(wanted, &experiments, head->nodes(), program));
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server, HeadServer::Start(wanted, &experiments));
   const absl::Cleanup end = [&] {
     // Clients hear that the head ends before they could see that nobody runs their experiments.
     server->Close();
@@ -102,6 +98,9 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
     head->End();
     server.reset();
   };
+  LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head->AcceptNodes(std::chrono::seconds(line.lost_after)));
+  // Without a trial program nobody's is another one.
+  server->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));
   // Before anybody can ask: what goes on is never seen as interrupted.
   head->ResumeServed();
   server->Open();

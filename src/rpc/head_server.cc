@@ -30,8 +30,7 @@ constexpr std::chrono::seconds kGrace(1);
 
 class HeadServer::Impl {
  public:
-  Impl(Address address, Experiments* experiments, NodeGateway* nodes, const std::string& program)
-      : address_(std::move(address)), service_(experiments), nodes_(nodes, program) {}
+  Impl(Address address, Experiments* experiments) : address_(std::move(address)), service_(experiments) {}
 
   ~Impl() {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kGrace);
@@ -68,6 +67,8 @@ class HeadServer::Impl {
     return absl::OkStatus();
   }
 
+  void AcceptNodes(NodeGateway* nodes, const std::string& program) { nodes_.Accept(nodes, program); }
+
   void Open() {
     service_.Open();
     nodes_.Open();
@@ -95,14 +96,14 @@ class HeadServer::Impl {
 HeadServer::HeadServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HeadServer::~HeadServer() = default;
 
+void HeadServer::AcceptNodes(NodeGateway* nodes, const std::string& program) { impl_->AcceptNodes(nodes, program); }
 void HeadServer::Open() { impl_->Open(); }
 void HeadServer::Close() { impl_->Close(); }
 
 const Address& HeadServer::address() const { return impl_->address(); }
 
-absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments,
-                                                              NodeGateway* nodes, const std::string& program) {
-  auto impl = std::make_unique<Impl>(address, experiments, nodes, program);
+absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments) {
+  auto impl = std::make_unique<Impl>(address, experiments);
   const absl::Status started = impl->Start();
   if (!started.ok()) return started;
   return std::unique_ptr<HeadServer>(new HeadServer(std::move(impl)));

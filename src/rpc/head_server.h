@@ -15,13 +15,14 @@ namespace lanista {
 class HeadServer {
  public:
   // Takes the port; all calls get UNAVAILABLE until Open. Port 0: any free one. UNAVAILABLE: it cannot listen there.
-  // `experiments` and `nodes` must outlive it. `nodes`: null: no node can join. `program`: of the head's own trial
-  // processes; empty: it has none.
-  static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments,
-                                                           NodeGateway* nodes = nullptr,
-                                                           const std::string& program = "");
+  // `experiments` must outlive it.
+  static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments);
   // Cancels streams, and waits for calls: what blocks in `experiments` must be about to return.
   ~HeadServer();
+
+  // Nodes may join, once it serves. `nodes` must outlive it. `program`: of the head's own trial processes; empty: it
+  // has none. REQUIRES: before Open.
+  void AcceptNodes(NodeGateway* nodes, const std::string& program);
 
   // Serves from now on.
   void Open();

@@ -115,6 +115,11 @@ class NodeServiceImpl::Stream final : public grpc::ServerBidiReactor<v1::NodeMes
   std::optional<absl::Status> end_;
 };
 
+void NodeServiceImpl::Accept(NodeGateway* nodes, std::string program) {
+  nodes_ = nodes;
+  program_ = std::move(program);
+}
+
 void NodeServiceImpl::Open() {
   const std::lock_guard<std::mutex> lock(mutex_);
   open_ = true;

@@ -16,10 +16,8 @@ namespace lanista {
 // gRPC's threads hand over messages, and block nowhere. Outlives the server that it is in.
 class NodeServiceImpl : public v1::NodeService::CallbackService {
  public:
-  // `program`: of the head's own trial processes; empty: it is not known. `nodes` may be null: then no node can join.
-  NodeServiceImpl(NodeGateway* nodes, std::string program) : nodes_(nodes), program_(std::move(program)) {}
-
-  // See HeadServer. Nodes whose streams end so try again.
+  // See HeadServer. Until Accept all calls get UNAVAILABLE; nodes whose streams end so try again.
+  void Accept(NodeGateway* nodes, std::string program);
   void Open();
   void Close();
 
@@ -37,8 +35,9 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   // UNAVAILABLE unless it is open.
   absl::Status CheckOpen();
 
-  NodeGateway* const nodes_;
-  const std::string program_;
+  // Set before it is open.
+  NodeGateway* nodes_ = nullptr;
+  std::string program_;
 
   std::mutex mutex_;
   // Protected by mutex_.
