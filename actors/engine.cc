@@ -22,6 +22,7 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
   owner_ = std::move(owner);
   service_ = std::move(service);
   trials_ = options_.trials;
+  Want();
   return {
       [this](v1::RunModels& request) { OnModels(std::move(request)); },
       [this](v1::RunAgain& again) {
@@ -30,53 +31,79 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
         trial.set_alone_because(std::move(*again.mutable_alone_because()));
         trial.add_models()->Swap(again.mutable_model());
         // Behind those that try again already.
-        const auto first_new =
-            std::find_if(waiting_.begin(), waiting_.end(), [](const v1::TrialSpec& other) { return !other.retry(); });
-        waiting_.insert(first_new, std::move(trial));
+        const auto first_new = std::find_if(waiting_.begin(), waiting_.end(),
+                                            [](const WaitingTrial& other) { return !other.spec.retry(); });
+        waiting_.insert(first_new, {std::move(trial), 0});
         LaunchWaiting();
+        Want();
       },
       [this](v1::StopModel& stop) { OnStop(std::move(stop)); },
       [this](v1::EventsRecorded& recorded) {
         if (running_.count(recorded.trial()) > 0) self_->send(service_, std::move(recorded));
       },
       [this](const v1::CancelExperiment& cancel) {
-        canceled_ = true;
+        canceled_ = last_ = true;
         waiting_.clear();
         self_->send(service_, cancel);
+        Want();
       },
       [this](v1::ModelEvent& event) {
         ExplainMismatch(&event);
         if (event.has_ended()) OnEnded(event);
         self_->send(owner_, std::move(event));
       },
+      [this](const v1::DeviceShare& share) { OnShare(share); },
   };
+}
+
+void EngineState::Want() {
+  std::optional<int> most = options_.max_trials;
+  // Devices that it has no trials for are others'.
+  if (last_) most = std::min(Trials(), most.value_or(Trials()));
+  if (std::exchange(has_wanted_, true) && wanted_ == most) return;
+  wanted_ = most;
+  v1::WantDevices wants;
+  wants.set_experiment(options_.trial_template.experiment());
+  wants.set_program(options_.trial_template.program());
+  wants.set_priority(options_.trial_template.priority());
+  if (most.has_value()) wants.set_most_trials(*most);
+  self_->send(service_, std::move(wants), DeviceUserActor(self_));
+}
+
+void EngineState::OnShare(const v1::DeviceShare& share) {
+  options_.share = share;
+  options_.planner->SetDeviceMemory(share.device_memory());
+  LaunchWaiting();
+  self_->send(owner_, share);
 }
 
 void EngineState::OnModels(v1::RunModels request) {
   std::vector<v1::TrialModel> models(std::make_move_iterator(request.mutable_models()->begin()),
                                      std::make_move_iterator(request.mutable_models()->end()));
-  if (models.empty()) return;
-  const int busy = static_cast<int>(running_.size() + waiting_.size());
-  const int could_run = std::min(options_.max_trials, options_.devices);
-  for (PlannedTrial& planned : options_.planner->Plan(std::move(models), could_run - busy)) {
-    v1::TrialSpec trial = options_.trial_template;
-    for (v1::TrialModel& model : planned.models) *trial.add_models() = std::move(model);
-    trial.set_alone_because(planned.alone_because);
-    trial.set_estimated_memory(planned.estimated_memory);
-    waiting_.push_back(std::move(trial));
+  last_ = request.last() || canceled_;
+  if (!models.empty()) {
+    const int could_run = std::min(MaxTrials(), options_.share.trials());
+    for (PlannedTrial& planned : options_.planner->Plan(std::move(models), could_run - Trials())) {
+      v1::TrialSpec trial = options_.trial_template;
+      for (v1::TrialModel& model : planned.models) *trial.add_models() = std::move(model);
+      trial.set_alone_because(planned.alone_because);
+      trial.set_estimated_memory(planned.expected_memory);
+      waiting_.push_back({std::move(trial), planned.estimated_memory});
+    }
+    LaunchWaiting();
   }
-  LaunchWaiting();
+  Want();
 }
 
 void EngineState::OnStop(v1::StopModel stop) {
   for (auto trial = waiting_.begin(); trial != waiting_.end(); ++trial) {
-    auto& models = *trial->mutable_models();
+    auto& models = *trial->spec.mutable_models();
     const auto model = std::find_if(models.begin(), models.end(),
                                     [&](const v1::TrialModel& waiting) { return waiting.model() == stop.model(); });
     if (model == models.end()) continue;
     models.erase(model);
     if (models.empty()) waiting_.erase(trial);
-    return;
+    return Want();
   }
   for (auto& [number, trial] : running_) {
     if (trial.open_models.count(stop.model()) == 0) continue;
@@ -88,23 +115,24 @@ void EngineState::OnStop(v1::StopModel stop) {
 }
 
 void EngineState::LaunchWaiting() {
-  std::vector<v1::TrialSpec> trials;
-  while (!waiting_.empty() && static_cast<int>(running_.size() + trials.size()) < options_.max_trials) {
+  std::vector<WaitingTrial> trials;
+  while (!waiting_.empty() && static_cast<int>(running_.size() + trials.size()) < MaxTrials()) {
     trials.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
   if (!trials.empty()) Launch(std::move(trials));
 }
 
-void EngineState::Launch(std::vector<v1::TrialSpec> trials) {
+void EngineState::Launch(std::vector<WaitingTrial> trials) {
   v1::PlannedTrials planned;
-  for (v1::TrialSpec& trial : trials) {
+  for (WaitingTrial& waiting : trials) {
+    v1::TrialSpec& trial = waiting.spec;
     trial.set_trial(++trials_);
     trial.set_log_file(absl::StrCat(options_.folder, "/", TrialLogFile(trials_)));
     RunningTrial& running = running_[trials_];
     running.num_models = trial.models_size();
     running.retry = trial.retry();
-    running.estimated_memory = trial.estimated_memory();
+    running.estimated_memory = waiting.estimated_memory;
     for (v1::TrialModel& model : *trial.mutable_models()) {
       running.open_models.insert(model.model());
       model.set_output_folder(
@@ -130,6 +158,7 @@ void EngineState::Launch(std::vector<v1::TrialSpec> trials) {
               spdlog::error("trials could not be recorded and are not run: {}", std::string(status.message()));
             }
             for (const v1::TrialSpec& trial : planned.trials()) running_.erase(trial.trial());
+            Want();
           });
 }
 
@@ -168,6 +197,7 @@ void EngineState::OnEnded(const v1::ModelEvent& event) {
   }
   running_.erase(running);
   LaunchWaiting();
+  Want();
 }
 
 }  // namespace lanista

@@ -1,4 +1,6 @@
-// EngineActor: makes trials of models, and keeps as many of them queued as may run.
+// EngineActor: makes trials of models, and keeps as many of them queued as may run: as the experiment's
+// trial_concurrency says, else its share of the devices, which the training service tells whenever it changes. The
+// owner is told, too.
 //
 // What becomes of a model whose attempt has ended is its owner's matter (the experiment's ledger): the engine hands on
 // every event, and is told which model runs again. Such trials go before new ones that still wait.
@@ -8,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,10 +30,10 @@ struct EngineOptions {
   // The experiment's, for what trials write.
   std::string folder;
   std::shared_ptr<Planner> planner;
-  // Most trials at a time, a merged one counted once.
-  int max_trials = 1;
-  // So many can really run at a time.
-  int devices = 1;
+  // Most trials at a time, a merged one counted once. Absent: its share of the devices.
+  std::optional<int> max_trials;
+  // This share, until the training service says another one.
+  v1::DeviceShare share;
   // Trials of the experiment that there were before: numbers go on from there.
   int trials = 0;
 };
@@ -47,6 +50,7 @@ class EngineState {
   struct RunningTrial {
     int num_models = 0;
     bool retry = false;
+    // Before it was corrected.
     int64_t estimated_memory = 0;
     // The most that its models were seen to take, bytes.
     int64_t measured_memory = 0;
@@ -60,13 +64,25 @@ class EngineState {
     std::vector<int> stopped;
   };
 
+  // A trial without a number.
+  struct WaitingTrial {
+    v1::TrialSpec spec;
+    int64_t estimated_memory = 0;
+  };
+
+  int MaxTrials() const { return options_.max_trials.value_or(options_.share.trials()); }
+  // Trials that wait here, are queued or run.
+  int Trials() const { return static_cast<int>(running_.size() + waiting_.size()); }
+  // Says for how many trials it wants devices, where that has changed.
+  void Want();
+  void OnShare(const v1::DeviceShare& share);
   // Plans trials of new models.
   void OnModels(v1::RunModels request);
-  // Launches what waits, as far as max_trials lets it.
+  // Launches what waits, as far as MaxTrials lets it.
   void LaunchWaiting();
   void OnStop(v1::StopModel stop);
   // Numbers trials, has them recorded, then queues them.
-  void Launch(std::vector<v1::TrialSpec> trials);
+  void Launch(std::vector<WaitingTrial> trials);
   // The trial is recorded.
   void Queue(const v1::TrialSpec& trial);
   // Says how the trial process's space differs from the experiment's, if it does.
@@ -79,10 +95,15 @@ class EngineState {
   TrainingServiceActor service_;
   int trials_ = 0;
   bool canceled_ = false;
+  // No new models come.
+  bool last_ = false;
+  // The training service has heard that it runs at most so many trials; absent: as many as it may.
+  bool has_wanted_ = false;
+  std::optional<int> wanted_;
   // Trials that were launched and have not ended, by number.
   std::map<int, RunningTrial> running_;
-  // Trials that have no number yet; those that try again are first.
-  std::deque<v1::TrialSpec> waiting_;
+  // Those that try again are first.
+  std::deque<WaitingTrial> waiting_;
 };
 
 EngineActor::behavior_type Engine(EngineActor::stateful_pointer<EngineState> self, EngineOptions options,

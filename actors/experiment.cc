@@ -59,6 +59,7 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
   return {
       [this](const v1::PlannedTrials& planned) { return OnPlanned(planned); },
       [this](v1::ModelEvent& event) { OnModelEvent(std::move(event)); },
+      [this](const v1::DeviceShare& share) { OnShare(share); },
       [this](const v1::StopExperiment& stop) { Stop(v1::STOPPED, stop.reason()); },
       [this](deadline_atom) { Stop(v1::DONE, "max_duration is over"); },
       [this](caf::tick_atom) { OnWatchdog(); },
@@ -129,7 +130,14 @@ void ExperimentStateMachine::Fill() {
             });
 }
 
-int ExperimentStateMachine::Room() const { return options_.max_in_flight - options_.ledger->room_taken(); }
+void ExperimentStateMachine::OnShare(const v1::DeviceShare& share) {
+  if (options_.config.has_trial_concurrency()) return;
+  if (std::exchange(options_.max_trials, share.trials()) != share.trials() && !finished_) Proceed();
+}
+
+int ExperimentStateMachine::Room() const {
+  return options_.max_trials * options_.models_per_trial - options_.ledger->room_taken();
+}
 
 int ExperimentStateMachine::Left() const {
   const bool limited = options_.config.has_max_trial_number();
@@ -181,6 +189,14 @@ void ExperimentStateMachine::SendModels(v1::RunModels run, bool full) {
   self_->send(engine_, std::move(run));
 }
 
+void ExperimentStateMachine::RunAgain(Ledger::Decision& decision) {
+  if (!decision.again.has_value()) return;
+  if (!decision.merged || !decision.may_merge) return self_->send(engine_, *std::move(decision.again));
+  v1::RunModels run;
+  run.add_models()->Swap(decision.again->mutable_model());
+  SendModels(std::move(run), /*full=*/Room() <= 0);
+}
+
 caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& planned) {
   if (!journal_.ok()) return ToCafError(journal_);
   v1::JournalBatch batch;
@@ -214,7 +230,7 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   Ledger::Decision decision;
   if (event.has_ended()) decision = options_.ledger->EndAttempt(event);
   // Its trial is recorded behind this.
-  if (decision.again.has_value()) self_->send(engine_, *std::move(decision.again));
+  RunAgain(decision);
   std::optional<v1::EventsRecorded> acknowledgement;
   if (IsAcknowledged(event)) acknowledgement = AcknowledgementOf(event);
   const int decided = decision.outcome.has_value() ? event.model() : 0;
@@ -268,7 +284,7 @@ void ExperimentStateMachine::OnVerdict(const v1::StepReport& report, const v1::S
   *call.mutable_verdict() = verdict;
   Ledger::Judgement judgement = options_.ledger->Judge(report, verdict);
   Acknowledge(report.model());
-  if (judgement.decision.again.has_value()) self_->send(engine_, *std::move(judgement.decision.again));
+  RunAgain(judgement.decision);
   std::optional<v1::ModelOutcome> outcome = std::move(judgement.decision.outcome);
   const int decided = outcome.has_value() ? report.model() : 0;
   if (decided != 0) *AddRecord(batch).mutable_outcome() = *outcome;

@@ -68,8 +68,10 @@ struct ExperimentOptions {
   std::shared_ptr<Ledger> ledger;
   // What it begins or goes on with.
   StartingPoint start;
-  // Most models in flight.
-  int max_in_flight = 1;
+  // Most models in flight: so many for each of the trials that may run. These are the configured trial_concurrency,
+  // else the share of the devices, which changes.
+  int models_per_trial = 1;
+  int max_trials = 1;
   // v1::StateChanged.served.
   bool served = false;
   JournalActor journal;
@@ -113,12 +115,16 @@ class ExperimentStateMachine {
   // Does what is due: tells the strategy what it has not heard, asks it for models, or ends the experiment.
   void Proceed();
   void TellAll();
+  // Devices came or went.
+  void OnShare(const v1::DeviceShare& share);
   // Asks the strategy for as many models as there is room for.
   void Fill();
   // How many models may be asked for: by room in flight and by max_trial_number.
   int Room() const;
   int Left() const;
   void OnProposal(int asked, v1::AskReply reply);
+  // An attempt that ended did not decide: its model runs again.
+  void RunAgain(Ledger::Decision& decision);
   // The models of samples that the strategy proposed.
   v1::RunModels MakeModels(const v1::AskReply& reply, v1::JournalBatch& batch);
   // `full`: no other comes before a model in flight has ended.

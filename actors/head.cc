@@ -75,15 +75,14 @@ HeadActor::behavior_type HeadState::MakeBehavior(HeadOptions options) {
       [this](const v1::ValidateExperiment& request) -> caf::result<v1::Validated> {
         const uint64_t seed = ExperimentSeed(request.config());
         auto promise = self_->make_response_promise<v1::Validated>();
-        self_->request(options_.service, caf::infinite, MakeDiscover(request.config(), seed))
-            .then(
-                [this, promise, request, seed](const v1::Discovered& discovered) mutable {
-                  absl::StatusOr<v1::Validated> validated = Validate(request, seed, discovered);
+        Prepare(MakeDiscover(request.config(), seed),
+                [this, promise, request, seed](const absl::StatusOr<Preparation>& preparation) mutable {
+                  absl::StatusOr<v1::Validated> validated = preparation.status();
+                  if (preparation.ok()) validated = Validate(request, seed, *preparation);
                   v1::Validated failed;
                   if (!validated.ok()) *failed.mutable_error() = StatusToProto(validated.status());
                   promise.deliver(validated.ok() ? *std::move(validated) : std::move(failed));
-                },
-                [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+                });
         return promise;
       },
       [this](const v1::SubmitExperiment& submit, const WatcherActor& watcher) { return Submit(submit, watcher); },
@@ -95,49 +94,65 @@ HeadActor::behavior_type HeadState::MakeBehavior(HeadOptions options) {
   };
 }
 
+void HeadState::Prepare(v1::Discover discover, OnPrepared done) {
+  self_->request(options_.service, caf::infinite, std::move(discover))
+      .then(
+          [this, done](v1::Discovered& discovered) {
+            if (const absl::Status status = StatusFromProto(discovered.error()); !status.ok()) return done(status);
+            v1::ListDevices list;
+            list.set_program(discovered.program());
+            self_->request(options_.service, caf::infinite, std::move(list))
+                .then(
+                    [done, discovered = std::move(discovered)](const v1::DeviceList& list) mutable {
+                      done(Preparation{std::move(discovered), {list.devices().begin(), list.devices().end()}});
+                    },
+                    [done](const caf::error& error) { done(FromCafError(error)); });
+          },
+          [done](const caf::error& error) { done(FromCafError(error)); });
+}
+
+int HeadState::CouldRun(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices) {
+  const int count = static_cast<int>(devices.size());
+  return std::max(1, config.has_trial_concurrency() ? std::min(config.trial_concurrency(), count) : count);
+}
+
 absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& request, uint64_t seed,
-                                                  const v1::Discovered& discovered) const {
-  LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
+                                                  const Preparation& preparation) const {
+  const v1::Discovered& discovered = preparation.discovered;
   LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<GuardedStrategy> strategy,
                            MakeStrategy(request.config(), discovered, seed));
   LANISTA_RETURN_IF_ERROR(MakeStopper(request.config()).status());
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
-                           MakePlanner(request.config(), discovered, options_.devices));
+                           MakePlanner(request.config(), discovered, preparation.devices));
   v1::ExperimentConfig config = request.config();
   LANISTA_RETURN_IF_ERROR(WarmStart(options_.state_dir, discovered.space(), &config).status());
   v1::Validated validated;
   *validated.mutable_space() = discovered.space();
   if (request.plan_models() == 0) return validated;
-  const int devices = static_cast<int>(options_.devices.size());
   LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, strategy->Ask(request.plan_models()));
-  LANISTA_ASSIGN_OR_RETURN(
-      *validated.mutable_plan(),
-      planner->Explain(proposal.samples, std::min(MaxTrials(request.config(), options_.devices), devices)));
+  LANISTA_ASSIGN_OR_RETURN(*validated.mutable_plan(),
+                           planner->Explain(proposal.samples, CouldRun(request.config(), preparation.devices)));
   return validated;
 }
 
 caf::result<v1::Submitted> HeadState::Submit(const v1::SubmitExperiment& submit, const WatcherActor& watcher) {
   const uint64_t seed = ExperimentSeed(submit.config());
   auto promise = self_->make_response_promise<v1::Submitted>();
-  self_->request(options_.service, caf::infinite, MakeDiscover(submit.config(), seed))
-      .then(
-          [this, promise, submit, seed, watcher](const v1::Discovered& discovered) mutable {
-            absl::Status status = StatusFromProto(discovered.error());
-            if (status.ok()) {
-              absl::StatusOr<ExperimentSetup> setup =
-                  NewExperiment(options_.state_dir, submit.config(), seed, discovered, options_.devices,
-                                JournalOptions{submit.durable()});
-              status = setup.status();
-              if (setup.ok()) {
-                v1::Submitted submitted;
-                submitted.set_experiment(setup->held->id);
-                Launch(*std::move(setup), watcher);
-                promise.deliver(std::move(submitted));
-              }
-            }
+  Prepare(MakeDiscover(submit.config(), seed),
+          [this, promise, submit, seed, watcher](const absl::StatusOr<Preparation>& preparation) mutable {
+            const absl::Status status = [&]() -> absl::Status {
+              LANISTA_RETURN_IF_ERROR(preparation.status());
+              LANISTA_ASSIGN_OR_RETURN(ExperimentSetup setup,
+                                       NewExperiment(options_.state_dir, submit.config(), seed, preparation->discovered,
+                                                     preparation->devices, JournalOptions{submit.durable()}));
+              v1::Submitted submitted;
+              submitted.set_experiment(setup.held->id);
+              Launch(std::move(setup), preparation->devices, watcher);
+              promise.deliver(std::move(submitted));
+              return absl::OkStatus();
+            }();
             if (!status.ok()) promise.deliver(ToCafError(status));
-          },
-          [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+          });
   return promise;
 }
 
@@ -203,30 +218,35 @@ void HeadState::Stop(const v1::StopExperiment& stop) {
     }
     const auto done = std::move(entry->second.done);
     entry = beginnings_.erase(entry);
+    // It may wait for a device for long.
+    v1::CancelExperiment cancel;
+    cancel.set_experiment(stop.experiment());
+    cancel.set_discovery(true);
+    self_->send(options_.service, std::move(cancel));
     done(absl::CancelledError(stop.reason()));
   }
 }
 
 void HeadState::Begin(Beginning beginning) {
   const int number = ++last_beginning_;
-  const v1::Discover discover = MakeDiscover(beginning.config, static_cast<uint64_t>(beginning.held->created.seed()));
+  v1::Discover discover = MakeDiscover(beginning.config, static_cast<uint64_t>(beginning.held->created.seed()));
+  discover.set_experiment(beginning.held->id);
   beginnings_.emplace(number, std::move(beginning));
-  self_->request(options_.service, caf::infinite, discover)
-      .then([this, number](v1::Discovered& discovered) { OnDiscovered(number, std::move(discovered)); },
-            [this, number](const caf::error& error) { OnDiscovered(number, FromCafError(error)); });
+  Prepare(std::move(discover), [this, number](absl::StatusOr<Preparation> preparation) {
+    OnBeginningPrepared(number, std::move(preparation));
+  });
 }
 
-void HeadState::OnDiscovered(int number, absl::StatusOr<v1::Discovered> discovered) {
+void HeadState::OnBeginningPrepared(int number, absl::StatusOr<Preparation> preparation) {
   const auto found = beginnings_.find(number);
   if (found == beginnings_.end()) return;  // It was stopped.
   Beginning beginning = std::move(found->second);
   beginnings_.erase(found);
   const absl::Status status = [&]() -> absl::Status {
-    LANISTA_RETURN_IF_ERROR(discovered.status());
-    LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered->error()));
+    LANISTA_RETURN_IF_ERROR(preparation.status());
     LANISTA_ASSIGN_OR_RETURN(ExperimentSetup setup, ResumedExperiment(std::move(beginning.held), beginning.config,
-                                                                      *discovered, options_.devices));
-    Launch(std::move(setup), beginning.watcher);
+                                                                      preparation->discovered, preparation->devices));
+    Launch(std::move(setup), preparation->devices, beginning.watcher);
     return absl::OkStatus();
   }();
   beginning.held.reset();
@@ -247,7 +267,7 @@ void HeadState::EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, co
   self_->send(watcher, std::move(event));
 }
 
-void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {
+void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& devices, const WatcherActor& watcher) {
   const std::string id = setup.held->id;
   if (const std::string note = setup.planner->note(); !note.empty()) spdlog::warn("[{}] {}", id, note);
 
@@ -256,9 +276,17 @@ void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {
   engine.space = setup.space;
   engine.folder = setup.held->folder;
   engine.planner = setup.planner;
-  engine.max_trials = setup.max_trials;
-  engine.devices = static_cast<int>(options_.devices.size());
   engine.trials = setup.ledger.trials();
+  if (const int priority = setup.config.priority(); priority > options_.max_priority) {
+    spdlog::warn("[{}] its priority {} is lowered to {}, the highest of this head (--max-priority)", id, priority,
+                 options_.max_priority);
+    engine.trial_template.set_priority(options_.max_priority);
+  }
+  // Until the service says what its share is: that of all experiments that are there.
+  const int running = static_cast<int>(experiments_.size()) + 1;
+  const int share = (static_cast<int>(devices.size()) + running - 1) / running;
+  engine.share.set_trials(std::max(1, share));
+  if (setup.config.has_trial_concurrency()) engine.max_trials = setup.config.trial_concurrency();
 
   ExperimentOptions experiment;
   experiment.id = id;
@@ -266,7 +294,8 @@ void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {
   experiment.space = std::move(setup.space);
   experiment.ledger = std::make_shared<Ledger>(std::move(setup.ledger));
   experiment.start = std::move(setup.start);
-  experiment.max_in_flight = engine.max_trials * setup.planner->max_models_per_trial();
+  experiment.models_per_trial = setup.planner->max_models_per_trial();
+  experiment.max_trials = engine.max_trials.value_or(engine.share.trials());
   experiment.watcher = watcher;
   experiment.served = options_.served;
   experiment.journal = self_->spawn<caf::detached>(Journal, MakeSink(setup.held));
@@ -286,11 +315,13 @@ void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {
                              : self_->spawn(StopperBehavior, std::move(setup.stopper));
     options_.live.Add(experiment.stopper, absl::StrCat("the stopper of ", id));
   }
-  experiment.make_engine = [&system, engine = std::move(engine),
-                            service = options_.service](const ModelOwnerActor& owner) -> ModelRunnerActor {
-    const EngineActor runner = system.spawn(Engine, engine, owner, service);
+  experiment.make_engine = [&system, engine = std::move(engine), service = options_.service, live = options_.live,
+                            id](const ModelOwnerActor& owner) mutable -> ModelRunnerActor {
     const std::optional<ModelWindow> window = engine.planner->window();
-    if (!window.has_value()) return runner;
+    if (!window.has_value()) return system.spawn(Engine, engine, owner, service);
+    // Planning a window of large graphs takes long: nobody else waits for it.
+    const EngineActor runner = system.spawn<caf::detached>(Engine, engine, owner, service);
+    live.Add(runner, absl::StrCat("the engine of ", id));
     return system.spawn(CgoBatcher, *window, runner);
   };
   options_.live.Add(experiment.journal, absl::StrCat("the journal of ", id));

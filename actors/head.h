@@ -3,6 +3,7 @@
 #define LANISTA_ACTORS_HEAD_H_
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,12 +23,12 @@ namespace lanista {
 struct HeadOptions {
   StateDir state_dir;
   TrainingServiceActor service;
-  // Of the service: as many trials run at once where an experiment does not say.
-  std::vector<v1::Device> devices;
   // Where the actors of experiments that may be busy for long are entered.
   LiveActors live;
   // v1::StateChanged.served, of all that runs here.
   bool served = false;
+  // Experiments that ask for a higher priority get this one.
+  int max_priority = std::numeric_limits<int>::max();
 };
 
 class HeadState {
@@ -45,6 +46,14 @@ class HeadState {
     ExperimentActor actor;
   };
 
+  // What an experiment has to know before it starts.
+  struct Preparation {
+    v1::Discovered discovered;
+    // Those of the moment that run the program which discovered the space.
+    std::vector<v1::Device> devices;
+  };
+  using OnPrepared = std::function<void(absl::StatusOr<Preparation>)>;
+
   // An experiment that is held, and whose space is being discovered.
   struct Beginning {
     std::shared_ptr<HeldExperiment> held;
@@ -55,8 +64,12 @@ class HeadState {
     std::function<void(const absl::Status&)> done;
   };
 
+  // Discovers the space, as soon as there is a device for it. Errors: the discovery's.
+  void Prepare(v1::Discover discover, OnPrepared done);
+  // How many trials would run at a time if the experiment were the only one.
+  static int CouldRun(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices);
   absl::StatusOr<v1::Validated> Validate(const v1::ValidateExperiment& request, uint64_t seed,
-                                         const v1::Discovered& discovered) const;
+                                         const Preparation& preparation) const;
   // Learns the space of a new experiment, then starts it; the answer is its id.
   caf::result<v1::Submitted> Submit(const v1::SubmitExperiment& submit, const WatcherActor& watcher);
   caf::result<v1::Submitted> Create(v1::ExperimentCreated created, const WatcherActor& watcher);
@@ -64,15 +77,15 @@ class HeadState {
   void Stop(const v1::StopExperiment& stop);
   // Learns the experiment's space, then starts it or goes on with it.
   void Begin(Beginning beginning);
-  void OnDiscovered(int number, absl::StatusOr<v1::Discovered> discovered);
+  void OnBeginningPrepared(int number, absl::StatusOr<Preparation> preparation);
   // An experiment that has no end yet did not begin, or go on: records why.
   void EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, const absl::Status& why);
-  // Starts the actors of an experiment.
-  void Launch(ExperimentSetup setup, const WatcherActor& watcher);
+  // Starts the actors of an experiment. `devices`: those of the moment.
+  void Launch(ExperimentSetup setup, const std::vector<v1::Device>& devices, const WatcherActor& watcher);
   void OnExperimentDown(const caf::down_msg& down);
 
   HeadActor::pointer self_;
-  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}, {}, false};
+  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}};
   std::map<caf::actor_addr, Running> experiments_;
   // By numbers that are counted.
   std::map<int, Beginning> beginnings_;

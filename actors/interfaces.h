@@ -68,14 +68,23 @@ using ModelRunnerActor = caf::typed_actor<
 // Turns models into trials.
 using EngineActor = ModelRunnerActor::extend<
     // Of its trials: an attempt started, reported or ended.
-    caf::reacts_to<v1::ModelEvent>>;
+    caf::reacts_to<v1::ModelEvent>,
+    // Its share of the devices is this now.
+    caf::reacts_to<v1::DeviceShare>>;
+
+// Whoever runs trials and wants to know how many.
+using DeviceUserActor = caf::typed_actor<
+    // Its share of the devices is this now.
+    caf::reacts_to<v1::DeviceShare>>;
 
 // Whom an engine works for.
 using ModelOwnerActor = caf::typed_actor<
     // These trials are about to be queued; answers once they are in the journal. After an error they must not run.
     caf::replies_to<v1::PlannedTrials>::with<v1::Ack>,
     // An attempt started, reported or ended.
-    caf::reacts_to<v1::ModelEvent>>;
+    caf::reacts_to<v1::ModelEvent>,
+    // The experiment's share of the devices is this now.
+    caf::reacts_to<v1::DeviceShare>>;
 
 // Owns one experiment: its life cycle, its limits and what is in flight.
 using ExperimentActor = ModelOwnerActor::extend<
@@ -106,11 +115,11 @@ using WorkerActor = caf::typed_actor<
     // Learn a space and check an evaluator. Only after WorkerReady.
     caf::replies_to<v1::Discover>::with<v1::Discovered>>;
 
-// Owns all devices and the queue of trials.
+// Owns the pool of devices and the queue of trials.
 using TrainingServiceActor = WorkerOwnerActor::extend<
     // Run this trial when a device is free; its events go to the owner.
     caf::reacts_to<v1::TrialSpec, TrialOwnerActor>,
-    // Drop what the experiment queued, cancel what runs.
+    // Drop what the experiment queued, cancel what runs; or drop its discovery.
     caf::reacts_to<v1::CancelExperiment>,
     // Take one model out of a trial that is queued or runs (its number is known), if it has not ended.
     caf::reacts_to<v1::StopModel>,
@@ -124,7 +133,11 @@ using TrainingServiceActor = WorkerOwnerActor::extend<
     // of the answer). It leaves when the worker goes down.
     caf::replies_to<v1::DeviceJoined, WorkerActor>::with<v1::DeviceAdded>,
     // No new work for the devices of a node (it is silent, or drains); or some again.
-    caf::reacts_to<v1::HoldNode>>;
+    caf::reacts_to<v1::HoldNode>,
+    // An experiment uses devices: its share is told at once and whenever it changes, until the user ends.
+    caf::reacts_to<v1::WantDevices, DeviceUserActor>,
+    // What an experiment waits for.
+    caf::replies_to<v1::AskWaiting>::with<v1::Waiting>>;
 
 // The nodes of a head.
 using NodesActor = caf::typed_actor<
@@ -167,6 +180,7 @@ using HeadActor = caf::typed_actor<
 }  // namespace lanista
 
 // Handles that travel in messages stay in this process.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::DeviceUserActor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::TrialOwnerActor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::WatcherActor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::WorkerActor)

@@ -13,8 +13,10 @@ caf::error ToCafError(const absl::Status& status) {
   return caf::make_error(status.code(), std::string(status.message()));
 }
 
+bool IsStatus(const caf::error& error) { return error.category() == kCategory; }
+
 absl::Status FromCafError(const caf::error& error) {
-  if (error.category() != kCategory) {
+  if (!IsStatus(error)) {
     return absl::UnavailableError(absl::StrCat("an internal request got no answer: ", caf::to_string(error)));
   }
   std::string message;

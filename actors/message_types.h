@@ -41,6 +41,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(lanista, caf::first_custom_type_id)
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::Ack))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::AskReply))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::AskRequest))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::AskWaiting))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::BeatReply))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::BeatRequest))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::CancelExperiment))
@@ -48,6 +49,7 @@ CAF_ADD_TYPE_ID(lanista, (lanista::v1::CancelTrial))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::DeviceAdded))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::DeviceJoined))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::DeviceList))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::DeviceShare))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::Discover))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::Discovered))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::DrainNodeReply))
@@ -84,6 +86,8 @@ CAF_ADD_TYPE_ID(lanista, (lanista::v1::TrialEvent))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::TrialSpec))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ValidateExperiment))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::Validated))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::Waiting))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::WantDevices))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::WorkerReady))
 CAF_ADD_ATOM(lanista, lanista, commit_atom, "commit")
 CAF_ADD_ATOM(lanista, lanista, deadline_atom, "deadline")
@@ -96,6 +100,9 @@ namespace lanista {
 
 // An error for a requester. REQUIRES: !status.ok().
 caf::error ToCafError(const absl::Status& status);
+
+// Whether ToCafError made it: it is an answer, and not CAF's word that there will be none.
+bool IsStatus(const caf::error& error);
 
 // What a requester got: ours come back as they were, CAF's own (time-outs, actors that are gone) as UNAVAILABLE.
 absl::Status FromCafError(const caf::error& error);

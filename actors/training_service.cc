@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <limits>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "actors/model_events.h"
+#include "engines/device_memory.h"
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
 #include "src/storage/journal.h"
@@ -12,14 +16,31 @@
 namespace lanista {
 namespace {
 
-// A device on which no work was ever done is given up after so many workers.
+// In a pool that is not open, a device on which no work was ever done is given up after so many workers.
 constexpr int kMaxFirstWorkers = 4;
-// A discovery that so many workers went down with fails.
-constexpr int kMaxDiscoveryLost = 3;
+// A discovery that so many workers of this machine, or nodes, went down with fails.
+constexpr size_t kMaxDiscoveryLost = 3;
 
-// How long a device waits for its next worker after so many that did no work, one after the other.
+// How long a device waits for its next worker after so many that did no work, one after the other: about four minutes
+// at most.
 std::chrono::seconds RestartDelay(int downs) {
-  return std::chrono::seconds(downs < 2 ? 0 : 1 << std::min(downs - 2, 6));
+  return std::chrono::seconds(downs < 2 ? 0 : 1 << std::min(downs - 2, 8));
+}
+
+// Rounded down to five significant bits, so that a thousand devices are of a few kinds.
+int64_t RoundedMemory(int64_t bytes) {
+  int64_t unit = 1;
+  while (bytes / unit >= 64) unit *= 2;
+  return bytes / unit * unit;
+}
+
+// Puts the number into the set, or takes it out.
+void Put(std::set<int>& set, int number, bool in) {
+  if (in) {
+    set.insert(number);
+  } else {
+    set.erase(number);
+  }
 }
 
 }  // namespace
@@ -32,44 +53,20 @@ TrainingServiceSelf::behavior_type TrainingService(TrainingServiceSelf::stateful
 TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingServiceOptions options) {
   options_ = std::move(options);
   self_->set_down_handler([this](const caf::down_msg& down) { OnDown(down); });
-  slots_.resize(options_.devices.size());
-  for (size_t slot = 0; slot < slots_.size(); ++slot) {
-    slots_[slot].device = std::move(options_.devices[slot]);
-    Spawn(slot);
-  }
+  for (v1::Device& device : std::exchange(options_.devices, {})) Spawn(AddSlot(std::move(device), /*local=*/true));
   return {
-      [this](const v1::WorkerReady& ready) {
-        Slot& slot = slots_[static_cast<size_t>(ready.worker())];
-        slot.idle = true;
-        slot.warm = ready.warm();
-        slot.starting = false;
-        Assign();
-      },
-      [this](const v1::ProcessUp& up) {
-        Slot& slot = slots_[static_cast<size_t>(up.worker())];
-        slot.warm = true;
-        slot.starting = false;
-        Assign();
-      },
+      [this](const v1::WorkerReady& ready) { OnReady(ready); },
+      [this](const v1::ProcessUp& up) { OnProcessUp(up); },
       [this](v1::ModelEvent& event) {
         if (Slot* slot = FindRunning(event.experiment(), event.trial()))
           self_->send(slot->trial->owner, std::move(event));
       },
-      [this](const v1::TrialEnded& ended) {
-        Slot* const slot = FindRunning(ended.experiment(), ended.trial());
-        if (slot == nullptr) return;
-        Worked(*slot);
-        slot->trial.reset();
-        queue_.Finished(ended.experiment());
+      [this](const v1::TrialEnded& ended) { OnTrialEnded(ended); },
+      [this](v1::TrialSpec& spec, const TrialOwnerActor& owner) { OnTrial(std::move(spec), owner); },
+      [this](const v1::CancelExperiment& cancel) {
+        if (cancel.discovery()) return CancelDiscovery(cancel.experiment());
+        Cancel(cancel.experiment());
       },
-      [this](v1::TrialSpec& spec, const TrialOwnerActor& owner) {
-        QueuedTrial trial{std::move(spec), owner};
-        if (!AnyDeviceLeft()) return LoseTrial(trial);
-        if (owners_.emplace(owner.address(), trial.spec.experiment()).second) self_->monitor(owner);
-        queue_.Push(std::move(trial));
-        Assign();
-      },
-      [this](const v1::CancelExperiment& cancel) { Cancel(cancel.experiment()); },
       [this](const v1::StopModel& stop) {
         if (const Slot* const slot = FindRunning(stop.experiment(), stop.trial())) {
           return self_->send(slot->worker, stop);
@@ -81,67 +78,151 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
         const Slot* const slot = FindRunning(recorded.experiment(), recorded.trial());
         if (slot != nullptr) self_->send(slot->worker, std::move(recorded));
       },
-      [this](v1::Discover& request) -> caf::result<v1::Discovered> {
-        if (!AnyDeviceLeft()) return ToCafError(last_failure_);
-        discoveries_.push_back({std::move(request), self_->make_response_promise<v1::Discovered>(), 0});
-        const auto promise = discoveries_.back().promise;
-        Assign();
-        return promise;
+      [this](v1::Discover& request) { return OnDiscover(std::move(request)); },
+      [this](const v1::ListDevices& list) { return OnList(list); },
+      [this](v1::DeviceJoined& joined, const WorkerActor& worker) { return OnJoined(std::move(joined), worker); },
+      [this](const v1::HoldNode& hold) { OnHold(hold); },
+      [this](v1::WantDevices& wants, const DeviceUserActor& user) { OnWant(std::move(wants), user); },
+      [this](const v1::AskWaiting& ask) {
+        v1::Waiting waiting;
+        waiting.set_because(LackingFor(ask.experiment()));
+        return waiting;
       },
-      [this](const v1::ListDevices&) {
-        v1::DeviceList list;
-        for (const Slot& slot : slots_) *list.add_devices() = slot.device;
-        return list;
+      [this](deadline_atom, int32_t number) {
+        if (Slot* const slot = Find(number)) Spawn(*slot);
       },
-      [this](deadline_atom, int32_t slot) { Spawn(static_cast<size_t>(slot)); },
+      [this](caf::tick_atom) { OnPoolChanged(); },
   };
 }
 
-void TrainingServiceState::Spawn(size_t slot) {
-  slots_[slot].worker = options_.spawn_worker(static_cast<int>(slot), slots_[slot].device, WorkerOwnerActor(self_));
-  self_->monitor(slots_[slot].worker);
+// ---- Devices ----
+
+TrainingServiceState::Slot* TrainingServiceState::Find(int number) {
+  const auto found = slots_.find(number);
+  return found == slots_.end() ? nullptr : &found->second;
 }
 
-TrainingServiceState::Slot* TrainingServiceState::NextWorker() {
-  Slot* cold = nullptr;
-  int starting = 0;
-  for (Slot& slot : slots_) {
-    if (slot.idle && slot.warm) return &slot;
-    if (slot.idle && cold == nullptr) cold = &slot;
-    starting += slot.starting;
+TrainingServiceState::Slot& TrainingServiceState::AddSlot(v1::Device device, bool local) {
+  const int number = ++last_number_;
+  Slot& slot = slots_[number];
+  slot.number = number;
+  slot.device = std::move(device);
+  slot.local = local;
+  NodeOf(slot).slots.insert(number);
+  return slot;
+}
+
+void TrainingServiceState::Spawn(Slot& slot) {
+  SetWorker(slot, options_.spawn_worker(slot.number, slot.device, WorkerOwnerActor(self_)));
+}
+
+void TrainingServiceState::SetWorker(Slot& slot, WorkerActor worker) {
+  slot.worker = std::move(worker);
+  numbers_[slot.worker.address()] = slot.number;
+  List(slot);
+  self_->monitor(slot.worker);
+}
+
+void TrainingServiceState::List(Slot& slot) {
+  const KindKey key(slot.local, NodeOf(slot).programs, RoundedMemory(DeviceMemory(slot.device)));
+  Kind& kind = kinds_[key];
+  if (slot.kind != &kind) {
+    Unlist(slot);
+    std::tie(kind.local, kind.programs, kind.memory) = key;
+    const int64_t memory = DeviceMemory(slot.device);
+    kind.least_memory = kind.devices.empty() ? memory : std::min(kind.least_memory, memory);
+    kind.devices.insert(slot.number);
+    slot.kind = &kind;
+    PoolChanged();
   }
-  return starting < options_.max_starting ? cold : nullptr;
+  const bool usable = slot.worker != nullptr && !slot.held;
+  if (usable != (kind.usable.count(slot.number) > 0)) PoolChanged();
+  Put(kind.usable, slot.number, usable);
+  Put(kind.idle_warm, slot.number, usable && slot.idle && slot.warm);
+  Put(kind.idle_cold, slot.number, usable && slot.idle && !slot.warm);
 }
 
-void TrainingServiceState::Assign() {
-  while (!discoveries_.empty() || !queue_.empty()) {
-    Slot* const slot = NextWorker();
-    if (slot == nullptr) return;
-    slot->idle = false;
-    slot->starting = !slot->warm;
-    if (!discoveries_.empty()) {
-      slot->discovery = std::move(discoveries_.front());
-      discoveries_.pop_front();
-      StartDiscovery(*slot);
-    } else {
-      slot->trial = queue_.Pop();
-      self_->send(slot->worker, slot->trial->spec);
-    }
+void TrainingServiceState::Unlist(Slot& slot) {
+  if (slot.kind == nullptr) return;
+  Kind& kind = *std::exchange(slot.kind, nullptr);
+  for (std::set<int>* const set : {&kind.devices, &kind.usable, &kind.idle_warm, &kind.idle_cold}) {
+    set->erase(slot.number);
+  }
+  if (kind.devices.empty()) kinds_.erase(KindKey(kind.local, kind.programs, kind.memory));
+  PoolChanged();
+}
+
+void TrainingServiceState::Learn(const Slot& slot, const std::string& program) {
+  Node& node = NodeOf(slot);
+  if (program.empty() || !node.programs.insert(program).second) return;
+  for (const int number : node.slots) {
+    Slot& other = slots_.at(number);
+    if (other.kind != nullptr) List(other);
   }
 }
 
-void TrainingServiceState::StartDiscovery(Slot& slot) {
-  // Each step of it has a deadline at the worker. Slots stay where they are.
-  self_->request(slot.worker, caf::infinite, slot.discovery->request)
-      .then(
-          [&slot](v1::Discovered& discovered) {
-            Worked(slot);
-            slot.discovery->promise.deliver(std::move(discovered));
-            slot.discovery.reset();
-          },
-          [](const caf::error&) {
-            // The worker is gone: OnWorkerDown has, or will have, the discovery.
-          });
+v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, WorkerActor worker) {
+  Slot& slot = AddSlot(std::move(*joined.mutable_device()), /*local=*/false);
+  spdlog::info("{} of {} joins", DeviceName(slot.device), slot.device.node());
+  Learn(slot, joined.program());
+  SetWorker(slot, std::move(worker));
+  v1::DeviceAdded added;
+  added.set_worker(slot.number);
+  return added;
+}
+
+void TrainingServiceState::Remove(Slot& slot) {
+  spdlog::info("{} of {} leaves: {}", DeviceName(slot.device), slot.device.node(),
+               std::string(last_failure_.message()));
+  Unlist(slot);
+  Node& node = NodeOf(slot);
+  node.slots.erase(slot.number);
+  if (node.slots.empty()) nodes_.erase(slot.device.node());
+  slots_.erase(slot.number);
+}
+
+void TrainingServiceState::OnHold(const v1::HoldNode& hold) {
+  const auto node = nodes_.find(hold.node());
+  if (node == nodes_.end()) return;
+  for (const int number : node->second.slots) {
+    Slot& slot = slots_.at(number);
+    slot.held = hold.hold() && !slot.local;
+    List(slot);
+  }
+  Assign();
+}
+
+v1::DeviceList TrainingServiceState::OnList(const v1::ListDevices& list) const {
+  v1::DeviceList devices;
+  for (const auto& entry : slots_) {
+    const Kind* const kind = entry.second.kind;
+    if (kind == nullptr || (!list.program().empty() && !Runs(*kind, list.program()))) continue;
+    *devices.add_devices() = entry.second.device;
+  }
+  return devices;
+}
+
+void TrainingServiceState::OnReady(const v1::WorkerReady& ready) {
+  Slot* const slot = Find(ready.worker());
+  if (slot == nullptr) return;
+  slot->idle = true;
+  slot->warm = ready.warm();
+  SetStarting(*slot, false);
+  List(*slot);
+  Assign();
+}
+
+void TrainingServiceState::OnProcessUp(const v1::ProcessUp& up) {
+  Slot* const slot = Find(up.worker());
+  if (slot == nullptr) return;
+  slot->warm = true;
+  SetStarting(*slot, false);
+  List(*slot);
+  Assign();
+}
+
+void TrainingServiceState::SetStarting(Slot& slot, bool starting) {
+  starting_ += static_cast<int>(starting) - static_cast<int>(std::exchange(slot.starting, starting));
 }
 
 void TrainingServiceState::Worked(Slot& slot) {
@@ -149,61 +230,257 @@ void TrainingServiceState::Worked(Slot& slot) {
   slot.downs = 0;
 }
 
+// ---- Work ----
+
+void TrainingServiceState::OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner) {
+  const std::string experiment = spec.experiment();
+  QueuedTrial trial{std::move(spec), owner};
+  if (CanNeverRun()) return LoseTrial(trial);
+  if (owners_.emplace(owner.address(), experiment).second) self_->monitor(owner);
+  queue_.Push(std::move(trial));
+  Assign();
+  LogLacking(experiment);
+}
+
+caf::result<v1::Discovered> TrainingServiceState::OnDiscover(v1::Discover request) {
+  if (CanNeverRun()) return ToCafError(last_failure_);
+  const std::string experiment = request.experiment();
+  discoveries_.push_back({std::move(request), self_->make_response_promise<v1::Discovered>(), 0, {}});
+  const auto promise = discoveries_.back().promise;
+  Assign();
+  LogLacking(experiment);
+  return promise;
+}
+
+void TrainingServiceState::OnTrialEnded(const v1::TrialEnded& ended) {
+  Slot* const slot = FindRunning(ended.experiment(), ended.trial());
+  if (slot == nullptr) return;
+  Worked(*slot);
+  slot->trial.reset();
+  const auto trials = running_.find(ended.experiment());
+  trials->second.erase(ended.trial());
+  if (trials->second.empty()) running_.erase(trials);
+  queue_.Finished(ended.experiment());
+}
+
+bool TrainingServiceState::Runs(const Kind& kind, const std::string& program) {
+  return program.empty() || kind.programs.count(program) > 0;
+}
+
+std::vector<const TrainingServiceState::Kind*> TrainingServiceState::KindsFor(const v1::TrialSpec& trial) const {
+  std::vector<const Kind*> kinds;
+  int64_t largest = 0;
+  bool has_room = false;
+  for (const auto& entry : kinds_) {
+    const Kind& kind = entry.second;
+    if (!Runs(kind, trial.program())) continue;
+    kinds.push_back(&kind);
+    largest = std::max(largest, kind.memory);
+    has_room |= HasRoomFor(trial.estimated_memory(), kind.memory);
+  }
+  if (trial.estimated_memory() == 0) return kinds;
+  kinds.erase(std::remove_if(kinds.begin(), kinds.end(),
+                             [&](const Kind* kind) {
+                               return has_room ? !HasRoomFor(trial.estimated_memory(), kind->memory)
+                                               : kind->memory < largest;
+                             }),
+              kinds.end());
+  return kinds;
+}
+
+TrainingServiceState::Slot* TrainingServiceState::Idle(const Kind& kind) {
+  if (!kind.idle_warm.empty()) return Find(*kind.idle_warm.begin());
+  // Other machines start their processes themselves.
+  if (kind.idle_cold.empty() || (kind.local && starting_ >= options_.max_starting)) return nullptr;
+  return Find(*kind.idle_cold.begin());
+}
+
+TrainingServiceState::Slot* TrainingServiceState::IdleFor(const v1::TrialSpec& trial) {
+  Slot* best = nullptr;
+  for (const Kind* const kind : KindsFor(trial)) {
+    Slot* const slot = Idle(*kind);
+    if (slot == nullptr) continue;
+    // The small ones first: the large ones may be needed.
+    const auto rank = [](const Slot& candidate) { return std::make_pair(!candidate.warm, candidate.kind->memory); };
+    if (best == nullptr || rank(*slot) < rank(*best)) best = slot;
+  }
+  return best;
+}
+
+TrainingServiceState::Slot* TrainingServiceState::IdleForDiscovery() {
+  Slot* best = nullptr;
+  for (const auto& entry : kinds_) {
+    Slot* const slot = Idle(entry.second);
+    if (slot == nullptr) continue;
+    // Where something is learnt.
+    const auto rank = [](const Slot& candidate) {
+      return std::make_pair(!candidate.kind->programs.empty(), !candidate.warm);
+    };
+    if (best == nullptr || rank(*slot) < rank(*best)) best = slot;
+  }
+  return best;
+}
+
+void TrainingServiceState::Assign() {
+  const auto begin = [this](Slot& slot) {
+    slot.idle = false;
+    SetStarting(slot, slot.local && !slot.warm);
+    List(slot);
+  };
+  while (!discoveries_.empty()) {
+    Slot* const slot = IdleForDiscovery();
+    if (slot == nullptr) return;
+    begin(*slot);
+    slot->discovery = std::move(discoveries_.front());
+    discoveries_.pop_front();
+    StartDiscovery(*slot);
+  }
+  const auto any_idle = [this] {
+    return std::any_of(kinds_.begin(), kinds_.end(), [](const auto& entry) {
+      return entry.second.idle_warm.size() + entry.second.idle_cold.size() > 0;
+    });
+  };
+  while (!queue_.empty() && any_idle()) {
+    std::optional<QueuedTrial> trial =
+        queue_.Pop([this](const v1::TrialSpec& spec) { return IdleFor(spec) != nullptr; });
+    if (!trial.has_value()) return;
+    Slot* const slot = IdleFor(trial->spec);
+    begin(*slot);
+    running_[trial->spec.experiment()][trial->spec.trial()] = slot->number;
+    slot->trial = *std::move(trial);
+    self_->send(slot->worker, slot->trial->spec);
+  }
+}
+
+void TrainingServiceState::StartDiscovery(Slot& slot) {
+  // Each step of it has a deadline at the worker.
+  self_->request(slot.worker, caf::infinite, slot.discovery->request)
+      .then(
+          [this, number = slot.number](v1::Discovered& discovered) {
+            Slot* const slot = Find(number);
+            if (slot == nullptr || !slot->discovery.has_value()) return;
+            Worked(*slot);
+            Learn(*slot, discovered.program());
+            slot->discovery->promise.deliver(std::move(discovered));
+            slot->discovery.reset();
+            // Now it is known which trials may run there.
+            Assign();
+          },
+          [this, number = slot.number](const caf::error& error) { OnDiscoveryFailed(number, error); });
+}
+
+void TrainingServiceState::OnDiscoveryFailed(int number, const caf::error& error) {
+  // Where CAF says that the worker is gone, OnWorkerDown has, or will have, the discovery, and why.
+  if (!IsStatus(error)) return;
+  Slot* const slot = Find(number);
+  if (slot == nullptr || !slot->discovery.has_value()) return;
+  last_failure_ = FromCafError(error);
+  LoseDiscovery(*slot, *std::exchange(slot->discovery, std::nullopt));
+  Assign();
+}
+
 void TrainingServiceState::Cancel(const std::string& experiment) {
   for (const QueuedTrial& trial : queue_.Remove(experiment)) EndTrial(trial, v1::CANCELED);
-  for (const Slot& slot : slots_) {
-    if (!slot.trial.has_value() || slot.trial->spec.experiment() != experiment) continue;
+  const auto trials = running_.find(experiment);
+  if (trials == running_.end()) return;
+  for (const auto& [trial, number] : trials->second) {
     v1::CancelTrial cancel_trial;
     cancel_trial.set_experiment(experiment);
-    cancel_trial.set_trial(slot.trial->spec.trial());
-    self_->send(slot.worker, cancel_trial);
+    cancel_trial.set_trial(trial);
+    self_->send(Find(number)->worker, cancel_trial);
   }
 }
+
+void TrainingServiceState::CancelDiscovery(const std::string& experiment) {
+  for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
+    if (discovery->request.experiment() != experiment) {
+      ++discovery;
+      continue;
+    }
+    discovery->promise.deliver(ToCafError(absl::CancelledError("the experiment was stopped before it began")));
+    discovery = discoveries_.erase(discovery);
+  }
+  logged_.erase(experiment);
+}
+
+TrainingServiceState::Slot* TrainingServiceState::FindRunning(const std::string& experiment, int trial) {
+  const auto trials = running_.find(experiment);
+  if (trials == running_.end()) return nullptr;
+  const auto number = trials->second.find(trial);
+  return number == trials->second.end() ? nullptr : Find(number->second);
+}
+
+// ---- What goes down ----
 
 void TrainingServiceState::OnDown(const caf::down_msg& down) {
+  if (users_.erase(down.source) > 0) PoolChanged();
   if (const auto owner = owners_.find(down.source); owner != owners_.end()) {
-    Cancel(owner->second);
+    const std::string experiment = owner->second;
     owners_.erase(owner);
+    Cancel(experiment);
+    logged_.erase(experiment);
     return;
   }
-  const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& candidate) {
-    return candidate.worker != nullptr && candidate.worker.address() == down.source;
-  });
-  if (slot == slots_.end()) return;
+  const auto number = numbers_.find(down.source);
+  if (number == numbers_.end()) return;
+  const int worker = number->second;
+  numbers_.erase(number);
   last_failure_ = Annotate(FromCafError(down.reason), "the worker went down");
-  OnWorkerDown(static_cast<size_t>(slot - slots_.begin()));
+  OnWorkerDown(worker);
 }
 
-void TrainingServiceState::OnWorkerDown(size_t number) {
-  Slot& slot = slots_[number];
+void TrainingServiceState::OnWorkerDown(int number) {
+  Slot& slot = slots_.at(number);
   slot.worker = nullptr;
-  slot.idle = slot.warm = slot.starting = false;
-  slot.given_up = ++slot.downs >= kMaxFirstWorkers && !slot.works;
+  slot.idle = slot.warm = false;
+  SetStarting(slot, false);
+  std::optional<QueuedTrial> trial = std::exchange(slot.trial, std::nullopt);
+  std::optional<Discovery> discovery = std::exchange(slot.discovery, std::nullopt);
+  if (trial.has_value()) {
+    const std::string& experiment = trial->spec.experiment();
+    const auto trials = running_.find(experiment);
+    trials->second.erase(trial->spec.trial());
+    if (trials->second.empty()) running_.erase(trials);
+    queue_.Finished(experiment);
+    LoseTrial(*trial);
+  }
+  if (discovery.has_value()) LoseDiscovery(slot, *std::move(discovery));
+  if (slot.local) {
+    Restart(slot);
+  } else {
+    Remove(slot);
+  }
+  if (CanNeverRun()) return LoseAll();
+  Assign();
+}
+
+void TrainingServiceState::Restart(Slot& slot) {
+  ++slot.downs;
+  slot.given_up = !options_.open && slot.downs >= kMaxFirstWorkers && !slot.works;
   const std::chrono::seconds delay = RestartDelay(slot.downs);
   spdlog::warn("{}: {}; {}", DeviceName(slot.device), std::string(last_failure_.message()),
                slot.given_up        ? "it is given up"
                : delay.count() == 0 ? "trying again"
                                     : absl::StrCat("trying again in ", delay.count(), " s"));
-  if (!slot.given_up && delay.count() == 0) Spawn(number);
-  if (!slot.given_up && delay.count() > 0) {
-    self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(number));
-  }
+  if (slot.given_up) return Unlist(slot);
+  List(slot);
+  if (delay.count() == 0) return Spawn(slot);
+  self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(slot.number));
+}
 
-  const std::optional<QueuedTrial> trial = std::exchange(slot.trial, std::nullopt);
-  if (trial.has_value()) {
-    queue_.Finished(trial->spec.experiment());
-    LoseTrial(*trial);
+void TrainingServiceState::LoseDiscovery(const Slot& slot, Discovery discovery) {
+  if (slot.local) {
+    ++discovery.lost_workers;
+  } else {
+    discovery.lost_nodes.insert(slot.device.node());
   }
-  if (std::optional<Discovery> discovery = std::exchange(slot.discovery, std::nullopt)) {
-    // Any other error (there is no such program) will not pass.
-    if (absl::IsUnavailable(last_failure_) && ++discovery->lost < kMaxDiscoveryLost) {
-      discoveries_.push_front(*std::move(discovery));
-    } else {
-      discovery->promise.deliver(ToCafError(last_failure_));
-    }
+  // Any other error (there is no such program) will not pass.
+  const size_t lost = static_cast<size_t>(discovery.lost_workers) + discovery.lost_nodes.size();
+  if (absl::IsUnavailable(last_failure_) && lost < kMaxDiscoveryLost) {
+    discoveries_.push_front(std::move(discovery));
+  } else {
+    discovery.promise.deliver(ToCafError(last_failure_));
   }
-  if (AnyDeviceLeft()) return Assign();
-  LoseAll();
 }
 
 void TrainingServiceState::LoseAll() {
@@ -231,17 +508,111 @@ void TrainingServiceState::EndTrial(const QueuedTrial& trial, v1::Outcome outcom
   }
 }
 
-TrainingServiceState::Slot* TrainingServiceState::FindRunning(const std::string& experiment, int trial) {
-  for (Slot& slot : slots_) {
-    if (slot.trial.has_value() && slot.trial->spec.trial() == trial && slot.trial->spec.experiment() == experiment) {
-      return &slot;
-    }
-  }
-  return nullptr;
+// ---- Shares, and what is lacking ----
+
+void TrainingServiceState::OnWant(v1::WantDevices wants, const DeviceUserActor& user) {
+  const auto [entry, added] = users_.emplace(user.address(), User());
+  if (added) self_->monitor(user);
+  entry->second.wants = std::move(wants);
+  entry->second.actor = user;
+  PoolChanged();
 }
 
-bool TrainingServiceState::AnyDeviceLeft() const {
-  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return !slot.given_up; });
+void TrainingServiceState::PoolChanged() {
+  // A node brings many devices.
+  if (!std::exchange(pool_changed_, true)) self_->send(self_, caf::tick_atom_v);
+}
+
+void TrainingServiceState::OnPoolChanged() {
+  pool_changed_ = false;
+  for (auto& [program, users] : UsersByProgram()) Share(program, std::move(users));
+  std::set<std::string> waiting;
+  for (const Discovery& discovery : discoveries_) waiting.insert(discovery.request.experiment());
+  for (const std::string& experiment : queue_.Experiments()) waiting.insert(experiment);
+  for (const auto& entry : logged_) waiting.insert(entry.first);
+  for (const std::string& experiment : waiting) LogLacking(experiment);
+}
+
+std::map<std::string, std::vector<TrainingServiceState::User*>> TrainingServiceState::UsersByProgram() {
+  std::map<std::string, std::vector<User*>> users;
+  for (auto& entry : users_) users[entry.second.wants.program()].push_back(&entry.second);
+  return users;
+}
+
+void TrainingServiceState::Share(const std::string& program, std::vector<User*> users) {
+  std::vector<int64_t> memories;
+  for (const auto& entry : kinds_) {
+    const Kind& kind = entry.second;
+    if (Runs(kind, program)) memories.insert(memories.end(), kind.devices.size(), kind.least_memory);
+  }
+  const auto most = [](const User& user) {
+    return user.wants.has_most_trials() ? user.wants.most_trials() : std::numeric_limits<int>::max();
+  };
+  // Who can use little comes first: what is left is the others'.
+  std::sort(users.begin(), users.end(), [&](const User* a, const User* b) {
+    return std::make_tuple(-a->wants.priority(), most(*a), a->wants.experiment()) <
+           std::make_tuple(-b->wants.priority(), most(*b), b->wants.experiment());
+  });
+  std::map<int, int> equals;
+  for (const User* const user : users) ++equals[user->wants.priority()];
+  int left = static_cast<int>(memories.size());
+  const int64_t memory = PlanningMemory(std::move(memories));
+  for (User* const user : users) {
+    // Those of its priority that have no share yet, this one included.
+    int& sharing = equals[user->wants.priority()];
+    const int trials = std::min(most(*user), (left + sharing - 1) / sharing);
+    --sharing;
+    left -= trials;
+    v1::DeviceShare share;
+    share.set_trials(std::max(1, trials));
+    share.set_device_memory(memory);
+    std::optional<v1::DeviceShare>& told = user->told;
+    if (told.has_value() && told->trials() == share.trials() && told->device_memory() == memory) continue;
+    told = share;
+    self_->send(user->actor, std::move(share));
+  }
+}
+
+std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial) const {
+  if (kinds_.empty()) return "a device: this head has none of its own, and no node has joined it";
+  int devices = 0;
+  for (const auto& entry : kinds_) {
+    const Kind& kind = entry.second;
+    if (trial != nullptr && !Runs(kind, trial->program())) continue;
+    if (!kind.usable.empty()) return "";
+    devices += static_cast<int>(kind.devices.size());
+  }
+  if (devices > 0) {
+    return absl::StrCat("a device: each of the ", devices,
+                        " that could run it is down, or its node is silent or drained");
+  }
+  return absl::StrCat("a node with the program that discovered its space (build id ", trial->program(),
+                      "): none of those that are there runs it");
+}
+
+std::string TrainingServiceState::LackingFor(const std::string& experiment) const {
+  for (const Discovery& discovery : discoveries_) {
+    if (discovery.request.experiment() == experiment) return Lacking(nullptr);
+  }
+  for (const v1::TrialSpec* const trial : queue_.FirstOfLines(experiment)) {
+    if (std::string lacking = Lacking(trial); !lacking.empty()) return lacking;
+  }
+  return "";
+}
+
+void TrainingServiceState::LogLacking(const std::string& experiment) {
+  // Elsewhere the devices themselves say what is wrong, and nothing waits for others.
+  if (!options_.open || experiment.empty()) return;
+  const std::string lacking = LackingFor(experiment);
+  const auto logged = logged_.find(experiment);
+  if (lacking == (logged == logged_.end() ? "" : logged->second)) return;
+  if (lacking.empty()) {
+    spdlog::info("[{}] waits no longer", experiment);
+    logged_.erase(logged);
+  } else {
+    spdlog::warn("[{}] waits for {}", experiment, lacking);
+    logged_[experiment] = lacking;
+  }
 }
 
 }  // namespace lanista

@@ -1,23 +1,43 @@
-// TrainingServiceActor: owns all devices and the queue of trials.
+// TrainingServiceActor: owns the pool of devices and the queue of trials.
+//
+// Devices come and go. Those of this machine are there from the beginning and get a new worker whenever theirs goes
+// down. Others join with their worker, and leave with it. Each has a number, which no other ever gets.
 //
 // A worker is idle from its WorkerReady until it gets work. What waits goes to idle workers at once: first discoveries,
-// then trials in TrialQueue's order; first to workers whose process is up, then to as many others as may start a
-// process at the same time. So no more processes are started than there is work for.
+// then trials in TrialQueue's order; first to workers whose process is up, then, on this machine, to as many others as
+// may start a process at the same time. So no more processes are started than there is work for. A node that is held
+// gets nothing.
+//
+// A trial goes to a device that runs the program which discovered its space, and that has room for it: where none of
+// the pool has, to one of the largest. A discovery goes to any device. It tells which program runs there (a device that
+// joins may say so itself), so devices of which nothing is known get discoveries first, and no trial that names a
+// program: another program may not have its space. All devices of a node run the same programs; more than one, where
+// the program's file was replaced.
 //
 // Each worker is monitored: the trial of one that went down has LOST its attempt (the machine's fault; the owner
-// decides what follows), its discovery is the next worker's (a bounded number of times), and the device gets a new
-// worker: at once, then after a delay that doubles as long as no work is done there. A device on which no work was ever
-// done is given up after a few workers. Where no device is left, all that waits is lost, too.
+// decides what follows), its discovery is the next worker's (a bounded number of times), and a device of this machine
+// gets a new worker: at once, then after a delay that doubles as long as no work is done there.
+//
+// A pool is open or not. In one that is not, a device on which no work was ever done is given up after a few workers;
+// where no device is left, all that waits is lost, and so is what comes. In an open one no device is given up: what
+// cannot run now waits for devices, and the log says what for.
+//
+// Experiments that use devices are told their share of them: of those that run an experiment's program, what a higher
+// priority leaves is divided evenly, but nobody gets more than it can use, or less than one trial. A share limits
+// nobody: it says how many trials an experiment should keep queued or running; the queue decides who gets a device.
 //
 // The owners of trials are monitored, too: what one that went down had queued is dropped, what runs is canceled.
 #ifndef LANISTA_ACTORS_TRAINING_SERVICE_H_
 #define LANISTA_ACTORS_TRAINING_SERVICE_H_
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,18 +50,22 @@
 
 namespace lanista {
 
-// Makes the worker with a number for a device.
+// Makes the worker with a number for a device of this machine.
 using SpawnWorker = std::function<WorkerActor(int number, const v1::Device& device, const WorkerOwnerActor& owner)>;
 
 struct TrainingServiceOptions {
+  // Of this machine.
   std::vector<v1::Device> devices;
   SpawnWorker spawn_worker;
-  // So many trial processes may be starting at a time; at least 1.
+  // So many trial processes may be starting on this machine at a time; at least 1.
   int max_starting = 2;
+  // Devices may join: what has none waits for one.
+  bool open = false;
 };
 
-// With its message to itself: it is time for the slot's next worker.
-using TrainingServiceSelf = TrainingServiceActor::extend<caf::reacts_to<deadline_atom, int32_t>>;
+// With its messages to itself: it is time for a device's next worker; the pool has changed.
+using TrainingServiceSelf =
+    TrainingServiceActor::extend<caf::reacts_to<deadline_atom, int32_t>, caf::reacts_to<caf::tick_atom>>;
 
 class TrainingServiceState {
  public:
@@ -55,14 +79,37 @@ class TrainingServiceState {
   struct Discovery {
     v1::Discover request;
     caf::typed_response_promise<v1::Discovered> promise;
-    // Workers that went down with it.
-    int lost = 0;
+    // Workers of this machine, and nodes, that went down with it.
+    int lost_workers = 0;
+    std::set<std::string> lost_nodes;
   };
+  // Devices that are alike: the same trials may run there. By number.
+  struct Kind {
+    bool local = false;
+    // Empty: not known.
+    std::set<std::string> programs;
+    // As DeviceMemory, rounded down: a machine's memory differs from its sister's by some pages. And the smallest of
+    // them, as it is.
+    int64_t memory = 0;
+    int64_t least_memory = 0;
+    std::set<int> devices;
+    // Those with a worker that are not held, and among these the ones that are idle.
+    std::set<int> usable;
+    std::set<int> idle_warm;
+    std::set<int> idle_cold;
+  };
+  using KindKey = std::tuple<bool, std::set<std::string>, int64_t>;
   struct Slot {
+    int number = 0;
     v1::Device device;
+    // Of this machine.
+    bool local = false;
     // Null: given up, or the next one has to wait.
     WorkerActor worker;
+    // Where it is listed; null: nowhere.
+    Kind* kind = nullptr;
     bool given_up = false;
+    bool held = false;
     bool idle = false;
     // Its trial process is up.
     bool warm = false;
@@ -76,18 +123,68 @@ class TrainingServiceState {
     std::optional<QueuedTrial> trial;
     std::optional<Discovery> discovery;
   };
+  // This machine, or one that joined.
+  struct Node {
+    // What was discovered there.
+    std::set<std::string> programs;
+    std::set<int> slots;
+  };
+  // Whoever was told its share.
+  struct User {
+    v1::WantDevices wants;
+    DeviceUserActor actor;
+    std::optional<v1::DeviceShare> told;
+  };
 
-  void Spawn(size_t slot);
+  // The slot with that number; nullptr: it has left.
+  Slot* Find(int number);
+  Slot& AddSlot(v1::Device device, bool local);
+  // Gives a device of this machine its worker.
+  void Spawn(Slot& slot);
+  void SetWorker(Slot& slot, WorkerActor worker);
+  // By its name, which may be the name of a node, too, this machine is not found.
+  Node& NodeOf(const Slot& slot) { return nodes_[slot.local ? "" : slot.device.node()]; }
+  // Enters the slot where Assign finds it. To be called after every change of what it is or does.
+  void List(Slot& slot);
+  void Unlist(Slot& slot);
+  // The program runs on the slot's node.
+  void Learn(const Slot& slot, const std::string& program);
+  // A device leaves with its worker.
+  void Remove(Slot& slot);
+
+  void OnReady(const v1::WorkerReady& ready);
+  void OnProcessUp(const v1::ProcessUp& up);
+  void OnTrialEnded(const v1::TrialEnded& ended);
+  void OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner);
+  caf::result<v1::Discovered> OnDiscover(v1::Discover request);
+  v1::DeviceList OnList(const v1::ListDevices& list) const;
+  v1::DeviceAdded OnJoined(v1::DeviceJoined joined, WorkerActor worker);
+  void OnHold(const v1::HoldNode& hold);
+  void OnWant(v1::WantDevices wants, const DeviceUserActor& user);
+
   // Gives idle workers what waits.
   void Assign();
-  // The worker that gets the next work; nullptr: none may.
-  Slot* NextWorker();
+  // Whether trials of that program may run there.
+  static bool Runs(const Kind& kind, const std::string& program);
+  // Those where the trial may run.
+  std::vector<const Kind*> KindsFor(const v1::TrialSpec& trial) const;
+  // An idle worker that may get work now; nullptr: there is none.
+  Slot* Idle(const Kind& kind);
+  Slot* IdleFor(const v1::TrialSpec& trial);
+  Slot* IdleForDiscovery();
+  void SetStarting(Slot& slot, bool starting);
   void StartDiscovery(Slot& slot);
+  void OnDiscoveryFailed(int number, const caf::error& error);
   void OnDown(const caf::down_msg& down);
-  void OnWorkerDown(size_t slot);
+  void OnWorkerDown(int number);
+  // A device of this machine gets its next worker, now or later, or is given up.
+  void Restart(Slot& slot);
+  // The worker could not do it.
+  void LoseDiscovery(const Slot& slot, Discovery discovery);
   // Nobody is left who could do what waits.
   void LoseAll();
   void Cancel(const std::string& experiment);
+  void CancelDiscovery(const std::string& experiment);
   // Work was done: the device is well.
   static void Worked(Slot& slot);
   // All models of the trial ended so, by no doing of theirs.
@@ -97,20 +194,45 @@ class TrainingServiceState {
   void LoseTrial(const QueuedTrial& trial);
   // The slot whose worker runs that trial; nullptr if none does.
   Slot* FindRunning(const std::string& experiment, int trial);
-  bool AnyDeviceLeft() const;
+  bool CanNeverRun() const { return !options_.open && kinds_.empty(); }
+
+  // The pool, or who uses it, has changed: all that follows is done once, when what came with it has been handled.
+  void PoolChanged();
+  void OnPoolChanged();
+  std::map<std::string, std::vector<User*>> UsersByProgram();
+  void Share(const std::string& program, std::vector<User*> users);
+  // What is lacking for a trial, or (nullptr) for a discovery; empty: nothing.
+  std::string Lacking(const v1::TrialSpec* trial) const;
+  std::string LackingFor(const std::string& experiment) const;
+  // Writes into the log where an experiment begins to wait for what is lacking, or waits no longer.
+  void LogLacking(const std::string& experiment);
 
   TrainingServiceSelf::pointer self_;
   TrainingServiceOptions options_;
-  std::vector<Slot> slots_;
+  std::map<int, Slot> slots_;
+  int last_number_ = -1;
+  std::map<caf::actor_addr, int> numbers_;
+  // By name; this machine's is empty.
+  std::map<std::string, Node> nodes_;
+  std::map<KindKey, Kind> kinds_;
+  // Slots that are starting.
+  int starting_ = 0;
+  // By experiment and trial: the slot's number.
+  std::map<std::string, std::map<int, int>> running_;
   TrialQueue queue_;
   std::deque<Discovery> discoveries_;
   // Whose trials were taken, and their experiment.
   std::map<caf::actor_addr, std::string> owners_;
+  std::map<caf::actor_addr, User> users_;
+  // A tick is under way.
+  bool pool_changed_ = false;
+  // What the log has said of experiments that wait.
+  std::map<std::string, std::string> logged_;
   // Why the last worker went down.
   absl::Status last_failure_;
 };
 
-// Spawns one worker for each device at once.
+// Spawns one worker for each device of this machine at once.
 TrainingServiceSelf::behavior_type TrainingService(TrainingServiceSelf::stateful_pointer<TrainingServiceState> self,
                                                    TrainingServiceOptions options);
 

@@ -1,45 +1,83 @@
 #include "actors/trial_queue.h"
 
 #include <algorithm>
-#include <tuple>
-#include <utility>
 
 namespace lanista {
 
-void TrialQueue::Push(QueuedTrial trial) { waiting_.push_back(std::move(trial)); }
-
-bool TrialQueue::Before(const QueuedTrial& a, const QueuedTrial& b) const {
-  const auto rank = [this](const QueuedTrial& trial) {
-    const auto running = running_.find(trial.spec.experiment());
-    return std::make_tuple(!trial.spec.retry(), -trial.spec.priority(),
-                           running == running_.end() ? 0 : running->second);
-  };
-  return rank(a) < rank(b);
+TrialQueue::LineKey TrialQueue::KeyOf(const v1::TrialSpec& spec) {
+  return {!spec.retry(), -spec.priority(), spec.program(), spec.estimated_memory()};
 }
 
-std::optional<QueuedTrial> TrialQueue::Pop() {
-  if (waiting_.empty()) return std::nullopt;
-  auto next = waiting_.begin();
-  for (auto candidate = std::next(next); candidate != waiting_.end(); ++candidate) {
-    if (Before(*candidate, *next)) next = candidate;
+void TrialQueue::Push(QueuedTrial trial) {
+  Experiment& experiment = experiments_[trial.spec.experiment()];
+  const LineKey key = KeyOf(trial.spec);
+  const int64_t arrival = ++arrivals_;
+  experiment.places[trial.spec.trial()] = {key, arrival};
+  experiment.lines[key].trials.emplace(arrival, std::move(trial));
+  ++size_;
+}
+
+std::optional<QueuedTrial> TrialQueue::Pop(const Suits& suits) {
+  // Retry, priority; whether it was overtaken too often; running, arrival.
+  using Rank = std::tuple<bool, int, bool, int, int64_t>;
+  struct Candidate {
+    Rank rank;
+    Experiment* experiment;
+    Lines::iterator line;
+  };
+  std::vector<Candidate> candidates;
+  for (auto& entry : experiments_) {
+    Lines& lines = entry.second.lines;
+    for (auto line = lines.begin(); line != lines.end(); ++line) {
+      const auto& [arrival, first] = *line->second.trials.begin();
+      if (!suits(first.spec)) continue;
+      candidates.push_back({{std::get<0>(line->first), std::get<1>(line->first),
+                             line->second.overtaken < kMostOvertaken, entry.second.running, arrival},
+                            &entry.second,
+                            line});
+    }
   }
-  QueuedTrial trial = std::move(*next);
-  waiting_.erase(next);
-  ++running_[trial.spec.experiment()];
+  const auto next = std::min_element(candidates.begin(), candidates.end(),
+                                     [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
+  if (next == candidates.end()) return std::nullopt;
+  const int64_t arrival = std::get<4>(next->rank);
+  for (const Candidate& other : candidates) other.line->second.overtaken += std::get<4>(other.rank) < arrival;
+  next->line->second.overtaken = 0;
+  ++next->experiment->running;
+  return Take(*next->experiment, next->line, arrival);
+}
+
+QueuedTrial TrialQueue::Take(Experiment& experiment, Lines::iterator line, int64_t arrival) {
+  const auto found = line->second.trials.find(arrival);
+  QueuedTrial trial = std::move(found->second);
+  line->second.trials.erase(found);
+  if (line->second.trials.empty()) experiment.lines.erase(line);
+  experiment.places.erase(trial.spec.trial());
+  --size_;
   return trial;
 }
 
 void TrialQueue::Finished(const std::string& experiment) {
-  const auto running = running_.find(experiment);
-  if (running != running_.end() && --running->second == 0) running_.erase(running);
+  const auto found = experiments_.find(experiment);
+  if (found == experiments_.end() || found->second.running == 0) return;
+  --found->second.running;
+  Forget(experiment);
+}
+
+void TrialQueue::Forget(const std::string& experiment) {
+  const auto found = experiments_.find(experiment);
+  if (found->second.running == 0 && found->second.lines.empty()) experiments_.erase(found);
 }
 
 std::optional<QueuedTrial> TrialQueue::RemoveModel(const std::string& experiment, int trial, int model) {
-  const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), [&](const QueuedTrial& candidate) {
-    return candidate.spec.trial() == trial && candidate.spec.experiment() == experiment;
-  });
-  if (waiting == waiting_.end()) return std::nullopt;
-  auto& models = *waiting->spec.mutable_models();
+  const auto found = experiments_.find(experiment);
+  if (found == experiments_.end()) return std::nullopt;
+  const auto place = found->second.places.find(trial);
+  if (place == found->second.places.end()) return std::nullopt;
+  const auto line = found->second.lines.find(place->second.first);
+  const int64_t arrival = place->second.second;
+  QueuedTrial& waiting = line->second.trials.at(arrival);
+  auto& models = *waiting.spec.mutable_models();
   const auto member = std::find_if(models.begin(), models.end(),
                                    [&](const v1::TrialModel& candidate) { return candidate.model() == model; });
   if (member == models.end()) return std::nullopt;
@@ -47,23 +85,43 @@ std::optional<QueuedTrial> TrialQueue::RemoveModel(const std::string& experiment
   removed.spec.set_experiment(experiment);
   removed.spec.set_trial(trial);
   *removed.spec.add_models() = std::move(*member);
-  removed.owner = waiting->owner;
+  removed.owner = waiting.owner;
   models.erase(member);
-  if (models.empty()) waiting_.erase(waiting);
+  if (models.empty()) {
+    Take(found->second, line, arrival);
+    Forget(experiment);
+  }
   return removed;
 }
 
 std::vector<QueuedTrial> TrialQueue::Remove(const std::string& experiment) {
   std::vector<QueuedTrial> removed;
-  for (auto trial = waiting_.begin(); trial != waiting_.end();) {
-    if (trial->spec.experiment() == experiment) {
-      removed.push_back(std::move(*trial));
-      trial = waiting_.erase(trial);
-    } else {
-      ++trial;
-    }
-  }
+  const auto found = experiments_.find(experiment);
+  if (found == experiments_.end()) return removed;
+  std::map<int64_t, QueuedTrial> waiting;
+  for (auto& line : found->second.lines) waiting.merge(line.second.trials);
+  for (auto& trial : waiting) removed.push_back(std::move(trial.second));
+  size_ -= removed.size();
+  found->second.lines.clear();
+  found->second.places.clear();
+  Forget(experiment);
   return removed;
+}
+
+std::vector<const v1::TrialSpec*> TrialQueue::FirstOfLines(const std::string& experiment) const {
+  std::vector<const v1::TrialSpec*> first;
+  const auto found = experiments_.find(experiment);
+  if (found == experiments_.end()) return first;
+  for (const auto& line : found->second.lines) first.push_back(&line.second.trials.begin()->second.spec);
+  return first;
+}
+
+std::vector<std::string> TrialQueue::Experiments() const {
+  std::vector<std::string> experiments;
+  for (const auto& [experiment, state] : experiments_) {
+    if (!state.lines.empty()) experiments.push_back(experiment);
+  }
+  return experiments;
 }
 
 }  // namespace lanista

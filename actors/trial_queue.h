@@ -3,10 +3,13 @@
 #define LANISTA_ACTORS_TRIAL_QUEUE_H_
 
 #include <cstddef>
-#include <list>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "actors/interfaces.h"
@@ -20,13 +23,25 @@ struct QueuedTrial {
 };
 
 // Retries go first; then the higher priority; then the experiment with fewer trials running (fair share); then who came
-// first. A plain class for one thread.
+// first.
+//
+// Not every trial may run on the device that is free: Pop takes the first one that suits. So that a trial that needs
+// one of the few large devices does not starve there, because others have fewer trials running (on all the small ones),
+// it goes before its equals once kMostOvertaken trials that came later have gone before it.
+//
+// Trials of an experiment that need the same of a device wait in one line. Pop looks at the first of each line only.
+//
+// A plain class for one thread.
 class TrialQueue {
  public:
+  // Whether a trial may go now. Depends on its program and estimated memory alone.
+  using Suits = std::function<bool(const v1::TrialSpec&)>;
+
   void Push(QueuedTrial trial);
 
-  // Takes the next trial out; its experiment counts as running one more until Finished. nullopt if none waits.
-  std::optional<QueuedTrial> Pop();
+  // Takes the next trial that suits out; its experiment counts as running one more until Finished. nullopt if there is
+  // none.
+  std::optional<QueuedTrial> Pop(const Suits& suits = [](const v1::TrialSpec&) { return true; });
 
   // A trial that Pop gave out is over.
   void Finished(const std::string& experiment);
@@ -35,18 +50,43 @@ class TrialQueue {
   // alone; nullopt if none such waits.
   std::optional<QueuedTrial> RemoveModel(const std::string& experiment, int trial, int model);
 
-  // Takes all waiting trials of an experiment out.
+  // Takes all waiting trials of an experiment out, in order of arrival.
   std::vector<QueuedTrial> Remove(const std::string& experiment);
 
-  bool empty() const { return waiting_.empty(); }
+  bool empty() const { return size_ == 0; }
+
+  // Of each line of the experiment the trial that is its first.
+  std::vector<const v1::TrialSpec*> FirstOfLines(const std::string& experiment) const;
+  // Those with trials that wait.
+  std::vector<std::string> Experiments() const;
 
  private:
-  // Whether `a` goes before `b`, which came earlier.
-  bool Before(const QueuedTrial& a, const QueuedTrial& b) const;
+  static constexpr int kMostOvertaken = 32;
 
-  // In order of arrival.
-  std::list<QueuedTrial> waiting_;
-  std::map<std::string, int> running_;
+  // Retries first, then by priority; then what the trials need: program and estimated memory.
+  using LineKey = std::tuple<bool, int, std::string, int64_t>;
+  struct Line {
+    // By arrival.
+    std::map<int64_t, QueuedTrial> trials;
+    // How many trials that came later have gone before its first one, where that might have gone.
+    int overtaken = 0;
+  };
+  struct Experiment {
+    std::map<LineKey, Line> lines;
+    // Where each trial waits.
+    std::map<int, std::pair<LineKey, int64_t>> places;
+    int running = 0;
+  };
+  using Lines = std::map<LineKey, Line>;
+
+  static LineKey KeyOf(const v1::TrialSpec& spec);
+  QueuedTrial Take(Experiment& experiment, Lines::iterator line, int64_t arrival);
+  // Forgets an experiment of which nothing waits or runs.
+  void Forget(const std::string& experiment);
+
+  std::map<std::string, Experiment> experiments_;
+  size_t size_ = 0;
+  int64_t arrivals_ = 0;
 };
 
 }  // namespace lanista

@@ -25,7 +25,7 @@ struct PlannerContext {
   // Absent if the space is not a space of graphs.
   std::optional<v1::PreparedGraphSpace> graph_space;
   v1::EvaluatorConfig evaluator;
-  // Memory of the smallest device in bytes; 0: unknown.
+  // Memory of a device in bytes (see PlanningMemory); 0: unknown.
   int64_t device_memory = 0;
 };
 
@@ -40,9 +40,12 @@ struct ModelWindow {
 // A trial that is to be started.
 struct PlannedTrial {
   std::vector<v1::TrialModel> models;
-  // Both as in v1::TrialSpec.
+  // As in v1::TrialSpec.
   std::string alone_because;
+  // Estimated bytes of its models; for ObserveMemory.
   int64_t estimated_memory = 0;
+  // The same, corrected by what earlier trials took: TrialSpec.estimated_memory. 0: unknown.
+  int64_t expected_memory = 0;
 };
 
 // Decides which models share a trial. Used by one thread.
@@ -61,6 +64,9 @@ class Planner {
 
   // Puts each model into exactly one trial. `free_trials`: number of trials that could start at once.
   virtual std::vector<PlannedTrial> Plan(std::vector<v1::TrialModel> models, int free_trials) = 0;
+
+  // Devices come and go: trials are planned for this memory from now on (PlannerContext.device_memory).
+  virtual void SetDeviceMemory(int64_t /*bytes*/) {}
 
   // Reports that the models of a trial with this estimate took `measured` bytes together.
   virtual void ObserveMemory(int64_t /*estimated*/, int /*models*/, int64_t /*measured*/) {}

@@ -83,9 +83,12 @@ class CgoPlanner final : public Planner {
       for (const int model : assembled.models) trial.models.push_back(std::move(waiting.at(model)));
       trial.alone_because = assembled.alone_because;
       trial.estimated_memory = assembled.memory;
+      trial.expected_memory = budget_.Corrected(assembled.memory, static_cast<int>(assembled.models.size()));
     }
     return trials;
   }
+
+  void SetDeviceMemory(int64_t bytes) override { budget_.SetDeviceMemory(bytes); }
 
   void ObserveMemory(int64_t estimated, int models, int64_t measured) override {
     budget_.Observe(estimated, models, measured);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engines/device_memory.h"
 #include "src/ops/registry.h"
 
 namespace lanista {
@@ -10,8 +11,6 @@ namespace {
 
 using graph::ScheduledStep;
 
-// The rest of a device is for LibTorch, the data and errors of the estimate.
-constexpr double kShareForModels = 0.75;
 // Memory that every trial takes: workspaces, memory that the allocator keeps.
 constexpr int64_t kTrialBytes = 64LL << 20;
 
@@ -143,8 +142,7 @@ int64_t MemoryBudget::Corrected(int64_t estimate, int models) const {
 }
 
 bool MemoryBudget::Fits(int64_t estimate, int models) const {
-  return device_memory_ == 0 ||
-         static_cast<double>(Corrected(estimate, models)) <= kShareForModels * static_cast<double>(device_memory_);
+  return HasRoomFor(Corrected(estimate, models), device_memory_);
 }
 
 void MemoryBudget::Observe(int64_t estimate, int models, int64_t measured) {

@@ -35,13 +35,16 @@ class MemoryBudget {
   int64_t Corrected(int64_t estimate, int models) const;
   bool Fits(int64_t estimate, int models) const;
 
+  // Devices come and go.
+  void SetDeviceMemory(int64_t bytes) { device_memory_ = bytes; }
+
   // Reports that a trial of `models` models, estimated at `estimate` bytes, took `measured` bytes.
   void Observe(int64_t estimate, int models, int64_t measured);
 
   int64_t device_memory() const { return device_memory_; }
 
  private:
-  const int64_t device_memory_;
+  int64_t device_memory_;
   // Largest ratio of measured to estimated bytes so far. Never below 1, because memory that the process kept from an
   // earlier trial is not measured again.
   double factor_ = 1;

@@ -109,8 +109,8 @@ absl::Status ViolationError(const Violation& violation, std::string place, const
 }
 
 // What may be set when an experiment goes on.
-constexpr const char* kResumable[] = {"max_trial_number", "max_duration", "trial_concurrency", "training_service",
-                                      "trial_timeout"};
+constexpr const char* kResumable[] = {"max_trial_number", "max_duration",  "trial_concurrency",
+                                      "training_service", "trial_timeout", "priority"};
 
 }  // namespace
 

@@ -74,6 +74,7 @@ const std::map<std::string, Range>& Ranges() {
     auto* const ranges = new std::map<std::string, Range>{
         {"ExperimentConfig.trial_concurrency", AtLeast(1)},
         {"ExperimentConfig.max_trial_number", AtLeast(1)},
+        {"ExperimentConfig.priority", {-1000, 1000, false, false}},
         {"EvolutionConfig.population", AtLeast(2)},
         {"EvolutionConfig.sample", AtLeast(1)},
         {"EvolutionConfig.mutations", AtLeast(1)},

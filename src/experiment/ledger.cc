@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "src/base/hash.h"
 #include "src/storage/state_dir.h"
 
@@ -17,9 +18,15 @@ constexpr int kMaxLostInARow = 3;
 // So many models in a row that cost too much mean that there is hardly one that does not.
 constexpr int kMaxInfeasibleInARow = 10000;
 
-bool IsHeadsEnd(const v1::ModelEnded& ended) {
-  return ended.outcome() == v1::LOST && ended.lost_cause() == v1::HEAD_ENDED;
+// A model that was lost with so many different nodes has failed: what takes them down may be the model.
+constexpr size_t kMaxLostNodes = 3;
+
+bool IsLost(const v1::ModelEnded& ended, v1::LostCause cause) {
+  return ended.outcome() == v1::LOST && ended.lost_cause() == cause;
 }
+
+// Whether it was lost by somebody's doing that says nothing about the model.
+bool IsBlameless(const v1::ModelEnded& ended) { return IsLost(ended, v1::HEAD_ENDED) || IsLost(ended, v1::NODE_LEFT); }
 
 }  // namespace
 
@@ -82,6 +89,7 @@ void Ledger::PlanOne(int model, int attempt, int trial, bool merged, const std::
   Open& open = found->second;
   open.model.set_attempt(attempt);
   open.trial = trial;
+  open.node.clear();
   open.merged = merged;
   // An attempt that another one follows has been judged; journals of before there were verdicts do not say so.
   open.end.reset();
@@ -96,6 +104,7 @@ bool Ledger::Note(const v1::ModelEvent& event) {
   if (found == open_.end() || found->second.model.attempt() != event.attempt()) return false;
   Open& open = found->second;
   v1::TrialModel& model = open.model;
+  if (event.has_started()) open.node = event.started().device().node();
   if (event.has_started() && event.started().resumed_steps() == 0) model.set_reported_steps(0);
   if (!event.has_intermediate()) return false;
   const v1::Intermediate& report = event.intermediate();
@@ -168,16 +177,21 @@ Ledger::Decision Ledger::EndAttempt(const v1::ModelEvent& event) {
 
 Ledger::Decision Ledger::Resolve(Open& open, const v1::ModelEnded& ended) {
   Decision decision;
-  open.lost += ended.outcome() == v1::LOST && !IsHeadsEnd(ended);
+  decision.merged = open.merged;
+  const bool node_lost = IsLost(ended, v1::NODE_LOST);
+  open.lost += ended.outcome() == v1::LOST && !node_lost && !IsBlameless(ended);
+  // One that had not begun there has nothing to do with it.
+  if (node_lost && !open.node.empty()) open.lost_nodes.insert(open.node);
   if (!GoesOn(open, ended)) {
     decision.outcome = Decide(open, ended);
     return decision;
   }
-  if (open.merged && !IsHeadsEnd(ended)) {
+  const bool says_nothing = IsBlameless(ended) || (node_lost && open.lost_nodes.size() <= 1);
+  if (open.merged && !says_nothing) {
     open.must_be_alone = true;
     open.alone_because = absl::StrCat("it runs again after merged trial ", open.trial);
   }
-  decision.may_merge = IsHeadsEnd(ended) && !open.must_be_alone;
+  decision.may_merge = says_nothing && !open.must_be_alone;
   open.trial = 0;
   open.model.set_attempt(open.model.attempt() + 1);
   v1::RunAgain& again = decision.again.emplace();
@@ -190,7 +204,9 @@ bool Ledger::GoesOn(const Open& open, const v1::ModelEnded& ended) const {
   if (canceled_ || open.stopped.has_value()) return false;
   switch (ended.outcome()) {
     case v1::LOST:
-      return IsHeadsEnd(ended) || open.merged || open.lost < kMaxLost;
+      if (IsBlameless(ended)) return true;
+      if (IsLost(ended, v1::NODE_LOST)) return !LostWithNodes(open);
+      return open.merged || open.lost < kMaxLost;
     case v1::FAILED:
     case v1::UNMERGED:
       return open.merged;
@@ -198,6 +214,8 @@ bool Ledger::GoesOn(const Open& open, const v1::ModelEnded& ended) const {
       return false;
   }
 }
+
+bool Ledger::LostWithNodes(const Open& open) { return open.lost_nodes.size() >= kMaxLostNodes; }
 
 v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   open.decided = true;
@@ -224,6 +242,12 @@ v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   if (ended.outcome() == v1::FAILED && open.merged && canceled_) outcome.set_outcome(v1::CANCELED);
   if (ended.has_metrics()) *outcome.mutable_metrics() = ended.metrics();
   if (ended.has_failure() && outcome.outcome() == v1::FAILED) *outcome.mutable_failure() = ended.failure();
+  if (IsLost(ended, v1::NODE_LOST) && outcome.outcome() == v1::FAILED) {
+    outcome.mutable_failure()->set_reason(v1::WORKER_LOST);
+    outcome.mutable_failure()->set_message(
+        absl::StrCat("nodes were lost while they ran it: ", absl::StrJoin(open.lost_nodes, ", "),
+                     "; what takes them down may be this model"));
+  }
   return outcome;
 }
 
@@ -258,7 +282,7 @@ Ledger::Closed Ledger::Close(const v1::ModelOutcome& outcome) {
     closed.needless_checkpoints = model.checkpoint_folder();
     if (kept_weights_.has_value()) closed.needless_weights = kept_weights_->End(outcome);
   }
-  Count(outcome);
+  Count(outcome, LostWithNodes(found->second));
   Drop(outcome.model());
   return closed;
 }
@@ -267,11 +291,11 @@ void Ledger::Drop(int model) {
   if (open_.erase(model) > 0) in_flight_.End(model);
 }
 
-void Ledger::Count(const v1::ModelOutcome& outcome) {
+void Ledger::Count(const v1::ModelOutcome& outcome, bool lost_with_nodes) {
   if (outcome.outcome() == v1::SUCCEEDED || outcome.outcome() == v1::STOPPED_EARLY) ++succeeded_;
   if (outcome.outcome() == v1::FAILED && failed_++ == 0) first_failure_ = outcome.failure().message();
   const bool lost = outcome.outcome() == v1::FAILED && outcome.failure().reason() == v1::WORKER_LOST;
-  lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
+  if (!lost || !lost_with_nodes) lost_in_a_row_ = lost ? lost_in_a_row_ + 1 : 0;
   const bool data_unreadable = outcome.failure().reason() == v1::DATA_UNREADABLE;
   if (data_unreadable || lost_in_a_row_ >= kMaxLostInARow) hopeless_ = outcome.failure().message();
 
@@ -304,7 +328,7 @@ void Ledger::RestoreClosed(const v1::ModelOutcome& outcome, const std::string& w
     kept_weights_->Plan(outcome.model(), outcome.attempt(), weights_folder);
     kept_weights_->End(outcome);
   }
-  Count(outcome);
+  Count(outcome, /*lost_with_nodes=*/false);
   // Whatever made it hopeless may have been mended.
   lost_in_a_row_ = 0;
   infeasible_in_a_row_ = 0;

@@ -19,9 +19,12 @@
 //        FAILED             becomes CANCELED where that happens to a merged trial: another of its models may be at
 //                           fault, and this one does not run again to tell.
 //   4. EndAttempt: the attempt ended, and decides nothing. The model waits for its next attempt:
-//        it was LOST        up to kMaxLost times; a head that ended (HEAD_ENDED) is not counted;
+//        it was LOST        up to kMaxLost times. A head that ended (HEAD_ENDED) or a node that left (NODE_LEFT) is not
+//                           counted, however often. Nodes that nothing was heard of any more while they ran the model
+//                           (NODE_LOST) are counted apart: with the third one the model has failed, with their names;
 //        merged             and FAILED (whatever the reason: another model may be at fault), UNMERGED or LOST: the next
-//                           attempt, and all that follow it, are alone. HEAD_ENDED says nothing about the models.
+//                           attempt, and all that follow it, are alone. HEAD_ENDED and NODE_LEFT say nothing about the
+//                           models, and neither does the first NODE_LOST.
 //      A model that a verdict has stopped does not run again, whatever its attempt suffered.
 //   5. Cancel: the experiment stops. What waits is CANCELED; what is planned ends by its own events.
 //   6. Close: the outcome is in the journal. It counts, and the model takes no room any more. (Drop: it never will be.)
@@ -44,6 +47,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,6 +84,8 @@ class Ledger {
     std::optional<v1::RunAgain> again;
     // `again` may be merged with other models.
     bool may_merge = false;
+    // The attempt that ended was.
+    bool merged = false;
   };
 
   // What follows from a verdict of the stopper.
@@ -180,8 +186,8 @@ class Ledger {
   // which it is known.
   std::string NothingWithinLimits() const;
   // Why it is pointless to go on; empty: it is not. The last model's workers were lost too often, and so were those of
-  // the models before it; or no model can read the data; or one model after the other was not trained because of what
-  // it costs.
+  // the models before it (nodes that were lost say nothing of those that are left); or no model can read the data; or
+  // one model after the other was not trained because of what it costs.
   const std::string& hopeless() const { return hopeless_; }
 
  private:
@@ -212,8 +218,12 @@ class Ledger {
     std::string alone_because;
     // A merged trial with it failed: all later attempts are alone.
     bool must_be_alone = false;
-    // Attempts that were, not counting those of a head that ended.
+    // Attempts that were, not counting those that were lost with their head or node.
     int lost = 0;
+    // Where the current attempt runs; empty: it has not begun.
+    std::string node;
+    // That were lost while they ran it.
+    std::set<std::string> lost_nodes;
     StepCounter steps;
     // The first of them is the one that the stopper hears of; the others wait.
     std::deque<Step> unjudged;
@@ -230,8 +240,10 @@ class Ledger {
   // Whether an attempt that ended so is followed by another one.
   bool GoesOn(const Open& open, const v1::ModelEnded& ended) const;
   v1::ModelOutcome Decide(Open& open, const v1::ModelEnded& ended);
-  // Counts an outcome.
-  void Count(const v1::ModelOutcome& outcome);
+  // Whether the nodes that it was lost with are so many that the model may be the reason.
+  static bool LostWithNodes(const Open& open);
+  // Counts an outcome. `lost_with_nodes`: of such a model.
+  void Count(const v1::ModelOutcome& outcome, bool lost_with_nodes);
 
   const uint64_t seed_;
   const std::string folder_;

@@ -186,6 +186,7 @@ class Recovery {
       v1::ModelEvent event = EventOf(attempt);
       if (attempt.started.has_value()) {
         event.mutable_started()->set_resumed_steps(attempt.resumed_steps);
+        *event.mutable_started()->mutable_device() = attempt.device;
         ledger_.Note(event);
       }
       for (; report != reports.end() && report->model == attempt.model && report->attempt == attempt.attempt;

@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "engines/device_memory.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "google/protobuf/util/time_util.h"
 #include "spdlog/spdlog.h"
@@ -58,6 +59,7 @@ v1::TrialSpec MakeTrialTemplate(const std::string& id, const v1::ExperimentConfi
   *trial.mutable_objectives() = config.objectives();
   *trial.mutable_constraint() = config.constraint();
   trial.set_keep_weights(config.keep_weights().best() > 0);
+  trial.set_priority(config.priority());
   return trial;
 }
 
@@ -169,8 +171,7 @@ absl::StatusOr<Deciders> MakeDeciders(const v1::ExperimentConfig& strategy_confi
 }
 
 ExperimentSetup Assemble(std::shared_ptr<HeldExperiment> held, const v1::ExperimentConfig& config,
-                         const v1::Discovered& discovered, const std::vector<v1::Device>& devices, Deciders deciders,
-                         Ledger ledger, StartingPoint start) {
+                         const v1::Discovered& discovered, Deciders deciders, Ledger ledger, StartingPoint start) {
   const uint64_t seed = static_cast<uint64_t>(held->created.seed());
   v1::TrialSpec trial_template = MakeTrialTemplate(held->id, config, seed, discovered);
   return ExperimentSetup{std::move(held),
@@ -182,8 +183,7 @@ ExperimentSetup Assemble(std::shared_ptr<HeldExperiment> held, const v1::Experim
                          std::move(deciders.planner),
                          std::move(ledger),
                          std::move(start),
-                         std::move(trial_template),
-                         MaxTrials(config, devices)};
+                         std::move(trial_template)};
 }
 
 // Starts the journal of a new experiment, whose folder is there.
@@ -249,17 +249,12 @@ absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig&
                                                      const v1::Discovered& discovered,
                                                      const std::vector<v1::Device>& devices) {
   PlannerContext context = PlannerContextOf(config, discovered);
-  for (const v1::Device& device : devices) {
-    const int64_t memory = device.kind() == v1::GPU ? device.memory() : device.memory_limit();
-    if (memory > 0 && (context.device_memory == 0 || memory < context.device_memory)) context.device_memory = memory;
-  }
+  std::vector<int64_t> memories;
+  for (const v1::Device& device : devices) memories.push_back(DeviceMemory(device));
+  context.device_memory = PlanningMemory(std::move(memories));
   auto planner = PlannerRegistry::Get().Create(config.engine(), context);
   if (!planner.ok()) return Annotate(planner.status(), "engine");
   return planner;
-}
-
-int MaxTrials(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices) {
-  return config.has_trial_concurrency() ? config.trial_concurrency() : static_cast<int>(devices.size());
 }
 
 absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::SpaceSpec& space,
@@ -285,8 +280,7 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::Exp
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<HeldExperiment> held, HoldNew(state_dir, created, options));
   *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
   Ledger ledger(config, seed, held->folder);
-  return Assemble(std::move(held), config, discovered, devices, std::move(deciders), std::move(ledger),
-                  std::move(start));
+  return Assemble(std::move(held), config, discovered, std::move(deciders), std::move(ledger), std::move(start));
 }
 
 absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1::ExperimentCreated created,
@@ -388,8 +382,7 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   if (!MessageDifferencer::Equals(config, journal.experiment().config())) {
     *start.facts.add_records()->mutable_config()->mutable_config() = config;
   }
-  return Assemble(std::move(held), config, discovered, devices, std::move(deciders), std::move(ledger),
-                  std::move(start));
+  return Assemble(std::move(held), config, discovered, std::move(deciders), std::move(ledger), std::move(start));
 }
 
 }  // namespace lanista

@@ -48,8 +48,6 @@ struct ExperimentSetup {
   StartingPoint start;
   // What all of its trials have in common.
   v1::TrialSpec trial_template;
-  // Most trials at the same time.
-  int max_trials = 1;
 };
 
 // The seed of an experiment: the configured one, else drawn.
@@ -66,13 +64,10 @@ absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::Experime
 // `config.early_stopping`, null where there is none; errors name it.
 absl::StatusOr<std::shared_ptr<GuardedStopper>> MakeStopper(const v1::ExperimentConfig& config);
 
-// The planning half of `config.engine`, for these devices; errors name it.
+// The planning half of `config.engine`, for these devices (perhaps none are there yet); errors name it.
 absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig& config,
                                                      const v1::Discovered& discovered,
                                                      const std::vector<v1::Device>& devices);
-
-// Most trials at the same time on these devices.
-int MaxTrials(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices);
 
 // What the strategy of a new experiment hears first: the outcomes that `config.warm_start` names, whose experiment is
 // an id afterwards. None where there is no warm start. Errors as FindWarmStart's and ReadWarmStart's.

@@ -180,6 +180,9 @@ class Parser {
                      "seconds without a word of a node after which what it ran runs elsewhere")
         ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
+    serve->add_option("--max-priority", line_.max_priority, "experiments that ask for a higher `priority` get this one")
+        ->check(CLI::Range(-1000, 1000))
+        ->capture_default_str();
     CLI::App* const submit = AddConfigCommand("submit", "send an experiment to a head and print its id");
     AddHead(submit)->required();
     submit->add_flag("--watch", line_.watch, "show its progress until its end");

@@ -71,6 +71,8 @@ struct CommandLine {
   // serve, node. None: as a `local` block without it.
   std::optional<int> cpu_slots;
   std::vector<int> gpus;
+  // The highest that experiments get.
+  int max_priority = 0;
 
   // node: empty: the machine's.
   std::string name;

@@ -94,14 +94,24 @@ class CountingChannel : public TrialChannel {
   std::atomic<int>& constructions_;
 };
 
+// Whether it says that this machine offers no device.
+bool SelectsNothing(const v1::ExperimentConfig& config) {
+  const auto& blocks = config.training_service();
+  return !blocks.empty() && std::all_of(blocks.begin(), blocks.end(), [](const v1::TrainingServiceConfig& block) {
+    const v1::LocalConfig& local = block.local();
+    return block.has_local() && local.has_cpu_slots() && local.cpu_slots() == 0 && local.gpu_indices().empty();
+  });
+}
+
 }  // namespace
 
 class LocalHead::Impl {
  public:
-  Impl(StateDir state_dir, const TrialProgram& trial_program, std::vector<v1::Device> devices, Watcher served)
-      : devices_(std::move(devices)), state_dir_(state_dir), system_(system_config_) {
-    const SpawnWorker spawn_worker = [this, trial_program](int number, const v1::Device& device,
-                                                           const WorkerOwnerActor& owner) -> WorkerActor {
+  Impl(Options options, std::vector<v1::Device> devices)
+      : devices_(std::move(devices)), state_dir_(options.state_dir), system_(system_config_) {
+    const SpawnWorker spawn_worker = [this, trial_program = options.trial_program](
+                                         int number, const v1::Device& device,
+                                         const WorkerOwnerActor& owner) -> WorkerActor {
       WorkerConfig config;
       config.number = number;
       config.device = device;
@@ -114,11 +124,11 @@ class LocalHead::Impl {
       return worker;
     };
     // Loading LibTorch is work for one processor.
-    service_ = system_.spawn(TrainingService,
-                             TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors())});
-    HeadOptions options{std::move(state_dir), service_, devices_, live_, served != nullptr};
-    if (served != nullptr) served_ = system_.spawn(WatchServed, std::move(served));
-    head_ = system_.spawn<caf::detached>(Head, std::move(options));
+    const bool serves = options.served != nullptr;
+    service_ = system_.spawn(
+        TrainingService, TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()), serves});
+    if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
+    head_ = system_.spawn<caf::detached>(Head, HeadOptions{state_dir_, service_, live_, serves, options.max_priority});
     live_.Add(head_, "the head");
   }
 
@@ -174,6 +184,17 @@ class LocalHead::Impl {
     self->request(head_, caf::infinite, v1::StopExperiment()).receive([] {}, [](const caf::error&) {});
   }
 
+  std::string WaitingFor(const std::string& experiment) {
+    v1::AskWaiting ask;
+    ask.set_experiment(experiment);
+    std::string because;
+    caf::scoped_actor self(system_);
+    // Where the service has ended, nothing waits.
+    self->request(service_, caf::infinite, std::move(ask))
+        .receive([&](const v1::Waiting& waiting) { because = waiting.because(); }, [](const caf::error&) {});
+    return because;
+  }
+
   WatcherActor MakeWatcher(Watcher watcher) {
     // Detached: the launcher's function may write to a slow terminal.
     watchers_.push_back(system_.spawn<caf::detached>(Watch, std::move(watcher), &final_states_));
@@ -222,7 +243,10 @@ absl::StatusOr<NodeGateway*> LocalHead::AcceptNodes(std::chrono::milliseconds lo
 }
 
 absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, const v1::ExperimentConfig& config) {
-  LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Device> devices, SelectDevices(config.training_service()));
+  std::vector<v1::Device> devices;
+  if (options.served == nullptr || !SelectsNothing(config)) {
+    LANISTA_ASSIGN_OR_RETURN(devices, SelectDevices(config.training_service()));
+  }
   // More devices than trials would start processes for nothing.
   const int wanted =
       config.has_trial_concurrency() ? std::max(1, config.trial_concurrency()) : static_cast<int>(devices.size());
@@ -234,8 +258,7 @@ absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, con
           "your own program");
     }
   }
-  return std::unique_ptr<LocalHead>(new LocalHead(std::make_unique<Impl>(
-      std::move(options.state_dir), options.trial_program, std::move(devices), std::move(options.served))));
+  return std::unique_ptr<LocalHead>(new LocalHead(std::make_unique<Impl>(std::move(options), std::move(devices))));
 }
 
 absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& config, int plan_models) {
@@ -315,6 +338,8 @@ void LocalHead::ResumeServed() {
 }
 
 void LocalHead::End() { impl_->Shutdown(); }
+
+std::string LocalHead::WaitingFor(const std::string& experiment) { return impl_->WaitingFor(experiment); }
 
 void LocalHead::Stop(const std::string& experiment, const std::string& reason) {
   v1::StopExperiment stop;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,12 +37,14 @@ class LocalHead : public ExperimentRunner {
     // How trial processes are started.
     TrialProgram trial_program;
     // For a head that serves clients: sees all that Create and the Resume of ExperimentRunner start. Their journals say
-    // that they are served.
+    // that they are served. Its pool of devices is open: what finds no device waits for one.
     Watcher served = {};
+    // Experiments that ask for a higher priority get this one.
+    int max_priority = std::numeric_limits<int>::max();
   };
 
-  // Starts an actor system with the devices that `config.training_service` selects. Errors: no such GPU, no memory to
-  // read, ...
+  // Starts an actor system with the devices that `config.training_service` selects. A head that serves clients needs
+  // none of its own (`local { cpu_slots: 0 }`). Errors: no such GPU, no memory to read, ...
   static absl::StatusOr<std::unique_ptr<LocalHead>> Start(Options options, const v1::ExperimentConfig& config);
   ~LocalHead() override;
 
@@ -68,6 +71,8 @@ class LocalHead : public ExperimentRunner {
   // Does what the destructor would, so that calls that wait return. Nothing is done afterwards.
   void End();
 
+  std::string WaitingFor(const std::string& experiment) override;
+
   // Asks an experiment to stop; returns at once.
   void Stop(const std::string& experiment, const std::string& reason) override;
 
@@ -81,7 +86,7 @@ class LocalHead : public ExperimentRunner {
   // How many constructions of the space have been tried to learn it, so far.
   int constructions() const;
 
-  // The devices in use.
+  // This machine's devices that are in use.
   std::vector<v1::Device> Devices() const;
 
  private:

@@ -86,7 +86,8 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
 
   News news;
   LocalHead::Options options{state_dir, context.trial_program,
-                             [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); }};
+                             [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); },
+                             line.max_priority};
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), DevicesOf(line)));
   Experiments experiments(state_dir, head.get(), &news);
   // First the port: without it nothing may run.

@@ -129,6 +129,7 @@ absl::StatusOr<v1::GetExperimentReply> Experiments::Get(const v1::GetExperimentR
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   ViewOptions options;
   options.now = absl::Now();
+  if (runner_ != nullptr && reader.holder() == getpid()) options.waiting_for = runner_->WaitingFor(id);
   LANISTA_ASSIGN_OR_RETURN(const Json document, ShowDocument(reader, options));
   v1::GetExperimentReply reply;
   reply.set_json(CompactText(document));

@@ -318,6 +318,7 @@ absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions
   json["name"] = reader.name();
   json["status"] = standing.status;
   json["reason"] = standing.reason;
+  json["waiting_for"] = options.waiting_for.empty() ? Json() : Json(options.waiting_for);
   AddGoals(experiment.config(), &json);
   json["seed"] = experiment.seed();
   LANISTA_ASSIGN_OR_RETURN(json["space_size"], SpaceSizeJson(reader));

@@ -20,12 +20,15 @@ struct ViewOptions {
   int best = 10;
   // The end of the time that a running experiment has taken.
   absl::Time now = absl::InfiniteFuture();
+  // What a running experiment lacks to go on; empty: nothing, or it is not known.
+  std::string waiting_for;
 };
 
 // `show`: {
 //   "id", "name",
 //   "status": CREATED RUNNING STOPPING DONE STOPPED FAILED, or INTERRUPTED: not at its end, and no process holds it
 //   "reason": why it is in this state, for people ("" if there is nothing to say)
+//   "waiting_for": what it lacks to go on, where its head says so: "a device: ..."; else null,
 //   "objective": "MAXIMIZE" or "MINIMIZE": the goal of the first of the
 //   "objectives": [{"metric", "goal": "MAXIMIZE" or "MINIMIZE"}], at least one,
 //   "constraints": [{"metric", "max", "min"}] (null: no such limit), "seed",

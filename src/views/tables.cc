@@ -232,10 +232,12 @@ std::string ShowText(const Json& document, int width) {
   const bool only_default = metrics.size() == 1 && metrics[0] == "default";
   const Json& limits = document["constraints"];
   const Json& nearest = document["nearest"];
+  const Json& waiting_for = document["waiting_for"];
   std::string text;
   absl::StrAppend(
       &text, line("experiment", document["id"].get<std::string>()), line("name", name),
       line("status", absl::StrCat(CellText(document["status"]), reason.empty() ? "" : ": ", ReasonLine(reason))),
+      waiting_for.is_null() ? "" : line("waits for", waiting_for.get<std::string>()),
       line("space", SpaceSizeText(size.is_null() ? "" : size.get<std::string>())),
       only_default ? "" : line("objectives", ObjectivesText(document["objectives"])),
       limits.empty() ? "" : line("limits", LimitsText(limits)), line("tried", CountsText(document["models"])),

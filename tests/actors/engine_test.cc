@@ -18,7 +18,7 @@ class TestPlanner final : public Planner {
     std::vector<PlannedTrial> trials;
     for (v1::TrialModel& model : models) {
       if (trials.empty() || trials.back().models.size() == *models_per_trial_) {
-        trials.push_back({{}, *models_per_trial_ == 1 ? "no others came" : "", 1000});
+        trials.push_back({{}, *models_per_trial_ == 1 ? "no others came" : "", 1000, 1500});
       }
       trials.back().models.push_back(std::move(model));
     }
@@ -28,9 +28,11 @@ class TestPlanner final : public Planner {
   void ObserveMemory(int64_t estimated, int models, int64_t measured) override {
     observed = {estimated, models, measured};
   }
+  void SetDeviceMemory(int64_t bytes) override { device_memory = bytes; }
 
   std::vector<int64_t> observed;
   int free_trials = 0;
+  int64_t device_memory = 0;
 
  private:
   const size_t* const models_per_trial_;
@@ -64,7 +66,8 @@ class EngineTest : public ActorTest {
                 Ledger::Decision decision = ledger_.EndAttempt(event);
                 if (decision.outcome.has_value()) outcomes_.push_back(*decision.outcome);
                 if (decision.again.has_value()) self->send(engine_, *decision.again);
-              }};
+              },
+              [this](const v1::DeviceShare& share) { shares_.push_back(share.trials()); }};
     });
     service_ = Spawn([this](TrainingServiceActor::pointer) -> TrainingServiceActor::behavior_type {
       return {[](const v1::WorkerReady&) {},
@@ -76,13 +79,18 @@ class EngineTest : public ActorTest {
               [this](const v1::StopModel& stop) { stopped_.emplace_back(stop.trial(), stop.model()); },
               [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.trial()); },
               [](const v1::Discover&) { return v1::Discovered(); },
-              [](const v1::ListDevices&) { return v1::DeviceList(); }};
+              [](const v1::ListDevices&) { return v1::DeviceList(); },
+              [](const v1::DeviceJoined&, const WorkerActor&) { return v1::DeviceAdded(); },
+              [](const v1::HoldNode&) {},
+              [this](const v1::WantDevices& wants, const DeviceUserActor&) { wanted_.push_back(wants); },
+              [](const v1::AskWaiting&) { return v1::Waiting(); }};
     });
     EngineOptions options;
     options.trial_template.set_experiment("e");
+    options.trial_template.set_program("P");
+    options.trial_template.set_priority(7);
     options.folder = "folder";
-    options.max_trials = 2;
-    options.devices = 2;
+    options.share.set_trials(2);
     v1::Choice& width = *options.space.add_choices();
     width.set_label("width");
     width.set_kind(v1::VALUE_CHOICE);
@@ -95,6 +103,14 @@ class EngineTest : public ActorTest {
     v1::RunModels run;
     for (int model = 1; model <= count; ++model) *run.add_models() = ledger_.Create(MakeSample(model));
     caf::anon_send(engine_, run);
+    Run();
+  }
+
+  void Share(int trials, int64_t memory = 0) {
+    v1::DeviceShare share;
+    share.set_trials(trials);
+    share.set_device_memory(memory);
+    caf::anon_send(engine_, share);
     Run();
   }
 
@@ -133,6 +149,9 @@ class EngineTest : public ActorTest {
   // What the service heard: trials and models, and trials.
   std::vector<std::pair<int, int>> stopped_;
   std::vector<int> recorded_;
+  std::vector<v1::WantDevices> wanted_;
+  // What the owner heard.
+  std::vector<int> shares_;
   bool journal_broken_ = false;
   std::vector<v1::StopModel> stops_while_planning_;
   ModelOwnerActor owner_;
@@ -266,7 +285,7 @@ TEST_F(EngineTest, TrialsBeyondTheDevicesCouldNotStart) {
   EngineOptions options;
   options.folder = "folder";
   options.max_trials = 8;
-  options.devices = 1;
+  options.share.set_trials(1);
   options.planner = planner_;
   engine_ = Spawn(Engine, options, owner_, service_);
   RunModels(1);
@@ -461,6 +480,62 @@ TEST_F(EngineTest, OnlyTrialsThatRunHearWhatIsRecorded) {
   caf::anon_send(engine_, recorded);
   Run();
   EXPECT_EQ(recorded_.size(), 1u);
+}
+
+TEST_F(EngineTest, TheShareOfTheDevicesIsHowManyTrialsRun) {
+  RunModels(6);
+  ASSERT_EQ(queued_.size(), 2u);
+  Share(4, /*memory=*/77);
+  EXPECT_EQ(queued_.size(), 4u) << "at once";
+  EXPECT_EQ(shares_, std::vector<int>{4}) << "the experiment may ask for more models now";
+  EXPECT_EQ(planner_->device_memory, 77);
+  Share(1);
+  for (size_t trial = 0; trial < 3; ++trial) End(trial, v1::SUCCEEDED);
+  EXPECT_EQ(queued_.size(), 4u) << "one still runs";
+  End(3, v1::SUCCEEDED);
+  EXPECT_EQ(queued_.size(), 5u);
+}
+
+TEST_F(EngineTest, AConfiguredConcurrencyStaysWhateverTheShareIs) {
+  EngineOptions options;
+  options.folder = "folder";
+  options.max_trials = 3;
+  options.planner = planner_;
+  engine_ = Spawn(Engine, options, owner_, service_);
+  RunModels(6);
+  EXPECT_EQ(queued_.size(), 3u);
+  Share(1);
+  Share(5);
+  EXPECT_EQ(queued_.size(), 3u);
+  EXPECT_EQ(wanted_.back().most_trials(), 3);
+}
+
+TEST_F(EngineTest, SaysForHowManyTrialsItWantsDevices) {
+  Run();
+  ASSERT_EQ(wanted_.size(), 1u);
+  EXPECT_EQ(wanted_[0].experiment(), "e");
+  EXPECT_EQ(wanted_[0].program(), "P");
+  EXPECT_EQ(wanted_[0].priority(), 7);
+  EXPECT_FALSE(wanted_[0].has_most_trials());
+  RunModels(3);
+  End(0, v1::SUCCEEDED);
+  EXPECT_EQ(wanted_.size(), 1u) << "others may come";
+  v1::RunModels nothing_more;
+  nothing_more.set_last(true);
+  caf::anon_send(engine_, nothing_more);
+  Run();
+  ASSERT_EQ(wanted_.size(), 2u);
+  EXPECT_EQ(wanted_[1].most_trials(), 2);
+  End(1, v1::LOST);
+  EXPECT_EQ(wanted_.back().most_trials(), 2) << "it runs again";
+  End(2, v1::SUCCEEDED);
+  EXPECT_EQ(wanted_.back().most_trials(), 1) << "the other devices are others'";
+}
+
+TEST_F(EngineTest, ATrialSaysHowMuchMemoryIsExpected) {
+  models_per_trial_ = 2;
+  RunModels(2);
+  EXPECT_EQ(queued_[0].estimated_memory(), 1500) << "the estimate, corrected";
 }
 
 }  // namespace

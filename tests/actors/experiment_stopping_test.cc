@@ -25,7 +25,7 @@ class ExperimentStoppingTest : public ActorTest {
   void StartExperiment(int concurrency, int models) {
     ExperimentOptions options;
     options.id = "e";
-    options.max_in_flight = concurrency;
+    options.max_trials = concurrency;
     options.config.set_max_trial_number(models);
     options.config.mutable_early_stopping()->mutable_asha();
     options.ledger = std::make_shared<Ledger>(options.config, /*seed=*/1, "folder");

@@ -30,8 +30,9 @@ class ExperimentTest : public ActorTest {
     samples_left_ = samples;
     ExperimentOptions options;
     options.id = "e";
-    options.max_in_flight = concurrency;
+    options.max_trials = concurrency;
     if (max_trials > 0) options.config.set_max_trial_number(max_trials);
+    if (trial_concurrency_ > 0) options.config.set_trial_concurrency(trial_concurrency_);
     if (max_duration_seconds_ > 0) {
       *options.config.mutable_max_duration() =
           google::protobuf::util::TimeUtil::SecondsToDuration(max_duration_seconds_);
@@ -114,6 +115,13 @@ class ExperimentTest : public ActorTest {
       });
     };
     experiment_ = Spawn(Experiment, options);
+    Run();
+  }
+
+  void Share(int trials) {
+    v1::DeviceShare share;
+    share.set_trials(trials);
+    caf::anon_send(experiment_, share);
     Run();
   }
 
@@ -224,6 +232,7 @@ class ExperimentTest : public ActorTest {
   // It cannot write this any more, nor what follows.
   v1::ExperimentState journal_breaks_at_ = v1::EXPERIMENT_STATE_UNSPECIFIED;
   int64_t max_duration_seconds_ = 0;
+  int trial_concurrency_ = 0;
   // They hold back their answers.
   bool hold_asks_ = false;
   bool hold_writes_ = false;
@@ -705,6 +714,51 @@ TEST_F(ExperimentTest, AMaxDurationOfCenturiesIsNotOverAtOnce) {
   scheduler().advance_time(std::chrono::hours(1));
   Run();
   EXPECT_EQ(state(), v1::RUNNING);
+}
+
+TEST_F(ExperimentTest, KeepsAsManyModelsInFlightAsItsShareOfTheDevicesAllows) {
+  StartExperiment(/*samples=*/20, /*concurrency=*/1, /*max_trials=*/0);
+  EXPECT_EQ(running_.size(), 1u);
+  Share(4);
+  EXPECT_EQ(running_.size(), 4u);
+  EXPECT_EQ(Executed(), "ask 1, ask 3");
+  Share(4);
+  Share(2);
+  EndOne(v1::SUCCEEDED);
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(running_.size(), 2u);
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(running_.size(), 2u) << "one ended, one began";
+}
+
+TEST_F(ExperimentTest, AConfiguredConcurrencyIsNobodysShare) {
+  trial_concurrency_ = 2;
+  StartExperiment(/*samples=*/20, /*concurrency=*/2, /*max_trials=*/0);
+  Share(9);
+  EXPECT_EQ(running_.size(), 2u);
+}
+
+TEST_F(ExperimentTest, ModelsOfAMergedTrialWhoseNodeLeftAreMergedAgain) {
+  StartExperiment(/*samples=*/2, /*concurrency=*/2, /*max_trials=*/0);
+  Plan(1, {1, 2});
+  for (const int model : {1, 2}) {
+    v1::ModelEvent event = Ended(model, v1::LOST);
+    event.mutable_ended()->set_lost_cause(v1::NODE_LEFT);
+    caf::anon_send(experiment_, event);
+    Run();
+    ASSERT_EQ(last_run_.models_size(), 1);
+    EXPECT_EQ(last_run_.models(0).model(), model);
+    EXPECT_EQ(last_run_.models(0).attempt(), 3);
+    EXPECT_EQ(last_run_.in_flight(), 2);
+  }
+  EXPECT_TRUE(again_.empty());
+  // Alone, they go before new models.
+  v1::ModelEvent event = Ended(1, v1::LOST);
+  event.mutable_ended()->set_lost_cause(v1::NODE_LEFT);
+  event.set_attempt(attempts_[1]);
+  caf::anon_send(experiment_, event);
+  Run();
+  EXPECT_EQ(again_.size(), 1u);
 }
 
 TEST_F(ExperimentTest, WeightsOfAttemptsThatDoNotDecideAreRemoved) {

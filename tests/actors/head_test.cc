@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -77,6 +78,17 @@ class Events {
     const std::lock_guard<std::mutex> lock(mutex_);
     return trials_;
   }
+  void AddCanceledDiscovery(const std::string& experiment) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      canceled_discoveries_.insert(experiment);
+    }
+    changed_.notify_all();
+  }
+  void WaitForCanceledDiscovery(const std::string& experiment) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return canceled_discoveries_.count(experiment) > 0; });
+  }
   int outcomes() {
     const std::lock_guard<std::mutex> lock(mutex_);
     int count = 0;
@@ -90,6 +102,7 @@ class Events {
   std::vector<v1::ExperimentEvent> events_;
   std::vector<v1::TrialSpec> trials_;
   TrialOwnerActor owner_;
+  std::set<std::string> canceled_discoveries_;
 };
 
 class HeadTest : public ::testing::Test {
@@ -123,6 +136,7 @@ class HeadTest : public ::testing::Test {
               [](const v1::StopModel&) {},
               [](const v1::EventsRecorded&) {},
               [this, self](const v1::CancelExperiment& cancel) {
+                if (cancel.discovery()) return events_.AddCanceledDiscovery(cancel.experiment());
                 for (const v1::TrialSpec& trial : events_.trials()) {
                   if (trial.experiment() != cancel.experiment()) continue;
                   self->send(events_.WaitForTrials(1), EndedEvent(trial, trial.models(0), 0, v1::CANCELED));
@@ -133,14 +147,22 @@ class HeadTest : public ::testing::Test {
                 held_discoveries_.push_back(self->make_response_promise<v1::Discovered>());
                 return held_discoveries_.back();
               },
-              [](const v1::ListDevices&) { return v1::DeviceList(); }};
+              [](const v1::ListDevices&) {
+                v1::DeviceList list;
+                list.add_devices();
+                return list;
+              },
+              [](const v1::DeviceJoined&, const WorkerActor&) { return v1::DeviceAdded(); },
+              [](const v1::HoldNode&) {},
+              [](const v1::WantDevices&, const DeviceUserActor&) {},
+              [](const v1::AskWaiting&) { return v1::Waiting(); }};
     });
     watcher_ = system_.spawn([this](WatcherActor::pointer) -> WatcherActor::behavior_type {
       return {[this](const v1::ExperimentEvent& event) { events_.Add(event); }};
     });
     absl::StatusOr<StateDir> state_dir = StateDir::Open(state_);
     EXPECT_TRUE(state_dir.ok()) << state_dir.status();
-    HeadOptions options{*state_dir, service_, {v1::Device()}, live_, /*served=*/true};
+    HeadOptions options{*state_dir, service_, live_, /*served=*/true, /*max_priority=*/5};
     head_ = system_.spawn<caf::detached>(Head, options);
   }
   ~HeadTest() override {
@@ -315,6 +337,7 @@ TEST_F(HeadTest, WhatIsCreatedIsRecordedBeforeItsSpaceIsKnown) {
   caf::anon_send(head_, stop);
   EXPECT_EQ(events_.WaitForState(*id, v1::STOPPED).state().reason(), "enough");
   EXPECT_EQ(Read(*id).State()->change.state(), v1::STOPPED);
+  events_.WaitForCanceledDiscovery(*id);
   EXPECT_EQ(Create(Search(), "request 1").value(), *id) << "whatever became of it";
 }
 
@@ -402,6 +425,20 @@ TEST_F(HeadTest, WhatRanAndCannotGoOnStaysAsItWasAndItsWatchersLook) {
   events_.WaitForNews(made->id);
   EXPECT_EQ(Read(made->id).State()->change.state(), v1::RUNNING);
   EXPECT_EQ(Read(made->id).holder(), std::nullopt) << "before they are told";
+}
+
+TEST_F(HeadTest, APriorityIsCappedAndTheJournalHasWhatWasAskedFor) {
+  v1::ExperimentConfig config = Search();
+  config.set_priority(9);
+  const absl::StatusOr<std::string> id = Submit(config);
+  ASSERT_TRUE(id.ok()) << id.status();
+  events_.WaitForState(*id, v1::DONE);
+  EXPECT_EQ(events_.trials()[0].priority(), 5);
+  EXPECT_EQ(Read(*id).experiment().config().priority(), 9);
+  config.set_priority(-3);
+  const size_t before = events_.trials().size();
+  events_.WaitForState(Submit(config).value(), v1::DONE);
+  EXPECT_EQ(events_.trials()[before].priority(), -3);
 }
 
 TEST_F(HeadTest, ExperimentsEndWithTheHead) {

@@ -1,43 +1,122 @@
 #include "actors/training_service.h"
 
 #include <map>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "actors/model_events.h"
 #include "caf/event_based_actor.hpp"
+#include "gmock/gmock.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
 namespace {
 
+using ::testing::HasSubstr;
+
 // A service whose workers only write down what they are told, and an owner that writes down events.
 class TrainingServiceTest : public ActorTest {
  protected:
-  void StartService(int devices) {
-    service_ = Spawn(
-        TrainingService,
-        TrainingServiceOptions{
-            std::vector<v1::Device>(static_cast<size_t>(devices)),
-            SpawnWorker([this](int number, const v1::Device&, const WorkerOwnerActor&) -> WorkerActor {
-              workers_[number] = Spawn([this, number](WorkerActor::pointer self) -> WorkerActor::behavior_type {
-                return {[this, number](const v1::TrialSpec& trial) { assigned_[number].push_back(trial.trial()); },
-                        [this](const v1::CancelTrial& cancel) { canceled_.push_back(cancel.trial()); },
-                        [this](const v1::StopModel& stop) { stopped_.push_back(stop.model()); },
-                        [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.sequence()); },
-                        [this, number, self](const v1::Discover&) {
-                          discoveries_.push_back(number);
-                          auto promise = self->make_response_promise<v1::Discovered>();
-                          if (answers_) promise.deliver(v1::Discovered());
-                          return promise;
-                        }};
-              });
-              ++spawned_;
-              return workers_[number];
-            }),
-            /*max_starting=*/2});
+  void StartService(int devices, bool open = false) {
+    service_ = Spawn(TrainingService,
+                     TrainingServiceOptions{std::vector<v1::Device>(static_cast<size_t>(devices)),
+                                            SpawnWorker([this](int number, const v1::Device&, const WorkerOwnerActor&) {
+                                              ++spawned_;
+                                              return workers_[number] = MakeWorker(std::make_shared<int>(number));
+                                            }),
+                                            /*max_starting=*/2, open});
     owner_ = Spawn([this](TrialOwnerActor::pointer) -> TrialOwnerActor::behavior_type {
       return {[this](const v1::ModelEvent& event) { events_.push_back(event); }};
     });
+    Run();
+  }
+
+  WorkerActor MakeWorker(std::shared_ptr<int> number) {
+    return Spawn([this, number](WorkerActor::pointer self) -> WorkerActor::behavior_type {
+      return {[this, number](const v1::TrialSpec& trial) { assigned_[*number].push_back(trial.trial()); },
+              [this](const v1::CancelTrial& cancel) { canceled_.push_back(cancel.trial()); },
+              [this](const v1::StopModel& stop) { stopped_.push_back(stop.model()); },
+              [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.sequence()); },
+              [this, number, self](const v1::Discover&) -> caf::result<v1::Discovered> {
+                discoveries_.push_back(*number);
+                if (refuses_) return ToCafError(absl::UnavailableError("not now"));
+                auto promise = self->make_response_promise<v1::Discovered>();
+                v1::Discovered discovered;
+                discovered.set_program(program_);
+                if (answers_) promise.deliver(std::move(discovered));
+                return promise;
+              }};
+    });
+  }
+
+  // A device of that node joins, with so many GiB. Returns its number.
+  int Join(const std::string& node, const std::string& program = "", int gib = 0) {
+    const auto number = std::make_shared<int>(-1);
+    const WorkerActor worker = MakeWorker(number);
+    v1::DeviceJoined joined;
+    joined.mutable_device()->set_kind(v1::GPU);
+    joined.mutable_device()->set_node(node);
+    joined.mutable_device()->set_memory(int64_t{gib} << 30);
+    joined.set_program(program);
+    *number = Ask<v1::DeviceAdded>(joined, worker).worker();
+    workers_[*number] = worker;
+    return *number;
+  }
+  void Hold(const std::string& node, bool hold) {
+    v1::HoldNode message;
+    message.set_node(node);
+    message.set_hold(hold);
+    caf::anon_send(service_, message);
+    Run();
+  }
+  template <typename Answer, typename... Message>
+  Answer Ask(const Message&... message) {
+    Answer answer;
+    Spawn([&, this](caf::event_based_actor* self) {
+      self->request(service_, caf::infinite, message...)
+          .then([&answer](const Answer& given) { answer = given; },
+                [](const caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+    });
+    Run();
+    return answer;
+  }
+  std::string WaitingFor(const std::string& experiment) {
+    v1::AskWaiting ask;
+    ask.set_experiment(experiment);
+    return Ask<v1::Waiting>(ask).because();
+  }
+  int CountDevices(const std::string& program = "") {
+    v1::ListDevices list;
+    list.set_program(program);
+    return Ask<v1::DeviceList>(list).devices_size();
+  }
+  // The experiment wants devices; shares_ will say what it gets.
+  void Want(const std::string& experiment, std::optional<int> most = std::nullopt, int priority = 0,
+            const std::string& program = "") {
+    DeviceUserActor& user = users_[experiment];
+    if (user == nullptr) {
+      user = Spawn([this, experiment](DeviceUserActor::pointer) -> DeviceUserActor::behavior_type {
+        return {[this, experiment](const v1::DeviceShare& share) {
+          shares_[experiment] = share.trials();
+          planning_gib_[experiment] = static_cast<int>(share.device_memory() >> 30);
+          ++told_[experiment];
+        }};
+      });
+    }
+    v1::WantDevices wants;
+    wants.set_experiment(experiment);
+    wants.set_program(program);
+    wants.set_priority(priority);
+    if (most.has_value()) wants.set_most_trials(*most);
+    caf::anon_send(service_, wants, user);
+    Run();
+  }
+  void SubmitFor(const std::string& program, int gib, int trial, const std::string& experiment = "a") {
+    v1::TrialSpec spec = MakeTrial(experiment, trial);
+    spec.set_program(program);
+    spec.set_estimated_memory(int64_t{gib} << 30);
+    caf::anon_send(service_, spec, owner_);
     Run();
   }
 
@@ -59,9 +138,11 @@ class TrainingServiceTest : public ActorTest {
     Run();
   }
   // Asks for a discovery: discovered_ will say how it ended.
-  void Discover() {
-    Spawn([this](caf::event_based_actor* self) {
-      self->request(service_, caf::infinite, v1::Discover())
+  void Discover(const std::string& experiment = "") {
+    v1::Discover discover;
+    discover.set_experiment(experiment);
+    Spawn([this, discover](caf::event_based_actor* self) {
+      self->request(service_, caf::infinite, discover)
           .then([this](const v1::Discovered&) { discovered_ = absl::OkStatus(); },
                 [this](const caf::error& error) { discovered_ = FromCafError(error); });
     });
@@ -86,6 +167,13 @@ class TrainingServiceTest : public ActorTest {
     caf::anon_send_exit(workers_[worker], caf::exit_reason::kill);
     Run();
   }
+  // As the worker of a node that is not there any more.
+  void Leave(int worker) {
+    Spawn([this, worker](caf::event_based_actor* self) {
+      self->send_exit(workers_[worker], ToCafError(absl::UnavailableError("its node left")));
+    });
+    Run();
+  }
 
   TrainingServiceActor service_;
   TrialOwnerActor owner_;
@@ -98,6 +186,12 @@ class TrainingServiceTest : public ActorTest {
   std::vector<int> recorded_;
   std::vector<int> discoveries_;
   bool answers_ = true;
+  bool refuses_ = false;
+  // Of those who discover.
+  std::string program_;
+  std::map<std::string, DeviceUserActor> users_;
+  // What users were told last, and how often.
+  std::map<std::string, int> shares_, planning_gib_, told_;
   std::optional<absl::Status> discovered_;
   std::vector<v1::ModelEvent> events_;
 };
@@ -320,6 +414,291 @@ TEST_F(TrainingServiceTest, ADiscoveryEndsWithItsThirdWorker) {
   EXPECT_EQ(discoveries_.size(), 3u);
   ASSERT_TRUE(discovered_.has_value());
   EXPECT_EQ(discovered_->code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(TrainingServiceTest, ADeviceThatJoinsWorksOnceItIsReadyAndLeavesWithItsWorker) {
+  StartService(1);
+  const int joined = Join("n1");
+  EXPECT_EQ(joined, 1);
+  EXPECT_EQ(CountDevices(), 2);
+  Submit("a", 1);
+  EXPECT_TRUE(assigned_.empty());
+  Ready(joined);
+  EXPECT_EQ(assigned_[joined], std::vector<int>{1});
+  const v1::TrialSpec trial = MakeTrial("a", 1);
+  caf::anon_send(service_, EndedEvent(trial, trial.models(0), 0, v1::SUCCEEDED));
+  Ended("a", 1);
+  EXPECT_EQ(events_.size(), 1u);
+  Ready(joined);
+  Submit("a", 2);
+  Leave(joined);
+  ASSERT_EQ(events_.size(), 2u);
+  EXPECT_EQ(events_[1].ended().outcome(), v1::LOST);
+  EXPECT_EQ(events_[1].ended().lost_cause(), v1::WORKER_DOWN);
+  RunDelayed();
+  EXPECT_EQ(spawned_, 1) << "it is another machine's to start it again";
+  EXPECT_EQ(CountDevices(), 1);
+  Ready(joined);
+  Submit("a", 3);
+  EXPECT_EQ(assigned_[joined].size(), 2u) << "what a worker said before it went down comes late";
+  EXPECT_EQ(Join("n1"), 2) << "a number is given once";
+}
+
+TEST_F(TrainingServiceTest, AWorkerThatSaysWhatBecameOfItsTrialBeforeItGoesDownLosesNothing) {
+  StartService(0, /*open=*/true);
+  const int joined = Join("n1");
+  Ready(joined);
+  Submit("a", 1);
+  const v1::TrialSpec trial = MakeTrial("a", 1);
+  caf::anon_send(service_, EndedEvent(trial, trial.models(0), 5, v1::LOST, v1::Failure(), v1::NODE_LOST));
+  Ended("a", 1);
+  Leave(joined);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LOST);
+}
+
+TEST_F(TrainingServiceTest, InAnOpenPoolWorkWaitsForDevices) {
+  StartService(0, /*open=*/true);
+  Submit("a", 1);
+  Discover("b");
+  EXPECT_TRUE(events_.empty());
+  EXPECT_EQ(discovered_, std::nullopt);
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("no node has joined"));
+  EXPECT_THAT(WaitingFor("b"), HasSubstr("no node has joined"));
+  EXPECT_EQ(WaitingFor("c"), "");
+  const int joined = Join("n1");
+  EXPECT_EQ(WaitingFor("a"), "") << "it has a device now";
+  Ready(joined);
+  EXPECT_EQ(discovered_, absl::OkStatus());
+  Ready(joined);
+  EXPECT_EQ(assigned_[joined], std::vector<int>{1});
+  // The node goes while the next one waits.
+  Submit("a", 2);
+  Leave(joined);
+  EXPECT_EQ(events_.size(), 1u) << "what ran there";
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("no node has joined"));
+  const int next = Join("n2");
+  Ready(next);
+  EXPECT_EQ(assigned_[next], std::vector<int>{2});
+  EXPECT_EQ(WaitingFor("a"), "") << "nothing waits";
+}
+
+TEST_F(TrainingServiceTest, InAnOpenPoolNoDeviceIsGivenUp) {
+  StartService(1, /*open=*/true);
+  Submit("a", 1);
+  for (int down = 1; down <= 10; ++down) {
+    Kill(0);
+    EXPECT_EQ(spawned_, down == 1 ? 2 : down) << "the first one at once";
+    if (down > 1) {
+      EXPECT_THAT(WaitingFor("a"), HasSubstr("each of the 1 that could run it is down"));
+    }
+    RunDelayed();
+    EXPECT_EQ(spawned_, down + 1);
+  }
+  EXPECT_TRUE(events_.empty());
+  Ready(0);
+  EXPECT_EQ(assigned_[0], std::vector<int>{1});
+}
+
+TEST_F(TrainingServiceTest, ANodeThatIsHeldGetsNothing) {
+  StartService(0, /*open=*/true);
+  const int first = Join("n1"), second = Join("n1"), other = Join("n2");
+  for (const int worker : {first, second, other}) Ready(worker);
+  Hold("n1", true);
+  for (int trial = 1; trial <= 2; ++trial) Submit("a", trial);
+  EXPECT_EQ(assigned_[other], std::vector<int>{1});
+  EXPECT_EQ(assigned_.count(first) + assigned_.count(second), 0u);
+  EXPECT_EQ(WaitingFor("a"), "") << "there is a device; it is busy";
+  Hold("n2", true);
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("each of the 3 that could run it is down, or its node is silent or drained"));
+  Ended("a", 1);
+  Ready(other);
+  EXPECT_EQ(assigned_[other].size(), 1u) << "ready or not";
+  Hold("nobody", true);
+  Hold("n1", false);
+  EXPECT_EQ(assigned_[first], std::vector<int>{2});
+}
+
+TEST_F(TrainingServiceTest, ThisMachineIsNotHeldWithANodeOfItsName) {
+  StartService(1);
+  Join("");
+  Ready(0);
+  Hold("", true);
+  Submit("a", 1);
+  EXPECT_EQ(assigned_[0], std::vector<int>{1});
+}
+
+TEST_F(TrainingServiceTest, ATrialGoesWhereTheProgramRunsThatDiscoveredItsSpace) {
+  StartService(0, /*open=*/true);
+  const int one = Join("n1", "P1"), two = Join("n2", "P2");
+  Ready(one);
+  SubmitFor("P2", 0, 1);
+  SubmitFor("P3", 0, 2, "b");
+  SubmitFor("P1", 0, 3, "c");
+  EXPECT_EQ(assigned_[one], std::vector<int>{3}) << "the others do not hold it up";
+  Ready(two);
+  EXPECT_EQ(assigned_[two], std::vector<int>{1});
+  EXPECT_THAT(WaitingFor("b"), HasSubstr("a node with the program that discovered its space (build id P3)"));
+  EXPECT_EQ(CountDevices("P1"), 1);
+  EXPECT_EQ(CountDevices("P3"), 0);
+  const int three = Join("n3", "P3");
+  Ready(three);
+  EXPECT_EQ(assigned_[three], std::vector<int>{2});
+}
+
+TEST_F(TrainingServiceTest, WhichProgramRunsHereIsLearntFromADiscovery) {
+  StartService(2);
+  const int joined = Join("n1", "P1");
+  Ready(joined);
+  Ready(0);
+  Ready(1);
+  SubmitFor("P2", 0, 1);
+  EXPECT_TRUE(assigned_.empty());
+  program_ = "P2";
+  Discover();
+  EXPECT_EQ(discoveries_, std::vector<int>{0}) << "where nothing is known";
+  EXPECT_EQ(assigned_[1], std::vector<int>{1}) << "all devices of this machine run the same";
+  // The program's file was replaced: what began before goes on.
+  Ready(0);
+  Ended("a", 1);
+  program_ = "P2'";
+  Leave(joined);
+  Discover();
+  Ready(0);
+  Ready(1);
+  SubmitFor("P2", 0, 2);
+  SubmitFor("P2'", 0, 3);
+  EXPECT_EQ(assigned_[0], std::vector<int>{2});
+  EXPECT_EQ(assigned_[1], (std::vector<int>{1, 3}));
+}
+
+TEST_F(TrainingServiceTest, ATrialGoesWhereThereIsRoomForItOrElseWhereThereIsMost) {
+  StartService(0, /*open=*/true);
+  const int small = Join("n1", "", 8), large = Join("n2", "", 16);
+  Ready(small);
+  SubmitFor("", 10, 1);
+  EXPECT_TRUE(assigned_.empty()) << "three quarters of 8 GiB are too little";
+  SubmitFor("", 5, 2);
+  EXPECT_EQ(assigned_[small], std::vector<int>{2}) << "it holds nobody up";
+  Ready(large);
+  EXPECT_EQ(assigned_[large], std::vector<int>{1});
+  Ended("a", 1);
+  Ended("a", 2);
+  Ready(small);
+  Ready(large);
+  SubmitFor("", 100, 3);
+  EXPECT_EQ(assigned_[large], (std::vector<int>{1, 3})) << "it fits nowhere, and is tried";
+  SubmitFor("", 0, 4);
+  EXPECT_EQ(assigned_[small], (std::vector<int>{2, 4}));
+  // Where the largest leaves, the next one is.
+  SubmitFor("", 10, 5);
+  Leave(large);
+  Ended("a", 4);
+  Ready(small);
+  EXPECT_EQ(assigned_[small], (std::vector<int>{2, 4, 5}));
+}
+
+TEST_F(TrainingServiceTest, SmallTrialsLeaveTheLargeDevicesFree) {
+  StartService(0, /*open=*/true);
+  const int large = Join("n1", "", 16), small = Join("n2", "", 8);
+  Ready(large);
+  Ready(small);
+  SubmitFor("", 0, 1);
+  EXPECT_EQ(assigned_[small], std::vector<int>{1});
+}
+
+TEST_F(TrainingServiceTest, NodesStartAsManyProcessesAsTheyLike) {
+  StartService(0, /*open=*/true);
+  for (int trial = 1; trial <= 4; ++trial) Submit("a", trial);
+  for (int worker = 0; worker < 4; ++worker) Ready(Join("n1"), /*warm=*/false);
+  EXPECT_EQ(assigned_.size(), 4u);
+}
+
+TEST_F(TrainingServiceTest, ADiscoveryOutlivesANodeAndEndsWithTheThird) {
+  StartService(0, /*open=*/true);
+  answers_ = false;
+  Discover();
+  for (const char* const node : {"n1", "n1", "n1", "n2"}) {
+    const int joined = Join(node);
+    Ready(joined);
+    Leave(joined);
+    EXPECT_EQ(discovered_, std::nullopt) << node;
+  }
+  const int joined = Join("n3");
+  Ready(joined);
+  Leave(joined);
+  ASSERT_TRUE(discovered_.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*discovered_));
+  EXPECT_EQ(discoveries_.size(), 5u);
+}
+
+TEST_F(TrainingServiceTest, ADiscoveryThatAWorkerCannotDoIsTheNextWorkers) {
+  StartService(2);
+  refuses_ = true;
+  Discover();
+  Ready(0);
+  refuses_ = false;
+  Ready(1);
+  EXPECT_EQ(discoveries_, (std::vector<int>{0, 1}));
+  EXPECT_EQ(discovered_, absl::OkStatus());
+}
+
+TEST_F(TrainingServiceTest, ADiscoveryThatWaitsCanBeCanceled) {
+  StartService(0, /*open=*/true);
+  Discover("a");
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("a");
+  cancel.set_discovery(true);
+  caf::anon_send(service_, cancel);
+  Run();
+  ASSERT_TRUE(discovered_.has_value());
+  EXPECT_TRUE(absl::IsCancelled(*discovered_));
+  Ready(Join("n1"));
+  EXPECT_TRUE(discoveries_.empty());
+}
+
+TEST_F(TrainingServiceTest, DevicesAreSharedBetweenExperimentsAsTheyComeAndGo) {
+  StartService(0, /*open=*/true);
+  Want("a");
+  EXPECT_EQ(shares_["a"], 1) << "even where there is nothing";
+  for (int device = 0; device < 10; ++device) Join("n1");
+  EXPECT_EQ(shares_["a"], 10);
+  Want("b");
+  Want("c");
+  EXPECT_EQ(shares_, (std::map<std::string, int>{{"a", 4}, {"b", 3}, {"c", 3}}));
+  Want("b", 1);
+  EXPECT_EQ(shares_, (std::map<std::string, int>{{"a", 5}, {"b", 1}, {"c", 4}})) << "what one cannot use is others'";
+  caf::anon_send_exit(users_["a"], caf::exit_reason::user_shutdown);
+  Run();
+  EXPECT_EQ(shares_["c"], 9);
+  Want("d", std::nullopt, /*priority=*/1);
+  EXPECT_EQ(shares_["d"], 10);
+  EXPECT_EQ(shares_["c"], 1) << "the higher priority takes all";
+  Want("d", 7, /*priority=*/1);
+  EXPECT_EQ(shares_["c"], 2);
+  const int told = told_["c"];
+  Want("d", 7, /*priority=*/1);
+  EXPECT_EQ(told_["c"], told) << "nothing is new";
+  Leave(0);
+  EXPECT_EQ(shares_["c"], 1);
+}
+
+TEST_F(TrainingServiceTest, SharesAreOfTheDevicesThatRunTheProgram) {
+  StartService(0, /*open=*/true);
+  for (int device = 0; device < 4; ++device) Join("n1", "P1", 16);
+  Join("n2", "P2", 8);
+  Want("a", std::nullopt, 0, "P1");
+  Want("b", std::nullopt, 0, "P2");
+  Want("c", std::nullopt, 0, "P3");
+  EXPECT_EQ(shares_, (std::map<std::string, int>{{"a", 4}, {"b", 1}, {"c", 1}}));
+  EXPECT_EQ(planning_gib_, (std::map<std::string, int>{{"a", 16}, {"b", 8}, {"c", 0}}));
+  // A small newcomer, and then many.
+  Join("n3", "P1", 4);
+  EXPECT_EQ(planning_gib_["a"], 16);
+  Join("n3", "P1", 4);
+  EXPECT_EQ(planning_gib_["a"], 16);
+  Join("n3", "P1", 4);
+  EXPECT_EQ(planning_gib_["a"], 4) << "three of seven";
 }
 
 }  // namespace

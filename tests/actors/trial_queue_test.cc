@@ -58,5 +58,72 @@ TEST(TrialQueueTest, RemoveTakesOneExperimentsTrials) {
   EXPECT_EQ(Order(queue), "b2 ");
 }
 
+v1::TrialSpec MakeLarge(const std::string& experiment, int trial) {
+  v1::TrialSpec spec = MakeTrial(experiment, trial);
+  spec.set_estimated_memory(1000);
+  return spec;
+}
+
+TEST(TrialQueueTest, WhatDoesNotSuitKeepsItsPlaceAndHoldsNobodyUp) {
+  TrialQueue queue;
+  queue.Push({MakeLarge("a", 1), {}});
+  queue.Push({MakeTrial("a", 2), {}});
+  queue.Push({MakeLarge("a", 3), {}});
+  const auto small = [](const v1::TrialSpec& spec) { return spec.estimated_memory() == 0; };
+  EXPECT_EQ(queue.Pop(small)->spec.trial(), 2);
+  EXPECT_FALSE(queue.Pop(small).has_value());
+  queue.Push({MakeTrial("a", 4), {}});
+  EXPECT_EQ(Order(queue), "a1 a3 a4 ");
+}
+
+TEST(TrialQueueTest, TheFirstOfEachLineIsAllThatIsLookedAt) {
+  TrialQueue queue;
+  for (int trial = 1; trial <= 1000; ++trial) queue.Push({MakeTrial("a", trial), {}});
+  for (int trial = 1; trial <= 1000; ++trial) queue.Push({MakeLarge("b", trial), {}});
+  int looked_at = 0;
+  const auto none = [&looked_at](const v1::TrialSpec&) {
+    ++looked_at;
+    return false;
+  };
+  EXPECT_FALSE(queue.Pop(none).has_value());
+  EXPECT_EQ(looked_at, 2);
+  EXPECT_EQ(queue.Experiments(), (std::vector<std::string>{"a", "b"}));
+  ASSERT_EQ(queue.FirstOfLines("b").size(), 1u);
+  EXPECT_EQ(queue.FirstOfLines("b")[0]->trial(), 1);
+}
+
+TEST(TrialQueueTest, ALargeTrialDoesNotStarveBehindOnesThatRunLess) {
+  TrialQueue queue;
+  // `a` runs a lot on small devices, `b` little, on the large one, again and again.
+  for (int trial = 1; trial <= 10; ++trial) queue.Push({MakeTrial("a", trial), {}});
+  while (queue.Pop().has_value()) {
+  }
+  queue.Push({MakeLarge("a", 11), {}});
+  std::string next;
+  int overtaken = 0;
+  for (int trial = 1; next != "a"; ++trial) {
+    queue.Push({MakeTrial("b", trial), {}});
+    next = queue.Pop()->spec.experiment();
+    overtaken += next == "b";
+    queue.Finished("b");
+    ASSERT_LE(overtaken, 100);
+  }
+  EXPECT_EQ(overtaken, 32);
+}
+
+TEST(TrialQueueTest, AModelIsTakenOutOfItsTrialAndTheLastOneTakesTheTrial) {
+  TrialQueue queue;
+  v1::TrialSpec merged = MakeTrial("a", 1);
+  *merged.add_models() = MakeModel(2);
+  queue.Push({merged, {}});
+  EXPECT_FALSE(queue.RemoveModel("a", 2, 1).has_value());
+  EXPECT_FALSE(queue.RemoveModel("b", 1, 1).has_value());
+  EXPECT_EQ(queue.RemoveModel("a", 1, 1)->spec.models(0).model(), 1);
+  EXPECT_FALSE(queue.RemoveModel("a", 1, 1).has_value());
+  EXPECT_FALSE(queue.empty());
+  EXPECT_EQ(queue.RemoveModel("a", 1, 2)->spec.models(0).model(), 2);
+  EXPECT_TRUE(queue.empty());
+}
+
 }  // namespace
 }  // namespace lanista

@@ -177,6 +177,8 @@ TEST_F(ConfigTest, RangesAreChecked) {
   const auto error = [this](const std::string& text) { return TextError(std::string(kText) + text); };
   EXPECT_EQ(error("max_trial_number: 0"), "c.textproto:4:1: max_trial_number: must be at least 1, got 0");
   EXPECT_EQ(error("trial_concurrency: -1"), "c.textproto:4:1: trial_concurrency: must be at least 1, got -1");
+  EXPECT_EQ(error("priority: 1001"), "c.textproto:4:1: priority: must be in [-1000, 1000], got 1001");
+  EXPECT_EQ(error("priority: -1000"), "");
   EXPECT_EQ(error("max_duration { }"), "c.textproto:4:1: max_duration: must be a positive duration");
   EXPECT_EQ(error("trial_timeout { seconds: -1 }"), "c.textproto:4:1: trial_timeout: must be a positive duration");
   EXPECT_EQ(error("trial_timeout { nanos: 1 }"), "c.textproto:4:1: trial_timeout: must be at least 0.001s");

@@ -8,6 +8,7 @@
 #include "engines/cgo/logical_plan.h"
 #include "engines/cgo/memory.h"
 #include "engines/cgo/passes.h"
+#include "engines/device_memory.h"
 #include "engines/planner.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -118,6 +119,56 @@ TEST_F(CgoPlannerTest, ModelsThatDoNotFitIntoADeviceTogetherAreNotMerged) {
   EXPECT_THAT(plan, HasSubstr("1 (memory: the device (0.1 GiB) has no room for another model"));
   EXPECT_THAT(plan, HasSubstr("|2 (memory"));
   EXPECT_THAT(Plan(*planner, 3, 2), HasSubstr("|3 (a device was free for it)")) << "whatever parts the others";
+}
+
+TEST_F(CgoPlannerTest, PlansForTheMemoryOfTheDevicesThatAreThere) {
+  const auto planner = MakePlanner();
+  EXPECT_EQ(Plan(*planner, 4, 1), "1 2 3 4");
+  planner->SetDeviceMemory(86LL << 20);
+  EXPECT_THAT(Plan(*planner, 4, 1), HasSubstr("1 (memory: the device (0.1 GiB) has no room")) << "none is larger";
+  planner->SetDeviceMemory(100LL << 20);
+  EXPECT_EQ(Plan(*planner, 4, 1), "1 2 3 4");
+}
+
+TEST_F(CgoPlannerTest, WhatATrialIsExpectedToTakeIsTheCorrectedEstimate) {
+  const auto planner = MakePlanner();
+  const auto plan = [&planner] {
+    std::vector<v1::TrialModel> models(1);
+    models[0].set_model(1);
+    *models[0].mutable_sample() = Gate(0);
+    return planner->Plan(std::move(models), 1)[0];
+  };
+  const PlannedTrial before = plan();
+  EXPECT_GT(before.estimated_memory, 0);
+  EXPECT_GT(before.expected_memory, before.estimated_memory);
+  planner->ObserveMemory(200LL << 20, 4, 1000LL << 20);
+  EXPECT_EQ(plan().estimated_memory, before.estimated_memory);
+  EXPECT_GT(plan().expected_memory, before.expected_memory);
+}
+
+TEST(DeviceMemoryTest, TrialsArePlannedForWhatTwoThirdsOfTheDevicesHave) {
+  EXPECT_EQ(PlanningMemory({}), 0);
+  EXPECT_EQ(PlanningMemory({8}), 8);
+  EXPECT_EQ(PlanningMemory({8, 24}), 8);
+  EXPECT_EQ(PlanningMemory({24, 8, 24}), 24) << "one small device does not shrink every trial";
+  EXPECT_EQ(PlanningMemory({24, 8, 8}), 8);
+  EXPECT_EQ(PlanningMemory({8, 24, 24, 8, 24, 24}), 24);
+  EXPECT_EQ(PlanningMemory({8, 24, 24, 8, 24, 8}), 8);
+  EXPECT_EQ(PlanningMemory({0, 8}), 8) << "of unknown memory: large enough";
+  EXPECT_EQ(PlanningMemory({0, 0, 8}), 0);
+}
+
+TEST(DeviceMemoryTest, IsTheGpusOrTheLimitOfTheProcess) {
+  v1::Device device;
+  device.set_memory(24);
+  device.set_memory_limit(8);
+  device.set_kind(v1::CPU);
+  EXPECT_EQ(DeviceMemory(device), 8);
+  device.set_kind(v1::GPU);
+  EXPECT_EQ(DeviceMemory(device), 24);
+  EXPECT_TRUE(HasRoomFor(75, 100));
+  EXPECT_FALSE(HasRoomFor(76, 100));
+  EXPECT_TRUE(HasRoomFor(1000, 0));
 }
 
 TEST_F(CgoPlannerTest, ExplainsWhatIsSharedAndWhyTheRestIsNot) {

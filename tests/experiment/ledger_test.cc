@@ -51,6 +51,16 @@ class LedgerTest : public ::testing::Test {
     return ledger_->EndAttempt(event);
   }
 
+  // The attempt begins on that node, which is lost then.
+  Ledger::Decision LoseWithNode(int model, int attempt, const std::string& node) {
+    v1::ModelEvent event;
+    event.set_model(model);
+    event.set_attempt(attempt);
+    event.mutable_started()->mutable_device()->set_node(node);
+    ledger_->Note(event);
+    return End(model, attempt, v1::LOST, v1::NODE_LOST);
+  }
+
   // "SUCCEEDED", "again 2 merged|alone", or "nothing".
   static std::string Text(const Ledger::Decision& decision) {
     EXPECT_FALSE(decision.outcome.has_value() && decision.again.has_value());
@@ -135,6 +145,64 @@ TEST_F(LedgerTest, AHeadThatEndsIsNeverTheModelsFault) {
     EXPECT_EQ(Text(End(1, attempt, v1::LOST, v1::HEAD_ENDED)), "again " + std::to_string(attempt + 1) + " merged");
     EXPECT_EQ(Text(End(2, attempt, v1::LOST, v1::HEAD_ENDED)), "again " + std::to_string(attempt + 1) + " merged");
   }
+}
+
+TEST_F(LedgerTest, ANodeThatLeavesIsNeverTheModelsFault) {
+  Create(2);
+  for (int attempt = 1; attempt <= 10; ++attempt) {
+    ASSERT_TRUE(Plan(attempt, {{1, attempt}, {2, attempt}}).ok());
+    for (const int model : {1, 2}) {
+      const Ledger::Decision decision = End(model, attempt, v1::LOST, v1::NODE_LEFT);
+      EXPECT_EQ(Text(decision), "again " + std::to_string(attempt + 1) + " merged");
+      EXPECT_TRUE(decision.merged);
+    }
+  }
+}
+
+TEST_F(LedgerTest, AModelThatThreeNodesWereLostWithHasFailed) {
+  Create(1);
+  const std::vector<std::string> nodes = {"n1", "n2", "n1", "n2"};
+  int attempt = 0;
+  for (const std::string& node : nodes) {
+    ASSERT_TRUE(Plan(++attempt, {{1, attempt}}).ok());
+    EXPECT_FALSE(LoseWithNode(1, attempt, node).outcome.has_value()) << "one that comes and goes proves nothing";
+  }
+  // A node that is lost before the attempt began there, and other losses, are counted apart.
+  ASSERT_TRUE(Plan(++attempt, {{1, attempt}}).ok());
+  EXPECT_FALSE(End(1, attempt, v1::LOST, v1::NODE_LOST).outcome.has_value());
+  ASSERT_TRUE(Plan(++attempt, {{1, attempt}}).ok());
+  EXPECT_FALSE(End(1, attempt, v1::LOST, v1::WORKER_DOWN).outcome.has_value());
+  ASSERT_TRUE(Plan(++attempt, {{1, attempt}}).ok());
+  const Ledger::Decision decision = LoseWithNode(1, attempt, "n3");
+  ASSERT_EQ(Text(decision), "FAILED");
+  EXPECT_EQ(decision.outcome->failure().reason(), v1::WORKER_LOST);
+  EXPECT_EQ(decision.outcome->failure().message(),
+            "nodes were lost while they ran it: n1, n2, n3; what takes them down may be this model");
+}
+
+TEST_F(LedgerTest, ModelsOfAMergedTrialThatANodeWasLostWithAreMergedOnceMore) {
+  Create(2);
+  ASSERT_TRUE(Plan(1, {{1, 1}, {2, 1}}).ok());
+  EXPECT_EQ(Text(LoseWithNode(1, 1, "n1")), "again 2 merged");
+  EXPECT_EQ(Text(LoseWithNode(2, 1, "n1")), "again 2 merged");
+  ASSERT_TRUE(Plan(2, {{1, 2}, {2, 2}}).ok());
+  EXPECT_EQ(Text(LoseWithNode(1, 2, "n2")), "again 3 alone") << "one of them may be to blame";
+  ASSERT_TRUE(Plan(3, {{1, 3}}).ok());
+  EXPECT_EQ(Text(LoseWithNode(1, 3, "n3")), "FAILED");
+}
+
+TEST_F(LedgerTest, NodesThatAreLostMakeNothingHopeless) {
+  Create(5);
+  int trial = 0;
+  for (int model = 1; model <= 5; ++model) {
+    for (int attempt = 1; attempt <= 3; ++attempt) {
+      ASSERT_TRUE(Plan(++trial, {{model, attempt}}).ok());
+      const Ledger::Decision decision = LoseWithNode(model, attempt, "n" + std::to_string(attempt));
+      if (decision.outcome.has_value()) ledger_->Close(*decision.outcome);
+    }
+  }
+  EXPECT_EQ(ledger_->failed(), 5);
+  EXPECT_EQ(ledger_->hopeless(), "");
 }
 
 TEST_F(LedgerTest, AModelThatBrokeAMergedTrialStaysAloneWhenTheHeadEnds) {
@@ -352,6 +420,8 @@ TEST_F(StoppingLedgerTest, AVerdictStands) {
       {v1::LOST, v1::WORKER_DOWN},                     // A lost worker.
       {v1::LOST, v1::PROCESS_KILLED},                  // A kill.
       {v1::LOST, v1::HEAD_ENDED},                      // A resume.
+      {v1::LOST, v1::NODE_LOST},                       // A lost node.
+      {v1::LOST, v1::NODE_LEFT},                       // A node that was preempted.
       {v1::UNMERGED, v1::LOST_CAUSE_UNSPECIFIED},      // Another model broke the trial: a retry.
       {v1::CANCELED, v1::LOST_CAUSE_UNSPECIFIED},      // A cancel.
       {v1::STOPPED_EARLY, v1::LOST_CAUSE_UNSPECIFIED}  // The stop itself.

@@ -598,6 +598,68 @@ TEST_F(SetupTest, ModelsThatAStopCanceledRunAgain) {
   EXPECT_EQ(Models(id), undisturbed);
 }
 
+// What nodes did to models counts as it did before the head was killed.
+TEST_F(SetupTest, NodesThatWereLostAreRememberedAndNodesThatLeftAreNot) {
+  const std::string id = RunNew(MakeConfig(12), 2);
+  {
+    const absl::StatusOr<std::shared_ptr<HeldExperiment>> held = HoldExperiment(state_dir_, id, {});
+    ASSERT_TRUE(held.ok()) << held.status();
+    v1::JournalBatch batch;
+    for (int attempt = 1; attempt <= 5; ++attempt) {
+      // Two are lost with their nodes, three leave in order.
+      const bool lost = attempt <= 2;
+      v1::TrialQueued& trial = *batch.add_records()->mutable_trial();
+      trial.set_trial(attempt);
+      v1::TrialMember& member = *trial.add_members();
+      member.set_model(1);
+      member.set_attempt(attempt);
+      v1::ModelEvent event;
+      event.set_trial(attempt);
+      event.set_model(1);
+      event.set_attempt(attempt);
+      event.set_sequence(1);
+      event.mutable_started()->mutable_device()->set_node(absl::StrCat("n", attempt));
+      *batch.add_records()->mutable_event() = event;
+      event.set_sequence(2);
+      event.mutable_ended()->set_outcome(v1::LOST);
+      event.mutable_ended()->set_lost_cause(lost ? v1::NODE_LOST : v1::NODE_LEFT);
+      *batch.add_records()->mutable_event() = event;
+    }
+    const auto written = (*held)->writer->Write(batch);
+    ASSERT_TRUE(written.ok()) << written.status();
+  }
+  absl::StatusOr<ExperimentSetup> setup = Resume(id, MakeConfig(12));
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  Ledger& ledger = setup->ledger;
+  ASSERT_TRUE(ledger.is_open(1));
+  EXPECT_EQ(ledger.open_model(1).attempt(), 6);
+  v1::TrialQueued trial;
+  trial.set_trial(6);
+  trial.add_members()->set_model(1);
+  trial.mutable_members(0)->set_attempt(6);
+  ASSERT_TRUE(ledger.Plan(trial).ok());
+  v1::ModelEvent event;
+  event.set_model(1);
+  event.set_attempt(6);
+  event.mutable_started()->mutable_device()->set_node("n6");
+  ledger.Note(event);
+  event.mutable_ended()->set_outcome(v1::LOST);
+  event.mutable_ended()->set_lost_cause(v1::NODE_LOST);
+  const Ledger::Decision decision = ledger.EndAttempt(event);
+  ASSERT_TRUE(decision.outcome.has_value());
+  EXPECT_EQ(decision.outcome->outcome(), v1::FAILED);
+  EXPECT_THAT(decision.outcome->failure().message(), HasSubstr("n1, n2, n6"));
+}
+
+TEST_F(SetupTest, AnExperimentMayBeginBeforeThereIsADevice) {
+  devices_.clear();
+  v1::ExperimentConfig config = MakeConfig(2);
+  config.set_priority(7);
+  const absl::StatusOr<ExperimentSetup> setup = New(config);
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  EXPECT_EQ(setup->trial_template.priority(), 7);
+}
+
 TEST_F(SetupTest, HigherLimitsLetAFinishedExperimentGoOn) {
   const std::string id = RunNew(MakeConfig(8), kToTheEnd);
   const absl::Status refused = Resume(id, MakeConfig(8)).status();

@@ -70,6 +70,9 @@ TEST(CommandLineTest, CommandsFindAHeadWhereOneIsNamed) {
 TEST(CommandLineTest, AHeadHasAnAddressAndDevices) {
   EXPECT_EQ(Good({"serve"}).listen, "127.0.0.1:7421");
   EXPECT_EQ(Good({"serve"}).cpu_slots, std::nullopt);
+  EXPECT_EQ(Good({"serve"}).max_priority, 0);
+  EXPECT_EQ(Good({"serve", "--max-priority", "10"}).max_priority, 10);
+  EXPECT_THAT(Ends({"serve", "--max-priority", "1001"}), HasSubstr("2: "));
   const CommandLine line =
       Good({"serve", "--listen", "[::1]:0", "--head-file", "f", "--insecure", "--cpu-slots", "0", "--gpus", "0,2"});
   EXPECT_EQ(line.listen, "[::1]:0");

@@ -47,6 +47,8 @@ class FakeRunner : public ExperimentRunner {
     calls_.push_back(absl::StrCat("stop ", experiment, ": ", reason));
   }
 
+  std::string WaitingFor(const std::string& experiment) override { return "a device for " + experiment; }
+
   v1::ExperimentConfig config_;
   std::vector<std::string> calls_;
   // So many calls of Create get no answer.

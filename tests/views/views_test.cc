@@ -444,6 +444,7 @@ TEST_F(ViewsTest, ShowsARunningExperiment) {
     "name": "mnist_cnn",
     "status": "RUNNING",
     "reason": "",
+    "waiting_for": null,
     "objective": "MAXIMIZE",
     "objectives": [{"metric": "default", "goal": "MAXIMIZE"}],
     "constraints": [],
@@ -615,6 +616,15 @@ failures
   count  models  failure
       1  2       SIGNAL 11: segmentation fault
 )");
+}
+
+TEST_F(ViewsTest, TextOfShowSaysWhatAnExperimentWaitsFor) {
+  EXPECT_THAT(ShowText(ShowDocument(Read()).value()), Not(HasSubstr("waits for")));
+  ViewOptions options;
+  options.waiting_for = "a device: there is none";
+  const Json document = ShowDocument(Read(), options).value();
+  EXPECT_EQ(document["waiting_for"], "a device: there is none");
+  EXPECT_THAT(ShowText(document), HasSubstr("\nwaits for   a device: there is none\n"));
 }
 
 TEST_F(ViewsTest, TextOfTrialsHasALineForEachModel) {
