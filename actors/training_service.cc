@@ -135,6 +135,11 @@ void TrainingServiceState::List(Slot& slot) {
     slot.kind = &kind;
     PoolChanged();
   }
+  Update(slot);
+}
+
+void TrainingServiceState::Update(const Slot& slot) {
+  Kind& kind = *slot.kind;
   const bool usable = slot.worker != nullptr && !slot.held;
   if (usable != (kind.usable.count(slot.number) > 0)) PoolChanged();
   Put(kind.usable, slot.number, usable);
@@ -186,8 +191,9 @@ void TrainingServiceState::OnHold(const v1::HoldNode& hold) {
   if (node == nodes_.end()) return;
   for (const int number : node->second.slots) {
     Slot& slot = slots_.at(number);
-    slot.held = hold.hold() && !slot.local;
-    List(slot);
+    if (slot.local) continue;
+    slot.held = hold.hold();
+    Update(slot);
   }
   Assign();
 }
@@ -204,20 +210,20 @@ v1::DeviceList TrainingServiceState::OnList(const v1::ListDevices& list) const {
 
 void TrainingServiceState::OnReady(const v1::WorkerReady& ready) {
   Slot* const slot = Find(ready.worker());
-  if (slot == nullptr) return;
+  if (slot == nullptr || slot->worker == nullptr) return;
   slot->idle = true;
   slot->warm = ready.warm();
   SetStarting(*slot, false);
-  List(*slot);
+  Update(*slot);
   Assign();
 }
 
 void TrainingServiceState::OnProcessUp(const v1::ProcessUp& up) {
   Slot* const slot = Find(up.worker());
-  if (slot == nullptr) return;
+  if (slot == nullptr || slot->worker == nullptr) return;
   slot->warm = true;
   SetStarting(*slot, false);
-  List(*slot);
+  Update(*slot);
   Assign();
 }
 
@@ -325,7 +331,7 @@ void TrainingServiceState::Assign() {
   const auto begin = [this](Slot& slot) {
     slot.idle = false;
     SetStarting(slot, slot.local && !slot.warm);
-    List(slot);
+    Update(slot);
   };
   while (!discoveries_.empty()) {
     Slot* const slot = IdleForDiscovery();
@@ -463,7 +469,7 @@ void TrainingServiceState::Restart(Slot& slot) {
                : delay.count() == 0 ? "trying again"
                                     : absl::StrCat("trying again in ", delay.count(), " s"));
   if (slot.given_up) return Unlist(slot);
-  List(slot);
+  Update(slot);
   if (delay.count() == 0) return Spawn(slot);
   self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(slot.number));
 }

@@ -142,11 +142,13 @@ class TrainingServiceState {
   // Gives a device of this machine its worker.
   void Spawn(Slot& slot);
   void SetWorker(Slot& slot, WorkerActor worker);
-  // By its name, which may be the name of a node, too, this machine is not found.
+  // This machine's name in `nodes_` is empty: a node may be called as it is.
   Node& NodeOf(const Slot& slot) { return nodes_[slot.local ? "" : slot.device.node()]; }
-  // Enters the slot where Assign finds it. To be called after every change of what it is or does.
+  // Enters the slot among those that are like it.
   void List(Slot& slot);
   void Unlist(Slot& slot);
+  // Enters where Assign looks what it does now. REQUIRES: it is listed.
+  void Update(const Slot& slot);
   // The program runs on the slot's node.
   void Learn(const Slot& slot, const std::string& program);
   // A device leaves with its worker.
@@ -212,7 +214,7 @@ class TrainingServiceState {
   std::map<int, Slot> slots_;
   int last_number_ = -1;
   std::map<caf::actor_addr, int> numbers_;
-  // By name; this machine's is empty.
+  // By name.
   std::map<std::string, Node> nodes_;
   std::map<KindKey, Kind> kinds_;
   // Slots that are starting.

@@ -21,7 +21,7 @@ struct ViewOptions {
   // The end of the time that a running experiment has taken.
   absl::Time now = absl::InfiniteFuture();
   // What a running experiment lacks to go on; empty: nothing, or it is not known.
-  std::string waiting_for;
+  std::string waiting_for = {};
 };
 
 // `show`: {

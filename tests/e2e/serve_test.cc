@@ -39,11 +39,11 @@ class ServeTest : public ::testing::Test {
  protected:
   void SetUp() override { Start(); }
 
-  void Start() {
+  void Start(const std::string& cpu_slots = "2") {
     std::filesystem::remove(head_file_);
     serve_ = std::make_unique<BackgroundCommand>(
-        kLanista, std::vector<std::string>{"serve", "--listen", listen_, "--head-file", head_file_, "--cpu-slots", "2",
-                                           "--state-dir", state_});
+        kLanista, std::vector<std::string>{"serve", "--listen", listen_, "--head-file", head_file_, "--cpu-slots",
+                                           cpu_slots, "--state-dir", state_});
     ASSERT_TRUE(serve_->WaitForLine("listening on 127.0.0.1:"));
     std::getline(std::ifstream(head_file_), head_);
     // The next one takes its place.
@@ -227,6 +227,25 @@ TEST_F(ServeTest, WhatWasStoppingWhenItsHeadWasKilledIsStopped) {
   const nlohmann::json document = Ask({"show", "stopping-1", "--json"}).Json();
   EXPECT_EQ(document["status"], "STOPPED");
   EXPECT_THAT(Ask({"show", "stopping-1"}).out, HasSubstr("enough"));
+}
+
+TEST_F(ServeTest, WithoutDevicesExperimentsWaitAndSayForWhat) {
+  Kill();
+  Start(/*cpu_slots=*/"0");
+  const std::string id = Submit(), other = Submit();
+  const nlohmann::json show = Ask({"show", id, "--json"}).Json();
+  EXPECT_EQ(show["status"], "CREATED");
+  EXPECT_THAT(show["waiting_for"].get<std::string>(), HasSubstr("no node has joined"));
+  EXPECT_THAT(Ask({"show", id}).out, HasSubstr("waits for   a device"));
+  EXPECT_TRUE(AskOffline({"show", id, "--json"}).Json()["waiting_for"].is_null());
+  EXPECT_EQ(Ask({"stop", other}).exit_code, 0);
+  WatchToEnd(other);
+  EXPECT_EQ(Ask({"show", other, "--json"}).Json()["status"], "STOPPED");
+  // With devices it goes on.
+  Kill();
+  Start();
+  WatchToEnd(id);
+  EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "DONE");
 }
 
 TEST_F(ServeTest, WithoutItsPortItRunsNothing) {

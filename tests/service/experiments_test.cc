@@ -95,6 +95,16 @@ TEST_F(ExperimentsTest, WithoutARunnerTheyAreOnlyShown) {
   EXPECT_TRUE(absl::IsFailedPrecondition(shown.Delete(remove).status()));
 }
 
+TEST_F(ExperimentsTest, WhatRunsHereSaysWhatItWaitsFor) {
+  Create("a-1");
+  v1::GetExperimentRequest get;
+  get.set_experiment("a-1");
+  const auto waiting_for = [&] { return nlohmann::json::parse(experiments_.Get(get)->json())["waiting_for"]; };
+  EXPECT_EQ(waiting_for(), "a device for a-1");
+  Release("a-1");
+  EXPECT_TRUE(waiting_for().is_null()) << "nobody runs it";
+}
+
 TEST_F(ExperimentsTest, AreListedInPagesAndByStatus) {
   for (const char* id : {"c-1", "a-1", "b-1", "d-1"}) Create(id);
   Write("b-1", "records { state { state: DONE } }");
@@ -170,8 +180,10 @@ TEST_F(ExperimentsTest, OnlyWhatRunsHereIsStoppedAndWhatRunsIsNotDeleted) {
   v1::ResumeExperimentRequest resume;
   resume.set_experiment("a-1");
   resume.add_set("max_trial_number=20");
+  resume.add_set("priority=-5");
   EXPECT_TRUE(experiments_.Resume(resume).ok());
   EXPECT_EQ(runner_.config_.max_trial_number(), 20);
+  EXPECT_EQ(runner_.config_.priority(), -5);
   resume.add_set("seed=20");
   EXPECT_THAT(Error(experiments_.Resume(resume), absl::StatusCode::kInvalidArgument), HasSubstr("'seed'"));
   remove.set_experiment("a");
