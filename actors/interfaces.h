@@ -1,5 +1,5 @@
 // The public interfaces of all actors: who may tell whom what. All that passes is protobuf (protos/messages.proto,
-// trial.proto) and handles.
+// trial.proto, node.proto) and handles.
 //
 //   HeadActor --> ExperimentActor <--> StrategyActor, StopperActor
 //                   |        ^ \--> JournalActor, WatcherActor
@@ -7,11 +7,16 @@
 //                 EngineActor                (CGO: behind a CgoBatcherActor, where models wait for each other)
 //                   v        ^
 //                 TrainingServiceActor <--> WorkerActor (one a device) <--> trial process
+//
+// The worker of a node's device stands for one on another machine (NodesActor, and NodeActor there):
+//
+//   TrainingServiceActor <--> WorkerActor, NodesActor <-- gRPC --> NodeActor <--> WorkerActor <--> trial process
 #ifndef LANISTA_ACTORS_INTERFACES_H_
 #define LANISTA_ACTORS_INTERFACES_H_
 
 #include "actors/message_types.h"
 #include "caf/typed_actor.hpp"
+#include "src/base/node_link.h"
 
 namespace lanista {
 
@@ -134,6 +139,30 @@ using TrainingServiceActor = WorkerOwnerActor::extend<
     // What an experiment waits for.
     caf::replies_to<v1::AskWaiting>::with<v1::Waiting>>;
 
+// The nodes of a head.
+using NodesActor = caf::typed_actor<
+    // A node said this on its stream; the stream is told when the next message may come.
+    caf::reacts_to<NodeLinkPtr, v1::NodeMessage>,
+    // A node's stream has ended.
+    caf::reacts_to<NodeLinkPtr>,
+    // A node is there. NOT_FOUND: it is not known, and has to join again.
+    caf::replies_to<v1::BeatRequest>::with<v1::BeatReply>,
+    // The nodes, by name.
+    caf::replies_to<v1::ListNodesRequest>::with<v1::NodeList>,
+    // No new work for a node, which leaves when its own has ended. NOT_FOUND: there is none of this name.
+    caf::replies_to<v1::DrainNodeRequest>::with<v1::DrainNodeReply>>;
+
+// A node: this machine's devices, which work for a head elsewhere.
+using NodeActor = WorkerOwnerActor::extend<
+    // A stream to the head is open: nothing was said on it yet.
+    caf::reacts_to<HeadLinkPtr>,
+    // The head said this.
+    caf::reacts_to<HeadLinkPtr, v1::HeadMessage>,
+    // The stream has ended, with this status.
+    caf::reacts_to<HeadLinkPtr, v1::ErrorStatus>,
+    // Leave: what runs is ended.
+    caf::reacts_to<v1::NodeLeaving>>;
+
 // Holds the experiments.
 using HeadActor = caf::typed_actor<
     // Learns the space, checks the evaluator, explains plans; runs nothing.
@@ -155,5 +184,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::DeviceUserActor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::TrialOwnerActor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::WatcherActor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::WorkerActor)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::NodeLinkPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::HeadLinkPtr)
 
 #endif  // LANISTA_ACTORS_INTERFACES_H_

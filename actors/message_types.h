@@ -12,6 +12,8 @@
 #include "caf/type_id.hpp"
 #include "google/protobuf/message.h"
 #include "protos/messages.pb.h"
+#include "protos/node.pb.h"
+#include "protos/status.pb.h"
 #include "protos/trial.pb.h"
 
 namespace lanista::v1 {
@@ -40,6 +42,8 @@ CAF_ADD_TYPE_ID(lanista, (lanista::v1::Ack))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::AskReply))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::AskRequest))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::AskWaiting))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::BeatReply))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::BeatRequest))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::CancelExperiment))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::CancelTrial))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::DeviceAdded))
@@ -48,13 +52,21 @@ CAF_ADD_TYPE_ID(lanista, (lanista::v1::DeviceList))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::DeviceShare))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::Discover))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::Discovered))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::DrainNodeReply))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::DrainNodeRequest))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::ErrorStatus))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::EventsRecorded))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ExperimentCreated))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ExperimentEvent))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::HeadMessage))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::HoldNode))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::JournalBatch))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ListDevices))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::ListNodesRequest))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ModelEvent))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::NodeLeaving))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::NodeList))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::NodeMessage))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::PlannedTrials))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ProcessExited))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ProcessUp))

@@ -160,15 +160,26 @@ class Parser {
     AddHead(AddExperimentCommand("watch", "show the progress of an experiment until its end"));
   }
 
+  void AddDevices(CLI::App* command) {
+    command->add_option("--cpu-slots", line_.cpu_slots, "CPU devices; default: as `run` has")
+        ->check(CLI::Range(0, 4096));
+    command->add_option("--gpus", line_.gpus, "GPUs, for example 0,1; default: none")->delimiter(',');
+  }
+
   // Commands that only a head can do.
   void AddHeadCommands() {
-    CLI::App* const serve = AddCommand("serve", "run the experiments of clients, on this machine's devices");
+    CLI::App* const serve =
+        AddCommand("serve", "run the experiments of clients, on this machine's devices and on nodes");
     serve->add_option("--listen", line_.listen, "where clients find it; port 0: any free one")->capture_default_str();
     serve->add_option("--head-file", line_.head_file, "also write the address into this file");
     serve->add_flag("--insecure", line_.insecure,
                     "listen elsewhere than on this machine: whoever reaches it can run programs as you");
-    serve->add_option("--cpu-slots", line_.cpu_slots, "CPU devices; default: as `run` has")->check(CLI::Range(0, 4096));
-    serve->add_option("--gpus", line_.gpus, "GPUs, for example 0,1; default: none")->delimiter(',');
+    AddDevices(serve);
+    serve
+        ->add_option("--lost-after", line_.lost_after,
+                     "seconds without a word of a node after which what it ran runs elsewhere")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
     serve->add_option("--max-priority", line_.max_priority, "experiments that ask for a higher `priority` get this one")
         ->check(CLI::Range(-1000, 1000))
         ->capture_default_str();
@@ -178,6 +189,18 @@ class Parser {
     submit->add_option("--request-id", line_.request_id,
                        "the same one makes the same experiment, however often it is sent; default: a new one");
     AddHead(AddExperimentCommand("stop", "stop an experiment that a head runs"))->required();
+    CLI::App* const node = AddCommand("node", "offer this machine's devices to a head");
+    AddHead(node)->required();
+    AddDevices(node);
+    node->add_option("--name", line_.name, "what the head calls it; default: the machine's name");
+    node->add_option("--give-up-after", line_.give_up_after,
+                     "seconds without a head after which what runs here, and the node, are ended")
+        ->check(CLI::Range(1, 100000000))
+        ->capture_default_str();
+    AddHead(AddCommand("nodes", "the nodes of a head"))->required();
+    CLI::App* const drain = AddCommand("drain", "give a node no new work, and send it home when its own has ended");
+    drain->add_option("NODE", line_.node, "its name, as `nodes` shows it")->required();
+    AddHead(drain)->required();
   }
 
   void AddGraphCommands() {

@@ -24,7 +24,7 @@ struct CommandLine {
   // What the user called the program by, without its folder.
   std::string program = "lanista";
   // run, resume, validate, devices, version, list, show, trials, export, delete, import, convert, show-graph, serve,
-  // submit, watch or stop.
+  // submit, watch, stop, node, nodes or drain.
   std::string command;
 
   // Global: before or after the command.
@@ -54,8 +54,8 @@ struct CommandLine {
   std::string out = ".";
   bool untrained = false;
 
-  // list, show, trials, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. submit, stop: never
-  // empty.
+  // list, show, trials, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. submit, stop, node,
+  // nodes, drain: never empty.
   std::string head;
   // submit: show the progress until the end.
   bool watch = false;
@@ -66,11 +66,20 @@ struct CommandLine {
   std::string listen = "127.0.0.1:7421";
   std::string head_file;
   bool insecure = false;
-  // None: as a `local` block without it.
+  // In seconds.
+  int lost_after = 120;
+  // serve, node. None: as a `local` block without it.
   std::optional<int> cpu_slots;
   std::vector<int> gpus;
   // The highest that experiments get.
   int max_priority = 0;
+
+  // node: empty: the machine's.
+  std::string name;
+  // In seconds.
+  int give_up_after = 3600;
+  // drain: a node's name.
+  std::string node;
 
   // import, convert, show-graph.
   std::string file;

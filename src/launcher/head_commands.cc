@@ -1,7 +1,6 @@
 // submit, watch, stop, and resume on a head.
 #include <condition_variable>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -9,11 +8,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "src/base/status.h"
+#include "src/base/unique_id.h"
 #include "src/config/config.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
@@ -37,13 +36,6 @@ constexpr absl::Duration kAwayLimit = absl::Minutes(1);
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(300);
 // A watch that takes longer than connecting may take was there, even where nothing happened.
 constexpr absl::Duration kConnectedAfter = absl::Seconds(10);
-
-// Random, and unique.
-std::string NewRequestId() {
-  std::string id;
-  std::getline(std::ifstream("/proc/sys/kernel/random/uuid"), id);
-  return std::string(absl::StripAsciiWhitespace(id));
-}
 
 // An experiment that can be watched, wherever it is.
 struct Watched {
@@ -157,7 +149,7 @@ int PrintId(const CommandContext& context, const std::string& id, const std::str
 absl::StatusOr<int> SubmitExperiment(const CommandContext& context) {
   v1::CreateExperimentRequest request;
   LANISTA_ASSIGN_OR_RETURN(*request.mutable_config(), LoadConfig(context.line.config, context.line.overrides));
-  request.set_request_id(context.line.request_id.empty() ? NewRequestId() : context.line.request_id);
+  request.set_request_id(context.line.request_id.empty() ? NewUniqueId() : context.line.request_id);
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
   LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, head->Create(request));
   if (!context.line.watch) return PrintId(context, reply.experiment(), reply.experiment());

@@ -31,15 +31,26 @@ using Command = absl::StatusOr<int> (*)(const CommandContext&);
 
 const std::map<std::string, Command>& Commands() {
   static const auto* const kCommands = new std::map<std::string, Command>{
-      {"run", RunExperiment},           {"resume", ResumeExperiment},
-      {"validate", ValidateExperiment}, {"devices", ShowDevices},
-      {"version", ShowVersion},         {"list", ListExperiments},
-      {"show", ShowExperiment},         {"trials", ShowTrials},
-      {"export", ExportModels},         {"delete", DeleteExperiment},
-      {"import", ImportGraph},          {"convert", ConvertGraph},
-      {"show-graph", ShowGraph},        {"serve", Serve},
-      {"submit", SubmitExperiment},     {"watch", WatchExperiment},
+      {"run", RunExperiment},
+      {"resume", ResumeExperiment},
+      {"validate", ValidateExperiment},
+      {"devices", ShowDevices},
+      {"version", ShowVersion},
+      {"list", ListExperiments},
+      {"show", ShowExperiment},
+      {"trials", ShowTrials},
+      {"export", ExportModels},
+      {"delete", DeleteExperiment},
+      {"import", ImportGraph},
+      {"convert", ConvertGraph},
+      {"show-graph", ShowGraph},
+      {"serve", Serve},
+      {"submit", SubmitExperiment},
+      {"watch", WatchExperiment},
       {"stop", StopExperiment},
+      {"node", RunNode},
+      {"nodes", ShowNodes},
+      {"drain", DrainNode},
   };
   return *kCommands;
 }

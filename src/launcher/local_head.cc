@@ -12,13 +12,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "actors/head.h"
 #include "actors/live_actors.h"
 #include "actors/training_service.h"
 #include "actors/worker.h"
 #include "caf/actor_system.hpp"
-#include "caf/actor_system_config.hpp"
 #include "caf/event_based_actor.hpp"
 #include "caf/scoped_actor.hpp"
 #include "spdlog/spdlog.h"
@@ -28,20 +26,12 @@
 #include "src/devices/device_source.h"
 #include "src/devices/local.h"
 #include "src/experiment/setup.h"
+#include "src/launcher/actor_system.h"
+#include "src/launcher/node_bridge.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
 namespace {
-
-struct ActorSystemConfig : caf::actor_system_config {
-  ActorSystemConfig() {
-    add_message_types<caf::id_block::lanista>();
-    // The few event-based actors do little each; processors are for training.
-    set("scheduler.max-threads", static_cast<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)));
-  }
-};
-
-std::atomic<bool> left_actors_behind{false};
 
 // Final states, on their way from the watching actor to who waits.
 class FinalStates {
@@ -146,6 +136,7 @@ class LocalHead::Impl {
   std::vector<std::string> Shutdown() {
     constexpr std::chrono::seconds kLimit(10);
     caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
+    if (nodes_.has_value()) nodes_->End();
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
     if (served_) caf::anon_send_exit(served_, caf::exit_reason::user_shutdown);
@@ -211,6 +202,8 @@ class LocalHead::Impl {
     return watchers_.back();
   }
 
+  NodeGateway* AcceptNodes(NodesOptions options) { return &nodes_.emplace(&system_, service_, std::move(options)); }
+
   void Stop(v1::StopExperiment stop) { caf::anon_send(head_, std::move(stop)); }
   FinalStates& final_states() { return final_states_; }
   int constructions() const { return constructions_; }
@@ -228,6 +221,7 @@ class LocalHead::Impl {
   ActorSystemConfig system_config_;
   caf::actor_system system_;
   TrainingServiceActor service_;
+  std::optional<NodeBridge> nodes_;
   HeadActor head_;
   std::vector<WatcherActor> watchers_;
   // Null: the head serves nobody.
@@ -237,15 +231,16 @@ class LocalHead::Impl {
 LocalHead::LocalHead(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 LocalHead::~LocalHead() {
-  const std::vector<std::string> left = impl_->Shutdown();
-  if (left.empty()) return;
-  spdlog::warn("not waiting any longer for {}", absl::StrJoin(left, ", "));
-  left_actors_behind = true;
   // The actors use it.
-  static_cast<void>(impl_.release());
+  if (LeaveBehind(impl_->Shutdown())) static_cast<void>(impl_.release());
 }
 
 bool LocalHead::LeftActorsBehind() { return left_actors_behind; }
+
+absl::StatusOr<NodeGateway*> LocalHead::AcceptNodes(std::chrono::milliseconds lost_after) {
+  LANISTA_ASSIGN_OR_RETURN(NodesOptions options, PrepareForNodes(impl_->state_dir(), lost_after));
+  return impl_->AcceptNodes(std::move(options));
+}
 
 absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, const v1::ExperimentConfig& config) {
   std::vector<v1::Device> devices;

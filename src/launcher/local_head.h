@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
 #define LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
 
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "protos/messages.pb.h"
 #include "src/launcher/trial_program.h"
 #include "src/service/experiment_runner.h"
+#include "src/service/node_gateway.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
@@ -76,6 +78,10 @@ class LocalHead : public ExperimentRunner {
 
   // Blocks until the experiment is in a final state, which is returned.
   v1::StateChanged Wait(const std::string& experiment);
+
+  // Nodes may join from now on, through what is returned, which lives as long as this: call it once. A node of which
+  // nothing is heard for `lost_after` is lost. Errors: the state folder cannot be written.
+  absl::StatusOr<NodeGateway*> AcceptNodes(std::chrono::milliseconds lost_after);
 
   // How many constructions of the space have been tried to learn it, so far.
   int constructions() const;

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <memory>
@@ -12,12 +13,14 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
+#include "src/base/build_id.h"
 #include "src/base/logging.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/config/paths.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
+#include "src/launcher/device_options.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/signal_thread.h"
@@ -63,15 +66,6 @@ absl::StatusOr<Address> ListenAddress(const CommandLine& line) {
                    "--insecure where you trust the whole network"));
 }
 
-// A `local` block with the devices of the command line.
-v1::ExperimentConfig DevicesOf(const CommandLine& line) {
-  v1::ExperimentConfig config;
-  v1::LocalConfig& local = *config.add_training_service()->mutable_local();
-  if (line.cpu_slots.has_value()) local.set_cpu_slots(*line.cpu_slots);
-  for (const int gpu : line.gpus) local.add_gpu_indices(gpu);
-  return config;
-}
-
 }  // namespace
 
 absl::StatusOr<int> Serve(const CommandContext& context) {
@@ -105,6 +99,9 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
     head->End();
     server.reset();
   };
+  LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head->AcceptNodes(std::chrono::seconds(line.lost_after)));
+  // Without a trial program nobody's is another one.
+  server->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));
   // Before anybody can ask: what goes on is never seen as interrupted.
   head->ResumeServed();
   server->Open();

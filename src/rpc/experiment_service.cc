@@ -14,6 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxStreams = 1000;
+// Of a request: configurations with graphs in them are the largest.
+constexpr size_t kMaxRequestBytes = 16 << 20;
 // Of ListTrialsReply.json, as soon as it has more: well below the 4 MiB that clients take by default.
 constexpr size_t kPageBytes = 1 << 20;
 
@@ -58,6 +60,11 @@ grpc::ServerUnaryReactor* ExperimentServiceImpl::Answer(Context* context, WorkQu
                                                         absl::StatusOr<Reply> (Experiments::*method)(const Request&),
                                                         const Request* request, Reply* reply) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (request->ByteSizeLong() > kMaxRequestBytes) {
+    reactor->Finish(ToGrpcStatus(absl::ResourceExhaustedError(
+        absl::StrCat("a request may have ", kMaxRequestBytes >> 20, " MiB, this one has more"))));
+    return reactor;
+  }
   const bool taken = queue.TryPost([this, reactor, method, request, reply] {
     absl::Status status = CheckOpen();
     if (status.ok()) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
+#include "protos/node.grpc.pb.h"
 #include "protos/service.grpc.pb.h"
 #include "src/base/status.h"
 #include "src/rpc/grpc_setup.h"
@@ -52,9 +53,11 @@ class HeadClient::Impl {
     arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
     channel_ = grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
     stub_ = v1::ExperimentService::NewStub(channel_);
+    node_stub_ = v1::NodeService::NewStub(channel_);
   }
 
   v1::ExperimentService::Stub& stub() { return *stub_; }
+  v1::NodeService::Stub& node_stub() { return *node_stub_; }
 
   // Waits for the connection; a head that refuses it is not waited for.
   absl::Status Connect() {
@@ -87,11 +90,16 @@ class HeadClient::Impl {
   absl::StatusOr<Reply> Call(grpc::Status (v1::ExperimentService::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                                  Reply*),
                              const Request& request, bool waits = false) {
+    return CallOn(*stub_, method, request, waits);
+  }
+  template <typename Stub, typename Request, typename Reply>
+  absl::StatusOr<Reply> CallOn(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                               const Request& request, bool waits = false) {
     LANISTA_RETURN_IF_ERROR(Connect());
     grpc::ClientContext context;
     if (!waits) context.set_deadline(Clock::now() + kAnswerLimit);
     Reply reply;
-    LANISTA_RETURN_IF_ERROR(ToStatus((stub_.get()->*method)(&context, request, &reply)));
+    LANISTA_RETURN_IF_ERROR(ToStatus((stub.*method)(&context, request, &reply)));
     return reply;
   }
 
@@ -99,12 +107,26 @@ class HeadClient::Impl {
   const std::string address_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::ExperimentService::Stub> stub_;
+  std::unique_ptr<v1::NodeService::Stub> node_stub_;
 };
 
 HeadClient::HeadClient(const Address& address) : impl_(std::make_unique<Impl>(address)) {}
 HeadClient::~HeadClient() = default;
 
 using Stub = v1::ExperimentService::Stub;
+
+absl::StatusOr<v1::DrainNodeReply> HeadClient::DrainNode(const v1::DrainNodeRequest& request) {
+  return impl_->CallOn(impl_->node_stub(), &v1::NodeService::Stub::DrainNode, request);
+}
+
+absl::StatusOr<Json> HeadClient::ListNodes() {
+  LANISTA_ASSIGN_OR_RETURN(
+      const v1::ListNodesReply reply,
+      impl_->CallOn(impl_->node_stub(), &v1::NodeService::Stub::ListNodes, v1::ListNodesRequest()));
+  Json document = Json::parse(reply.json(), nullptr, false);
+  if (!document.is_object() || !document["nodes"].is_array()) return Damaged();
+  return document;
+}
 
 absl::StatusOr<v1::CreateExperimentReply> HeadClient::Create(const v1::CreateExperimentRequest& request) {
   // Where nobody is there, nothing was lost.

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
+#include "protos/node.pb.h"
 #include "protos/service.pb.h"
 #include "src/rpc/address.h"
 
@@ -29,6 +30,9 @@ class HeadClient {
   absl::StatusOr<v1::ResumeExperimentReply> Resume(const v1::ResumeExperimentRequest& request);
   absl::StatusOr<v1::DeleteExperimentReply> Delete(const v1::DeleteExperimentRequest& request);
   absl::StatusOr<v1::GetTrialReply> GetTrial(const v1::GetTrialRequest& request);
+  absl::StatusOr<v1::DrainNodeReply> DrainNode(const v1::DrainNodeRequest& request);
+  // The document of `nodes`.
+  absl::StatusOr<nlohmann::ordered_json> ListNodes();
   // The document of `list`, of all pages.
   absl::StatusOr<nlohmann::ordered_json> ListAll();
   // The document of `trials`, of all pages.

@@ -10,12 +10,11 @@
 #include "grpcpp/resource_quota.h"
 #include "src/rpc/experiment_service.h"
 #include "src/rpc/grpc_setup.h"
+#include "src/rpc/node_service.h"
 
 namespace lanista {
 namespace {
 
-// Of a request: configurations with graphs in them are the largest.
-constexpr int kMaxRequestBytes = 16 << 20;
 constexpr int kMaxStreamsPerConnection = 100;
 // For all connections together.
 constexpr size_t kMaxBufferBytes = 512 << 20;
@@ -51,11 +50,13 @@ class HeadServer::Impl {
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, kPingsWithoutData);
-    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+    // What a client's request may have is the service's to say.
+    builder.SetMaxReceiveMessageSize(kMaxNodeMessageBytes);
     grpc::ResourceQuota quota("lanista");
     quota.Resize(kMaxBufferBytes);
     builder.SetResourceQuota(quota);
     builder.RegisterService(&service_);
+    builder.RegisterService(&nodes_);
     const std::string wanted = address_.ToText();
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || address_.port == 0) {
@@ -66,12 +67,16 @@ class HeadServer::Impl {
     return absl::OkStatus();
   }
 
+  void AcceptNodes(NodeGateway* nodes, const std::string& program) { nodes_.Accept(nodes, program); }
+
   void Open() {
     service_.Open();
+    nodes_.Open();
     SetServing(true);
   }
   void Close() {
     SetServing(false);
+    nodes_.Close();
     service_.Close();
   }
 
@@ -84,12 +89,14 @@ class HeadServer::Impl {
 
   Address address_;
   ExperimentServiceImpl service_;
+  NodeServiceImpl nodes_;
   std::unique_ptr<grpc::Server> server_;
 };
 
 HeadServer::HeadServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HeadServer::~HeadServer() = default;
 
+void HeadServer::AcceptNodes(NodeGateway* nodes, const std::string& program) { impl_->AcceptNodes(nodes, program); }
 void HeadServer::Open() { impl_->Open(); }
 void HeadServer::Close() { impl_->Close(); }
 

@@ -1,12 +1,14 @@
-// The port on which a head serves clients: gRPC with health checks (grpc.health.v1) and reflection.
+// The port on which a head serves clients and nodes: gRPC with health checks (grpc.health.v1) and reflection.
 #ifndef LANISTA_SRC_RPC_HEAD_SERVER_H_
 #define LANISTA_SRC_RPC_HEAD_SERVER_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "src/rpc/address.h"
 #include "src/service/experiments.h"
+#include "src/service/node_gateway.h"
 
 namespace lanista {
 
@@ -17,6 +19,10 @@ class HeadServer {
   static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments);
   // Cancels streams, and waits for calls: what blocks in `experiments` must be about to return.
   ~HeadServer();
+
+  // Nodes may join, once it serves. `nodes` must outlive it. `program`: of the head's own trial processes; empty: it
+  // has none. REQUIRES: before Open.
+  void AcceptNodes(NodeGateway* nodes, const std::string& program);
 
   // Serves from now on.
   void Open();

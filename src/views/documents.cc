@@ -25,9 +25,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kModelsNamedPerFailure = 10;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Json TimeJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
-
-Json TimeJson(const std::optional<absl::Time>& time) { return time.has_value() ? TimeJson(*time) : Json(); }
+Json TimeJson(const std::optional<absl::Time>& time) { return time.has_value() ? lanista::TimeJson(*time) : Json(); }
 
 // Whole milliseconds, like the times themselves.
 double Seconds(absl::Duration duration) {
@@ -464,6 +462,8 @@ Json SampleJson(const ModelRecord& model) {
   Json sample = Json::parse(model.sample_json, nullptr, false);
   return sample.is_discarded() ? Json() : sample;
 }
+
+Json TimeJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
 
 std::string ToText(const Json& document) {
   return PrintableJson(document.dump(2, ' ', false, Json::error_handler_t::replace));

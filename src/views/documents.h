@@ -85,9 +85,10 @@ std::vector<nlohmann::ordered_json> ListEntries(const StateDir& state_dir, const
 // Puts entries of `experiments` into the order of `list`.
 void SortOldestFirst(std::vector<nlohmann::ordered_json>* entries);
 
-// Parts that other documents share: {name: value}, `default` first and then by name; {label: candidate}.
+// Parts that other documents share: {name: value}, `default` first and then by name; {label: candidate}; a time.
 nlohmann::ordered_json MetricsJson(const v1::Metrics& metrics);
 nlohmann::ordered_json SampleJson(const ModelRecord& model);
+nlohmann::ordered_json TimeJson(absl::Time time);
 
 // Any of these as text: indented; bytes that are not UTF-8 (an exception's) are replaced instead of refused, and
 // control characters are escaped.

@@ -51,8 +51,9 @@ std::map<std::string, Schema> ReadSchemas() {
 bool IsOfType(const nlohmann::json& value, const std::string& type) {
   for (const absl::string_view one : absl::StrSplit(type, " or ")) {
     if (one == "any" || (one == "null" && value.is_null()) || (one == "string" && value.is_string()) ||
-        (one == "integer" && value.is_number_integer()) || (one == "number" && value.is_number()) ||
-        (one == "object" && value.is_object()) || (one == "list" && value.is_array())) {
+        (one == "boolean" && value.is_boolean()) || (one == "integer" && value.is_number_integer()) ||
+        (one == "number" && value.is_number()) || (one == "object" && value.is_object()) ||
+        (one == "list" && value.is_array())) {
       return true;
     }
     if (!absl::StartsWith(one, "list of ") || !value.is_array()) continue;
@@ -187,6 +188,24 @@ TEST_F(JsonDocumentsTest, OfGraphsAreAsDocumented) {
   EXPECT_EQ(Check("show-graph", {folder + "/net.textproto"})["nodes"][0]["attributes"]["out_features"], 2);
   Check("convert", {folder + "/net.textproto", "--format", "json", "--out", folder + "/copy"});
   Check("import", {folder + "/none.pt", "--out", folder + "/none.textproto"}, "error");
+}
+
+TEST_F(JsonDocumentsTest, OfNodesAreAsDocumented) {
+  const std::string head_file = FreshFolder() + "/head";
+  BackgroundCommand serve(kLanista, {"serve", "--listen", "127.0.0.1:0", "--head-file", head_file, "--cpu-slots", "0",
+                                     "--state-dir", FreshFolder()});
+  ASSERT_TRUE(serve.WaitForLine("listening"));
+  std::string head;
+  std::getline(std::ifstream(head_file), head);
+  BackgroundCommand node(kLanista, {"node", "--head", head, "--cpu-slots", "1", "--name", "n", "--json"});
+  ASSERT_TRUE(node.WaitForLine("\"name\": \"n\""));
+  // Trials of this one last.
+  const std::string config = WriteFile("long.textproto", R"(
+    space { registered: "mnist_cnn" } strategy { random {} } seed: 1
+    evaluator { classification { dataset { synthetic_digits {} } max_epochs: 1000 } })");
+  Check("submit", {config, "--head", head});
+  while (Check("nodes", {"--head", head})["nodes"][0]["trials"].empty()) continue;
+  Check("drain", {"n", "--head", head});
 }
 
 TEST_F(JsonDocumentsTest, OfTheMachineAreAsDocumented) {

@@ -1,0 +1,380 @@
+#include "actors/node.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "actors/delay.h"
+#include "spdlog/spdlog.h"
+#include "src/base/clock.h"
+#include "src/base/read_file.h"
+#include "src/base/status.h"
+#include "src/storage/journal.h"
+
+namespace lanista {
+namespace {
+
+// So long workers may take to end, and the head to hear of it.
+constexpr std::chrono::seconds kLeaveLimit(5);
+constexpr uint64_t kMaxMarkerBytes = 4096;
+
+std::chrono::seconds RestartDelay(int downs) {
+  return std::chrono::seconds(downs < 2 ? 0 : 1 << std::min(downs - 2, 6));
+}
+
+// OK: this machine sees the files of the head.
+absl::Status CheckMarker(const v1::HeadHello& hello) {
+  const absl::StatusOr<std::string> content = ReadWholeFile(hello.marker_file(), kMaxMarkerBytes);
+  if (content.ok() && *content == hello.marker()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this machine does not see the head's files: ",
+                   content.ok() ? absl::StrCat(hello.marker_file(), " is another file here")
+                                : std::string(content.status().message()),
+                   ". Give the head a --state-dir in a folder that both machines share under the same path"));
+}
+
+}  // namespace
+
+NodeSelf::behavior_type Node(NodeSelf::stateful_pointer<NodeState> self, NodeOptions options) {
+  return self->state.MakeBehavior(std::move(options));
+}
+
+NodeSelf::behavior_type NodeState::MakeBehavior(NodeOptions options) {
+  options_ = std::move(options);
+  self_->set_down_handler([this](const caf::down_msg& down) { OnDown(down); });
+  devices_.resize(static_cast<size_t>(options_.hello.devices_size()));
+  for (int device = 0; device < options_.hello.devices_size(); ++device) Spawn(device);
+  deadline_.Set(self_, options_.give_up_after);
+  return {
+      [this](const v1::WorkerReady& ready) {
+        Device& device = devices_[static_cast<size_t>(ready.worker())];
+        device.idle = true;
+        device.warm = ready.warm();
+        SayDevice(ready.worker());
+        CheckDrained();
+      },
+      [this](const v1::ProcessUp& up) {
+        devices_[static_cast<size_t>(up.worker())].warm = true;
+        SayDevice(up.worker());
+      },
+      [this](v1::ModelEvent& event) {
+        for (size_t device = 0; device < devices_.size(); ++device) {
+          auto* const running = Running(static_cast<int>(device));
+          if (running == nullptr || running->second.experiment != event.experiment() ||
+              running->second.trial != event.trial()) {
+            continue;
+          }
+          v1::AssignmentNews news;
+          *news.mutable_event() = std::move(event);
+          return Say(running, std::move(news));
+        }
+      },
+      [this](v1::TrialEnded& ended) {
+        for (size_t device = 0; device < devices_.size(); ++device) {
+          auto* const running = Running(static_cast<int>(device));
+          if (running == nullptr || running->second.experiment != ended.experiment() ||
+              running->second.trial != ended.trial()) {
+            continue;
+          }
+          v1::AssignmentNews news;
+          *news.mutable_ended() = std::move(ended);
+          return SayLast(running, std::move(news));
+        }
+      },
+      [this](const HeadLinkPtr& link) { OnOpen(link); },
+      [this](const HeadLinkPtr& link, v1::HeadMessage& message) { OnMessage(link, std::move(message)); },
+      [this](const HeadLinkPtr& link, const v1::ErrorStatus& status) { OnClosed(link, StatusFromProto(status)); },
+      [this](const v1::NodeLeaving& leaving) { Leave(leaving.because(), absl::OkStatus()); },
+      [this](deadline_atom) { OnDeadline(); },
+      [this](deadline_atom, int32_t device) { Spawn(device); },
+  };
+}
+
+void NodeState::Spawn(int number) {
+  if (!leaving_.empty()) return;
+  Device& device = devices_[static_cast<size_t>(number)];
+  device.worker = options_.spawn_worker(number, options_.hello.devices(number), WorkerOwnerActor(self_));
+  self_->monitor(device.worker);
+}
+
+void NodeState::OnOpen(const HeadLinkPtr& link) {
+  if (link_ != nullptr) link_->Close();
+  if (!leaving_.empty()) return link->Close();
+  link_ = link;
+  welcome_ = false;
+  v1::NodeMessage message;
+  *message.mutable_hello() = options_.hello;
+  *message.mutable_hello()->mutable_now() = Now();
+  for (const auto& [id, assignment] : assignments_) message.mutable_hello()->add_assignments(id);
+  link_->Send(std::move(message));
+}
+
+void NodeState::OnMessage(const HeadLinkPtr& link, v1::HeadMessage message) {
+  if (link != link_ || (!welcome_ && !message.has_hello())) return;
+  const auto find = [this](const std::string& id) {
+    const auto found = assignments_.find(id);
+    return found == assignments_.end() || found->second.ended ? nullptr : &found->second;
+  };
+  switch (message.kind_case()) {
+    case v1::HeadMessage::kHello:
+      return OnHello(message.hello());
+    case v1::HeadMessage::kAssignment:
+      return OnAssignment(std::move(*message.mutable_assignment()));
+    case v1::HeadMessage::kReceived:
+      return OnReceived(message.received());
+    case v1::HeadMessage::kCancel:
+      if (const auto* const assignment = find(message.cancel().assignment())) CancelTrial(*assignment);
+      return;
+    case v1::HeadMessage::kStop:
+      if (const auto* const assignment = find(message.stop().assignment())) {
+        v1::StopModel stop;
+        stop.set_experiment(assignment->experiment);
+        stop.set_trial(assignment->trial);
+        stop.set_model(message.stop().model());
+        self_->send(devices_[static_cast<size_t>(assignment->device)].worker, std::move(stop));
+      }
+      return;
+    case v1::HeadMessage::kRecorded:
+      if (const auto* const assignment = find(message.recorded().assignment())) {
+        v1::EventsRecorded recorded;
+        recorded.set_experiment(assignment->experiment);
+        recorded.set_trial(assignment->trial);
+        recorded.set_model(message.recorded().model());
+        recorded.set_attempt(message.recorded().attempt());
+        recorded.set_sequence(message.recorded().sequence());
+        self_->send(devices_[static_cast<size_t>(assignment->device)].worker, std::move(recorded));
+      }
+      return;
+    case v1::HeadMessage::kDrain:
+      return Drain();
+    case v1::HeadMessage::KIND_NOT_SET:
+      return;
+  }
+}
+
+void NodeState::OnHello(const v1::HeadHello& hello) {
+  welcome_ = true;
+  said_away_ = false;
+  deadline_.Clear();
+  if (const absl::Status status = CheckMarker(hello); !status.ok()) return Leave(std::string(status.message()), status);
+  std::map<std::string, int64_t> keep;
+  for (int i = 0; i < std::min(hello.keep_size(), hello.received_size()); ++i) keep[hello.keep(i)] = hello.received(i);
+  for (auto next = assignments_.begin(); next != assignments_.end();) {
+    const auto it = next++;
+    auto& [id, assignment] = *it;
+    if (const auto kept = keep.find(id); kept != keep.end()) {
+      v1::NewsReceived received;
+      received.set_assignment(id);
+      received.set_number(kept->second);
+      OnReceived(received);
+      continue;
+    }
+    if (!assignment.ended) {
+      CancelTrial(assignment);
+      devices_[static_cast<size_t>(assignment.device)].running.clear();
+    }
+    assignments_.erase(it);
+  }
+  for (const auto& [id, assignment] : assignments_) {
+    for (const v1::AssignmentNews& news : assignment.unreceived) {
+      v1::NodeMessage message;
+      *message.mutable_news() = news;
+      Send(std::move(message));
+    }
+  }
+  for (size_t device = 0; device < devices_.size(); ++device) SayDevice(static_cast<int>(device));
+  options_.on_joined();
+}
+
+void NodeState::OnAssignment(v1::Assignment proto) {
+  // Said once more, because the stream ended in between.
+  if (assignments_.count(proto.id()) > 0) return;
+  const bool known = proto.device() >= 0 && proto.device() < static_cast<int>(devices_.size());
+  auto* const assignment = &*assignments_.emplace(proto.id(), Assignment()).first;
+  assignment->second.device = known ? proto.device() : 0;
+  Device& device = devices_[static_cast<size_t>(assignment->second.device)];
+  v1::AssignmentNews lost;
+  if (!known || !device.idle || proto.kind_case() == v1::Assignment::KIND_NOT_SET) {
+    lost.set_lost(device.worker == nullptr ? device.down_because : "the device is not free for this assignment");
+    return SayLast(assignment, std::move(lost));
+  }
+  device.idle = false;
+  device.running = proto.id();
+  if (proto.has_trial()) {
+    assignment->second.experiment = proto.trial().experiment();
+    assignment->second.trial = proto.trial().trial();
+    self_->send(device.worker, std::move(*proto.mutable_trial()));
+    return;
+  }
+  self_->request(device.worker, caf::infinite, std::move(*proto.mutable_discover()))
+      .then(
+          [this, id = proto.id()](v1::Discovered& discovered) {
+            const auto found = assignments_.find(id);
+            if (found == assignments_.end()) return;
+            v1::AssignmentNews news;
+            *news.mutable_discovered() = std::move(discovered);
+            SayLast(&*found, std::move(news));
+          },
+          [](const caf::error&) {
+            // The worker is gone: OnDown says so.
+          });
+}
+
+void NodeState::OnReceived(const v1::NewsReceived& received) {
+  const auto found = assignments_.find(received.assignment());
+  if (found == assignments_.end()) return;
+  std::deque<v1::AssignmentNews>& unreceived = found->second.unreceived;
+  while (!unreceived.empty() && unreceived.front().number() <= received.number()) unreceived.pop_front();
+  if (!found->second.ended || !unreceived.empty()) return;
+  assignments_.erase(found);
+  CheckDrained();
+}
+
+void NodeState::CancelTrial(const Assignment& assignment) {
+  const WorkerActor& worker = devices_[static_cast<size_t>(assignment.device)].worker;
+  // A discovery ends by itself.
+  if (worker == nullptr || assignment.experiment.empty()) return;
+  v1::CancelTrial cancel;
+  cancel.set_experiment(assignment.experiment);
+  cancel.set_trial(assignment.trial);
+  self_->send(worker, std::move(cancel));
+}
+
+void NodeState::OnClosed(const HeadLinkPtr& link, const absl::Status& status) {
+  if (link != link_) return;
+  link_ = nullptr;
+  const bool was_welcome = std::exchange(welcome_, false);
+  if (!leaving_.empty()) {
+    const bool workers_left =
+        std::any_of(devices_.begin(), devices_.end(), [](const Device& device) { return device.worker != nullptr; });
+    if (!workers_left) End();
+    return;
+  }
+  if (EndsNode(status)) {
+    end_ = status;
+    return End();
+  }
+  if (was_welcome) deadline_.Set(self_, options_.give_up_after);
+  if (std::exchange(said_away_, true)) return;
+  spdlog::warn("{}; trying again for {}{}", std::string(status.message()),
+               absl::FormatDuration(absl::FromChrono(options_.give_up_after)),
+               was_welcome ? ", and what runs goes on" : "");
+}
+
+void NodeState::OnDown(const caf::down_msg& down) {
+  const auto found = std::find_if(devices_.begin(), devices_.end(), [&](const Device& device) {
+    return device.worker != nullptr && device.worker.address() == down.source;
+  });
+  if (found == devices_.end()) return;
+  Device& device = *found;
+  const auto number = static_cast<int>(found - devices_.begin());
+  device.worker = nullptr;
+  device.idle = device.warm = false;
+  if (!leaving_.empty()) return SayLeaving();
+
+  device.down_because = std::string(Annotate(FromCafError(down.reason), "the worker went down").message());
+  const std::chrono::seconds delay = RestartDelay(++device.downs);
+  spdlog::warn("{}: {}; trying again in {} s", DeviceName(options_.hello.devices(number)), device.down_because,
+               delay.count());
+  if (auto* const running = Running(number)) {
+    v1::AssignmentNews news;
+    news.set_lost(device.down_because);
+    SayLast(running, std::move(news));
+  }
+  device.running.clear();
+  SayDevice(number);
+  if (delay.count() == 0) return Spawn(number);
+  self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(number));
+}
+
+void NodeState::OnDeadline() {
+  if (!deadline_.Rings(self_)) return;
+  if (leaving_.empty()) {
+    end_ = absl::UnavailableError(absl::StrCat("there was no head for ",
+                                               absl::FormatDuration(absl::FromChrono(options_.give_up_after)),
+                                               " (--give-up-after): what ran here was ended"));
+  }
+  End();
+}
+
+void NodeState::Drain() {
+  draining_ = true;
+  CheckDrained();
+}
+
+void NodeState::CheckDrained() {
+  if (!draining_ || !leaving_.empty() || !assignments_.empty()) return;
+  Leave("it was drained", absl::OkStatus());
+}
+
+void NodeState::Leave(const std::string& because, const absl::Status& end) {
+  if (!leaving_.empty()) return;
+  leaving_ = because.empty() ? "it was ended" : because;
+  end_ = end;
+  deadline_.Set(self_, kLeaveLimit);
+  for (const Device& device : devices_) {
+    if (device.worker != nullptr) self_->send_exit(device.worker, caf::exit_reason::user_shutdown);
+  }
+  SayLeaving();
+}
+
+void NodeState::SayLeaving() {
+  for (const Device& device : devices_) {
+    if (device.worker != nullptr) return;
+  }
+  // Nobody has to know.
+  if (link_ == nullptr || !welcome_) return End();
+  v1::NodeMessage message;
+  message.mutable_leaving()->set_because(leaving_);
+  Send(std::move(message));
+}
+
+void NodeState::End() {
+  if (link_ != nullptr) link_->Close();
+  options_.on_end(end_);
+  self_->quit();
+}
+
+NodeState::Assignments::value_type* NodeState::Running(int device) {
+  const std::string& id = devices_[static_cast<size_t>(device)].running;
+  const auto found = id.empty() ? assignments_.end() : assignments_.find(id);
+  return found == assignments_.end() ? nullptr : &*found;
+}
+
+void NodeState::Say(Assignments::value_type* assignment, v1::AssignmentNews news) {
+  news.set_assignment(assignment->first);
+  news.set_number(++assignment->second.last_number);
+  assignment->second.unreceived.push_back(news);
+  v1::NodeMessage message;
+  *message.mutable_news() = std::move(news);
+  Send(std::move(message));
+}
+
+void NodeState::SayLast(Assignments::value_type* assignment, v1::AssignmentNews news) {
+  assignment->second.ended = true;
+  Device& device = devices_[static_cast<size_t>(assignment->second.device)];
+  if (device.running == assignment->first) device.running.clear();
+  if (!news.has_lost()) device.downs = 0;
+  Say(assignment, std::move(news));
+}
+
+void NodeState::SayDevice(int number) {
+  const Device& device = devices_[static_cast<size_t>(number)];
+  // It will say when its next worker is idle.
+  if (device.worker != nullptr && !device.idle && !device.warm) return;
+  v1::NodeMessage message;
+  v1::DeviceNews& news = *message.mutable_device();
+  news.set_device(number);
+  news.set_idle(device.idle);
+  news.set_warm(device.warm);
+  if (device.worker == nullptr) news.set_down_because(device.down_because);
+  Send(std::move(message));
+}
+
+void NodeState::Send(v1::NodeMessage message) {
+  if (link_ != nullptr && welcome_) link_->Send(std::move(message));
+}
+
+}  // namespace lanista

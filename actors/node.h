@@ -1,0 +1,146 @@
+// NodeActor: this machine's devices, at work for a head elsewhere. Owns a WorkerActor for each, as a head does for its
+// own, and tells the head what they say.
+//
+//   AWAY --(1)--> JOINED --(3)--> LEAVING --(4)--> (ended)
+//     ^             |
+//     +-----(2)-----+
+//
+//   1. A stream is open: it says hello, and which assignments it has. The head answers which of them go on; the others
+//      are canceled and forgotten. Then it says once more what the head has not received.
+//   2. The stream has ended. What runs goes on, for give_up_after: where no head welcomed the node until then, it ends
+//      with UNAVAILABLE. Where the stream ended in a way that another would, too (EndsNode), it ends with that.
+//   3. It was asked to, or the head wants it to and nothing runs any more. First all workers end, with their processes:
+//      the head may start what they ran elsewhere at once.
+//   4. The head knows (NodeLeaving, and the end of the stream); or it takes too long. It ends with OK.
+//
+// A device whose worker goes down gets another one: at once, then after 1 s, 2 s and so on up to 64 s, as long as no
+// work is done there.
+//
+// Memory: what the head has not received is kept. That is bounded: a trial reports no more than EventWindow lets it
+// (src/base/event_window.h) until the head says that its reports are recorded, which they are only once the head has
+// received them. So while the head is away a trial that reports a lot waits, and the rest goes on. What is kept of
+// assignments that have ended is one trial for each device, because a device gets the next one only when the head has
+// received its last word.
+#ifndef LANISTA_ACTORS_NODE_H_
+#define LANISTA_ACTORS_NODE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "actors/alarm.h"
+#include "actors/interfaces.h"
+#include "caf/stateful_actor.hpp"
+#include "caf/typed_event_based_actor.hpp"
+
+namespace lanista {
+
+struct NodeOptions {
+  // What it says of itself; without `assignments` and `now`. `devices` are all that it has.
+  v1::NodeHello hello;
+  // Makes the worker with a number for a device.
+  std::function<WorkerActor(int number, const v1::Device& device, const WorkerOwnerActor& owner)> spawn_worker;
+  std::chrono::milliseconds give_up_after{std::chrono::hours(1)};
+  // A head welcomed it. Called on its thread, as is on_end; neither may block.
+  std::function<void()> on_joined;
+  // It ends, and why: what its workers do ends with it.
+  std::function<void(const absl::Status&)> on_end;
+};
+
+// With its messages to itself: a deadline; and that it is time for a device's next worker.
+using NodeSelf = NodeActor::extend<caf::reacts_to<deadline_atom>, caf::reacts_to<deadline_atom, int32_t>>;
+
+class NodeState {
+ public:
+  static inline const char* name = "node";
+
+  explicit NodeState(NodeSelf::pointer self) : self_(self) {}
+
+  NodeSelf::behavior_type MakeBehavior(NodeOptions options);
+
+ private:
+  struct Assignment {
+    int device = 0;
+    // Of a trial; its models are not kept.
+    std::string experiment;
+    int trial = 0;
+    // What the head has not received.
+    std::deque<v1::AssignmentNews> unreceived;
+    int64_t last_number = 0;
+    bool ended = false;
+  };
+  struct Device {
+    // Null: it is down.
+    WorkerActor worker;
+    bool idle = false;
+    bool warm = false;
+    // The assignment that runs; empty: none, or one that was forgotten.
+    std::string running;
+    std::string down_because;
+    // Workers that went down since work was last done here.
+    int downs = 0;
+  };
+  using Assignments = std::map<std::string, Assignment>;
+
+  void Spawn(int device);
+  void OnOpen(const HeadLinkPtr& link);
+  void OnMessage(const HeadLinkPtr& link, v1::HeadMessage message);
+  void OnClosed(const HeadLinkPtr& link, const absl::Status& status);
+  void OnDown(const caf::down_msg& down);
+  void OnDeadline();
+
+  void OnHello(const v1::HeadHello& hello);
+  void OnAssignment(v1::Assignment proto);
+  void OnReceived(const v1::NewsReceived& received);
+  void CancelTrial(const Assignment& assignment);
+  void Drain();
+  // Ends what runs, then the node, with that status.
+  void Leave(const std::string& because, const absl::Status& end);
+  // Once no worker is left.
+  void SayLeaving();
+  void End();
+
+  // The assignment that runs on the device; null: there is none.
+  Assignments::value_type* Running(int device);
+  // Keeps it, and says it if there is a head.
+  void Say(Assignments::value_type* assignment, v1::AssignmentNews news);
+  // It is the last one.
+  void SayLast(Assignments::value_type* assignment, v1::AssignmentNews news);
+  void SayDevice(int device);
+  void Send(v1::NodeMessage message);
+  // The node leaves if it is to, and nothing is left to be done or to be said.
+  void CheckDrained();
+
+  NodeSelf::pointer self_;
+  NodeOptions options_;
+  std::vector<Device> devices_;
+  // That run, or have something that the head has not received.
+  Assignments assignments_;
+
+  // Null: there is no stream.
+  HeadLinkPtr link_;
+  // The head has answered on it.
+  bool welcome_ = false;
+  bool draining_ = false;
+  // The log says that there is no head.
+  bool said_away_ = false;
+  // Why it leaves; empty: it does not.
+  std::string leaving_;
+  // What it ends with.
+  absl::Status end_;
+  // AWAY: when it gives up. LEAVING: when it ends anyway.
+  Alarm deadline_;
+};
+
+// Spawn it detached: it reads a file of the head's.
+NodeSelf::behavior_type Node(NodeSelf::stateful_pointer<NodeState> self, NodeOptions options);
+
+}  // namespace lanista
+
+#endif  // LANISTA_ACTORS_NODE_H_

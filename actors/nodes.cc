@@ -1,0 +1,218 @@
+#include "actors/nodes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "spdlog/spdlog.h"
+
+namespace lanista {
+namespace {
+
+constexpr std::chrono::seconds kLookInterval(1);
+// A head that looks later than this stood still (it was stopped, or its machine slept), and with it its ears.
+constexpr std::chrono::seconds kStoodStill(5);
+
+std::string Text(std::chrono::milliseconds duration) {
+  return absl::FormatDuration(absl::Seconds(std::chrono::duration_cast<std::chrono::seconds>(duration).count()));
+}
+
+}  // namespace
+
+NodesSelf::behavior_type Nodes(NodesSelf::stateful_pointer<NodesState> self, NodesOptions options) {
+  return self->state.MakeBehavior(std::move(options));
+}
+
+NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
+  options_ = std::move(options);
+  return {
+      [this](const NodeLinkPtr& link, v1::NodeMessage& message) { OnMessage(link, std::move(message)); },
+      [this](const NodeLinkPtr& link) {
+        const std::shared_ptr<RemoteNode> node = Find(link);
+        if (node == nullptr) return;
+        spdlog::info("node {}: its connection is lost", node->name());
+        node->OnLinkLost();
+      },
+      [this](const v1::BeatRequest& beat) -> caf::result<v1::BeatReply> {
+        const auto node = nodes_.find(beat.instance());
+        if (node == nodes_.end()) return ToCafError(absl::NotFoundError("no node of this instance has joined"));
+        node->second->Heard();
+        return v1::BeatReply();
+      },
+      [this](const v1::ListNodesRequest&) {
+        std::vector<std::shared_ptr<RemoteNode>> sorted;
+        for (const auto& [instance, node] : nodes_) sorted.push_back(node);
+        std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a->name() < b->name(); });
+        v1::NodeList list;
+        for (const auto& node : sorted) *list.add_nodes() = node->Status();
+        return list;
+      },
+      [this](const v1::DrainNodeRequest& request) -> caf::result<v1::DrainNodeReply> {
+        const std::shared_ptr<RemoteNode> node = FindName(request.node());
+        if (node == nullptr) {
+          return ToCafError(absl::NotFoundError(absl::StrCat("there is no node '", request.node().substr(0, 200),
+                                                             "'; `lanista nodes` lists those that have joined")));
+        }
+        node->Drain();
+        return v1::DrainNodeReply();
+      },
+      [this](deadline_atom) { Look(); },
+      [this](int32_t node, int32_t device, v1::TrialSpec& spec) {
+        if (const auto found = FindNumber(node)) return found->OnTrial(device, std::move(spec));
+        RemoteNode::LoseTrial(self_, options_.service, spec, v1::NODE_LEFT, "its node has left");
+      },
+      [this](int32_t node, int32_t device, const v1::CancelTrial& cancel) {
+        if (const auto found = FindNumber(node)) found->OnCancel(device, cancel);
+      },
+      [this](int32_t node, int32_t device, const v1::StopModel& stop) {
+        if (const auto found = FindNumber(node)) found->OnStop(device, stop);
+      },
+      [this](int32_t node, int32_t device, const v1::EventsRecorded& recorded) {
+        if (const auto found = FindNumber(node)) found->OnRecorded(device, recorded);
+      },
+      [this](int32_t node, int32_t device, v1::Discover& request) -> caf::result<v1::Discovered> {
+        const auto promise = self_->make_response_promise<v1::Discovered>();
+        const auto found = FindNumber(node);
+        if (found == nullptr) return ToCafError(absl::UnavailableError("its node has left"));
+        found->OnDiscover(device, std::move(request), promise);
+        return promise;
+      },
+  };
+}
+
+void NodesState::OnMessage(const NodeLinkPtr& link, v1::NodeMessage message) {
+  const absl::Status status = Handle(link, std::move(message));
+  if (status.ok()) return link->Next();
+  const std::string why(status.message());
+  const std::shared_ptr<RemoteNode> node = Find(link);
+  if (node == nullptr) {
+    spdlog::warn("a node was refused: {}", why);
+    return link->Close(status);
+  }
+  spdlog::error("node {} is sent away: {}", node->name(), why);
+  Remove(node, v1::NODE_LOST, absl::StrCat("node ", node->name(), " broke the protocol: ", why), status);
+}
+
+absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message) {
+  const std::shared_ptr<RemoteNode> node = Find(link);
+  if (message.has_hello()) {
+    if (node != nullptr) return absl::InvalidArgumentError("the node said hello twice");
+    return OnHello(link, message.hello());
+  }
+  if (node == nullptr) {
+    // Perhaps what an earlier stream of a node's that has joined anew still had on its way.
+    return absl::InvalidArgumentError("the node did not say hello");
+  }
+  node->Heard();
+  switch (message.kind_case()) {
+    case v1::NodeMessage::kNews:
+      return node->OnNews(std::move(*message.mutable_news()));
+    case v1::NodeMessage::kDevice:
+      return node->OnDevice(message.device());
+    case v1::NodeMessage::kLeaving: {
+      const std::string because = message.leaving().because().substr(0, 1000);
+      spdlog::info("node {} leaves: {}", node->name(), because);
+      Remove(node, v1::NODE_LEFT, absl::StrCat("node ", node->name(), " left: ", because), absl::OkStatus());
+      return absl::OkStatus();
+    }
+    default:
+      return absl::InvalidArgumentError("the node sent a message of an unknown kind");
+  }
+}
+
+absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& hello) {
+  absl::Status status = RemoteNode::Check(hello);
+  if (!status.ok()) return status;
+  if (const auto known = nodes_.find(hello.instance()); known != nodes_.end()) {
+    const std::shared_ptr<RemoteNode> node = known->second;
+    status = node->Join(link, hello);
+    if (status.ok()) spdlog::info("node {} has joined again", hello.name());
+    return status;
+  }
+  status = TakeName(hello);
+  if (!status.ok()) return status;
+  if (nodes_.size() >= kMaxNodes) {
+    return absl::ResourceExhaustedError(absl::StrCat("this head has ", kMaxNodes, " nodes already"));
+  }
+  const auto node = std::make_shared<RemoteNode>(self_, options_, ++last_number_, hello);
+  nodes_[hello.instance()] = node;
+  numbers_[node->number()] = node;
+  spdlog::info("node {} has joined with {} devices, Lanista {}, program {}", hello.name(), hello.devices_size(),
+               hello.version(), hello.program());
+  BeginLooking();
+  return node->Join(link, hello);
+}
+
+absl::Status NodesState::TakeName(const v1::NodeHello& hello) {
+  const std::shared_ptr<RemoteNode> holder = FindName(hello.name());
+  if (holder == nullptr) return absl::OkStatus();
+  const std::chrono::milliseconds silent = holder->SilentFor();
+  if (silent > options_.lease) {
+    const std::string why = absl::StrCat("node ", hello.name(), ": nothing was heard of it for ", Text(silent),
+                                         ", and another one has its name now");
+    spdlog::warn("{}", why);
+    Remove(holder, v1::NODE_LOST, why, absl::AbortedError("another node has the name now"));
+    return absl::OkStatus();
+  }
+  if (holder->link() == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat("a node '", hello.name(), "' was here until ", Text(silent), " ago, and may return; try again"));
+  }
+  return absl::AlreadyExistsError(
+      absl::StrCat("there is a node '", hello.name(), "' already; name this one otherwise (--name)"));
+}
+
+void NodesState::BeginLooking() {
+  if (looked_.has_value()) return;
+  looked_ = self_->clock().now();
+  self_->delayed_send(self_, kLookInterval, deadline_atom_v);
+}
+
+void NodesState::Look() {
+  const RemoteNode::TimePoint now = self_->clock().now();
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now - *looked_);
+  looked_.reset();
+  const std::map<int32_t, std::shared_ptr<RemoteNode>> all = numbers_;
+  for (const auto& [number, node] : all) {
+    if (since > kStoodStill) node->Forgive(since);
+    const std::chrono::milliseconds silent = node->SilentFor();
+    if (silent > options_.lost_after) {
+      const std::string why = absl::StrCat("node ", node->name(), ": nothing was heard of it for ", Text(silent));
+      spdlog::warn("{}: it is lost", why);
+      Remove(node, v1::NODE_LOST, why,
+             absl::UnavailableError("nothing was heard of the node for too long; join again"));
+    } else if (silent > options_.lease) {
+      node->SetSilent(true);
+    }
+  }
+  if (!nodes_.empty()) BeginLooking();
+}
+
+std::shared_ptr<RemoteNode> NodesState::Find(const NodeLinkPtr& link) const {
+  const auto found =
+      std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) { return node.second->link() == link; });
+  return found == nodes_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<RemoteNode> NodesState::FindName(const std::string& name) const {
+  const auto found =
+      std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) { return node.second->name() == name; });
+  return found == nodes_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<RemoteNode> NodesState::FindNumber(int32_t number) const {
+  const auto found = numbers_.find(number);
+  return found == numbers_.end() ? nullptr : found->second;
+}
+
+void NodesState::Remove(const std::shared_ptr<RemoteNode>& node, v1::LostCause cause, const std::string& why,
+                        const absl::Status& status) {
+  nodes_.erase(node->instance());
+  numbers_.erase(node->number());
+  node->Leave(cause, why, status);
+}
+
+}  // namespace lanista

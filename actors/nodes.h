@@ -1,0 +1,77 @@
+// NodesActor: the nodes of a head: who joins, who is silent, who is lost. What a node runs is RemoteNode's.
+//
+//   (unknown) --(1)--> JOINED --(2)--> SILENT --(4)--> (unknown)
+//                        ^  \             |
+//                        +---\----(3)-----+
+//                             +--(5)--> (unknown)
+//
+//   1. It said hello. Its name belongs to it then: another instance gets ALREADY_EXISTS; UNAVAILABLE, where the
+//      connection of the first one is lost, so that it tries again.
+//   2. Nothing was heard of it for longer than the lease: no new work. From now on another instance may have its name,
+//      and this one is lost then.
+//   3. It beats, or says something: on its stream, or on a new one, which takes the place of the old one.
+//   4. Nothing was heard for lost_after: what it ran is LOST (NODE_LOST). If it returns it is a new node.
+//   5. It left (NODE_LEFT), or it broke the protocol: its stream ends with INVALID_ARGUMENT.
+//
+// A node that DRAINs gets no new work, either, and is told when it has none left.
+#ifndef LANISTA_ACTORS_NODES_H_
+#define LANISTA_ACTORS_NODES_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "actors/remote_node.h"
+#include "actors/remote_worker.h"
+#include "caf/stateful_actor.hpp"
+#include "caf/typed_event_based_actor.hpp"
+
+namespace lanista {
+
+class NodesState {
+ public:
+  static inline const char* name = "nodes";
+
+  explicit NodesState(NodesSelf::pointer self) : self_(self) {}
+
+  NodesSelf::behavior_type MakeBehavior(NodesOptions options);
+
+ private:
+  using Nodes = std::map<std::string, std::shared_ptr<RemoteNode>>;
+
+  void OnMessage(const NodeLinkPtr& link, v1::NodeMessage message);
+  // An error ends the stream; the node, if the stream is one's, is lost.
+  absl::Status Handle(const NodeLinkPtr& link, v1::NodeMessage message);
+  absl::Status OnHello(const NodeLinkPtr& link, const v1::NodeHello& hello);
+  // Whether the name is free. Whoever had it and is silent is lost.
+  absl::Status TakeName(const v1::NodeHello& hello);
+  // Looks at who is silent, and does so again in a second, as long as there are nodes.
+  void Look();
+  void BeginLooking();
+
+  // The node whose stream this is; null: it is none's.
+  std::shared_ptr<RemoteNode> Find(const NodeLinkPtr& link) const;
+  std::shared_ptr<RemoteNode> FindName(const std::string& name) const;
+  // By its number; null: it is gone.
+  std::shared_ptr<RemoteNode> FindNumber(int32_t number) const;
+  void Remove(const std::shared_ptr<RemoteNode>& node, v1::LostCause cause, const std::string& why,
+              const absl::Status& status);
+
+  NodesSelf::pointer self_;
+  NodesOptions options_;
+  // By instance, and by the number at this head.
+  Nodes nodes_;
+  std::map<int32_t, std::shared_ptr<RemoteNode>> numbers_;
+  int32_t last_number_ = 0;
+  // When it last looked; nullopt: it does not.
+  std::optional<RemoteNode::TimePoint> looked_;
+};
+
+NodesSelf::behavior_type Nodes(NodesSelf::stateful_pointer<NodesState> self, NodesOptions options);
+
+}  // namespace lanista
+
+#endif  // LANISTA_ACTORS_NODES_H_

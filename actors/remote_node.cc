@@ -1,0 +1,547 @@
+#include "actors/remote_node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "actors/model_events.h"
+#include "google/protobuf/util/time_util.h"
+#include "spdlog/spdlog.h"
+#include "src/base/clock.h"
+#include "src/base/event_window.h"
+#include "src/storage/journal.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+// Of texts by which a node calls itself.
+constexpr int kMaxIdBytes = 200;
+// What a node may have that the head is still to hear of, for each device.
+constexpr int kMaxAssignmentsPerDevice = 4;
+// Sequence numbers are below what the service's own events have.
+constexpr int kMaxSequence = 1 << 29;
+// The head says "received" for one of so many news, so that they do not double.
+constexpr int kReceivedOneOf = 16;
+// Clocks that differ less are as good as equal: their difference is known no better than a message takes.
+constexpr absl::Duration kClockTolerance = absl::Seconds(1);
+
+absl::Status Lie(const std::string& what) { return absl::InvalidArgumentError(absl::StrCat("the node ", what)); }
+
+bool IsTime(const google::protobuf::Timestamp& time) {
+  return time.seconds() >= 0 && time.seconds() <= TimeUtil::kTimestampMaxSeconds && time.nanos() >= 0 &&
+         time.nanos() < 1000000000;
+}
+
+absl::Time ToTime(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+}  // namespace
+
+absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
+  if (hello.protocol_version() != kNodeProtocolVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the node speaks version ", hello.protocol_version(), " of the protocol (Lanista ", hello.version(),
+        "), the head version ", kNodeProtocolVersion, ": install the same release on both machines"));
+  }
+  absl::Status name = CheckNodeName(hello.name());
+  if (!name.ok()) return name;
+  for (const std::string* id : {&hello.instance(), &hello.program()}) {
+    if (id->empty() || id->size() > kMaxIdBytes) return Lie("does not say which instance and program it is");
+  }
+  if (hello.version().size() > kMaxIdBytes) return Lie("has a version that is too long");
+  if (hello.devices().empty() || hello.devices_size() > kMaxDevicesOfNode) {
+    return Lie(absl::StrCat("has ", hello.devices_size(), " devices; 1 to ", kMaxDevicesOfNode, " can join"));
+  }
+  if (hello.assignments_size() > kMaxAssignmentsPerDevice * hello.devices_size()) {
+    return Lie("names more assignments than it can have");
+  }
+  if (!IsTime(hello.now())) return Lie("has no time");
+  return absl::OkStatus();
+}
+
+void RemoteNode::LoseTrial(NodesSelf::pointer self, const TrainingServiceActor& service, const v1::TrialSpec& spec,
+                           v1::LostCause cause, const std::string& why) {
+  v1::Failure failure;
+  failure.set_reason(v1::WORKER_LOST);
+  failure.set_message(why);
+  for (const v1::TrialModel& model : spec.models()) {
+    self->send(service, EndedEvent(spec, model, 0, v1::LOST, failure, cause));
+  }
+  v1::TrialEnded ended;
+  ended.set_experiment(spec.experiment());
+  ended.set_trial(spec.trial());
+  self->send(service, std::move(ended));
+}
+
+RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello)
+    : self_(self),
+      options_(options),
+      number_(number),
+      name_(hello.name()),
+      instance_(hello.instance()),
+      program_(hello.program()),
+      version_(hello.version()),
+      since_(absl::Now()),
+      devices_(static_cast<size_t>(hello.devices_size())),
+      heard_(self->clock().now()) {
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    devices_[i].device = hello.devices(static_cast<int>(i));
+    devices_[i].device.set_node(name_);
+  }
+}
+
+absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
+  if (hello.name() != name_ || hello.program() != program_ ||
+      hello.devices_size() != static_cast<int>(devices_.size())) {
+    return Lie("joined again as another one");
+  }
+  if (link_ != nullptr) link_->Close(absl::AbortedError("the node has joined anew"));
+  link_ = std::move(link);
+  Heard();
+  clock_offset_ = absl::Now() - ToTime(hello.now());
+  if (absl::AbsDuration(clock_offset_) <= kClockTolerance) clock_offset_ = absl::ZeroDuration();
+  if (clock_offset_ != absl::ZeroDuration()) {
+    spdlog::warn("node {}: its clock is off by {}; the times of its events are corrected", name_,
+                 absl::FormatDuration(clock_offset_));
+  }
+
+  const std::set<std::string> there(hello.assignments().begin(), hello.assignments().end());
+  v1::HeadMessage message;
+  v1::HeadHello& welcome = *message.mutable_hello();
+  welcome.set_head(options_.head);
+  *welcome.mutable_beat_interval() = TimeUtil::MillisecondsToDuration(options_.lease.count() / 4);
+  welcome.set_marker_file(options_.marker_file);
+  welcome.set_marker(options_.marker);
+  for (const Device& device : devices_) {
+    if (!device.assignment.has_value() || there.count(device.assignment->id) == 0) continue;
+    welcome.add_keep(device.assignment->id);
+    welcome.add_received(device.assignment->received);
+  }
+  Send(std::move(message));
+
+  // The node forgets these.
+  abandoned_.clear();
+  for (Device& device : devices_) {
+    if (!device.assignment.has_value()) continue;
+    const Assignment& assignment = *device.assignment;
+    if (there.count(assignment.id) == 0) {
+      if (assignment.received > 0) return Lie("has forgotten what it ran");
+      SendAssignment(device);
+    }
+    const auto* const trial = std::get_if<Trial>(&assignment.work);
+    if (trial == nullptr) continue;
+    if (trial->canceled) SendCancel(assignment);
+    for (const auto& [number, model] : trial->open) {
+      if (model.stopped) SendStop(assignment, number);
+      if (model.recorded.has_value()) SendRecorded(*model.recorded);
+    }
+  }
+  CheckDrained();
+  return absl::OkStatus();
+}
+
+void RemoteNode::Heard() {
+  heard_ = self_->clock().now();
+  SetSilent(false);
+}
+
+std::chrono::milliseconds RemoteNode::SilentFor() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(self_->clock().now() - heard_);
+}
+
+void RemoteNode::SetSilent(bool silent) {
+  if (silent == silent_) return;
+  silent_ = silent;
+  spdlog::warn("node {} {}", name_, silent ? "is silent: it gets no new work" : "is heard again");
+  UpdateHold();
+  if (!silent) return;
+  for (Device& device : devices_) Abandon(device);
+}
+
+void RemoteNode::OnLinkLost() {
+  link_ = nullptr;
+  for (Device& device : devices_) Abandon(device);
+}
+
+void RemoteNode::UpdateHold() {
+  const bool hold = silent_ || draining_;
+  if (hold == held_) return;
+  held_ = hold;
+  SayHold();
+}
+
+void RemoteNode::SayHold() {
+  v1::HoldNode message;
+  message.set_node(name_);
+  message.set_hold(held_);
+  self_->send(options_.service, std::move(message));
+}
+
+void RemoteNode::Drain() {
+  draining_ = true;
+  UpdateHold();
+  CheckDrained();
+}
+
+void RemoteNode::CheckDrained() {
+  const bool busy =
+      std::any_of(devices_.begin(), devices_.end(), [](const Device& device) { return device.assignment.has_value(); });
+  if (!draining_ || busy) return;
+  v1::HeadMessage message;
+  message.mutable_drain();
+  Send(std::move(message));
+}
+
+void RemoteNode::Leave(v1::LostCause cause, const std::string& why, const absl::Status& status) {
+  for (Device& device : devices_) RemoveWorker(device, cause, why);
+  silent_ = draining_ = false;
+  // The name may come back.
+  UpdateHold();
+  if (link_ != nullptr) link_->Close(status);
+  link_ = nullptr;
+}
+
+absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
+  if (news.device() < 0 || news.device() >= static_cast<int>(devices_.size())) return Lie("has no such device");
+  Device& device = devices_[static_cast<size_t>(news.device())];
+  if (!news.down_because().empty()) {
+    device.idle = device.warm = false;
+    spdlog::warn("node {}: {}: {}", name_, DeviceName(device.device), news.down_because());
+    RemoveWorker(device, v1::WORKER_DOWN, news.down_because());
+    CheckDrained();
+    return absl::OkStatus();
+  }
+  device.warm = news.warm();
+  if (news.idle()) {
+    device.idle = true;
+    if (device.worker == nullptr) {
+      AddWorker(device);
+    } else {
+      SayReady(device);
+    }
+  } else if (news.warm() && device.assignment.has_value() && device.worker_number.has_value()) {
+    v1::ProcessUp up;
+    up.set_worker(*device.worker_number);
+    self_->send(options_.service, std::move(up));
+  }
+  return absl::OkStatus();
+}
+
+void RemoteNode::AddWorker(Device& device) {
+  device.worker = self_->spawn(RemoteWorker, number_, NumberOf(device), NodesSelf(self_));
+  v1::DeviceJoined joined;
+  *joined.mutable_device() = device.device;
+  joined.set_program(program_);
+  self_->request(options_.service, caf::infinite, std::move(joined), device.worker)
+      .then(
+          [weak = weak_from_this(), number = NumberOf(device), worker = device.worker](const v1::DeviceAdded& added) {
+            const std::shared_ptr<RemoteNode> node = weak.lock();
+            if (node == nullptr) return;
+            Device& joined_device = node->devices_[static_cast<size_t>(number)];
+            if (joined_device.worker != worker) return;
+            joined_device.worker_number = added.worker();
+            // The service knows of devices only, not of nodes.
+            if (node->held_) node->SayHold();
+            node->SayReady(joined_device);
+          },
+          [](const caf::error&) {
+            // The service has ended, and so does this head.
+          });
+}
+
+void RemoteNode::SayReady(Device& device) {
+  if (!device.idle || device.said_ready || device.assignment.has_value() || !device.worker_number.has_value()) return;
+  device.said_ready = true;
+  v1::WorkerReady ready;
+  ready.set_worker(*device.worker_number);
+  ready.set_warm(device.warm);
+  self_->send(options_.service, std::move(ready));
+}
+
+void RemoteNode::RemoveWorker(Device& device, v1::LostCause cause, const std::string& why) {
+  LoseAssignment(device, cause, why);
+  if (device.worker != nullptr) self_->send_exit(device.worker, ToCafError(absl::UnavailableError(why)));
+  device.worker = nullptr;
+  device.worker_number.reset();
+  device.said_ready = false;
+}
+
+void RemoteNode::OnTrial(int32_t number, v1::TrialSpec spec) {
+  Device& device = devices_[static_cast<size_t>(number)];
+  // It has just been removed: the service did not know.
+  if (device.worker == nullptr) {
+    return LoseTrial(self_, options_.service, spec, v1::NODE_LEFT, absl::StrCat("node ", name_, ": the device left"));
+  }
+  Trial trial{std::move(spec), {}, false};
+  for (const v1::TrialModel& model : trial.spec.models()) trial.open[model.model()].attempt = model.attempt();
+  Assign(device, {"", 0, std::move(trial)});
+}
+
+void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promise) {
+  Device& device = devices_[static_cast<size_t>(number)];
+  if (device.worker == nullptr) {
+    promise.deliver(ToCafError(absl::UnavailableError(absl::StrCat("node ", name_, ": the device left"))));
+    return;
+  }
+  Assign(device, {"", 0, Discovery{std::move(request), std::move(promise)}});
+}
+
+void RemoteNode::Assign(Device& device, Assignment assignment) {
+  assignment.id = absl::StrCat(options_.head, "/", number_, "/", ++last_assignment_);
+  device.assignment = std::move(assignment);
+  device.idle = device.said_ready = false;
+  SendAssignment(device);
+}
+
+void RemoteNode::OnCancel(int32_t number, const v1::CancelTrial& cancel) {
+  Trial* const trial = FindTrial(number, cancel.experiment(), cancel.trial());
+  if (trial == nullptr) return;
+  trial->canceled = true;
+  Device& device = devices_[static_cast<size_t>(number)];
+  SendCancel(*device.assignment);
+  Abandon(device);
+}
+
+void RemoteNode::Abandon(Device& device) {
+  if (link_ != nullptr && !silent_) return;
+  if (!device.assignment.has_value()) return;
+  const auto* const trial = std::get_if<Trial>(&device.assignment->work);
+  if (trial == nullptr || !trial->canceled) return;
+  ReportEnd(*trial, v1::LOST_CAUSE_UNSPECIFIED, "");
+  abandoned_.insert(device.assignment->id);
+  EndAssignment(device);
+}
+
+void RemoteNode::OnStop(int32_t number, const v1::StopModel& stop) {
+  Trial* const trial = FindTrial(number, stop.experiment(), stop.trial());
+  if (trial == nullptr) return;
+  const auto open = trial->open.find(stop.model());
+  if (open == trial->open.end()) return;
+  open->second.stopped = true;
+  SendStop(*devices_[static_cast<size_t>(number)].assignment, stop.model());
+}
+
+void RemoteNode::OnRecorded(int32_t number, const v1::EventsRecorded& recorded) {
+  Trial* const trial = FindTrial(number, recorded.experiment(), recorded.trial());
+  if (trial == nullptr) return;
+  const auto open = trial->open.find(recorded.model());
+  if (open == trial->open.end() || open->second.attempt != recorded.attempt()) return;
+  v1::AssignmentRecorded message;
+  message.set_assignment(devices_[static_cast<size_t>(number)].assignment->id);
+  message.set_model(recorded.model());
+  message.set_attempt(recorded.attempt());
+  message.set_sequence(recorded.sequence());
+  open->second.recorded = message;
+  SendRecorded(message);
+}
+
+RemoteNode::Device* RemoteNode::Find(const std::string& assignment) {
+  const auto found = std::find_if(devices_.begin(), devices_.end(), [&](const Device& device) {
+    return device.assignment.has_value() && device.assignment->id == assignment;
+  });
+  return found == devices_.end() ? nullptr : &*found;
+}
+
+RemoteNode::Trial* RemoteNode::FindTrial(int32_t number, const std::string& experiment, int trial) {
+  Device& device = devices_[static_cast<size_t>(number)];
+  if (!device.assignment.has_value()) return nullptr;
+  auto* const found = std::get_if<Trial>(&device.assignment->work);
+  const bool same = found != nullptr && found->spec.experiment() == experiment && found->spec.trial() == trial;
+  return same ? found : nullptr;
+}
+
+absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
+  Device* const device = Find(news.assignment());
+  if (device == nullptr) {
+    if (abandoned_.count(news.assignment()) == 0) return Lie("has news of an assignment that it does not have");
+    if (news.kind_case() != v1::AssignmentNews::kEvent) abandoned_.erase(news.assignment());
+    v1::HeadMessage received;
+    received.mutable_received()->set_assignment(news.assignment());
+    received.mutable_received()->set_number(news.number());
+    Send(std::move(received));
+    return absl::OkStatus();
+  }
+  Assignment& assignment = *device->assignment;
+  if (news.number() <= assignment.received) {
+    // Said once more: the answer was lost.
+    SayReceived(assignment);
+    return absl::OkStatus();
+  }
+  if (news.number() != assignment.received + 1) {
+    return Lie(absl::StrCat("left out news: ", news.number(), " follows ", assignment.received));
+  }
+  assignment.received = news.number();
+  switch (news.kind_case()) {
+    case v1::AssignmentNews::kEvent:
+      return OnEvent(*device, std::move(*news.mutable_event()));
+    case v1::AssignmentNews::kEnded:
+      return OnTrialEnded(*device, news.ended());
+    case v1::AssignmentNews::kDiscovered:
+      return OnDiscovered(*device, std::move(*news.mutable_discovered()));
+    case v1::AssignmentNews::kLost:
+      SayReceived(assignment);
+      RemoveWorker(*device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", news.lost()));
+      CheckDrained();
+      return absl::OkStatus();
+    case v1::AssignmentNews::KIND_NOT_SET:
+      break;
+  }
+  return Lie("has news of an unknown kind");
+}
+
+absl::Status RemoteNode::OnEvent(Device& device, v1::ModelEvent event) {
+  auto* const trial = std::get_if<Trial>(&device.assignment->work);
+  if (trial == nullptr || event.experiment() != trial->spec.experiment() || event.trial() != trial->spec.trial()) {
+    return Lie("reports on a trial that it was not given");
+  }
+  const auto open = trial->open.find(event.model());
+  if (open == trial->open.end() || event.attempt() != open->second.attempt) {
+    return Lie(absl::StrCat("reports on model ", event.model(), ", attempt ", event.attempt(),
+                            ", which has ended or is not of its trial"));
+  }
+  if (event.sequence() <= open->second.last_sequence || event.sequence() > kMaxSequence) {
+    return Lie(absl::StrCat("numbers a report ", event.sequence(), " after ", open->second.last_sequence));
+  }
+  if (event.kind_case() == v1::ModelEvent::KIND_NOT_SET || !IsTime(event.time())) {
+    return Lie("sends a report without a kind or a time");
+  }
+  open->second.last_sequence = event.sequence();
+  if (event.has_ended()) trial->open.erase(open);
+  if (event.has_started()) *event.mutable_started()->mutable_device() = device.device;
+  if (clock_offset_ != absl::ZeroDuration()) *event.mutable_time() = ToTimestamp(ToTime(event.time()) + clock_offset_);
+  const Assignment& assignment = *device.assignment;
+  if (event.has_ended() || assignment.received % kReceivedOneOf == 0 || IsAcknowledged(event)) SayReceived(assignment);
+  self_->send(options_.service, std::move(event));
+  return absl::OkStatus();
+}
+
+absl::Status RemoteNode::OnTrialEnded(Device& device, const v1::TrialEnded& ended) {
+  const auto* const trial = std::get_if<Trial>(&device.assignment->work);
+  if (trial == nullptr || ended.experiment() != trial->spec.experiment() || ended.trial() != trial->spec.trial() ||
+      !trial->open.empty()) {
+    return Lie("ended a trial that has not ended");
+  }
+  SayReceived(*device.assignment);
+  ReportEnd(*trial, v1::WORKER_DOWN, "");
+  EndAssignment(device);
+  return absl::OkStatus();
+}
+
+absl::Status RemoteNode::OnDiscovered(Device& device, v1::Discovered discovered) {
+  auto* const discovery = std::get_if<Discovery>(&device.assignment->work);
+  if (discovery == nullptr) return Lie("discovered what it was not asked for");
+  if (!discovered.has_error() && discovered.program() != program_) return Lie("runs another program than it said");
+  SayReceived(*device.assignment);
+  discovery->promise.deliver(std::move(discovered));
+  EndAssignment(device);
+  return absl::OkStatus();
+}
+
+void RemoteNode::EndAssignment(Device& device) {
+  device.assignment.reset();
+  device.idle = false;
+  CheckDrained();
+}
+
+void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::string& why) {
+  if (!device.assignment.has_value()) return;
+  if (const auto* const trial = std::get_if<Trial>(&device.assignment->work)) {
+    ReportEnd(*trial, cause, why);
+  } else {
+    std::get<Discovery>(device.assignment->work).promise.deliver(ToCafError(absl::UnavailableError(why)));
+  }
+  device.assignment.reset();
+}
+
+void RemoteNode::ReportEnd(const Trial& trial, v1::LostCause cause, const std::string& why) {
+  v1::Failure failure;
+  failure.set_reason(v1::WORKER_LOST);
+  failure.set_message(why);
+  for (const v1::TrialModel& model : trial.spec.models()) {
+    const auto open = trial.open.find(model.model());
+    if (open == trial.open.end()) continue;
+    const int last = open->second.last_sequence;
+    if (open->second.stopped) {
+      self_->send(options_.service, EndedEvent(trial.spec, model, last, v1::STOPPED_EARLY));
+    } else if (trial.canceled) {
+      self_->send(options_.service, EndedEvent(trial.spec, model, last, v1::CANCELED));
+    } else {
+      self_->send(options_.service, EndedEvent(trial.spec, model, last, v1::LOST, failure, cause));
+    }
+  }
+  v1::TrialEnded ended;
+  ended.set_experiment(trial.spec.experiment());
+  ended.set_trial(trial.spec.trial());
+  self_->send(options_.service, std::move(ended));
+}
+
+void RemoteNode::Send(v1::HeadMessage message) {
+  if (link_ != nullptr) link_->Send(std::move(message));
+}
+
+void RemoteNode::SendAssignment(const Device& device) {
+  const Assignment& assignment = *device.assignment;
+  v1::HeadMessage message;
+  v1::Assignment& proto = *message.mutable_assignment();
+  proto.set_id(assignment.id);
+  proto.set_device(NumberOf(device));
+  if (const auto* const trial = std::get_if<Trial>(&assignment.work)) {
+    *proto.mutable_trial() = trial->spec;
+  } else {
+    *proto.mutable_discover() = std::get<Discovery>(assignment.work).request;
+  }
+  Send(std::move(message));
+}
+
+void RemoteNode::SendCancel(const Assignment& assignment) {
+  v1::HeadMessage message;
+  message.mutable_cancel()->set_assignment(assignment.id);
+  Send(std::move(message));
+}
+
+void RemoteNode::SendStop(const Assignment& assignment, int model) {
+  v1::HeadMessage message;
+  message.mutable_stop()->set_assignment(assignment.id);
+  message.mutable_stop()->set_model(model);
+  Send(std::move(message));
+}
+
+void RemoteNode::SendRecorded(const v1::AssignmentRecorded& recorded) {
+  v1::HeadMessage message;
+  *message.mutable_recorded() = recorded;
+  Send(std::move(message));
+}
+
+void RemoteNode::SayReceived(const Assignment& assignment) {
+  v1::HeadMessage message;
+  message.mutable_received()->set_assignment(assignment.id);
+  message.mutable_received()->set_number(assignment.received);
+  Send(std::move(message));
+}
+
+v1::NodeStatus RemoteNode::Status() const {
+  v1::NodeStatus status;
+  status.set_name(name_);
+  status.set_condition(silent_ ? v1::SILENT : draining_ ? v1::DRAINING : v1::JOINED);
+  status.set_devices(static_cast<int>(devices_.size()));
+  status.set_program(program_);
+  status.set_version(version_);
+  *status.mutable_since() = ToTimestamp(since_);
+  for (const Device& device : devices_) {
+    if (!device.assignment.has_value()) continue;
+    status.set_busy(status.busy() + 1);
+    const auto* const trial = std::get_if<Trial>(&device.assignment->work);
+    if (trial == nullptr) continue;
+    v1::AssignedTrial& assigned = *status.add_trials();
+    assigned.set_experiment(trial->spec.experiment());
+    assigned.set_trial(trial->spec.trial());
+    for (const v1::TrialModel& model : trial->spec.models()) assigned.add_models(model.model());
+  }
+  return status;
+}
+
+}  // namespace lanista

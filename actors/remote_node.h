@@ -1,0 +1,202 @@
+// One node, as the head sees it: its stream, its devices and what they do. No actor: NodesActor owns it.
+//
+// A device of a node joins the training service, with a RemoteWorker, when the node says that it is idle; it leaves
+// when its worker at the node is down, or the node is gone. What runs there is an assignment:
+//
+//   (none) --(1)--> sent --(2)--> (none)
+//
+//   1. The training service gave the device's worker a trial or a discovery. The assignment has an id that no other one
+//      has, of this or of another head.
+//   2. Its last news came; or the device or the node is lost. Then a trial's models that have not ended are LOST for
+//      that reason (CANCELED or STOPPED_EARLY where that was asked for), and the worker goes down.
+//
+// News of an assignment are numbered, and passed on in order, exactly once: what was received before is dropped, and a
+// gap is an error. The node keeps each until it hears that it was received. After a lost connection the node joins
+// again and says which assignments it has. Of those, the ones that are here go on, and what was said in vain is said
+// once more: the assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
+//
+// Memory: one message of the node's at a time is on its way (NodeLink::Next), and of an assignment this keeps its
+// specification, and a few numbers for each of its models. What the node has to keep is bounded, see node.h.
+#ifndef LANISTA_ACTORS_REMOTE_NODE_H_
+#define LANISTA_ACTORS_REMOTE_NODE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "actors/remote_worker.h"
+#include "caf/typed_response_promise.hpp"
+
+namespace lanista {
+
+struct NodesOptions {
+  TrainingServiceActor service;
+  // Names this head's life.
+  std::string head;
+  // A node that is silent for so long gets no new work, ...
+  std::chrono::milliseconds lease{std::chrono::seconds(10)};
+  // ... and after so long what it runs is lost.
+  std::chrono::milliseconds lost_after{std::chrono::minutes(2)};
+  // HeadHello's.
+  std::string marker_file;
+  std::string marker;
+};
+
+class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
+ public:
+  using Promise = caf::typed_response_promise<v1::Discovered>;
+  using TimePoint = caf::actor_clock::time_point;
+
+  // What is wrong with a hello; OK: it may join.
+  static absl::Status Check(const v1::NodeHello& hello);
+  // All models of the trial are LOST for this reason: `self` tells the service.
+  static void LoseTrial(NodesSelf::pointer self, const TrainingServiceActor& service, const v1::TrialSpec& spec,
+                        v1::LostCause cause, const std::string& why);
+
+  // `number`: no other node of this head has it. `options` outlive it. REQUIRES: Check(hello).ok().
+  RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello);
+
+  // The node's stream is this one from now on, and it said this on it; an earlier stream gets ABORTED.
+  // INVALID_ARGUMENT: it is not what it was.
+  absl::Status Join(NodeLinkPtr link, const v1::NodeHello& hello);
+  // Something of the node's was heard.
+  void Heard();
+  // The stream has ended.
+  void OnLinkLost();
+  // INVALID_ARGUMENT, here and below: the node lies.
+  absl::Status OnNews(v1::AssignmentNews news);
+  absl::Status OnDevice(const v1::DeviceNews& news);
+
+  // From its workers.
+  void OnTrial(int32_t device, v1::TrialSpec spec);
+  void OnDiscover(int32_t device, v1::Discover request, Promise promise);
+  void OnCancel(int32_t device, const v1::CancelTrial& cancel);
+  void OnStop(int32_t device, const v1::StopModel& stop);
+  void OnRecorded(int32_t device, const v1::EventsRecorded& recorded);
+
+  // Nothing was heard of it for so long.
+  std::chrono::milliseconds SilentFor() const;
+  // That it has been silent for long counts from now on, or not any more.
+  void SetSilent(bool silent);
+  // No time passes for it in which this head stood still.
+  void Forgive(std::chrono::milliseconds time) { heard_ += time; }
+  void Drain();
+  // All that it has is lost, its workers go down, its stream ends with this status.
+  void Leave(v1::LostCause cause, const std::string& why, const absl::Status& status);
+
+  int32_t number() const { return number_; }
+  const std::string& name() const { return name_; }
+  const std::string& instance() const { return instance_; }
+  const NodeLinkPtr& link() const { return link_; }
+  bool silent() const { return silent_; }
+  v1::NodeStatus Status() const;
+
+ private:
+  struct OpenModel {
+    int attempt = 0;
+    int last_sequence = 0;
+    bool stopped = false;
+    // The last that was said; nullopt: nothing.
+    std::optional<v1::AssignmentRecorded> recorded;
+  };
+  struct Trial {
+    v1::TrialSpec spec;
+    // The models that have not ended.
+    std::map<int, OpenModel> open;
+    bool canceled = false;
+  };
+  struct Discovery {
+    v1::Discover request;
+    Promise promise;
+  };
+  struct Assignment {
+    std::string id;
+    // The number of its last news.
+    int64_t received = 0;
+    std::variant<Trial, Discovery> work;
+  };
+  struct Device {
+    v1::Device device;
+    // Null: it is not in the service.
+    WorkerActor worker;
+    // Of the worker, in the service; absent: it has not answered yet.
+    std::optional<int32_t> worker_number;
+    // At the node.
+    bool idle = false;
+    bool warm = false;
+    // The service knows that it is idle.
+    bool said_ready = false;
+    std::optional<Assignment> assignment;
+  };
+
+  // The device with this assignment; nullptr: there is none.
+  Device* Find(const std::string& assignment);
+  // The trial of a device, if it is this one; nullptr: it is not.
+  Trial* FindTrial(int32_t device, const std::string& experiment, int trial);
+  int32_t NumberOf(const Device& device) const { return static_cast<int32_t>(&device - devices_.data()); }
+
+  void AddWorker(Device& device);
+  // Tells the service, if the device is idle and it does not know.
+  void SayReady(Device& device);
+  void Assign(Device& device, Assignment assignment);
+  absl::Status OnEvent(Device& device, v1::ModelEvent event);
+  absl::Status OnTrialEnded(Device& device, const v1::TrialEnded& ended);
+  absl::Status OnDiscovered(Device& device, v1::Discovered discovered);
+  // The assignment is over, and nothing more to be said of it.
+  void EndAssignment(Device& device);
+  // The assignment, if there is one, is lost; the service is told.
+  void LoseAssignment(Device& device, v1::LostCause cause, const std::string& why);
+  // The trial is over. Its models that have not ended are LOST; but those that were stopped, or all if it was canceled,
+  // end as was asked for.
+  void ReportEnd(const Trial& trial, v1::LostCause cause, const std::string& why);
+  // The device leaves the service; what it has is lost.
+  void RemoveWorker(Device& device, v1::LostCause cause, const std::string& why);
+  // A node that does not answer ends no trial: one that was canceled ends without it.
+  void Abandon(Device& device);
+
+  // Nothing, where there is no stream: what matters is said when the node joins again.
+  void Send(v1::HeadMessage message);
+  void SendAssignment(const Device& device);
+  void SendCancel(const Assignment& assignment);
+  void SendStop(const Assignment& assignment, int model);
+  void SendRecorded(const v1::AssignmentRecorded& recorded);
+  void SayReceived(const Assignment& assignment);
+  void CheckDrained();
+  // Tells the service whether its devices get new work.
+  void UpdateHold();
+  void SayHold();
+
+  const NodesSelf::pointer self_;
+  const NodesOptions& options_;
+  const int32_t number_;
+  const std::string name_;
+  const std::string instance_;
+  const std::string program_;
+  const std::string version_;
+  const absl::Time since_;
+  std::vector<Device> devices_;
+
+  // Null: the connection is lost.
+  NodeLinkPtr link_;
+  TimePoint heard_;
+  // How far the head's clock is ahead of the node's, where it matters.
+  absl::Duration clock_offset_;
+  bool silent_ = false;
+  bool draining_ = false;
+  bool held_ = false;
+  int64_t last_assignment_ = 0;
+  // Assignments that were abandoned: their news are dropped.
+  std::set<std::string> abandoned_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_ACTORS_REMOTE_NODE_H_

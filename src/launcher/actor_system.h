@@ -1,0 +1,40 @@
+// What the actor systems of this program have in common.
+#ifndef LANISTA_SRC_LAUNCHER_ACTOR_SYSTEM_H_
+#define LANISTA_SRC_LAUNCHER_ACTOR_SYSTEM_H_
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "actors/message_types.h"
+#include "caf/actor_system_config.hpp"
+#include "spdlog/spdlog.h"
+
+namespace lanista {
+
+struct ActorSystemConfig : caf::actor_system_config {
+  ActorSystemConfig() {
+    add_message_types<caf::id_block::lanista>();
+    // The few event-based actors do little each; processors are for training.
+    set("scheduler.max-threads", static_cast<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)));
+  }
+};
+
+// Whether somebody gave up on some actor. Then the process is to end without destroying what that actor may use
+// (_exit).
+inline std::atomic<bool> left_actors_behind{false};
+
+// True, and a line in the log, if these actors did not end: then their system must live as long as the process.
+inline bool LeaveBehind(const std::vector<std::string>& actors) {
+  if (actors.empty()) return false;
+  spdlog::warn("not waiting any longer for {}", absl::StrJoin(actors, ", "));
+  left_actors_behind = true;
+  return true;
+}
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_LAUNCHER_ACTOR_SYSTEM_H_

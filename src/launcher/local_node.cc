@@ -1,0 +1,94 @@
+#include "src/launcher/local_node.h"
+
+#include <future>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "actors/live_actors.h"
+#include "actors/node.h"
+#include "actors/worker.h"
+#include "caf/actor_system.hpp"
+#include "src/base/status.h"
+#include "src/base/trial_process.h"
+#include "src/base/unique_id.h"
+#include "src/launcher/actor_system.h"
+#include "src/rpc/node_client.h"
+#include "src/storage/journal.h"
+
+namespace lanista {
+
+class LocalNode::Impl {
+ public:
+  explicit Impl(Options options) : ended_(end_.get_future()), system_(system_config_) {
+    NodeOptions node;
+    node.hello = std::move(options.hello);
+    node.hello.set_protocol_version(kNodeProtocolVersion);
+    node.hello.set_instance(NewUniqueId());
+    node.give_up_after = options.give_up_after;
+    node.on_joined = std::move(options.on_joined);
+    node.on_end = [this](const absl::Status& status) { end_.set_value(status); };
+    node.spawn_worker = [this, path = options.trial_program.path](int number, const v1::Device& device,
+                                                                  const WorkerOwnerActor& owner) -> WorkerActor {
+      WorkerConfig config;
+      config.number = number;
+      config.device = device;
+      config.make_channel = [path] { return MakeTrialProcess(path); };
+      const WorkerActor worker = system_.spawn<caf::detached>(Worker, std::move(config), owner);
+      live_.Add(worker, absl::StrCat("the worker of ", DeviceName(device)));
+      return worker;
+    };
+    NodeClient::Options client{options.head, node.hello.instance()};
+    node_ = system_.spawn<caf::detached>(Node, std::move(node));
+    live_.Add(node_, "the node");
+    NodeClient::Handlers handlers;
+    handlers.on_open = [this](const HeadLinkPtr& link) { caf::anon_send(node_, link); };
+    handlers.on_message = [this](const HeadLinkPtr& link, v1::HeadMessage message) {
+      caf::anon_send(node_, link, std::move(message));
+    };
+    handlers.on_closed = [this](const HeadLinkPtr& link, const absl::Status& status) {
+      caf::anon_send(node_, link, StatusToProto(status));
+    };
+    client_.emplace(std::move(client), std::move(handlers));
+  }
+
+  // Returns the names of actors that do not end: then this object must live as long as the process.
+  std::vector<std::string> Shutdown() {
+    constexpr std::chrono::seconds kLimit(10);
+    caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
+    client_.reset();
+    return live_.WaitForNone(kLimit);
+  }
+
+  void Leave(const std::string& because) {
+    v1::NodeLeaving leaving;
+    leaving.set_because(because);
+    caf::anon_send(node_, std::move(leaving));
+  }
+
+  absl::Status Wait() { return ended_.get(); }
+
+ private:
+  std::promise<absl::Status> end_;
+  std::shared_future<absl::Status> ended_;
+  // Before the system, whose destructor waits for the actors that use it.
+  LiveActors live_;
+  ActorSystemConfig system_config_;
+  caf::actor_system system_;
+  NodeActor node_;
+  std::optional<NodeClient> client_;
+};
+
+LocalNode::LocalNode(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+LocalNode::~LocalNode() {
+  // The actors use it.
+  if (LeaveBehind(impl_->Shutdown())) static_cast<void>(impl_.release());
+}
+
+void LocalNode::Leave(const std::string& because) { impl_->Leave(because); }
+
+absl::Status LocalNode::Wait() { return impl_->Wait(); }
+
+}  // namespace lanista

@@ -1,0 +1,47 @@
+// A node in this process: its actor system, its devices and its connection behind blocking calls, for the command line.
+#ifndef LANISTA_SRC_LAUNCHER_LOCAL_NODE_H_
+#define LANISTA_SRC_LAUNCHER_LOCAL_NODE_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "protos/node.pb.h"
+#include "src/launcher/trial_program.h"
+#include "src/rpc/address.h"
+
+namespace lanista {
+
+// Its calls may come from any thread. The destructor ends what runs, and waits for it, but not for ever (see
+// LocalHead::LeftActorsBehind).
+class LocalNode {
+ public:
+  struct Options {
+    Address head;
+    // Its name, program, version and devices.
+    v1::NodeHello hello;
+    TrialProgram trial_program;
+    std::chrono::milliseconds give_up_after{std::chrono::hours(1)};
+    // A head welcomed it: called each time, on a thread of the node's. Must not block.
+    std::function<void()> on_joined;
+  };
+
+  explicit LocalNode(Options options);
+  ~LocalNode();
+
+  // Ends what runs, says so to the head, and ends the node; returns at once.
+  void Leave(const std::string& because);
+
+  // Blocks until the node ends. OK: it left. UNAVAILABLE: there was no head for too long. Else why none takes it.
+  absl::Status Wait();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_LAUNCHER_LOCAL_NODE_H_

@@ -1,0 +1,73 @@
+#include "src/launcher/node_bridge.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "caf/event_based_actor.hpp"
+#include "src/base/output_files.h"
+#include "src/base/read_file.h"
+#include "src/base/status.h"
+#include "src/base/unique_id.h"
+
+namespace lanista {
+namespace {
+
+constexpr uint64_t kMaxMarkerBytes = 100;
+
+}  // namespace
+
+absl::StatusOr<NodesOptions> PrepareForNodes(const StateDir& state_dir, std::chrono::milliseconds lost_after) {
+  NodesOptions options;
+  options.head = NewUniqueId();
+  options.lost_after = lost_after;
+  options.lease = std::min(options.lease, lost_after / 2);
+  options.marker_file = absl::StrCat(state_dir.root(), "/marker");
+  absl::StatusOr<std::string> marker = ReadWholeFile(options.marker_file, kMaxMarkerBytes);
+  if (!marker.ok() || marker->empty()) {
+    marker = NewUniqueId();
+    LANISTA_RETURN_IF_ERROR(WriteFile(options.marker_file, *marker));
+  }
+  options.marker = *std::move(marker);
+  return options;
+}
+
+NodeBridge::NodeBridge(caf::actor_system* system, TrainingServiceActor service, NodesOptions options)
+    : system_(*system) {
+  options.service = std::move(service);
+  nodes_ = system_.spawn(Nodes, std::move(options));
+}
+
+void NodeBridge::End() { caf::anon_send_exit(nodes_, caf::exit_reason::user_shutdown); }
+
+void NodeBridge::Receive(const NodeLinkPtr& link, v1::NodeMessage message) {
+  caf::anon_send(nodes_, link, std::move(message));
+}
+
+void NodeBridge::Lost(const NodeLinkPtr& link) { caf::anon_send(nodes_, link); }
+
+template <typename Answer, typename Message>
+void NodeBridge::Ask(Message message, std::function<void(absl::StatusOr<Answer>)> done) {
+  system_.spawn([nodes = nodes_, message = std::move(message), done = std::move(done)](caf::event_based_actor* self) {
+    self->request(nodes, caf::infinite, message)
+        .then([done](Answer& answer) { done(std::move(answer)); },
+              [done](const caf::error& error) { done(FromCafError(error)); });
+  });
+}
+
+void NodeBridge::Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) {
+  Ask<v1::BeatReply>(request,
+                     [done = std::move(done)](const absl::StatusOr<v1::BeatReply>& reply) { done(reply.status()); });
+}
+
+void NodeBridge::List(std::function<void(absl::StatusOr<v1::NodeList>)> done) {
+  Ask<v1::NodeList>(v1::ListNodesRequest(), std::move(done));
+}
+
+void NodeBridge::Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) {
+  Ask<v1::DrainNodeReply>(
+      request, [done = std::move(done)](const absl::StatusOr<v1::DrainNodeReply>& reply) { done(reply.status()); });
+}
+
+}  // namespace lanista

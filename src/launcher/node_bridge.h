@@ -1,0 +1,45 @@
+// The way from gRPC's threads to the NodesActor.
+#ifndef LANISTA_SRC_LAUNCHER_NODE_BRIDGE_H_
+#define LANISTA_SRC_LAUNCHER_NODE_BRIDGE_H_
+
+#include <chrono>
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "actors/nodes.h"
+#include "caf/actor_system.hpp"
+#include "src/service/node_gateway.h"
+#include "src/storage/state_dir.h"
+
+namespace lanista {
+
+// All but the service, for a head with this state folder: a new name for its life, and the folder's marker, which it
+// makes where it is missing. Errors: it cannot be written.
+absl::StatusOr<NodesOptions> PrepareForNodes(const StateDir& state_dir, std::chrono::milliseconds lost_after);
+
+// Owns the actor. `system` outlives it.
+class NodeBridge : public NodeGateway {
+ public:
+  NodeBridge(caf::actor_system* system, TrainingServiceActor service, NodesOptions options);
+
+  // Ends the actor: what is asked from now on gets UNAVAILABLE.
+  void End();
+
+  void Receive(const NodeLinkPtr& link, v1::NodeMessage message) override;
+  void Lost(const NodeLinkPtr& link) override;
+  void Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) override;
+  void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) override;
+  void Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) override;
+
+ private:
+  // Asks the actor; `done` gets the answer on a thread of the system's.
+  template <typename Answer, typename Message>
+  void Ask(Message message, std::function<void(absl::StatusOr<Answer>)> done);
+
+  caf::actor_system& system_;
+  NodesActor nodes_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_LAUNCHER_NODE_BRIDGE_H_

@@ -1,0 +1,50 @@
+// NodeService of protos/node.proto over NodeGateway: streams, codes and documents; nothing else.
+#ifndef LANISTA_SRC_RPC_NODE_SERVICE_H_
+#define LANISTA_SRC_RPC_NODE_SERVICE_H_
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "protos/node.grpc.pb.h"
+#include "src/service/node_gateway.h"
+
+namespace lanista {
+
+// gRPC's threads hand over messages, and block nowhere. Outlives the server that it is in.
+class NodeServiceImpl : public v1::NodeService::CallbackService {
+ public:
+  // See HeadServer. Until Accept all calls get UNAVAILABLE; nodes whose streams end so try again.
+  void Accept(NodeGateway* nodes, std::string program);
+  void Open();
+  void Close();
+
+ private:
+  class Stream;
+  using Context = grpc::CallbackServerContext;
+
+  grpc::ServerBidiReactor<v1::NodeMessage, v1::HeadMessage>* Join(Context* context) override;
+  grpc::ServerUnaryReactor* Beat(Context* context, const v1::BeatRequest* request, v1::BeatReply* reply) override;
+  grpc::ServerUnaryReactor* ListNodes(Context* context, const v1::ListNodesRequest* request,
+                                      v1::ListNodesReply* reply) override;
+  grpc::ServerUnaryReactor* DrainNode(Context* context, const v1::DrainNodeRequest* request,
+                                      v1::DrainNodeReply* reply) override;
+
+  // UNAVAILABLE unless it is open.
+  absl::Status CheckOpen();
+
+  // Set before it is open.
+  NodeGateway* nodes_ = nullptr;
+  std::string program_;
+
+  std::mutex mutex_;
+  // Protected by mutex_.
+  bool open_ = false;
+  std::set<std::shared_ptr<Stream>> streams_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_RPC_NODE_SERVICE_H_

@@ -1,0 +1,32 @@
+// What a head does with nodes (protos/node.proto), whatever they come through.
+#ifndef LANISTA_SRC_SERVICE_NODE_GATEWAY_H_
+#define LANISTA_SRC_SERVICE_NODE_GATEWAY_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "protos/node.pb.h"
+#include "src/base/node_link.h"
+
+namespace lanista {
+
+// Thread-safe; nothing blocks. Answers come on any thread, perhaps before the call returns.
+class NodeGateway {
+ public:
+  virtual ~NodeGateway() = default;
+
+  // A node said this on its stream. The next message comes after NodeLink::Next.
+  virtual void Receive(const NodeLinkPtr& link, v1::NodeMessage message) = 0;
+  // The stream has ended.
+  virtual void Lost(const NodeLinkPtr& link) = 0;
+  // NOT_FOUND: the node is not known.
+  virtual void Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) = 0;
+  virtual void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) = 0;
+  // NOT_FOUND: there is no such node.
+  virtual void Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) = 0;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_SERVICE_NODE_GATEWAY_H_

@@ -1,0 +1,422 @@
+#include "actors/node.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "caf/typed_response_promise.hpp"
+#include "src/base/status.h"
+#include "tests/actors/actor_test.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A stream, whose head is the test.
+struct FakeHead : HeadLink {
+  void Send(v1::NodeMessage message) override { sent.push_back(std::move(message)); }
+  void Close() override { closed = true; }
+
+  // What was sent since the last call, in short.
+  std::vector<std::string> Take() {
+    std::vector<std::string> lines;
+    for (const v1::NodeMessage& message : std::exchange(sent, {})) {
+      if (message.has_hello()) {
+        lines.push_back(absl::StrCat("hello ", message.hello().assignments_size()));
+      } else if (message.has_news()) {
+        const v1::AssignmentNews& news = message.news();
+        lines.push_back(absl::StrCat(news.assignment(), " ", news.number(), " ",
+                                     news.has_event()   ? absl::StrCat("event ", news.event().sequence())
+                                     : news.has_ended() ? "ended"
+                                     : news.has_lost()  ? "lost " + news.lost()
+                                                        : "discovered"));
+      } else if (message.has_device()) {
+        const v1::DeviceNews& device = message.device();
+        lines.push_back(absl::StrCat("device ", device.device(), device.idle() ? " idle" : "",
+                                     device.warm() ? " warm" : "",
+                                     device.down_because().empty() ? "" : ": " + device.down_because()));
+      } else {
+        lines.push_back("leaving: " + message.leaving().because());
+      }
+    }
+    return lines;
+  }
+
+  std::vector<v1::NodeMessage> sent;
+  bool closed = false;
+};
+
+class NodeTest : public ActorTest {
+ protected:
+  NodeTest() {
+    std::ofstream(marker_file_) << "content";
+    options_.hello.set_name("n");
+    options_.hello.set_instance("i");
+    options_.hello.add_devices();
+    options_.give_up_after = std::chrono::minutes(10);
+    options_.spawn_worker = [this](int number, const v1::Device&, const WorkerOwnerActor& owner) {
+      return SpawnWorker(number, owner);
+    };
+    options_.on_joined = [this] { ++joined_; };
+    options_.on_end = [this](const absl::Status& status) { end_ = status; };
+  }
+
+  void Start() {
+    node_ = Spawn(Node, options_);
+    Run();
+  }
+
+  WorkerActor SpawnWorker(int number, const WorkerOwnerActor& owner) {
+    worker_ = Spawn([this, number, owner](WorkerActor::pointer self) -> WorkerActor::behavior_type {
+      v1::WorkerReady ready;
+      ready.set_worker(number);
+      self->send(owner, ready);
+      return {[this](const v1::TrialSpec& spec) { told_.push_back(absl::StrCat("trial ", spec.trial())); },
+              [this](const v1::CancelTrial& cancel) { told_.push_back(absl::StrCat("cancel ", cancel.trial())); },
+              [this](const v1::StopModel& stop) {
+                told_.push_back(absl::StrCat("stop ", stop.trial(), " ", stop.model()));
+              },
+              [this](const v1::EventsRecorded& recorded) {
+                told_.push_back(absl::StrCat("recorded ", recorded.trial(), " ", recorded.sequence()));
+              },
+              [this, self](const v1::Discover&) -> caf::result<v1::Discovered> {
+                told_.push_back("discover");
+                discovery_ = self->make_response_promise<v1::Discovered>();
+                return discovery_;
+              }};
+    });
+    return worker_;
+  }
+
+  std::shared_ptr<FakeHead> Open() {
+    auto link = std::make_shared<FakeHead>();
+    caf::anon_send(node_, HeadLinkPtr(link));
+    Run();
+    return link;
+  }
+  void Say(const std::shared_ptr<FakeHead>& link, const v1::HeadMessage& message) {
+    caf::anon_send(node_, HeadLinkPtr(link), message);
+    Run();
+  }
+  void Welcome(const std::shared_ptr<FakeHead>& link, const std::string& keep = "", int64_t received = 0,
+               const std::string& marker = "content") {
+    v1::HeadMessage message;
+    message.mutable_hello()->set_marker_file(marker_file_);
+    message.mutable_hello()->set_marker(marker);
+    if (!keep.empty()) {
+      message.mutable_hello()->add_keep(keep);
+      message.mutable_hello()->add_received(received);
+    }
+    Say(link, message);
+  }
+  // A head that has welcomed it.
+  std::shared_ptr<FakeHead> Join() {
+    auto link = Open();
+    Welcome(link);
+    link->Take();
+    return link;
+  }
+  static v1::HeadMessage TrialAssignment(const std::string& id, int device = 0) {
+    v1::HeadMessage message;
+    message.mutable_assignment()->set_id(id);
+    message.mutable_assignment()->set_device(device);
+    *message.mutable_assignment()->mutable_trial() = MakeTrial("x", 7, 1);
+    return message;
+  }
+  void SayReceived(const std::shared_ptr<FakeHead>& link, const std::string& id, int64_t number) {
+    v1::HeadMessage message;
+    message.mutable_received()->set_assignment(id);
+    message.mutable_received()->set_number(number);
+    Say(link, message);
+  }
+  void Close(const std::shared_ptr<FakeHead>& link, const absl::Status& status) {
+    caf::anon_send(node_, HeadLinkPtr(link), StatusToProto(status));
+    Run();
+  }
+
+  // The worker's trial.
+  void Report(int sequence) {
+    v1::ModelEvent event;
+    event.set_experiment("x");
+    event.set_trial(7);
+    event.set_model(1);
+    event.set_sequence(sequence);
+    caf::anon_send(node_, event);
+    Run();
+  }
+  void EndTrial(bool idle = true) {
+    v1::TrialEnded ended;
+    ended.set_experiment("x");
+    ended.set_trial(7);
+    caf::anon_send(node_, ended);
+    v1::WorkerReady ready;
+    ready.set_warm(true);
+    if (idle) caf::anon_send(node_, ready);
+    Run();
+  }
+  std::vector<std::string> Told() { return std::exchange(told_, {}); }
+
+  const std::string marker_file_ = ::testing::TempDir() + "/marker";
+  NodeOptions options_;
+  NodeSelf node_;
+  WorkerActor worker_;
+  std::vector<std::string> told_;
+  caf::typed_response_promise<v1::Discovered> discovery_;
+  int joined_ = 0;
+  std::optional<absl::Status> end_;
+};
+
+TEST_F(NodeTest, ItSaysHelloAndThenHowItsDevicesAre) {
+  Start();
+  const auto head = Open();
+  ASSERT_EQ(head->sent.size(), 1u);
+  EXPECT_EQ(head->sent[0].hello().name(), "n");
+  EXPECT_GT(head->sent[0].hello().now().seconds(), 0);
+  head->Take();
+  EXPECT_EQ(joined_, 0);
+  Welcome(head);
+  EXPECT_THAT(head->Take(), ElementsAre("device 0 idle"));
+  EXPECT_EQ(joined_, 1);
+}
+
+TEST_F(NodeTest, ATrialRunsAndItsNewsAreNumbered) {
+  Start();
+  const auto head = Join();
+  Say(head, TrialAssignment("a"));
+  Say(head, TrialAssignment("a"));
+  EXPECT_THAT(Told(), ElementsAre("trial 7")) << "once";
+  caf::anon_send(node_, v1::ProcessUp());
+  Report(1);
+  EndTrial();
+  EXPECT_THAT(head->Take(), ElementsAre("device 0 warm", "a 1 event 1", "a 2 ended", "device 0 idle warm"));
+  SayReceived(head, "a", 2);
+  Say(head, TrialAssignment("b"));
+  EXPECT_THAT(Told(), ElementsAre("trial 7"));
+}
+
+TEST_F(NodeTest, WhatTheHeadSaysOfAnAssignmentReachesItsWorker) {
+  Start();
+  const auto head = Join();
+  Say(head, TrialAssignment("a"));
+  v1::HeadMessage message;
+  message.mutable_stop()->set_assignment("a");
+  message.mutable_stop()->set_model(1);
+  Say(head, message);
+  message.mutable_recorded()->set_assignment("a");
+  message.mutable_recorded()->set_sequence(64);
+  Say(head, message);
+  message.mutable_cancel()->set_assignment("a");
+  Say(head, message);
+  EXPECT_THAT(Told(), ElementsAre("trial 7", "stop 7 1", "recorded 7 64", "cancel 7"));
+  // What it does not have.
+  message.mutable_cancel()->set_assignment("b");
+  Say(head, message);
+  SayReceived(head, "b", 5);
+  Say(head, v1::HeadMessage());
+  EXPECT_THAT(Told(), IsEmpty());
+}
+
+TEST_F(NodeTest, ADiscoveryIsAnswered) {
+  Start();
+  const auto head = Join();
+  v1::HeadMessage message;
+  message.mutable_assignment()->set_id("a");
+  message.mutable_assignment()->mutable_discover();
+  Say(head, message);
+  EXPECT_THAT(Told(), ElementsAre("discover"));
+  discovery_.deliver(v1::Discovered());
+  Run();
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 discovered"));
+}
+
+TEST_F(NodeTest, WhatTheHeadHasNotReceivedIsSaidAgain) {
+  Start();
+  const auto first = Join();
+  Say(first, TrialAssignment("a"));
+  Report(1);
+  Report(2);
+  Report(3);
+  Close(first, absl::UnavailableError("cut"));
+  first->Take();
+  Report(4);
+  EndTrial();
+  EXPECT_THAT(first->Take(), IsEmpty());
+
+  const auto second = Open();
+  EXPECT_THAT(second->Take(), ElementsAre("hello 1"));
+  Welcome(second, "a", 2);
+  EXPECT_THAT(second->Take(), ElementsAre("a 3 event 3", "a 4 event 4", "a 5 ended", "device 0 idle warm"));
+  // Until it is known that the head has all of it.
+  Close(second, absl::UnavailableError("cut"));
+  const auto third = Open();
+  EXPECT_THAT(third->Take(), ElementsAre("hello 1"));
+  Welcome(third, "a", 5);
+  EXPECT_THAT(third->Take(), ElementsAre("device 0 idle warm"));
+  EXPECT_THAT(Open()->Take(), ElementsAre("hello 0"));
+}
+
+TEST_F(NodeTest, AHeadThatDoesNotKnowAnAssignmentHasItEnded) {
+  Start();
+  const auto first = Join();
+  Say(first, TrialAssignment("a"));
+  Report(1);
+  Close(first, absl::UnavailableError("gone"));
+  Told();
+  const auto second = Open();
+  Welcome(second);
+  EXPECT_THAT(Told(), ElementsAre("cancel 7"));
+  second->Take();
+  // Its end is nobody's business, but the device is free.
+  Report(2);
+  EndTrial();
+  EXPECT_THAT(second->Take(), ElementsAre("device 0 idle warm"));
+}
+
+TEST_F(NodeTest, AMachineThatDoesNotSeeTheHeadsFilesLeaves) {
+  Start();
+  const auto head = Open();
+  head->Take();
+  Welcome(head, "", 0, "something else");
+  const std::vector<std::string> said = head->Take();
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], HasSubstr("leaving: this machine does not see the head's files: "));
+  Close(head, absl::OkStatus());
+  ASSERT_TRUE(end_.has_value());
+  EXPECT_TRUE(absl::IsFailedPrecondition(*end_));
+  EXPECT_THAT(std::string(end_->message()), HasSubstr("--state-dir"));
+  EXPECT_EQ(joined_, 0);
+}
+
+TEST_F(NodeTest, WithoutAHeadForTooLongItEnds) {
+  Start();
+  const auto head = Join();
+  scheduler().advance_time(std::chrono::minutes(30));
+  Run();
+  EXPECT_FALSE(end_.has_value()) << "there is one";
+  Close(head, absl::UnavailableError("gone"));
+  scheduler().advance_time(std::chrono::minutes(9));
+  Run();
+  // One that does not welcome it is none.
+  Close(Open(), absl::UnavailableError("not yet"));
+  EXPECT_FALSE(end_.has_value());
+  scheduler().advance_time(std::chrono::minutes(2));
+  Run();
+  ASSERT_TRUE(end_.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*end_));
+}
+
+TEST_F(NodeTest, AHeadThatNeverComesIsNotWaitedForForEver) {
+  Start();
+  scheduler().advance_time(std::chrono::minutes(11));
+  Run();
+  ASSERT_TRUE(end_.has_value());
+  EXPECT_THAT(std::string(end_->message()), HasSubstr("--give-up-after"));
+}
+
+TEST_F(NodeTest, WhatAnotherTryWouldNotChangeEndsIt) {
+  Start();
+  const auto head = Open();
+  Close(head, absl::AbortedError("another one has the name"));
+  EXPECT_FALSE(end_.has_value());
+  const auto again = Open();
+  Close(again, absl::AlreadyExistsError("take another name"));
+  ASSERT_TRUE(end_.has_value());
+  EXPECT_EQ(end_->message(), "take another name");
+}
+
+TEST_F(NodeTest, ItEndsWhatRunsBeforeItSaysThatItLeaves) {
+  Start();
+  const auto head = Join();
+  Say(head, TrialAssignment("a"));
+  v1::NodeLeaving leaving;
+  leaving.set_because("SIGTERM");
+  caf::anon_send(node_, leaving);
+  Run();
+  EXPECT_THAT(head->Take(), ElementsAre("leaving: SIGTERM"));
+  EXPECT_FALSE(end_.has_value()) << "the head is to hear of it";
+  Close(head, absl::OkStatus());
+  ASSERT_TRUE(end_.has_value());
+  EXPECT_TRUE(end_->ok());
+}
+
+TEST_F(NodeTest, AHeadThatDoesNotListenIsLeftAnyway) {
+  Start();
+  Join();
+  caf::anon_send(node_, v1::NodeLeaving());
+  Run();
+  EXPECT_FALSE(end_.has_value());
+  scheduler().advance_time(std::chrono::seconds(6));
+  Run();
+  ASSERT_TRUE(end_.has_value());
+  EXPECT_TRUE(end_->ok());
+}
+
+TEST_F(NodeTest, WithoutAHeadItLeavesAtOnce) {
+  Start();
+  caf::anon_send(node_, v1::NodeLeaving());
+  Run();
+  ASSERT_TRUE(end_.has_value());
+  EXPECT_TRUE(end_->ok());
+}
+
+TEST_F(NodeTest, DrainedItLeavesWhenTheHeadHasEverything) {
+  Start();
+  const auto head = Join();
+  Say(head, TrialAssignment("a"));
+  v1::HeadMessage drain;
+  drain.mutable_drain();
+  Say(head, drain);
+  EndTrial();
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 ended", "device 0 idle warm"));
+  SayReceived(head, "a", 1);
+  EXPECT_THAT(head->Take(), ElementsAre("leaving: it was drained"));
+  Close(head, absl::OkStatus());
+  EXPECT_TRUE(end_.has_value());
+}
+
+TEST_F(NodeTest, AWorkerThatGoesDownIsReplacedAndItsTrialLost) {
+  Start();
+  const auto head = Join();
+  Say(head, TrialAssignment("a"));
+  // The first time at once.
+  caf::anon_send_exit(worker_, caf::exit_reason::kill);
+  Run();
+  std::vector<std::string> said = head->Take();
+  ASSERT_EQ(said.size(), 3u);
+  EXPECT_THAT(said[0], HasSubstr("a 1 lost the worker went down"));
+  EXPECT_THAT(said[1], HasSubstr("device 0: the worker went down"));
+  EXPECT_EQ(said[2], "device 0 idle");
+  // Then later and later, as long as no work is done.
+  caf::anon_send_exit(worker_, caf::exit_reason::kill);
+  Run();
+  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("device 0: ")));
+  Say(head, TrialAssignment("b"));
+  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("b 1 lost the worker went down"))) << "it was on its way";
+  scheduler().advance_time(std::chrono::seconds(1));
+  Run();
+  EXPECT_THAT(head->Take(), ElementsAre("device 0 idle"));
+}
+
+TEST_F(NodeTest, AnAssignmentForNoDeviceIsSentBack) {
+  Start();
+  const auto head = Join();
+  Say(head, TrialAssignment("a", 1));
+  Say(head, TrialAssignment("b", -1));
+  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("a 1 lost"), HasSubstr("b 1 lost")));
+  Say(head, TrialAssignment("c"));
+  Say(head, TrialAssignment("d"));
+  EXPECT_THAT(head->Take(), ElementsAre("d 1 lost the device is not free for this assignment"));
+  EXPECT_THAT(Told(), ElementsAre("trial 7"));
+}
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,654 @@
+#include "actors/nodes.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "caf/event_based_actor.hpp"
+#include "google/protobuf/util/time_util.h"
+#include "src/base/clock.h"
+#include "src/base/event_window.h"
+#include "tests/actors/actor_test.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A stream, whose node is the test.
+struct FakeLink : NodeLink {
+  void Send(v1::HeadMessage message) override {
+    if (!closed.has_value()) sent.push_back(std::move(message));
+  }
+  void Next() override { ++handled; }
+  void Close(const absl::Status& status) override {
+    if (!closed.has_value()) closed = status;
+  }
+
+  // What was sent since the last call, on one line each.
+  std::vector<std::string> Take() {
+    std::vector<std::string> lines;
+    for (const v1::HeadMessage& message : sent) lines.push_back(message.ShortDebugString());
+    sent.clear();
+    return lines;
+  }
+
+  std::vector<v1::HeadMessage> sent;
+  int handled = 0;
+  std::optional<absl::Status> closed;
+};
+
+class NodesTest : public ActorTest {
+ protected:
+  NodesTest() {
+    service_ = Spawn([this](TrainingServiceActor::pointer self) { return FakeService(self); });
+    options_.service = service_;
+    options_.head = "H";
+    options_.marker_file = "/marker";
+    options_.marker = "content";
+    nodes_ = Spawn(Nodes, options_);
+    Run();
+  }
+
+  // Adds devices, and writes down what it is told.
+  TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::pointer self) {
+    self->set_down_handler([this](const caf::down_msg& down) {
+      for (auto& [number, worker] : workers_) {
+        if (worker == nullptr || worker.address() != down.source) continue;
+        worker = nullptr;
+        said_.push_back(absl::StrCat("down ", number, ": ", std::string(FromCafError(down.reason).message())));
+      }
+    });
+    return {
+        [this](const v1::WorkerReady& ready) {
+          said_.push_back(absl::StrCat("ready ", ready.worker(), ready.warm() ? " warm" : ""));
+        },
+        [this](const v1::ProcessUp& up) { said_.push_back(absl::StrCat("up ", up.worker())); },
+        [this](const v1::ModelEvent& event) {
+          events_.push_back(event);
+          said_.push_back(absl::StrCat("event ", event.model(), " ", event.sequence(),
+                                       event.has_ended() ? " " + v1::Outcome_Name(event.ended().outcome()) : ""));
+        },
+        [this](const v1::TrialEnded& ended) { said_.push_back(absl::StrCat("ended ", ended.trial())); },
+        [](const v1::TrialSpec&, const TrialOwnerActor&) {},
+        [](const v1::CancelExperiment&) {},
+        [](const v1::StopModel&) {},
+        [](const v1::EventsRecorded&) {},
+        [](const v1::Discover&) -> caf::result<v1::Discovered> { return v1::Discovered(); },
+        [](const v1::ListDevices&) { return v1::DeviceList(); },
+        [this, self](const v1::DeviceJoined& joined, const WorkerActor& worker) {
+          const int number = static_cast<int>(workers_.size());
+          workers_[number] = worker;
+          self->monitor(worker);
+          said_.push_back(
+              absl::StrCat("joined ", joined.device().node(), " ", joined.device().index(), " ", joined.program()));
+          v1::DeviceAdded added;
+          added.set_worker(number);
+          return added;
+        },
+        [this](const v1::HoldNode& hold) {
+          said_.push_back(absl::StrCat(hold.hold() ? "hold " : "release ", hold.node()));
+        },
+        [](const v1::WantDevices&, const DeviceUserActor&) {},
+        [](const v1::AskWaiting&) { return v1::Waiting(); },
+    };
+  }
+
+  static v1::NodeHello Hello(const std::string& name, int devices = 1, const std::string& instance = "") {
+    v1::NodeHello hello;
+    hello.set_protocol_version(kNodeProtocolVersion);
+    hello.set_instance(instance.empty() ? "instance of " + name : instance);
+    hello.set_name(name);
+    hello.set_program("p");
+    hello.set_version("1.0");
+    *hello.mutable_now() = Now();
+    for (int i = 0; i < devices; ++i) {
+      v1::Device& device = *hello.add_devices();
+      device.set_kind(v1::CPU);
+      device.set_index(i);
+      device.set_node("some other name");
+    }
+    return hello;
+  }
+
+  std::shared_ptr<FakeLink> Join(const v1::NodeHello& hello) {
+    auto link = std::make_shared<FakeLink>();
+    v1::NodeMessage message;
+    *message.mutable_hello() = hello;
+    Say(link, message);
+    return link;
+  }
+  void Say(const std::shared_ptr<FakeLink>& link, const v1::NodeMessage& message) {
+    caf::anon_send(nodes_, NodeLinkPtr(link), message);
+    Run();
+  }
+  void SayDevice(const std::shared_ptr<FakeLink>& link, int device, bool idle, bool warm = false,
+                 const std::string& down_because = "") {
+    v1::NodeMessage message;
+    message.mutable_device()->set_device(device);
+    message.mutable_device()->set_idle(idle);
+    message.mutable_device()->set_warm(warm);
+    message.mutable_device()->set_down_because(down_because);
+    Say(link, message);
+  }
+  void SayEvent(const std::shared_ptr<FakeLink>& link, const std::string& assignment, int number,
+                const v1::ModelEvent& event) {
+    v1::NodeMessage message;
+    message.mutable_news()->set_assignment(assignment);
+    message.mutable_news()->set_number(number);
+    *message.mutable_news()->mutable_event() = event;
+    Say(link, message);
+  }
+  static v1::ModelEvent Report(int model, int sequence, int trial = 7) {
+    v1::ModelEvent event;
+    event.set_experiment("x");
+    event.set_trial(trial);
+    event.set_model(model);
+    event.set_attempt(1);
+    event.set_sequence(sequence);
+    *event.mutable_time() = Now();
+    event.mutable_intermediate()->set_step(sequence);
+    return event;
+  }
+  static v1::ModelEvent Success(int model, int sequence) {
+    v1::ModelEvent event = Report(model, sequence);
+    event.mutable_ended()->set_outcome(v1::SUCCEEDED);
+    return event;
+  }
+  static v1::NodeMessage Ended(const std::string& assignment, int number) {
+    v1::NodeMessage message;
+    message.mutable_news()->set_assignment(assignment);
+    message.mutable_news()->set_number(number);
+    message.mutable_news()->mutable_ended()->set_experiment("x");
+    message.mutable_news()->mutable_ended()->set_trial(7);
+    return message;
+  }
+
+  // A node with one device, which is idle.
+  std::shared_ptr<FakeLink> JoinIdle(const std::string& name = "n") {
+    const std::shared_ptr<FakeLink> link = Join(Hello(name));
+    SayDevice(link, 0, /*idle=*/true);
+    link->Take();
+    said_.clear();
+    return link;
+  }
+  // Trial 7 with models 1 and 2, from the service to the worker.
+  void Assign(int worker = 0) {
+    v1::TrialSpec spec = MakeTrial("x", 7, 1);
+    *spec.add_models() = MakeModel(2);
+    caf::anon_send(workers_.at(worker), spec);
+    Run();
+  }
+  std::vector<std::string> Said() { return std::exchange(said_, {}); }
+
+  // The node says nothing, but for a beat where `beating`.
+  void Pass(int seconds, const std::string& beating = "") {
+    for (int i = 0; i < seconds; ++i) {
+      scheduler().advance_time(std::chrono::seconds(1));
+      Run();
+      if (beating.empty()) continue;
+      EXPECT_TRUE(Beat(beating).ok());
+    }
+  }
+  absl::Status Beat(const std::string& instance) {
+    v1::BeatRequest request;
+    request.set_instance(instance);
+    return Ask<v1::BeatReply>(request).status();
+  }
+  template <typename Answer, typename Request>
+  absl::StatusOr<Answer> Ask(const Request& request) {
+    absl::StatusOr<Answer> result = absl::UnknownError("no answer");
+    caf::scoped_actor self(system_);
+    auto handle = self->request(nodes_, caf::infinite, request);
+    Run();
+    handle.receive([&](const Answer& answer) { result = answer; },
+                   [&](const caf::error& error) { result = FromCafError(error); });
+    return result;
+  }
+  std::vector<std::string> Listed() {
+    std::vector<std::string> lines;
+    for (const v1::NodeStatus& node : Ask<v1::NodeList>(v1::ListNodesRequest())->nodes()) {
+      lines.push_back(absl::StrCat(node.name(), " ", v1::NodeCondition_Name(node.condition()), " ", node.busy(), "/",
+                                   node.devices()));
+    }
+    return lines;
+  }
+
+  NodesOptions options_;
+  TrainingServiceActor service_;
+  NodesSelf nodes_;
+  std::map<int, WorkerActor> workers_;
+  std::vector<std::string> said_;
+  std::vector<v1::ModelEvent> events_;
+};
+
+TEST_F(NodesTest, DevicesJoinWhenTheyAreIdleAndTheirNodeIsTheName) {
+  const auto link = Join(Hello("n", 2));
+  EXPECT_THAT(link->Take(), ElementsAre("hello { head: \"H\" beat_interval { seconds: 2 nanos: 500000000 } "
+                                        "marker_file: \"/marker\" marker: \"content\" }"));
+  EXPECT_THAT(Said(), IsEmpty()) << "it may still find that it does not see our files";
+  SayDevice(link, 1, /*idle=*/true, /*warm=*/true);
+  EXPECT_THAT(Said(), ElementsAre("joined n 1 p", "ready 0 warm"));
+  SayDevice(link, 1, /*idle=*/true);
+  EXPECT_THAT(Said(), IsEmpty()) << "it is known";
+  SayDevice(link, 0, /*idle=*/true);
+  EXPECT_THAT(Said(), ElementsAre("joined n 0 p", "ready 1"));
+  EXPECT_EQ(link->handled, 4);
+  EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/2"));
+}
+
+TEST_F(NodesTest, ATrialGoesThereAndItsNewsComeBackInOrderAndOnce) {
+  const auto link = JoinIdle();
+  Assign();
+  ASSERT_EQ(link->sent.size(), 1u);
+  EXPECT_EQ(link->sent[0].assignment().trial().models_size(), 2);
+  EXPECT_EQ(link->sent[0].assignment().id(), "H/1/1");
+  EXPECT_THAT(Listed(), ElementsAre("n JOINED 1/1"));
+  link->Take();
+  SayDevice(link, 0, /*idle=*/false, /*warm=*/true);
+  SayEvent(link, "H/1/1", 1, Report(1, 1));
+  SayEvent(link, "H/1/1", 2, Success(1, 2));
+  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"H/1/1\" number: 2 }"));
+  SayEvent(link, "H/1/1", 2, Success(1, 2));
+  SayEvent(link, "H/1/1", 3, Success(2, 1));
+  SayDevice(link, 0, /*idle=*/true);
+  Say(link, Ended("H/1/1", 4));
+  EXPECT_THAT(Said(), ElementsAre("up 0", "event 1 1", "event 1 2 SUCCEEDED", "event 2 1 SUCCEEDED", "ended 7"));
+  SayDevice(link, 0, /*idle=*/true, /*warm=*/true);
+  EXPECT_THAT(Said(), ElementsAre("ready 0 warm"));
+  EXPECT_FALSE(link->closed.has_value());
+}
+
+TEST_F(NodesTest, WhatIsToldToTheWorkerReachesTheNode) {
+  const auto link = JoinIdle();
+  Assign();
+  link->Take();
+  v1::StopModel stop;
+  stop.set_experiment("x");
+  stop.set_trial(7);
+  stop.set_model(2);
+  caf::anon_send(workers_[0], stop);
+  caf::anon_send(workers_[0], AcknowledgementOf(Report(1, 64)));
+  v1::CancelTrial cancel;
+  cancel.set_experiment("x");
+  cancel.set_trial(6);
+  caf::anon_send(workers_[0], cancel);
+  cancel.set_trial(7);
+  caf::anon_send(workers_[0], cancel);
+  Run();
+  EXPECT_THAT(link->Take(), ElementsAre("stop { assignment: \"H/1/1\" model: 2 }",
+                                        "recorded { assignment: \"H/1/1\" model: 1 attempt: 1 sequence: 64 }",
+                                        "cancel { assignment: \"H/1/1\" }"));
+}
+
+TEST_F(NodesTest, ADiscoveryIsAnswered) {
+  const auto link = JoinIdle();
+  v1::Discovered discovered;
+  system_.spawn([&, worker = workers_[0]](caf::event_based_actor* self) {
+    self->request(worker, caf::infinite, v1::Discover()).then([&](const v1::Discovered& answer) {
+      discovered = answer;
+    });
+  });
+  Run();
+  ASSERT_TRUE(link->sent[0].assignment().has_discover());
+  v1::NodeMessage message;
+  message.mutable_news()->set_assignment("H/1/1");
+  message.mutable_news()->set_number(1);
+  message.mutable_news()->mutable_discovered()->set_program("p");
+  message.mutable_news()->mutable_discovered()->set_multi_model_evaluator(true);
+  Say(link, message);
+  EXPECT_TRUE(discovered.multi_model_evaluator());
+  EXPECT_FALSE(link->closed.has_value());
+}
+
+TEST_F(NodesTest, AfterALostConnectionTheRestIsSaidAndNothingTwice) {
+  const auto first = JoinIdle();
+  Assign();
+  SayEvent(first, "H/1/1", 1, Report(1, 1));
+  caf::anon_send(nodes_, NodeLinkPtr(first));
+  // What is said now is said in vain.
+  v1::StopModel stop;
+  stop.set_experiment("x");
+  stop.set_trial(7);
+  stop.set_model(2);
+  caf::anon_send(workers_[0], stop);
+  Run();
+  first->Take();
+  said_.clear();
+
+  v1::NodeHello hello = Hello("n");
+  hello.add_assignments("H/1/1");
+  hello.add_assignments("of another head/1/1");
+  const auto second = Join(hello);
+  ASSERT_EQ(second->sent.size(), 2u);
+  EXPECT_THAT(second->sent[0].hello().keep(), ElementsAre("H/1/1"));
+  EXPECT_THAT(second->sent[0].hello().received(), ElementsAre(1));
+  EXPECT_EQ(second->sent[1].stop().model(), 2);
+  EXPECT_THAT(first->Take(), IsEmpty());
+  SayEvent(second, "H/1/1", 1, Report(1, 1));
+  SayEvent(second, "H/1/1", 2, Report(1, 2));
+  EXPECT_THAT(Said(), ElementsAre("event 1 2"));
+}
+
+TEST_F(NodesTest, AnAssignmentThatWasLostOnTheWayIsSentAgain) {
+  const auto first = JoinIdle();
+  Assign();
+  const auto second = Join(Hello("n"));
+  EXPECT_TRUE(absl::IsAborted(*first->closed)) << "the newer stream counts";
+  ASSERT_EQ(second->sent.size(), 2u);
+  EXPECT_THAT(second->sent[0].hello().keep(), IsEmpty());
+  EXPECT_EQ(second->sent[1].assignment().id(), "H/1/1");
+  // Its device was idle: that is no news.
+  SayDevice(second, 0, /*idle=*/true);
+  EXPECT_THAT(Said(), IsEmpty());
+  // What was still on its way on the old stream does not count.
+  SayEvent(first, "H/1/1", 1, Report(1, 1));
+  EXPECT_THAT(Said(), IsEmpty());
+  EXPECT_FALSE(second->closed.has_value());
+}
+
+TEST_F(NodesTest, ASilentNodeGetsNoWorkThenWhatItRanIsLost) {
+  const auto link = JoinIdle();
+  Assign();
+  SayEvent(link, "H/1/1", 1, Success(1, 1));
+  Said();
+  Pass(9);
+  EXPECT_THAT(Said(), IsEmpty());
+  Pass(3);
+  EXPECT_THAT(Said(), ElementsAre("hold n"));
+  EXPECT_THAT(Listed(), ElementsAre("n SILENT 1/1"));
+  EXPECT_TRUE(Beat("instance of n").ok());
+  Run();
+  EXPECT_THAT(Said(), ElementsAre("release n"));
+  events_.clear();
+  Pass(119);
+  EXPECT_THAT(Said(), ElementsAre("hold n"));
+  Pass(3);
+  const std::vector<std::string> lost = Said();
+  ASSERT_EQ(lost.size(), 4u);
+  EXPECT_EQ(lost[0], "event 2 1 LOST");
+  EXPECT_EQ(lost[1], "ended 7");
+  EXPECT_EQ(lost[2], "release n");
+  EXPECT_THAT(lost[3], HasSubstr("nothing was heard of it for 2m"));
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LOST);
+  EXPECT_TRUE(absl::IsUnavailable(*link->closed));
+  EXPECT_TRUE(absl::IsNotFound(Beat("instance of n")));
+  EXPECT_THAT(Listed(), IsEmpty());
+
+  // When it returns it is a new one, which is to forget what it ran.
+  v1::NodeHello hello = Hello("n");
+  hello.add_assignments("H/1/1");
+  EXPECT_THAT(Join(hello)->sent[0].hello().keep(), IsEmpty());
+}
+
+TEST_F(NodesTest, BeatsKeepANode) {
+  JoinIdle();
+  Pass(300, "instance of n");
+  EXPECT_THAT(Said(), IsEmpty());
+  EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
+}
+
+TEST_F(NodesTest, TimeInWhichTheHeadStoodStillDoesNotCount) {
+  JoinIdle();
+  scheduler().advance_time(std::chrono::hours(1));
+  Run();
+  EXPECT_THAT(Said(), IsEmpty());
+  EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
+}
+
+TEST_F(NodesTest, ANodeThatLeavesBlamesNobody) {
+  const auto link = JoinIdle();
+  Assign();
+  v1::NodeMessage message;
+  message.mutable_leaving()->set_because("SIGTERM");
+  Say(link, message);
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7", "down 0: node n left: SIGTERM"));
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT);
+  EXPECT_TRUE(link->closed->ok());
+  EXPECT_THAT(Listed(), IsEmpty());
+}
+
+TEST_F(NodesTest, ADrainedNodeEndsItsWorkFirst) {
+  const auto link = JoinIdle();
+  Assign();
+  link->Take();
+  v1::DrainNodeRequest drain;
+  drain.set_node("nobody");
+  EXPECT_TRUE(absl::IsNotFound(Ask<v1::DrainNodeReply>(drain).status()));
+  drain.set_node("n");
+  EXPECT_TRUE(Ask<v1::DrainNodeReply>(drain).ok());
+  EXPECT_THAT(Said(), ElementsAre("hold n"));
+  EXPECT_THAT(Listed(), ElementsAre("n DRAINING 1/1"));
+  EXPECT_THAT(link->Take(), IsEmpty());
+  SayEvent(link, "H/1/1", 1, Success(1, 1));
+  SayEvent(link, "H/1/1", 2, Success(2, 1));
+  link->Take();
+  Say(link, Ended("H/1/1", 3));
+  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"H/1/1\" number: 3 }", "drain { }"));
+  // It joins again before it has heard that.
+  EXPECT_THAT(Join(Hello("n"))->Take().back(), "drain { }");
+}
+
+TEST_F(NodesTest, ADeviceThatIsDownLeavesAndComesBack) {
+  const auto link = JoinIdle();
+  Assign();
+  v1::NodeMessage lost;
+  lost.mutable_news()->set_assignment("H/1/1");
+  lost.mutable_news()->set_number(1);
+  lost.mutable_news()->set_lost("no process");
+  Say(link, lost);
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7", "down 0: node n: no process"));
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::WORKER_DOWN);
+  SayDevice(link, 0, /*idle=*/false, /*warm=*/false, "no process");
+  EXPECT_THAT(Said(), IsEmpty());
+  SayDevice(link, 0, /*idle=*/true);
+  EXPECT_THAT(Said(), ElementsAre("joined n 0 p", "ready 1"));
+}
+
+TEST_F(NodesTest, ACanceledTrialDoesNotWaitForANodeThatIsSilent) {
+  const auto link = JoinIdle();
+  Assign();
+  v1::CancelTrial cancel;
+  cancel.set_experiment("x");
+  cancel.set_trial(7);
+  Pass(12);
+  Said();
+  caf::anon_send(workers_[0], cancel);
+  Run();
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 CANCELED", "event 2 1 CANCELED", "ended 7"));
+  // It comes back, and has done what it was told: the head has its news.
+  SayEvent(link, "H/1/1", 1, Report(1, 1));
+  Say(link, Ended("H/1/1", 2));
+  SayDevice(link, 0, /*idle=*/true);
+  EXPECT_THAT(Said(), ElementsAre("release n", "ready 0"));
+  EXPECT_FALSE(link->closed.has_value());
+
+  // The same where it is canceled before the connection is lost.
+  Assign();
+  caf::anon_send(workers_[0], cancel);
+  Run();
+  EXPECT_THAT(Said(), IsEmpty());
+  caf::anon_send(nodes_, NodeLinkPtr(link));
+  Run();
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 CANCELED", "event 2 1 CANCELED", "ended 7"));
+}
+
+TEST_F(NodesTest, WhatWasStoppedIsNotLost) {
+  JoinIdle();
+  Assign();
+  v1::StopModel stop;
+  stop.set_experiment("x");
+  stop.set_trial(7);
+  stop.set_model(1);
+  caf::anon_send(workers_[0], stop);
+  Run();
+  Pass(125);
+  EXPECT_THAT(Said(), ::testing::IsSupersetOf({"event 1 1 STOPPED_EARLY", "event 2 1 LOST"}));
+}
+
+TEST_F(NodesTest, ANameBelongsToALivingNode) {
+  const auto first = JoinIdle();
+  const auto second = Join(Hello("n", 1, "another"));
+  EXPECT_TRUE(absl::IsAlreadyExists(*second->closed)) << *second->closed;
+  EXPECT_THAT(std::string(second->closed->message()), HasSubstr("--name"));
+  // One that may return: the other one is to wait.
+  caf::anon_send(nodes_, NodeLinkPtr(first));
+  Run();
+  EXPECT_TRUE(absl::IsUnavailable(*Join(Hello("n", 1, "another"))->closed));
+  Assign();
+  Pass(11);
+  Said();
+  EXPECT_FALSE(Join(Hello("n", 1, "another"))->closed.has_value());
+  EXPECT_THAT(Said(), ::testing::IsSupersetOf({"event 1 1 LOST", "release n"}));
+  EXPECT_TRUE(absl::IsAlreadyExists(*Join(Hello("n"))->closed)) << "now it is the other one's";
+  EXPECT_FALSE(Join(Hello("m", 1, "a third"))->closed.has_value());
+  EXPECT_THAT(Listed(), ElementsAre("m JOINED 0/1", "n JOINED 0/1"));
+}
+
+TEST_F(NodesTest, AnotherVersionIsRefusedAndBothAreNamed) {
+  v1::NodeHello hello = Hello("n");
+  hello.set_protocol_version(99);
+  hello.set_version("7.5");
+  const auto link = Join(hello);
+  EXPECT_TRUE(absl::IsFailedPrecondition(*link->closed));
+  EXPECT_THAT(std::string(link->closed->message()), HasSubstr("version 99 of the protocol (Lanista 7.5)"));
+  EXPECT_THAT(std::string(link->closed->message()), HasSubstr(absl::StrCat("the head version ", kNodeProtocolVersion)));
+}
+
+TEST_F(NodesTest, BadHellosAreRefused) {
+  for (const std::string& name : {std::string(), std::string("a\nb"), std::string(101, 'x'), std::string(" n")}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(*Join(Hello(name, 1, "i"))->closed)) << name;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(Hello("n", 0))->closed));
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(Hello("n", kMaxDevicesOfNode + 1))->closed));
+  v1::NodeHello hello = Hello("n");
+  hello.clear_program();
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  hello = Hello("n");
+  hello.mutable_now()->set_seconds(int64_t{1} << 60);
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  hello = Hello("n");
+  for (int i = 0; i < 100; ++i) hello.add_assignments(absl::StrCat(i));
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  EXPECT_THAT(Listed(), IsEmpty());
+}
+
+TEST_F(NodesTest, ANodeThatLiesIsSentAwayAndItsWorkRunsElsewhere) {
+  const auto news = [](int number) {
+    v1::NodeMessage message;
+    message.mutable_news()->set_assignment("H/1/1");
+    message.mutable_news()->set_number(number);
+    return message;
+  };
+  const auto reports = [&](const v1::ModelEvent& event) {
+    v1::NodeMessage message = news(1);
+    *message.mutable_news()->mutable_event() = event;
+    return message;
+  };
+  std::vector<v1::NodeMessage> lies;
+  lies.push_back(reports(Report(/*model=*/3, 1)));
+  lies.push_back(reports(Report(1, 1, /*trial=*/8)));
+  lies.push_back(reports(Report(1, /*sequence=*/0)));
+  lies.push_back(reports(Report(1, /*sequence=*/1 << 30)));
+  lies.push_back(reports(v1::ModelEvent()));
+  v1::ModelEvent event = Report(1, 1);
+  event.set_experiment("y");
+  lies.push_back(reports(event));
+  event = Report(1, 1);
+  event.set_attempt(2);
+  lies.push_back(reports(event));
+  event = Report(1, 1);
+  event.clear_time();
+  event.mutable_time()->set_nanos(-1);
+  lies.push_back(reports(event));
+  // Left out, unknown, not what it was asked for, not at its end.
+  lies.push_back(reports(Report(1, 1)));
+  lies.back().mutable_news()->set_number(2);
+  lies.push_back(reports(Report(1, 1)));
+  lies.back().mutable_news()->set_assignment("H/1/2");
+  lies.push_back(news(1));
+  lies.push_back(news(1));
+  lies.back().mutable_news()->mutable_discovered();
+  lies.push_back(Ended("H/1/1", 1));
+  lies.emplace_back();
+  *lies.emplace_back().mutable_hello() = Hello("n");
+  lies.emplace_back().mutable_device()->set_device(1);
+  lies.emplace_back().mutable_device()->set_device(-1);
+
+  int worker = 0;
+  for (v1::NodeMessage& lie : lies) {
+    SCOPED_TRACE(lie.ShortDebugString());
+    const auto link = Join(Hello("n"));
+    SayDevice(link, 0, /*idle=*/true);
+    // The first node has the number 1, and so on.
+    const std::string id = absl::StrCat("H/", worker + 1, "/1");
+    Assign(worker++);
+    if (lie.has_news() && lie.news().assignment() == "H/1/1") lie.mutable_news()->set_assignment(id);
+    Said();
+    Say(link, lie);
+    ASSERT_TRUE(link->closed.has_value());
+    EXPECT_TRUE(absl::IsInvalidArgument(*link->closed)) << *link->closed;
+    EXPECT_THAT(Said(), ::testing::IsSupersetOf({"event 1 1 LOST", "event 2 1 LOST", "ended 7"}));
+    EXPECT_THAT(Listed(), IsEmpty());
+  }
+  const auto silent = std::make_shared<FakeLink>();
+  Say(silent, Ended("H/1/1", 1));
+  EXPECT_TRUE(absl::IsInvalidArgument(*silent->closed)) << "no hello";
+}
+
+TEST_F(NodesTest, TimesOfAClockThatIsOffAreCorrected) {
+  v1::NodeHello hello = Hello("n");
+  const auto off = TimeUtil::MinutesToDuration(60);
+  *hello.mutable_now() = Now() + off;
+  const auto link = Join(hello);
+  SayDevice(link, 0, /*idle=*/true);
+  Assign();
+  v1::ModelEvent event = Report(1, 1);
+  const auto real = event.time();
+  *event.mutable_time() = real + off;
+  SayEvent(link, "H/1/1", 1, event);
+  ASSERT_EQ(events_.size(), 1u);
+  const int64_t difference = TimeUtil::DurationToMilliseconds(events_[0].time() - real);
+  EXPECT_LT(std::abs(difference), 60000) << "it was an hour";
+
+  // What a message takes is no difference.
+  hello = Hello("m");
+  const auto other = Join(hello);
+  SayDevice(other, 0, /*idle=*/true);
+  Assign(1);
+  event = Report(1, 1);
+  SayEvent(other, "H/2/1", 1, event);
+  ASSERT_EQ(events_.size(), 2u);
+  EXPECT_EQ(events_[1].time(), event.time());
+}
+
+TEST_F(NodesTest, ThereIsAnEndToHowManyMayJoin) {
+  for (size_t i = 0; i < kMaxNodes; ++i) {
+    ASSERT_FALSE(Join(Hello(absl::StrCat("n", i)))->closed.has_value());
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(*Join(Hello("one more"))->closed));
+}
+
+TEST_F(NodesTest, WorkForANodeThatHasLeftIsLostForThat) {
+  const auto link = JoinIdle();
+  const WorkerActor worker = workers_[0];
+  v1::NodeMessage message;
+  message.mutable_leaving();
+  // The service has sent a trial, and does not know yet.
+  caf::anon_send(nodes_, NodeLinkPtr(link), message);
+  caf::anon_send(nodes_, 1, 0, MakeTrial("x", 7, 1));
+  Run();
+  EXPECT_THAT(Said(), ::testing::IsSupersetOf({"event 1 1 LOST", "ended 7"}));
+  EXPECT_EQ(events_.back().ended().lost_cause(), v1::NODE_LEFT);
+}
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,250 @@
+// Machines that join a head, driven as their users do, with real trial processes: each node is a process of this one.
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "src/rpc/head_client.h"
+#include "tests/e2e/command.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kTinySearch[] = R"(
+  name: "tiny"
+  space { registered: "mnist_cnn" }
+  strategy { random { dedup: true } }
+  evaluator {
+    classification {
+      dataset { synthetic_digits { train_samples: 60 validation_samples: 30 } }
+      batch_size: 20
+      max_epochs: 2
+      max_train_batches: 2
+    }
+  }
+  max_trial_number: 40
+  seed: 42
+)";
+
+class NodeTest : public ::testing::Test {
+ protected:
+  void SetUp() override { StartHead(); }
+
+  void StartHead() {
+    std::filesystem::remove(head_file_);
+    head_process_ = std::make_unique<BackgroundCommand>(
+        kLanista, std::vector<std::string>{"serve", "--listen", listen_, "--head-file", head_file_, "--cpu-slots", "0",
+                                           "--lost-after", "4", "--state-dir", state_});
+    ASSERT_TRUE(head_process_->WaitForLine("listening on 127.0.0.1:"));
+    std::getline(std::ifstream(head_file_), head_);
+    // The next one takes its place.
+    listen_ = head_;
+  }
+
+  std::unique_ptr<BackgroundCommand> StartNode(const std::string& name, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"node", "--head", head_, "--cpu-slots", "1", "--name", name});
+    auto node = std::make_unique<BackgroundCommand>(kLanista, more);
+    EXPECT_TRUE(node->WaitForLine(absl::StrCat("joined ", head_, " as ", name)));
+    return node;
+  }
+
+  CommandResult Ask(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--head", head_});
+    return RunCommand(kLanista, arguments);
+  }
+  std::string Submit() const { return Ask({"submit", config_, "--json"}).Json().value("id", ""); }
+
+  // Watches the experiment until `stop` says so of an event, or to its end.
+  template <typename Stop>
+  void Watch(const std::string& id, Stop stop) const {
+    HeadClient client(*ParseAddress(head_));
+    v1::WatchRequest request;
+    request.set_experiment(id);
+    const absl::Status status = client.Watch(request, [&](const v1::ExperimentEvent& event) { return !stop(event); });
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  void WatchOutcomes(const std::string& id, int outcomes) const {
+    Watch(id, [&](const v1::ExperimentEvent& event) { return event.has_outcome() && --outcomes == 0; });
+  }
+  void WatchToEnd(const std::string& id) const {
+    Watch(id, [](const v1::ExperimentEvent&) { return false; });
+  }
+
+  // What became of each model: its sample and its metrics.
+  static std::map<int, std::string> Results(const nlohmann::json& trials) {
+    std::map<int, std::string> results;
+    for (const nlohmann::json& model : trials["models"]) {
+      EXPECT_TRUE(results
+                      .emplace(model["id"], absl::StrCat(model["status"].dump(), model["sample"].dump(),
+                                                         model["metrics"]["final"].dump()))
+                      .second);
+    }
+    return results;
+  }
+  // It came to its end, with the results of a `run` that nothing disturbed.
+  nlohmann::json ExpectUndisturbed(const std::string& id) const {
+    EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "DONE");
+    const nlohmann::json trials = Ask({"trials", id, "--json"}).Json();
+    const std::string own = FreshFolder();
+    const CommandResult run = RunCommand(
+        kLanista, {"run", config_, "--state-dir", own, "--set", "training_service={ local { cpu_slots: 2 } }"});
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    const std::map<int, std::string> expected =
+        Results(RunCommand(kLanista, {"trials", "latest", "--json", "--state-dir", own}).Json());
+    EXPECT_EQ(expected.size(), 40u);
+    EXPECT_EQ(Results(trials), expected);
+    return trials;
+  }
+  // The nodes of attempts that ended so; `cause`: of those that were lost.
+  static std::set<std::string> NodesOf(const nlohmann::json& trials, const std::string& outcome,
+                                       const std::string& cause = "") {
+    std::set<std::string> nodes;
+    for (const nlohmann::json& model : trials["models"]) {
+      for (const nlohmann::json& attempt : model["attempts"]) {
+        if (attempt["outcome"] == outcome && (cause.empty() || attempt["lost_cause"] == cause)) {
+          nodes.insert(attempt["node"].is_string() ? attempt["node"].get<std::string>() : "");
+        }
+      }
+    }
+    return nodes;
+  }
+
+  const std::string state_ = FreshFolder();
+  const std::string config_ = WriteFile("tiny.textproto", kTinySearch);
+  const std::string head_file_ = FreshFolder() + "/head";
+  std::string listen_ = "127.0.0.1:0";
+  std::string head_;
+  std::unique_ptr<BackgroundCommand> head_process_;
+};
+
+TEST_F(NodeTest, TwoNodesGiveTheResultsOfOneMachine) {
+  // It waits for a node.
+  const std::string id = Submit();
+  EXPECT_THAT(Ask({"nodes"}).out, HasSubstr("no node has joined"));
+  const auto a = StartNode("a"), b = StartNode("b");
+  const nlohmann::json nodes = Ask({"nodes", "--json"}).Json()["nodes"];
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0]["name"], "a");
+  EXPECT_EQ(nodes[1]["state"], "JOINED");
+  EXPECT_EQ(nodes[1]["other_program"], false);
+  EXPECT_THAT(Ask({"nodes"}).out, HasSubstr("JOINED"));
+  WatchToEnd(id);
+  EXPECT_THAT(NodesOf(ExpectUndisturbed(id), "SUCCEEDED"), ::testing::ElementsAre("a", "b"));
+}
+
+TEST_F(NodeTest, ANodeThatIsKilledCostsNoResult) {
+  const auto a = StartNode("a"), b = StartNode("b");
+  const std::string id = Submit();
+  WatchOutcomes(id, 5);
+  const std::vector<pid_t> children = a->Children();
+  kill(a->pid(), SIGKILL);
+  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+  WatchToEnd(id);
+  const nlohmann::json trials = ExpectUndisturbed(id);
+  EXPECT_THAT(NodesOf(trials, "LOST"), ::testing::IsSubsetOf({"a", ""}));
+}
+
+TEST_F(NodeTest, ANodeThatIsEndedHandsBackWhatItRan) {
+  const auto a = StartNode("a"), b = StartNode("b");
+  const std::string id = Submit();
+  WatchOutcomes(id, 5);
+  kill(a->pid(), SIGTERM);
+  EXPECT_EQ(a->Wait(), 0);
+  EXPECT_EQ(Ask({"nodes", "--json"}).Json()["nodes"].size(), 1u);
+  WatchToEnd(id);
+  const nlohmann::json trials = ExpectUndisturbed(id);
+  EXPECT_EQ(NodesOf(trials, "LOST"), NodesOf(trials, "LOST", "NODE_LEFT"));
+}
+
+TEST_F(NodeTest, ADrainedNodeEndsItsWorkAndGoes) {
+  const auto a = StartNode("a"), b = StartNode("b");
+  const std::string id = Submit();
+  WatchOutcomes(id, 5);
+  EXPECT_EQ(Ask({"drain", "nobody"}).exit_code, 2);
+  EXPECT_EQ(Ask({"drain", "a", "--json"}).Json()["draining"], "a");
+  EXPECT_EQ(a->Wait(), 0);
+  EXPECT_EQ(Ask({"nodes", "--json"}).Json()["nodes"].size(), 1u);
+  WatchToEnd(id);
+  EXPECT_THAT(NodesOf(ExpectUndisturbed(id), "LOST"), IsEmpty());
+}
+
+TEST_F(NodeTest, NodesComeBackToAHeadThatWasKilled) {
+  const auto a = StartNode("a"), b = StartNode("b");
+  const std::string id = Submit();
+  WatchOutcomes(id, 5);
+  kill(head_process_->pid(), SIGKILL);
+  EXPECT_EQ(head_process_->Wait(), -SIGKILL);
+  StartHead();
+  EXPECT_TRUE(a->WaitForLine("joined"));
+  EXPECT_TRUE(b->WaitForLine("joined"));
+  WatchToEnd(id);
+  ExpectUndisturbed(id);
+}
+
+TEST_F(NodeTest, ANodeThatStoodStillForTooLongBeginsAnew) {
+  const auto a = StartNode("a"), b = StartNode("b");
+  const std::string id = Submit();
+  WatchOutcomes(id, 5);
+  kill(a->pid(), SIGSTOP);
+  // Its trial process goes on, with nobody to hear of it.
+  WatchToEnd(id);
+  while (Ask({"nodes", "--json"}).Json()["nodes"].size() == 2) continue;
+  kill(a->pid(), SIGCONT);
+  EXPECT_TRUE(a->WaitForLine("joined"));
+  ExpectUndisturbed(id);
+  EXPECT_EQ(Ask({"nodes", "--json"}).Json()["nodes"].size(), 2u);
+  // It works again.
+  kill(b->pid(), SIGTERM);
+  EXPECT_EQ(b->Wait(), 0);
+  const std::string next = Submit();
+  WatchToEnd(next);
+  EXPECT_EQ(Ask({"show", next, "--json"}).Json()["models"]["succeeded"], 40);
+}
+
+TEST_F(NodeTest, WhatCanNeverWorkIsSaidOnce) {
+  const auto a = StartNode("a");
+  const CommandResult same_name = RunCommand(kLanista, {"node", "--head", head_, "--cpu-slots", "1", "--name", "a"});
+  EXPECT_EQ(same_name.exit_code, 2);
+  EXPECT_THAT(same_name.err, HasSubstr("--name"));
+  EXPECT_EQ(RunCommand(kLanista, {"node", "--head", head_, "--name", "a\nb"}).exit_code, 2);
+  EXPECT_EQ(RunCommand(kLanista, {"node", "--head", head_, "--cpu-slots", "0"}).exit_code, 2);
+  const CommandResult no_program = RunCommand(kLanista, {"node", "--head", head_, "--trial-program", config_});
+  EXPECT_EQ(no_program.exit_code, 2);
+  EXPECT_THAT(no_program.err, HasSubstr("is no program"));
+  // As on a machine with another folder under that name.
+  std::ofstream(state_ + "/marker") << "another folder";
+  const CommandResult elsewhere = RunCommand(kLanista, {"node", "--head", head_, "--cpu-slots", "1", "--name", "b"});
+  EXPECT_EQ(elsewhere.exit_code, 2);
+  EXPECT_THAT(elsewhere.err, HasSubstr("does not see the head's files"));
+  EXPECT_EQ(Ask({"nodes", "--json"}).Json()["nodes"].size(), 1u);
+}
+
+TEST_F(NodeTest, ANodeWithoutAHeadEnds) {
+  const CommandResult none =
+      RunCommand(kLanista, {"node", "--head", "127.0.0.1:9", "--cpu-slots", "1", "--give-up-after", "1"});
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("127.0.0.1:9"));
+
+  const auto a = StartNode("a", {"--give-up-after", "1"});
+  const std::string id = Submit();
+  WatchOutcomes(id, 1);
+  const std::vector<pid_t> children = a->Children();
+  kill(head_process_->pid(), SIGKILL);
+  EXPECT_EQ(a->Wait(), 3);
+  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+}
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,330 @@
+// Nodes and a head's port, over real connections.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/time_util.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/grpcpp.h"
+#include "nlohmann/json.hpp"
+#include "protos/node.grpc.pb.h"
+#include "src/rpc/head_client.h"
+#include "src/rpc/head_server.h"
+#include "src/rpc/node_client.h"
+#include "tests/service/service_testing.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+using ::testing::HasSubstr;
+
+// What happened, for a test that waits for it.
+template <typename Value>
+class Events {
+ public:
+  void Add(Value value) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      values_.push_back(std::move(value));
+    }
+    changed_.notify_all();
+  }
+  // The next one.
+  Value Take() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !values_.empty(); });
+    Value value = std::move(values_.front());
+    values_.pop_front();
+    return value;
+  }
+  size_t size() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return values_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Value> values_;
+};
+
+// A head's half that is played by the test.
+class FakeGateway : public NodeGateway {
+ public:
+  using Received = std::pair<NodeLinkPtr, v1::NodeMessage>;
+
+  void Receive(const NodeLinkPtr& link, v1::NodeMessage message) override { received_.Add({link, std::move(message)}); }
+  void Lost(const NodeLinkPtr& link) override { lost_.Add(link); }
+  void Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) override {
+    beats_.Add(request.instance());
+    const std::lock_guard<std::mutex> lock(mutex_);
+    done(beat_status_);
+  }
+  void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) override {
+    v1::NodeList list;
+    v1::NodeStatus& node = *list.add_nodes();
+    node.set_name("n");
+    node.set_condition(v1::DRAINING);
+    node.set_program("p");
+    node.set_devices(2);
+    node.set_busy(1);
+    node.add_trials()->set_experiment("x");
+    done(list);
+  }
+  void Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) override {
+    done(request.node() == "n" ? absl::OkStatus() : absl::NotFoundError("there is no node " + request.node()));
+  }
+
+  void SetBeatStatus(const absl::Status& status) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    beat_status_ = status;
+  }
+
+  Events<Received> received_;
+  Events<NodeLinkPtr> lost_;
+  Events<std::string> beats_;
+
+ private:
+  std::mutex mutex_;
+  // Protected by mutex_.
+  absl::Status beat_status_;
+};
+
+class NodeServiceTest : public ServiceTest {
+ protected:
+  using Closed = std::pair<HeadLinkPtr, absl::Status>;
+
+  NodeServiceTest() {
+    server_ = *HeadServer::Start(*ParseAddress("127.0.0.1:0"), &experiments_);
+    server_->AcceptNodes(&gateway_, "p");
+    server_->Open();
+  }
+
+  // A node that says hello with this name on each stream.
+  void StartNode(const std::string& name) {
+    NodeClient::Options options;
+    options.head = server_->address();
+    options.instance = "instance of " + name;
+    options.first_delay = options.longest_delay = std::chrono::milliseconds(20);
+    NodeClient::Handlers handlers;
+    handlers.on_open = [this, name](const HeadLinkPtr& link) {
+      v1::NodeMessage message;
+      message.mutable_hello()->set_name(name);
+      link->Send(std::move(message));
+      opened_.Add(link);
+    };
+    handlers.on_message = [this](const HeadLinkPtr&, v1::HeadMessage message) { told_.Add(std::move(message)); };
+    handlers.on_closed = [this](const HeadLinkPtr& link, const absl::Status& status) { closed_.Add({link, status}); };
+    node_.emplace(std::move(options), std::move(handlers));
+  }
+
+  static v1::HeadMessage Welcome(int beat_milliseconds) {
+    v1::HeadMessage message;
+    *message.mutable_hello()->mutable_beat_interval() = TimeUtil::MillisecondsToDuration(beat_milliseconds);
+    return message;
+  }
+  // A node's stream whose hello the head has.
+  NodeLinkPtr Joined(int beat_milliseconds = 60000) {
+    const NodeLinkPtr link = gateway_.received_.Take().first;
+    link->Next();
+    link->Send(Welcome(beat_milliseconds));
+    told_.Take();
+    return link;
+  }
+  static v1::NodeMessage News(int number, size_t bytes = 0) {
+    v1::NodeMessage message;
+    message.mutable_news()->set_number(number);
+    message.mutable_news()->set_assignment(std::string(bytes, 'x'));
+    return message;
+  }
+
+  FakeGateway gateway_;
+  std::unique_ptr<HeadServer> server_;
+  Events<HeadLinkPtr> opened_;
+  Events<v1::HeadMessage> told_;
+  Events<Closed> closed_;
+  // Last: its handlers use the rest.
+  std::optional<NodeClient> node_;
+};
+
+TEST_F(NodeServiceTest, BothSidesSpeakInOrder) {
+  StartNode("n");
+  FakeGateway::Received hello = gateway_.received_.Take();
+  EXPECT_EQ(hello.second.hello().name(), "n");
+  hello.first->Send(Welcome(60000));
+  const HeadLinkPtr node = opened_.Take();
+  for (int number = 1; number <= 1000; ++number) node->Send(News(number));
+  for (int number = 1; number <= 1000; ++number) {
+    v1::HeadMessage message;
+    message.mutable_received()->set_number(number);
+    hello.first->Send(std::move(message));
+  }
+  EXPECT_TRUE(told_.Take().has_hello());
+  for (int number = 1; number <= 1000; ++number) {
+    ASSERT_EQ(told_.Take().received().number(), number);
+    // The next message comes when the last one has been dealt with.
+    ASSERT_EQ(gateway_.received_.size(), 0u);
+    hello.first->Next();
+    ASSERT_EQ(gateway_.received_.Take().second.news().number(), number);
+  }
+  // The node has left: nothing of it is dialled again.
+  hello.first->Close(absl::OkStatus());
+  EXPECT_TRUE(closed_.Take().second.ok());
+  EXPECT_EQ(gateway_.lost_.Take(), hello.first);
+  hello.first->Send(Welcome(1));
+  hello.first->Next();
+}
+
+TEST_F(NodeServiceTest, BeatsComeBesideTheStream) {
+  StartNode("n");
+  // It is held up by the message that nobody deals with.
+  const NodeLinkPtr link = gateway_.received_.Take().first;
+  opened_.Take()->Send(News(1, 1 << 20));
+  link->Send(Welcome(1));
+  EXPECT_EQ(gateway_.beats_.Take(), "instance of n");
+  EXPECT_EQ(gateway_.beats_.Take(), "instance of n");
+  // A head that does not know it any more is dialled anew.
+  gateway_.SetBeatStatus(absl::NotFoundError("unknown"));
+  const Closed closed = closed_.Take();
+  EXPECT_TRUE(absl::IsUnavailable(closed.second)) << closed.second;
+  EXPECT_EQ(gateway_.lost_.Take(), link);
+  EXPECT_EQ(gateway_.received_.Take().second.hello().name(), "n");
+}
+
+TEST_F(NodeServiceTest, AStreamThatWasCutIsOpenedAgain) {
+  StartNode("n");
+  for (int i = 0; i < 3; ++i) {
+    Joined()->Close(absl::AbortedError("cut"));
+    EXPECT_TRUE(absl::IsAborted(closed_.Take().second));
+  }
+  Joined();
+}
+
+TEST_F(NodeServiceTest, ANodeThatIsRefusedDoesNotAskAgain) {
+  for (const absl::Status& refused :
+       {absl::AlreadyExistsError("take another name"), absl::FailedPreconditionError("other version"),
+        absl::InvalidArgumentError("it lied")}) {
+    StartNode("n");
+    gateway_.received_.Take().first->Close(refused);
+    EXPECT_EQ(closed_.Take().second, refused);
+    gateway_.lost_.Take();
+    node_.reset();
+    EXPECT_EQ(gateway_.received_.size(), 0u);
+  }
+}
+
+TEST_F(NodeServiceTest, AHeadThatEndsIsAwaited) {
+  StartNode("n");
+  Joined();
+  server_->Close();
+  EXPECT_TRUE(absl::IsUnavailable(closed_.Take().second));
+  const absl::Status closed = closed_.Take().second;
+  EXPECT_TRUE(absl::IsUnavailable(closed)) << closed;
+  EXPECT_THAT(std::string(closed.message()), HasSubstr(server_->address().ToText()));
+  server_->Open();
+  Joined();
+  const Address address = server_->address();
+  server_.reset();
+  EXPECT_TRUE(absl::IsUnavailable(closed_.Take().second));
+  server_ = *HeadServer::Start(address, &experiments_);
+  server_->AcceptNodes(&gateway_, "");
+  server_->Open();
+  Joined();
+}
+
+TEST_F(NodeServiceTest, ANodeThatGoesIsNoticed) {
+  StartNode("n");
+  const NodeLinkPtr link = Joined();
+  node_.reset();
+  EXPECT_EQ(gateway_.lost_.Take(), link);
+}
+
+TEST_F(NodeServiceTest, MessagesAreLargeButNotTooLarge) {
+  StartNode("n");
+  Joined();
+  opened_.Take()->Send(News(1, 40 << 20));
+  const FakeGateway::Received received = gateway_.received_.Take();
+  EXPECT_EQ(received.second.news().assignment().size(), size_t{40} << 20);
+  received.first->Next();
+  v1::HeadMessage assignment;
+  assignment.mutable_assignment()->set_id(std::string(40 << 20, 'x'));
+  received.first->Send(std::move(assignment));
+  EXPECT_EQ(told_.Take().assignment().id().size(), size_t{40} << 20);
+  node_.reset();
+  gateway_.lost_.Take();
+
+  StartNode("m");
+  const NodeLinkPtr link = Joined();
+  opened_.Take();
+  opened_.Take()->Send(News(1, 65 << 20));
+  EXPECT_EQ(gateway_.lost_.Take(), link);
+}
+
+TEST_F(NodeServiceTest, ANodeThatDoesNotReadCostsABoundedAmount) {
+  const auto stub =
+      v1::NodeService::NewStub(grpc::CreateChannel(server_->address().ToText(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  const auto stream = stub->Join(&context);
+  v1::NodeMessage hello;
+  hello.mutable_hello();
+  ASSERT_TRUE(stream->Write(hello));
+  const NodeLinkPtr link = gateway_.received_.Take().first;
+  v1::HeadMessage message;
+  message.mutable_assignment()->set_id(std::string(1 << 20, 'x'));
+  for (int i = 0; i < 300; ++i) link->Send(message);
+  EXPECT_EQ(gateway_.lost_.Take(), link);
+}
+
+TEST_F(NodeServiceTest, GarbageEndsItsStreamOnly) {
+  grpc::GenericStub stub(grpc::CreateChannel(server_->address().ToText(), grpc::InsecureChannelCredentials()));
+  grpc::CompletionQueue queue;
+  grpc::ClientContext context;
+  const auto call = stub.PrepareCall(&context, "/lanista.v1.NodeService/Join", &queue);
+  const auto wait = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+  };
+  call->StartCall(nullptr);
+  wait();
+  const grpc::Slice garbage(std::string("\xff\xff\xff\xff no message"));
+  call->Write(grpc::ByteBuffer(&garbage, 1), nullptr);
+  wait();
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  wait();
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(gateway_.received_.size(), 0u);
+  StartNode("n");
+  Joined();
+}
+
+TEST_F(NodeServiceTest, NodesAreListedAndDrained) {
+  HeadClient client(server_->address());
+  const nlohmann::ordered_json document = *client.ListNodes();
+  ASSERT_EQ(document["nodes"].size(), 1u);
+  EXPECT_EQ(document["nodes"][0]["name"], "n");
+  EXPECT_EQ(document["nodes"][0]["state"], "DRAINING");
+  EXPECT_EQ(document["nodes"][0]["other_program"], false);
+  EXPECT_EQ(document["nodes"][0]["trials"][0]["experiment"], "x");
+  v1::DrainNodeRequest request;
+  request.set_node("n");
+  EXPECT_TRUE(client.DrainNode(request).ok());
+  request.set_node("m");
+  EXPECT_TRUE(absl::IsNotFound(client.DrainNode(request).status()));
+  server_->Close();
+  EXPECT_TRUE(absl::IsUnavailable(client.ListNodes().status()));
+}
+
+}  // namespace
+}  // namespace lanista
