@@ -127,7 +127,8 @@ export function brushedRows(axes, brushes, rows) {
       const places = new Set(placesIn(axis, range));
       return [(/** @type {number} */ row) => places.has(axis.place[row])];
     }
-    return [(/** @type {number} */ row) => axis.at[row] >= range[0] && axis.at[row] <= range[1]];
+    const {off} = numbersIn(axis, range);
+    return [(/** @type {number} */ row) => axis.place[row] < 0 ? off : axis.at[row] >= range[0] && axis.at[row] <= range[1]];
   });
   return tests.length === 0 ? rows : rows.filter((row) => tests.every((test) => test(row)));
 }
@@ -149,7 +150,7 @@ export function brushFilter(axes, brushes) {
     } else {
       const {from, to, some, off} = numbersIn(axis, range);
       const bounds = `${name} >= ${Number(from.toPrecision(6))} and ${name} <= ${Number(to.toPrecision(6))}`;
-      parts.push(!some ? `${name} is missing` : off ? `(${bounds} or not ${name} is finite)` : bounds);
+      parts.push(!some ? `not ${name} is finite` : off ? `(${bounds} or not ${name} is finite)` : bounds);
     }
   }
   return parts.join(' and ');

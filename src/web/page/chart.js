@@ -43,6 +43,7 @@ export const FONT = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
  * @property {() => Point[]} [points]
  * @property {(x: number, y: number) => Point|null} [find]  instead of the nearest of `points`
  * @property {(point: Point) => void} [activate]  on click or Enter
+ * @property {() => number} [minWidth]  a chart that is wider than its place is scrolled
  * @property {boolean} [overlay]  an SVG above the canvas, for brushes and zoom
  */
 
@@ -69,12 +70,12 @@ export class Chart {
     this.tools = el('div', {class: 'tools'});
     this.caption = el('p', {class: 'sentence'});
     this.element = el('figure', {class: 'chart card', 'aria-label': options.title},
-        el('div', {class: 'chart-head'}, el('h2', {}, options.title), this.tools,
+        el('div', {class: 'chart-head'}, el('h2', {}, options.title),
             el('div', {class: 'tools'}, this.tableButton,
                 button('CSV', () => this.save('csv'), {class: 'quiet', 'aria-label': `${options.title} as CSV`}),
                 button('JSON', () => this.save('json'), {class: 'quiet', 'aria-label': `${options.title} as JSON`}),
                 button('PNG', () => this.save('png'), {class: 'quiet', 'aria-label': `${options.title} as PNG`}))),
-        this.plot, this.tablePlace, el('figcaption', {}, this.caption));
+        this.tools, options.minWidth ? el('div', {class: 'plot-scroll', tabindex: '0', role: 'group', 'aria-label': options.title}, this.plot) : this.plot, this.tablePlace, el('figcaption', {}, this.caption));
     this.width = 0;
     this.height = 0;
     /** @type {Point|null} */
@@ -98,6 +99,10 @@ export class Chart {
   /** Draws everything anew. */
   redraw() {
     if (this.width === 0) return;
+    if (this.options.minWidth) {
+      this.plot.style.minWidth = `${this.options.minWidth()}px`;
+      this.width = Math.floor(this.plot.clientWidth);
+    }
     const {height = 280} = this.options;
     this.height = typeof height === 'function' ? height(this.width) : height;
     const scale = Math.min(devicePixelRatio || 1, 3);
@@ -212,7 +217,7 @@ export class Chart {
     this.tip.textContent = point.text;
     const width = Math.min(280, this.width);
     this.tip.style.left = `${Math.max(0, Math.min(point.x + 12, this.width - width))}px`;
-    this.tip.style.top = `${point.y + 14}px`;
+    this.tip.style.top = `${point.y + 64 > this.height ? point.y - 58 : point.y + 14}px`;
     this.tip.style.maxWidth = `${width}px`;
   }
 
@@ -261,9 +266,10 @@ export class Chart {
  * Axes with their grid, at the left and below.
  * @param {CanvasRenderingContext2D} ctx
  * @param {Frame} frame
- * @param {{x: any, y: any, xTitle: string, yTitle: string, xFormat?: (v: any) => string, yFormat?: (v: any) => string}} axes  d3 scales
+ * @param {{x: any, y: any, xTitle: string, yTitle: string, xFormat?: (v: any) => string, yFormat?: (v: any) => string, below?: number}} axes
+ *     d3 scales; `below`: pixels between the frame and what is written below it
  */
-export function drawAxes(ctx, frame, {x, y, xTitle, yTitle, xFormat, yFormat}) {
+export function drawAxes(ctx, frame, {x, y, xTitle, yTitle, xFormat, yFormat, below = 0}) {
   const colors = theme();
   ctx.font = FONT;
   ctx.lineWidth = 1;
@@ -299,16 +305,16 @@ export function drawAxes(ctx, frame, {x, y, xTitle, yTitle, xFormat, yFormat}) {
     if (!text || at - half < last + 6) continue;
     last = at + half;
     ctx.fillStyle = colors.muted;
-    ctx.fillText(text, at, frame.bottom + 6);
+    ctx.fillText(text, Math.min(at, frame.right + 12 - half), frame.bottom + 6 + below);
   }
   ctx.strokeStyle = colors.line;
   ctx.strokeRect(frame.left + 0.5, frame.top + 0.5, frame.right - frame.left, frame.bottom - frame.top);
   ctx.fillStyle = colors.text;
   ctx.textAlign = 'right';
   ctx.textBaseline = 'bottom';
-  ctx.fillText(oneLine(xTitle, 60), frame.right, frame.bottom + 36);
+  ctx.fillText(oneLine(xTitle, 60), frame.right, frame.bottom + 36 + below);
   ctx.textAlign = 'left';
-  ctx.fillText(oneLine(yTitle, 60), Math.max(4, frame.left - 44), frame.top - 5);
+  ctx.fillText(oneLine(yTitle, 60), Math.max(4, frame.left - 44), frame.top - 8);
 }
 
 /** The frame of a chart of this size. @param {number} width @param {number} height @returns {Frame} */
@@ -330,7 +336,8 @@ export function paddedDomain(values, air = 0.04) {
     return [low - half, high + half];
   }
   const pad = (high - low) * air;
-  return [low - pad, high + pad];
+  // Air does not make negative numbers of positive ones.
+  return [low >= 0 ? Math.max(0, low - pad) : low - pad, high + pad];
 }
 
 /** A mark whose shape tells the status, too. @param {CanvasRenderingContext2D} ctx @param {string} state @param {number} x @param {number} y @param {number} r */

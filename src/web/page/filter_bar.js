@@ -54,6 +54,7 @@ export class FilterBar {
       fill(this.error);
     }
     const models = [...store.selected];
+    this.error.hidden = error === null;
     this.chips.hidden = models.length === 0;
     fill(this.chips, el('span', {class: 'muted'}, `${models.length} selected`), ...models.slice(0, CHIPS).map((model) => {
       const dot = el('span', {class: 'dot', 'aria-hidden': 'true'});

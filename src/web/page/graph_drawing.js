@@ -95,7 +95,9 @@ export class GraphDrawing {
   box(box) {
     const {node} = box;
     const folds = node !== null && node.children.length > 0;
-    const kind = this.options.kinds?.get(box.id) ?? '';
+    const own = this.options.kinds?.get(box.id) ?? '';
+    // A cell that hides a difference shows that it does.
+    const kind = own === 'same' && node && !box.open && this.hidesDifference(node) ? 'changed' : own;
     const classes = ['node', folds ? 'cell' : '', node?.parameters ? 'weighted' : '', node?.choice ? 'choice' : '', kind === 'left' || kind === 'right' ? 'only' : kind === 'changed' ? 'changed' : '',
       node && this.matches(node) ? 'found' : '', this.current === box.id ? 'current' : ''].filter(Boolean).join(' ');
     const lines = node ? box.open ? [`▾ ${oneLine(node.name, 40)}: ${oneLine(node.type, 40)}${node.parameters ? `, ${formatCount(node.parameters)} params` : ''}`] : linesOf(node) : [oneLine(box.id.slice(6).split('/').pop(), 40), 'input'];
@@ -112,6 +114,11 @@ export class GraphDrawing {
     svg('title', {text: node ? `${words}\n${oneLine(attributesText(node), 600)}` : words}), svg('rect', {width: box.width, height: box.height, rx: 6}));
     lines.forEach((text, i) => group.append(svg('text', {x: 13, y: 20 + 16 * i, class: i === 0 ? '' : 'sub', text})));
     return group;
+  }
+
+  /** @param {import('./layout.js').GraphNode} node */
+  hidesDifference(node) {
+    return allNodes(node.children).some((child) => this.options.kinds?.get(child.path) !== 'same');
   }
 
   /** @param {import('./layout.js').GraphNode} node */

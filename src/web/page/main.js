@@ -93,7 +93,10 @@ function drawNav() {
   fill(nav, el('ul', {}, el('li', {}, el('a', {class: 'back', href: '#/'}, '◂ Experiments')), ...VIEWS.map((name) => el('li', {}, el('a', {href: writeRoute(otherView(route, name)), 'aria-current': route.view === name ? 'page' : null},
       TITLES[name], counts[name] ? el('span', {class: 'count'}, counts[name]) : null))),
   route.model !== null ? el('li', {}, el('a', {href: writeRoute(route), 'aria-current': 'page'}, `${route.view === 'graph' ? 'Architecture' : 'Model'} ${route.model}`)) : null));
-  if (focused) /** @type {HTMLElement|null} */ (nav.querySelector('[aria-current="page"]'))?.focus();
+  const here = /** @type {HTMLElement|null} */ (nav.querySelector('[aria-current="page"]'));
+  if (focused) here?.focus();
+  // Where views stand side by side, the one that is shown is in sight.
+  if (here && nav.scrollWidth > nav.clientWidth) nav.scrollLeft = here.offsetLeft - nav.clientWidth / 3;
 }
 drawNav.key = '';
 

@@ -97,7 +97,9 @@ export class Store {
 
   async start() {
     this.token.takeFromAddress();
-    this.token.set(await this.stream.start(this.token.value));
+    // Without a token, another tab may have one; with one, nothing waits for the worker.
+    const started = this.stream.start(this.token.value);
+    if (!this.token.value) this.token.set(await started);
     addEventListener('hashchange', () => {
       if (this.token.takeFromAddress()) this.useToken(this.token.value);
       this.follow();
@@ -272,7 +274,7 @@ export class Store {
     if (this.route.id === null) {
       await this.loadExperiments();
     } else if (!current) {
-      if (!this.error || this.error.status === 0) this.open(this.route.id);
+      if (this.error && this.error.status <= 0) this.open(this.route.id);
     } else if (!MOVING.has(current.table.status)) {
       try {
         const show = await this.api.json(experimentPath(current.id));

@@ -58,9 +58,11 @@ export class EventSourceOfTab {
         if (event.persisted) this.again();
       });
       token = token || answer;
+      this.again();
     } catch {
       this.hub = new StreamHub(new URL('.', document.baseURI).href);
       this.hub.token = token;
+      this.again();
     }
     document.addEventListener('visibilitychange', () => this.visibilityChanged());
     return token;

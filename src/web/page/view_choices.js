@@ -2,11 +2,11 @@
 
 import {experimentPath} from './api.js';
 import {brushedRows, brushFilter, brushText, choiceDepths, makeAxis, OFF_SHARE, readBrushes, writeBrushes} from './axes.js';
-import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './chart.js';
+import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {findColumn} from './columns.js';
 import {announce, button, checkbox, el, fill, select, stateBox} from './dom.js';
 import {colorOf} from './filter_bar.js';
-import {counted, formatNumber, oneLine, valueText} from './format.js';
+import {counted, formatCount, formatNumber, oneLine, valueText} from './format.js';
 import {menu} from './menu.js';
 import {joinList, splitList} from './sort.js';
 import {boxesByCandidate, hasEnded} from './stats.js';
@@ -43,7 +43,7 @@ export class ChoicesView {
       draw: (c, w, h) => this.draw(c, w, h), drawTop: (c) => this.drawTop(c), sentence: () => this.sentence(), table: () => this.table(),
       find: (x, y) => this.find(x, y), activate: (p) => {
         if (p.model !== undefined) store.toggle(p.model);
-      }, overlay: true});
+      }, overlay: true, minWidth: () => 64 * this.order.length});
     this.importance = el('section', {class: 'card view', 'aria-label': 'Importance'});
     /** @type {import('./stats.js').Box[]} */
     this.boxes = [];
@@ -204,8 +204,9 @@ export class ChoicesView {
   /** @param {number} i */
   xOf(i) {
     const {width} = this.chart;
-    const margin = Math.min(70, width / 8);
-    return this.order.length < 2 ? width / 2 : margin + (width - 2 * margin) * i / (this.order.length - 1);
+    // At the right there is room for the last axis's labels and slanted title.
+    const [left, right] = [Math.min(30, width / 12), Math.min(100, width / 4)];
+    return this.order.length < 2 ? width / 2 : left + (width - left - right) * i / (this.order.length - 1);
   }
 
   /** @param {number} share */
@@ -226,27 +227,32 @@ export class ChoicesView {
     return this.yOf(share);
   }
 
-  /** Rows by the colour of their metric; those without it last. */
+  lessIsBetter() {
+    return this.current().table.objectives.some((o) => o.metric === this.metric() && o.goal === 'MINIMIZE');
+  }
+
+  /** The colour of each row by its metric, the best last; -1: it has none. */
   colorOfRow() {
     const values = this.current().table.metrics.get(this.metric()) ?? [];
     const known = this.rows.map((row) => values[row]).filter((v) => v !== null && Number.isFinite(v)).map(Number).sort((a, b) => a - b);
     // By rank in part: a few outliers do not take all colours.
     const low = d3.quantile(known, 0.02) ?? 0;
     const high = d3.quantile(known, 0.98) ?? 1;
+    const less = this.lessIsBetter();
     return (/** @type {number} */ row) => {
       const v = values[row];
       if (v === null || v === undefined || !Number.isFinite(v)) return -1;
-      return Math.max(0, Math.min(COLORS - 1, Math.floor((v - low) / (high - low || 1) * COLORS)));
+      const t = (v - low) / (high - low || 1);
+      return Math.max(0, Math.min(COLORS - 1, Math.floor((less ? 1 - t : t) * COLORS)));
     };
   }
 
   /** @param {number} i */
   color(i) {
     if (i < 0) return theme().muted;
-    // Cividis: the same for colour-blind eyes; its dark end is left out on dark cards and the light one on light cards.
-    const dark = theme().card !== '#ffffff';
+    // Cividis: the same for colour-blind eyes. What is better stands out: bright on dark cards, dark on light ones.
     const t = i / (COLORS - 1);
-    return d3.interpolateCividis(dark ? 0.3 + 0.7 * t : 0.88 * t);
+    return d3.interpolateCividis(themeName() === 'dark' ? 0.3 + 0.7 * t : 0.92 * (1 - t));
   }
 
   /** @param {CanvasRenderingContext2D} ctx */
@@ -314,12 +320,12 @@ export class ChoicesView {
     }
     const text = (/** @type {string} */ label, /** @type {number} */ y, /** @type {boolean} */ italic = false) => {
       ctx.font = italic ? `italic ${FONT}` : FONT;
-      ctx.textAlign = i === this.order.length - 1 ? 'right' : 'left';
+      ctx.textAlign = 'left';
       ctx.textBaseline = 'middle';
-      const room = Math.max(24, step - 12);
+      const room = Math.max(24, i === this.order.length - 1 ? this.chart.width - x - 8 : step - 12);
       let shown = oneLine(label, 60);
       while (shown.length > 2 && ctx.measureText(shown).width > room) shown = `${shown.slice(0, -2)}…`;
-      const at = i === this.order.length - 1 ? x - 6 : x + 6;
+      const at = x + 6;
       ctx.lineWidth = 3;
       ctx.strokeStyle = colors.card;
       ctx.strokeText(shown, at, y);
@@ -343,7 +349,7 @@ export class ChoicesView {
       });
     } else {
       const scale = d3.scaleLinear().domain(axis.domain[0] === axis.domain[1] ? [axis.domain[0], axis.domain[0] + 1] : axis.domain).range([this.yOf(low), this.yOf(1)]);
-      for (const tick of scale.ticks(6)) text(formatNumber(tick, 3), scale(tick));
+      for (const tick of scale.ticks(6)) text(Math.abs(tick) >= 1e4 ? formatCount(tick) : formatNumber(tick, 3), scale(tick));
     }
     if (axis.hasOff) text(axis.kind === 'choice' ? 'not chosen' : 'no value', this.yOf(OFF_SHARE / 2), true);
     // Titles slope where they would not fit beside each other; nested ones start lower, under a bracket.
@@ -354,13 +360,8 @@ export class ChoicesView {
     const title = `${'› '.repeat(Math.min(axis.depth, 4))}${oneLine(axis.title, 30)}`;
     const slanted = step < 110;
     ctx.fillStyle = colors.text;
-    if (slanted) {
-      ctx.rotate(-0.5);
-      ctx.textAlign = i > this.order.length * 0.8 ? 'right' : 'left';
-      if (ctx.textAlign === 'right') ctx.rotate(1);
-    } else {
-      ctx.textAlign = i === 0 ? 'left' : i === this.order.length - 1 ? 'right' : 'center';
-    }
+    ctx.textAlign = slanted || i === 0 ? 'left' : 'center';
+    if (slanted) ctx.rotate(-0.55);
     ctx.fillText(title, 0, 0);
     ctx.restore();
   }
@@ -474,7 +475,7 @@ export class ChoicesView {
       const axis = this.axes.get(id);
       return axis ? [`${oneLine(axis.title, 40)}: ${brushText(axis, range, (v) => formatNumber(v, 3))}`] : [];
     });
-    return `${counted(this.rows.length, 'model')} over ${this.order.length} axes; bright lines have a high ${oneLine(this.metric(), 40)}.${words.length > 0 ? ` ${formatNumber(this.brushed.length)} are within ${words.join('; ')}.` : ''} Drag along an axis to brush, drag its title to move it; the buttons above do the same by keyboard. "› " marks a choice that depends on another.`;
+    return `${counted(this.rows.length, 'model')} over ${this.order.length} axes; ${themeName() === 'dark' ? 'bright' : 'dark'} lines have a ${this.lessIsBetter() ? 'low' : 'high'} ${oneLine(this.metric(), 40)}.${words.length > 0 ? ` ${formatNumber(this.brushed.length)} are within ${words.join('; ')}.` : ''} Drag along an axis to brush, drag its title to move it; the buttons above do the same by keyboard. "› " marks a choice that depends on another.`;
   }
 
   table() {

@@ -196,7 +196,7 @@ export class CurvesView {
     this.y = (log ? d3.scaleLog() : d3.scaleLinear()).domain(dy).range([frame.bottom, frame.top]);
     const {x, y} = this;
     drawAxes(ctx, frame, {x, y, xTitle: this.byTime() ? 'time since the model\'s start' : 'step', yTitle: this.metric(),
-      xFormat: this.byTime() ? formatDuration : (v) => Number.isInteger(v) ? String(v) : '', yFormat: log ? y.tickFormat(6, '~g') : undefined});
+      xFormat: this.byTime() ? formatDuration : (v) => Number.isInteger(v) ? String(v) : '', yFormat: log ? y.tickFormat(6, '~g') : undefined, below: STRIP});
     ctx.save();
     ctx.beginPath();
     ctx.rect(frame.left, frame.top - 6, frame.right - frame.left, frame.bottom - frame.top + 6 + STRIP);

@@ -12,6 +12,12 @@ import {barsOf, busyShare} from './stats.js';
 const LANE = 26;
 const LEFT = 130;
 
+/** Times of an axis: of the day, with seconds where it is short and the date where it is long. @param {[number, number]} domain */
+function clockText([from, to]) {
+  const format = d3.timeFormat(to - from < 10 * 60000 ? '%H:%M:%S' : to - from < 36 * 3600000 ? '%H:%M' : '%m-%d %H:%M');
+  return (/** @type {Date} */ time) => format(time);
+}
+
 export class DevicesView {
   /** @param {import('./store.js').Store} store */
   constructor(store) {
@@ -123,7 +129,7 @@ export class DevicesView {
     const {frame} = this;
     this.x = d3.scaleTime().domain(this.domain().map((t) => new Date(t))).range([frame.left, frame.right]);
     const none = Object.assign(() => 0, {ticks: () => [], tickFormat: () => String});
-    drawAxes(ctx, frame, {x: this.x, y: none, xTitle: 'local time', yTitle: ''});
+    drawAxes(ctx, frame, {x: this.x, y: none, xTitle: 'local time', yTitle: '', xFormat: clockText(this.domain())});
     ctx.textBaseline = 'middle';
     devices.forEach((device, d) => {
       const y = frame.top + LANE * d;

@@ -23,6 +23,7 @@ export class ModelView {
     this.head = el('section', {class: 'card view'});
     this.note = el('section', {class: 'card view', 'aria-label': 'Note'});
     this.facts = el('div', {class: 'cards'});
+    this.attempts = el('section', {class: 'card view', 'aria-label': 'Attempts'});
     /** @type {import('./chart.js').Point[]} */
     this.points = [];
     this.chart = new Chart({title: 'Curves of this model', height: 300, draw: (c, w, h) => this.draw(c, w, h), sentence: () => this.sentence(),
@@ -39,7 +40,7 @@ export class ModelView {
     this.logCard = el('section', {class: 'card view', 'aria-label': 'Log'}, el('div', {class: 'row spread'}, el('h2', {}, 'Log'), el('div', {class: 'row'}, this.logNote,
         checkbox('follow', true, (on) => { this.follow = on; }))), this.log);
     this.files = el('section', {class: 'card view', 'aria-label': 'Files'});
-    this.element = el('div', {class: 'view'}, this.head, this.facts, this.chart.element, this.logCard, this.files);
+    this.element = el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.logCard, this.files);
     this.seen = '';
     /** @type {ReturnType<typeof setTimeout>|undefined} */
     this.timer = undefined;
@@ -159,18 +160,18 @@ export class ModelView {
         el('section', {class: 'card view'}, el('h2', {}, 'Sample'), sample.length === 0 ? el('p', {class: 'muted'}, 'Nothing was chosen.') :
           el('dl', {class: 'facts'}, ...sample.flatMap(([label, value]) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'mono'}, valueText(value))]),
               ...off.flatMap((label) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'off'}, 'not chosen')])),
-        button('Copy as JSON', () => navigator.clipboard?.writeText(JSON.stringify(model.sample)), {class: 'quiet'})),
-        el('section', {class: 'card view'}, el('h2', {}, 'Metrics'), Object.keys(final).length === 0 ? el('p', {class: 'muted'}, 'No final metrics.') :
+        button('Copy as JSON', () => navigator.clipboard?.writeText(JSON.stringify(model.sample)), {class: 'quiet start'})),
+        el('div', {class: 'view'}, el('section', {class: 'card view'}, el('h2', {}, 'Metrics'), Object.keys(final).length === 0 ? el('p', {class: 'muted'}, 'No final metrics.') :
           el('dl', {class: 'facts'}, ...Object.entries(final).flatMap(([name, value]) => [el('dt', {}, oneLine(name, 120)), el('dd', {title: String(value)}, this.exact(name, value))]))),
-        this.note,
-        el('section', {class: 'card view'}, el('h2', {}, `Attempts (${model.attempts.length})`), model.attempts.length === 0 ? el('p', {class: 'muted'}, 'It has not begun.') :
+        this.note));
+    fill(this.attempts, el('h2', {}, `Attempts (${model.attempts.length})`), model.attempts.length === 0 ? el('p', {class: 'muted'}, 'It has not begun.') :
           el('div', {class: 'scroll'}, plainTable('Attempts', ['#', 'Trial', 'Device', 'Start', 'Took', 'Ended', 'Why'], model.attempts.map((/** @type {any} */ a) => [
             String(a.attempt), String(a.trial), a.device ? oneLine(`${a.node ? `${a.node}/` : ''}${a.device}`, 80) : '–', timeElement(a.start ? Date.parse(a.start) : null), formatDuration(a.seconds),
             a.outcome ? statusBadge(a.outcome) : a.start ? statusBadge('RUNNING') : statusBadge('QUEUED'), el('span', {class: 'message'},
                 ...[a.failure ? `${oneLine(a.failure.reason, 60).toLowerCase().replace(/_/g, ' ')}: ${oneLine(a.failure.message, 400)}. ` : '',
                   a.lost_cause ? `lost: ${oneLine(a.lost_cause, 60).toLowerCase().replace(/_/g, ' ')}. ` : '', a.alone_because ? `alone because ${oneLine(a.alone_because, 400)}. ` : '',
                   a.resumed_steps > 0 ? `went on behind ${counted(a.resumed_steps, 'step')}. ` : '', a.models_memory ? `${formatBytes(a.models_memory)}. ` : ''],
-                ...a.merged_with.length > 0 ? ['merged with ', ...a.merged_with.slice(0, 12).flatMap((/** @type {number} */ m, /** @type {number} */ i) => i === 0 ? [link(m)] : [', ', link(m)])] : [])])))));
+                ...a.merged_with.length > 0 ? ['merged with ', ...a.merged_with.slice(0, 12).flatMap((/** @type {number} */ m, /** @type {number} */ i) => i === 0 ? [link(m)] : [', ', link(m)])] : [])]))));
   }
 
   /** A final metric; what JSON has no number for comes from the table by column. @param {string} name @param {number|null} value */

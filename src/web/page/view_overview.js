@@ -292,8 +292,8 @@ export class OverviewView {
     const colors = theme();
     const {x: cx, y: cy, rows, points, front} = this.frontData();
     const frame = frameOf(width, height);
-    const x = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.x))).range([frame.left, frame.right]).nice();
-    const y = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.y))).range([frame.bottom, frame.top]).nice();
+    const x = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.x))).range([frame.left, frame.right]);
+    const y = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.y))).range([frame.bottom, frame.top]);
     const format = (/** @type {import('./columns.js').Column|null} */ c) => c?.type === 'duration' ? formatDuration :
       /flops|params/.test(c?.id ?? '') ? formatCount : undefined;
     drawAxes(ctx, frame, {x, y, xTitle: cx?.title ?? '', yTitle: cy?.title ?? '', xFormat: format(cx), yFormat: format(cy)});
@@ -370,6 +370,6 @@ function ordinal(n) {
 
 /** @param {string} digits  a decimal number of any length */
 function spaceText(digits) {
-  const text = digits.length > 9 ? `${digits[0]}.${digits.slice(1, 3)} × 10^${digits.length - 1}` : formatNumber(Number(digits));
+  const text = digits.length > 9 ? `about ${Number(`${digits[0]}.${digits.slice(1, 3)}`)}e${digits.length - 1}` : formatNumber(Number(digits));
   return `${text} models`;
 }
