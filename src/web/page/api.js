@@ -1,0 +1,106 @@
+// Talks to the server: relative addresses, the token in a header.
+
+/** What the server refused, or that it does not answer (status 0). */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const TOKEN_KEY = 'lanista-token';
+
+/** The token: taken from the link, kept for this tab, never left in the address. */
+export class Token {
+  constructor() {
+    this.value = '';
+    try {
+      this.value = sessionStorage.getItem(TOKEN_KEY) ?? '';
+    } catch {
+      // Storage may be switched off; the token then lives as long as the page.
+    }
+  }
+
+  /** @param {string} value */
+  set(value) {
+    this.value = value;
+    try {
+      sessionStorage.setItem(TOKEN_KEY, value);
+    } catch {
+      // As above.
+    }
+  }
+
+  /** Takes `#token=...` out of the address. Returns whether there was one. */
+  takeFromAddress() {
+    const match = /^#token=([^&]*)(?:&(.*))?$/.exec(location.hash);
+    if (!match) return false;
+    try {
+      this.set(decodeURIComponent(match[1]));
+    } catch {
+      this.set(match[1]);
+    }
+    history.replaceState(null, '', `${location.pathname}${location.search}${match[2] ? `#${match[2]}` : ''}`);
+    return true;
+  }
+}
+
+/** @param {string} id */
+export function experimentPath(id) {
+  return `experiments/${encodeURIComponent(id)}`;
+}
+
+export class Api {
+  /** @param {Token} token */
+  constructor(token) {
+    this.token = token;
+    /** Called with each answer's status; 0: there was none. */
+    this.onStatus = (/** @type {number} */ _) => {};
+  }
+
+  /**
+   * @param {string} path  below api/v1/
+   * @param {RequestInit} [options]
+   * @returns {Promise<Response>}
+   */
+  async fetch(path, options = {}) {
+    /** @type {Record<string, string>} */
+    const headers = {.../** @type {any} */ (options.headers ?? {})};
+    if (this.token.value) headers.Authorization = `Bearer ${this.token.value}`;
+    let response;
+    try {
+      response = await fetch(`api/v1/${path}`, {cache: 'no-store', credentials: 'omit', ...options, headers});
+    } catch (error) {
+      if (options.signal?.aborted) throw error;
+      this.onStatus(0);
+      throw new ApiError(0, 'the head does not answer');
+    }
+    this.onStatus(response.status);
+    if (response.ok) return response;
+    let message = `the server answered ${response.status}`;
+    try {
+      message = String((await response.json()).error ?? message);
+    } catch {
+      // A proxy's page, or nothing: the number has to do.
+    }
+    throw new ApiError(response.status, message);
+  }
+
+  /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
+  async json(path, signal) {
+    return (await this.fetch(path, {signal})).json();
+  }
+
+  /** @param {string} path @param {AbortSignal} [signal] */
+  async bytes(path, signal) {
+    return (await this.fetch(path, {signal})).arrayBuffer();
+  }
+
+  /** @param {'POST'|'PUT'|'DELETE'} method @param {string} path @param {unknown} body @returns {Promise<any>} */
+  async send(method, path, body) {
+    const response = await this.fetch(path,
+        {method, headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
+    return response.json();
+  }
+}

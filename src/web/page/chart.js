@@ -1,0 +1,365 @@
+// What all charts have: a canvas that fits its place, axes, a tooltip, the keyboard, the same as a table, CSV, JSON and PNG.
+
+import {announce, button, el, fill, plainTable, saveFile} from './dom.js';
+import {fileName, toCsv, toJson} from './exports.js';
+import {oneLine} from './format.js';
+import {THEME} from './palette.js';
+
+export const d3 = /** @type {any} */ (globalThis).d3;
+
+/** Rows of a chart's table that stand in the page; CSV has all. */
+const TABLE_ROWS = 500;
+/** How near the pointer has to be, pixels. */
+const REACH = 18;
+
+/** @returns {'light'|'dark'} */
+export function themeName() {
+  const chosen = document.documentElement.dataset.theme;
+  if (chosen === 'light' || chosen === 'dark') return chosen;
+  return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+}
+
+export function theme() {
+  return THEME[themeName()];
+}
+
+export const FONT = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
+
+/**
+ * @typedef {Object} Point  something of a chart that can be pointed at
+ * @property {number} x  pixels
+ * @property {number} y
+ * @property {string} text
+ * @property {number} [model]
+ * @property {() => void} [open]
+ *
+ * @typedef {Object} ChartOptions
+ * @property {string} title
+ * @property {number|((width: number) => number)} [height]
+ * @property {(ctx: CanvasRenderingContext2D, width: number, height: number) => void} draw
+ * @property {(ctx: CanvasRenderingContext2D, width: number, height: number) => void} [drawTop]  what changes with selection
+ * @property {() => string} sentence  what the chart shows, in words
+ * @property {() => {header: string[], rows: unknown[][]}} table
+ * @property {() => Point[]} [points]
+ * @property {(x: number, y: number) => Point|null} [find]  instead of the nearest of `points`
+ * @property {(point: Point) => void} [activate]  on click or Enter
+ * @property {() => number} [minWidth]  a chart that is wider than its place is scrolled
+ * @property {boolean} [overlay]  an SVG above the canvas, for brushes and zoom
+ */
+
+export class Chart {
+  /** @param {ChartOptions} options */
+  constructor(options) {
+    this.options = options;
+    this.base = el('canvas', {'aria-hidden': 'true'});
+    this.top = el('canvas', {class: 'top', role: 'img', tabindex: '0', on: {
+      keydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+      blur: () => this.point(null),
+    }});
+    this.overlay = options.overlay ?
+      document.createElementNS('http://www.w3.org/2000/svg', 'svg') : null;
+    this.tip = el('div', {class: 'tip', hidden: true});
+    this.plot = el('div', {class: 'plot', on: {
+      pointermove: (/** @type {PointerEvent} */ event) => this.hover(event),
+      pointerleave: () => this.point(null),
+      click: (/** @type {PointerEvent} */ event) => this.click(event),
+    }}, this.base, this.top, this.overlay, this.tip);
+    this.tablePlace = el('div', {class: 'chart-table', hidden: true, tabindex: '0', role: 'region',
+      'aria-label': `${options.title} as a table`});
+    this.tableButton = button('Table', () => this.toggleTable(), {'aria-pressed': 'false', class: 'quiet'});
+    this.tools = el('div', {class: 'tools'});
+    this.caption = el('p', {class: 'sentence'});
+    this.element = el('figure', {class: 'chart card', 'aria-label': options.title},
+        el('div', {class: 'chart-head'}, el('h2', {}, options.title),
+            el('div', {class: 'tools'}, this.tableButton,
+                button('CSV', () => this.save('csv'), {class: 'quiet', 'aria-label': `${options.title} as CSV`}),
+                button('JSON', () => this.save('json'), {class: 'quiet', 'aria-label': `${options.title} as JSON`}),
+                button('PNG', () => this.save('png'), {class: 'quiet', 'aria-label': `${options.title} as PNG`}))),
+        this.tools, options.minWidth ? el('div', {class: 'plot-scroll', tabindex: '0', role: 'group', 'aria-label': options.title}, this.plot) : this.plot, this.tablePlace, el('figcaption', {}, this.caption));
+    this.width = 0;
+    this.height = 0;
+    /** @type {Point|null} */
+    this.pointed = null;
+    this.keyAt = -1;
+    this.observer = new ResizeObserver(() => this.resize());
+    this.observer.observe(this.plot);
+  }
+
+  destroy() {
+    this.observer.disconnect();
+  }
+
+  resize() {
+    const width = Math.floor(this.plot.clientWidth);
+    if (width === 0 || width === this.width) return;
+    this.width = width;
+    this.redraw();
+  }
+
+  /** Draws everything anew. */
+  redraw() {
+    if (this.width === 0) return;
+    if (this.options.minWidth) {
+      this.plot.style.minWidth = `${this.options.minWidth()}px`;
+      this.width = Math.floor(this.plot.clientWidth);
+    }
+    const {height = 280} = this.options;
+    this.height = typeof height === 'function' ? height(this.width) : height;
+    const scale = Math.min(devicePixelRatio || 1, 3);
+    for (const canvas of [this.base, this.top]) {
+      canvas.width = Math.round(this.width * scale);
+      canvas.height = Math.round(this.height * scale);
+      canvas.style.width = `${this.width}px`;
+      canvas.style.height = `${this.height}px`;
+    }
+    this.plot.style.height = `${this.height}px`;
+    if (this.overlay) {
+      this.overlay.setAttribute('width', String(this.width));
+      this.overlay.setAttribute('height', String(this.height));
+    }
+    this.pointed = null;
+    this.tip.hidden = true;
+    this.paint(this.base, this.options.draw);
+    this.redrawTop();
+    this.describe();
+  }
+
+  /** Draws what lies above: selection and what is pointed at. */
+  redrawTop() {
+    if (this.width === 0) return;
+    this.paint(this.top, (ctx, width, height) => {
+      this.options.drawTop?.(ctx, width, height);
+      if (this.pointed) {
+        ctx.beginPath();
+        ctx.arc(this.pointed.x, this.pointed.y, 6, 0, 2 * Math.PI);
+        ctx.lineWidth = 2;
+        ctx.strokeStyle = theme().text;
+        ctx.stroke();
+      }
+    });
+  }
+
+  describe() {
+    const sentence = this.options.sentence();
+    this.caption.textContent = sentence;
+    this.top.setAttribute('aria-label', `${this.options.title}. ${sentence} Arrow keys walk through it; the button Table has it as a table.`);
+    if (!this.tablePlace.hidden) this.fillTable();
+  }
+
+  /** @param {HTMLCanvasElement} canvas @param {(ctx: CanvasRenderingContext2D, w: number, h: number) => void} draw */
+  paint(canvas, draw) {
+    const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    const scale = canvas.width / this.width;
+    ctx.setTransform(scale, 0, 0, scale, 0, 0);
+    ctx.clearRect(0, 0, this.width, this.height);
+    ctx.font = FONT;
+    ctx.lineJoin = 'round';
+    draw(ctx, this.width, this.height);
+  }
+
+  toggleTable() {
+    this.tablePlace.hidden = !this.tablePlace.hidden;
+    this.tableButton.setAttribute('aria-pressed', String(!this.tablePlace.hidden));
+    if (!this.tablePlace.hidden) this.fillTable();
+  }
+
+  fillTable() {
+    const {header, rows} = this.options.table();
+    const shown = rows.slice(0, TABLE_ROWS).map((row) => row.map((cell) => oneLine(cell ?? '–', 120)));
+    fill(this.tablePlace, plainTable(this.options.title, header.map((h) => oneLine(h, 120)), shown),
+        rows.length > TABLE_ROWS ? el('p', {}, `${rows.length - TABLE_ROWS} more rows are in the CSV.`) : null);
+  }
+
+  /** @param {'csv'|'json'|'png'} form */
+  save(form) {
+    const name = `${fileName(this.options.title.toLowerCase())}.${form}`;
+    if (form === 'png') {
+      const whole = document.createElement('canvas');
+      whole.width = this.base.width;
+      whole.height = this.base.height;
+      const ctx = /** @type {CanvasRenderingContext2D} */ (whole.getContext('2d'));
+      ctx.fillStyle = theme().card;
+      ctx.fillRect(0, 0, whole.width, whole.height);
+      ctx.drawImage(this.base, 0, 0);
+      ctx.drawImage(this.top, 0, 0);
+      whole.toBlob((blob) => {
+        if (blob) saveFile(name, blob);
+      });
+      return;
+    }
+    const {header, rows} = this.options.table();
+    const text = form === 'csv' ? toCsv(header, rows) : toJson(header, rows);
+    saveFile(name, new Blob([text], {type: form === 'csv' ? 'text/csv' : 'application/json'}));
+  }
+
+  /** @param {number} x @param {number} y @returns {Point|null} */
+  nearest(x, y) {
+    if (this.options.find) return this.options.find(x, y);
+    let best = null;
+    let least = REACH * REACH;
+    for (const point of this.options.points?.() ?? []) {
+      const distance = (point.x - x) ** 2 + (point.y - y) ** 2;
+      if (distance < least) {
+        least = distance;
+        best = point;
+      }
+    }
+    return best;
+  }
+
+  /** @param {Point|null} point */
+  point(point) {
+    if (this.pointed === point) return;
+    this.pointed = point;
+    this.redrawTop();
+    this.tip.hidden = point === null;
+    if (point === null) return;
+    this.tip.textContent = point.text;
+    const width = Math.min(280, this.width);
+    this.tip.style.left = `${Math.max(0, Math.min(point.x + 12, this.width - width))}px`;
+    this.tip.style.top = `${point.y + 64 > this.height ? point.y - 58 : point.y + 14}px`;
+    this.tip.style.maxWidth = `${width}px`;
+  }
+
+  /** @param {PointerEvent} event */
+  hover(event) {
+    if (event.buttons !== 0) return;
+    const point = this.nearest(...this.placeOf(event));
+    this.point(point);
+    this.plot.style.cursor = point && this.options.activate ? 'pointer' : '';
+  }
+
+  /** @param {MouseEvent} event @returns {[number, number]} */
+  placeOf(event) {
+    const box = this.plot.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  /** @param {MouseEvent} event */
+  click(event) {
+    const point = this.nearest(...this.placeOf(event));
+    if (point) this.options.activate?.(point);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const points = this.options.points?.() ?? [];
+    if (points.length === 0) return;
+    const moves = /** @type {Record<string, number>} */ ({ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, PageDown: 10,
+      PageUp: -10, Home: -points.length, End: points.length});
+    if (moves[event.key] !== undefined) {
+      this.keyAt = Math.max(0, Math.min(points.length - 1, this.keyAt + moves[event.key]));
+      this.point(points[this.keyAt]);
+      announce(points[this.keyAt].text);
+    } else if (event.key === 'Enter' && this.pointed) {
+      this.options.activate?.(this.pointed);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+}
+
+/** @typedef {{left: number, top: number, right: number, bottom: number}} Frame  pixels, of what is inside the axes */
+
+/**
+ * Axes with their grid, at the left and below.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Frame} frame
+ * @param {{x: any, y: any, xTitle: string, yTitle: string, xFormat?: (v: any) => string, yFormat?: (v: any) => string, below?: number}} axes
+ *     d3 scales; `below`: pixels between the frame and what is written below it
+ */
+export function drawAxes(ctx, frame, {x, y, xTitle, yTitle, xFormat, yFormat, below = 0}) {
+  const colors = theme();
+  ctx.font = FONT;
+  ctx.lineWidth = 1;
+  const countX = Math.max(2, Math.floor((frame.right - frame.left) / 90));
+  const countY = Math.max(2, Math.floor((frame.bottom - frame.top) / 45));
+  const formatX = xFormat ?? x.tickFormat(countX);
+  const formatY = yFormat ?? y.tickFormat(countY);
+  ctx.textAlign = 'right';
+  ctx.textBaseline = 'middle';
+  for (const tick of y.ticks(countY)) {
+    const at = Math.round(y(tick)) + 0.5;
+    ctx.strokeStyle = colors.grid;
+    ctx.beginPath();
+    ctx.moveTo(frame.left, at);
+    ctx.lineTo(frame.right, at);
+    ctx.stroke();
+    ctx.fillStyle = colors.muted;
+    const text = formatY(tick);
+    if (text) ctx.fillText(text, frame.left - 6, at);
+  }
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'top';
+  let last = -Infinity;
+  for (const tick of x.ticks(countX)) {
+    const at = Math.round(x(tick)) + 0.5;
+    ctx.strokeStyle = colors.grid;
+    ctx.beginPath();
+    ctx.moveTo(at, frame.top);
+    ctx.lineTo(at, frame.bottom);
+    ctx.stroke();
+    const text = formatX(tick);
+    const half = ctx.measureText(text).width / 2;
+    if (!text || at - half < last + 6) continue;
+    last = at + half;
+    ctx.fillStyle = colors.muted;
+    ctx.fillText(text, Math.min(at, frame.right + 12 - half), frame.bottom + 6 + below);
+  }
+  ctx.strokeStyle = colors.line;
+  ctx.strokeRect(frame.left + 0.5, frame.top + 0.5, frame.right - frame.left, frame.bottom - frame.top);
+  ctx.fillStyle = colors.text;
+  ctx.textAlign = 'right';
+  ctx.textBaseline = 'bottom';
+  ctx.fillText(oneLine(xTitle, 60), frame.right, frame.bottom + 36 + below);
+  ctx.textAlign = 'left';
+  ctx.fillText(oneLine(yTitle, 60), Math.max(4, frame.left - 44), frame.top - 8);
+}
+
+/** The frame of a chart of this size. @param {number} width @param {number} height @returns {Frame} */
+export function frameOf(width, height) {
+  return {left: 56, top: 24, right: width - 14, bottom: height - 40};
+}
+
+/** A domain that is no single point and has some air. @param {number[]} values finite @param {number} [air] @returns {[number, number]} */
+export function paddedDomain(values, air = 0.04) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  if (low > high) return [0, 1];
+  if (low === high) {
+    const half = low === 0 ? 1 : Math.abs(low) * 0.1;
+    return [low - half, high + half];
+  }
+  const pad = (high - low) * air;
+  // Air does not make negative numbers of positive ones.
+  return [low >= 0 ? Math.max(0, low - pad) : low - pad, high + pad];
+}
+
+/** A mark whose shape tells the status, too. @param {CanvasRenderingContext2D} ctx @param {string} state @param {number} x @param {number} y @param {number} r */
+export function drawMark(ctx, state, x, y, r) {
+  ctx.beginPath();
+  if (state === 'FAILED') {
+    ctx.moveTo(x - r, y - r);
+    ctx.lineTo(x + r, y + r);
+    ctx.moveTo(x + r, y - r);
+    ctx.lineTo(x - r, y + r);
+    ctx.stroke();
+  } else if (state === 'STOPPED_EARLY') {
+    ctx.rect(x - r, y - r, 2 * r, 2 * r);
+    ctx.stroke();
+  } else if (state === 'INFEASIBLE') {
+    ctx.moveTo(x, y - r);
+    ctx.lineTo(x + r, y + r);
+    ctx.lineTo(x - r, y + r);
+    ctx.closePath();
+    ctx.stroke();
+  } else {
+    ctx.arc(x, y, r, 0, 2 * Math.PI);
+    ctx.fill();
+  }
+}

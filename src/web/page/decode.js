@@ -1,0 +1,232 @@
+// From the server's documents to what the page keeps. Pure.
+
+import {findFronts} from './fronts.js';
+
+/**
+ * A metric's value: a number (NaN and infinities too), or null where there is none.
+ * @typedef {number|null} Value
+ *
+ * @typedef {Object} Choice
+ * @property {string} label
+ * @property {string} kind
+ * @property {unknown[]} candidates
+ * @property {number} nChosen
+ * @property {{label: string, chosen: number}[][]} activeIf  a disjunction of conjunctions; empty: always active
+ * @property {(number|number[]|null)[]} chosen  for each row; null: not active, or not known yet
+ *
+ * @typedef {{metric: string, goal: 'MAXIMIZE'|'MINIMIZE'}} Objective
+ * @typedef {{metric: string, max: number|null, min: number|null}} Constraint
+ *
+ * The models of an experiment by column: index i of every list is one model.
+ * @typedef {Object} Table
+ * @property {string} id
+ * @property {number} number  events up to this one are in it
+ * @property {string} status
+ * @property {string} reason
+ * @property {number|null} started
+ * @property {Objective[]} objectives
+ * @property {Constraint[]} constraints
+ * @property {number[]} model
+ * @property {Map<number, number>} rowOf  model -> row
+ * @property {string[]} state  status of each model
+ * @property {(number|null)[]} start
+ * @property {(number|null)[]} end
+ * @property {number[]} attempts
+ * @property {number[]} steps
+ * @property {Choice[]} choices
+ * @property {Map<string, Value[]>} metrics
+ * @property {Value[]} latest
+ * @property {Value[]} violation
+ * @property {(number|null)[]} front
+ * @property {(number|null)[]} stoppedStep
+ * @property {{reason: string, message: string}[]} failures
+ * @property {(number|null)[]} failureOf
+ * @property {boolean} incomplete  a model came whose sample no event tells: the table is to be loaded again
+ * @property {number} revision  counts changes
+ */
+
+/** "NaN" and "Infinity" as numbers. @param {unknown} value @returns {Value} */
+export function readNumber(value) {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'number') return value;
+  const number = Number(value);
+  return Number.isNaN(number) && value !== 'NaN' ? null : number;
+}
+
+/** @param {string|number|null|undefined} time ISO 8601 or ms @returns {number|null} */
+export function readTime(time) {
+  if (time === null || time === undefined) return null;
+  const ms = typeof time === 'number' ? time : Date.parse(time);
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** @param {any[]} terms */
+function readCondition(terms) {
+  return terms.flatMap((term) =>
+      (Array.isArray(term.chosen) ? term.chosen : [term.chosen]).map((chosen) => ({label: String(term.label), chosen})));
+}
+
+/**
+ * The document of `columns`.
+ * @param {any} document
+ * @returns {Table}
+ */
+export function decodeColumns(document) {
+  const model = /** @type {number[]} */ (document.model ?? []);
+  const n = model.length;
+  const column = (/** @type {any[]|undefined} */ list) => list ? list.slice() : new Array(n).fill(null);
+  const metrics = new Map();
+  for (const [name, values] of Object.entries(document.metrics ?? {})) {
+    metrics.set(name, /** @type {any[]} */ (values).map(readNumber));
+  }
+  return {
+    id: document.id,
+    number: Number(document.number ?? 0),
+    status: document.status ?? 'CREATED',
+    reason: document.reason ?? '',
+    started: readTime(document.started),
+    objectives: document.objectives ?? [{metric: 'default', goal: 'MAXIMIZE'}],
+    constraints: document.constraints ?? [],
+    model: model.slice(),
+    rowOf: new Map(model.map((id, row) => [id, row])),
+    state: (document.status_of ?? []).map((/** @type {number} */ i) => document.statuses[i]),
+    start: column(document.start).map(readTime),
+    end: column(document.end).map(readTime),
+    attempts: document.attempts ? document.attempts.slice() : new Array(n).fill(0),
+    steps: document.steps ? document.steps.slice() : new Array(n).fill(0),
+    choices: (document.choices ?? []).map((/** @type {any} */ choice) => ({
+      label: choice.label,
+      kind: choice.kind ?? '',
+      candidates: choice.candidates ?? [],
+      nChosen: choice.n_chosen ?? 1,
+      activeIf: (choice.active_if ?? []).map(readCondition),
+      chosen: column(choice.chosen),
+    })),
+    metrics,
+    latest: column(document.latest).map(readNumber),
+    violation: column(document.violation).map(readNumber),
+    front: column(document.front),
+    stoppedStep: column(document.stopped_step),
+    failures: (document.failures ?? []).slice(),
+    failureOf: column(document.failure_of),
+    incomplete: false,
+    revision: 0,
+  };
+}
+
+/**
+ * Completes a table with what `space` and `show` know: conditions of choices, limits.
+ * @param {Table} table
+ * @param {any} space  or null
+ * @param {any} show  or null
+ */
+export function completeTable(table, space, show) {
+  for (const choice of space?.choices ?? []) {
+    const mine = table.choices.find((c) => c.label === choice.label);
+    if (!mine) continue;
+    mine.nChosen = choice.n_chosen ?? 1;
+    mine.activeIf = (choice.active_if ?? []).map(readCondition);
+  }
+  if (show?.constraints) table.constraints = show.constraints;
+  ++table.revision;
+}
+
+/**
+ * One metric's reports of all models.
+ * @typedef {Object} Series
+ * @property {ArrayLike<number>} steps
+ * @property {ArrayLike<number>} values
+ *
+ * @typedef {Object} Curves
+ * @property {Map<number, Series>} of  model -> its reports
+ * @property {number} points
+ */
+
+/**
+ * The binary of `curves`: little endian "LNC1", models, points, flags; models, counts, (steps), values.
+ * @param {ArrayBuffer} buffer
+ * @returns {Curves}
+ */
+export function decodeCurves(buffer) {
+  const view = new DataView(buffer);
+  if (buffer.byteLength < 16 || view.getUint32(0, true) !== 0x31434e4c) throw new Error('these are no curves ("LNC1")');
+  const models = view.getUint32(4, true);
+  const points = view.getUint32(8, true);
+  const hasSteps = (view.getUint32(12, true) & 1) !== 0;
+  const expected = 16 + 8 * models + points * (hasSteps ? 8 : 4);
+  if (buffer.byteLength !== expected) {
+    throw new Error(`curves of ${models} models and ${points} points have ${expected} bytes, not ${buffer.byteLength}`);
+  }
+  const ids = new Uint32Array(buffer, 16, models);
+  const counts = new Uint32Array(buffer, 16 + 4 * models, models);
+  const steps = hasSteps ? new Uint32Array(buffer, 16 + 8 * models, points) : null;
+  const values = new Float32Array(buffer, 16 + 8 * models + (hasSteps ? 4 * points : 0), points);
+  let longest = 0;
+  for (const count of counts) longest = Math.max(longest, count);
+  const natural = Uint32Array.from({length: longest}, (_, i) => i);
+  /** @type {Map<number, Series>} */
+  const of = new Map();
+  let offset = 0;
+  for (let i = 0; i < models; ++i) {
+    const end = offset + counts[i];
+    if (end > points) throw new Error('the counts of these curves add up to more than their points');
+    of.set(ids[i], {
+      steps: steps ? steps.subarray(offset, end) : natural.subarray(0, counts[i]),
+      values: values.subarray(offset, end),
+    });
+    offset = end;
+  }
+  return {of, points};
+}
+
+/**
+ * What each try was: index i of every list is one attempt.
+ * @typedef {Object} Attempts
+ * @property {string[]} devices
+ * @property {number[]} model
+ * @property {number[]} attempt
+ * @property {number[]} trial
+ * @property {(number|null)[]} device
+ * @property {(number|null)[]} start
+ * @property {(number|null)[]} end
+ * @property {(string|null)[]} outcome
+ * @property {Map<string, number>} indexOf  "model/attempt" -> index
+ */
+
+/** The document of `attempts`. @param {any} document @returns {Attempts} */
+export function decodeAttempts(document) {
+  const n = document.model.length;
+  const indexOf = new Map();
+  for (let i = 0; i < n; ++i) indexOf.set(`${document.model[i]}/${document.attempt[i]}`, i);
+  return {
+    devices: document.devices.slice(),
+    model: document.model.slice(),
+    attempt: document.attempt.slice(),
+    trial: document.trial.slice(),
+    device: document.device.slice(),
+    start: document.start.map(readTime),
+    end: document.end.map(readTime),
+    outcome: document.outcome.slice(),
+    indexOf,
+  };
+}
+
+/** The fronts of all models anew, after outcomes. @param {Table} table */
+export function updateFronts(table) {
+  const rows = [];
+  const values = [];
+  for (let row = 0; row < table.model.length; ++row) {
+    table.front[row] = null;
+    if (table.state[row] !== 'SUCCEEDED' || (table.violation[row] ?? 0) > 0) continue;
+    const point = table.objectives.map(({metric, goal}) => {
+      const value = table.metrics.get(metric)?.[row];
+      return value === null || value === undefined ? NaN : goal === 'MINIMIZE' ? -value : value;
+    });
+    if (point.some(Number.isNaN)) continue;
+    rows.push(row);
+    values.push(point);
+  }
+  findFronts(values).forEach((front, i) => {
+    table.front[rows[i]] = front;
+  });
+}

@@ -1,0 +1,135 @@
+// Elements out of data: text is text, never markup.
+
+import {cleanText, formatTime, formatUtc, NOTHING, oneLine} from './format.js';
+import {statusText} from './columns.js';
+import {statusStyle} from './palette.js';
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]  `on` has listeners, `text` the text; null and false are left out
+ * @param {...(Node|string|null|undefined|false)} children
+ * @returns {any}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === 'on') {
+      for (const [type, listener] of Object.entries(value)) element.addEventListener(type, /** @type {any} */ (listener));
+    } else if (name === 'text') {
+      element.textContent = value;
+    } else if (name === 'class') {
+      element.className = value;
+    } else {
+      element.setAttribute(name, value === true ? '' : String(value));
+    }
+  }
+  for (const child of children) {
+    if (child !== null && child !== undefined && child !== false) element.append(child);
+  }
+  return element;
+}
+
+/** @param {string} tag @param {Record<string, any>} [attributes] @param {...(Node|string)} children @returns {any} */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === 'on') {
+      for (const [type, listener] of Object.entries(value)) element.addEventListener(type, /** @type {any} */ (listener));
+    } else if (name === 'text') {
+      element.textContent = value;
+    } else {
+      element.setAttribute(name, String(value));
+    }
+  }
+  element.append(...children);
+  return element;
+}
+
+/** Replaces what is in an element. @param {Element} element @param {...(Node|string|null|false|undefined)} children */
+export function fill(element, ...children) {
+  element.replaceChildren(.../** @type {any[]} */ (children.filter((c) => c !== null && c !== undefined && c !== false)));
+}
+
+/** @param {string} label @param {(event: Event) => void} click @param {Record<string, any>} [attributes] */
+export function button(label, click, attributes = {}) {
+  return el('button', {type: 'button', on: {click}, ...attributes}, label);
+}
+
+/** A button that may be disabled: it then stays reachable and says why. @param {string} label @param {() => void} click @param {string} because  empty: enabled @param {Record<string, any>} [attributes] */
+export function actionButton(label, click, because, attributes = {}) {
+  const disabled = because !== '';
+  return button(label, () => {
+    if (!disabled) click();
+  }, {...attributes, 'aria-disabled': disabled ? 'true' : null, title: disabled ? because : attributes.title ?? null,
+    'aria-description': disabled ? because : null});
+}
+
+/**
+ * A labelled select.
+ * @param {string} label @param {[string, string][]} options  value and text @param {string} value
+ * @param {(value: string) => void} change
+ */
+export function select(label, options, value, change) {
+  const field = el('select', {on: {change: () => change(field.value)}},
+      ...options.map(([v, text]) => el('option', {value: v, selected: v === value}, text)));
+  field.value = value;
+  return el('label', {class: 'field'}, el('span', {}, label), field);
+}
+
+/** @param {string} label @param {boolean} checked @param {(checked: boolean) => void} change */
+export function checkbox(label, checked, change) {
+  const box = el('input', {type: 'checkbox', on: {change: () => change(box.checked)}});
+  box.checked = checked;
+  return el('label', {class: 'check'}, box, el('span', {}, label));
+}
+
+/** A status: its glyph, its word, its colour. @param {string} status */
+export function statusBadge(status) {
+  return el('span', {class: `status status-${status.toLowerCase().replace(/[^a-z_]/g, '')}`},
+      el('span', {class: 'glyph', 'aria-hidden': 'true'}, statusStyle(status).glyph), ` ${oneLine(statusText(status), 40)}`);
+}
+
+/** A time in the reader's zone with UTC in its title. @param {number|null} ms @param {string} [text] */
+export function timeElement(ms, text) {
+  if (ms === null) return el('span', {}, NOTHING);
+  return el('time', {datetime: new Date(ms).toISOString(), title: `${formatTime(ms)} here, ${formatUtc(ms)}`},
+      text ?? formatTime(ms));
+}
+
+/** A block of text from outside. @param {string} text @param {Record<string, any>} [attributes] */
+export function textBlock(text, attributes = {}) {
+  return el('pre', {class: 'text', ...attributes}, cleanText(text));
+}
+
+/** The states of a part that is not there (yet). @param {'loading'|'empty'|'error'} state @param {string} title @param {string} [more] */
+export function stateBox(state, title, more = '') {
+  return el('div', {class: `state state-${state}`, role: state === 'error' ? 'alert' : 'status'},
+      el('span', {class: 'state-icon', 'aria-hidden': 'true'}, {loading: '', empty: '∅', error: '!'}[state]),
+      el('div', {}, el('strong', {}, oneLine(title)), more ? el('p', {}, oneLine(more, 600)) : null));
+}
+
+/** Says something to who cannot see it. @param {string} text */
+export function announce(text) {
+  const live = document.getElementById('live');
+  if (live) live.textContent = text;
+}
+
+/** Offers bytes as a file. @param {string} name @param {Blob} blob */
+export function saveFile(name, blob) {
+  const url = URL.createObjectURL(blob);
+  const link = el('a', {href: url, download: name, hidden: true});
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/** A plain table with a caption. @param {string} caption @param {string[]} header @param {(string|Node)[][]} rows @param {Record<string, any>} [attributes] */
+export function plainTable(caption, header, rows, attributes = {}) {
+  return el('table', attributes,
+      el('caption', {class: attributes.shown ? '' : 'hidden-text'}, caption),
+      el('thead', {}, el('tr', {}, ...header.map((h) => el('th', {scope: 'col'}, h)))),
+      el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((cell) => el('td', {}, cell))))));
+}

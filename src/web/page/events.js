@@ -1,0 +1,268 @@
+// How facts change what the page knows: v1::ExperimentEvent as JSON, applied to a table by column. Pure but for the
+// objects that they change, which belong to the store.
+
+import {readNumber, readTime, updateFronts} from './decode.js';
+import {findViolation} from './fronts.js';
+
+/** @typedef {import('./decode.js').Table} Table */
+
+/**
+ * What of an experiment is loaded. Events change all of it.
+ * @typedef {Object} Loaded
+ * @property {Table} table
+ * @property {import('./decode.js').Attempts|null} attempts
+ * @property {Map<string, import('./decode.js').Curves>} curves  by metric
+ * @property {Map<string, import('./decode.js').Curves>} times  by metric: seconds since the model's start
+ */
+
+/**
+ * Applies events in their order; those that the table has already are left out.
+ * @param {Loaded} loaded
+ * @param {any[]} events
+ * @returns {boolean} whether anything changed
+ */
+export function applyEvents(loaded, events) {
+  let changed = false;
+  let outcomes = false;
+  for (const event of events) {
+    const number = Number(event.number ?? 0);
+    if (number !== 0 && number <= loaded.table.number) continue;
+    applyEvent(loaded, event);
+    if (number !== 0) loaded.table.number = number;
+    changed = true;
+    outcomes = outcomes || event.outcome !== undefined;
+  }
+  if (outcomes) updateFronts(loaded.table);
+  if (changed) ++loaded.table.revision;
+  return changed;
+}
+
+/**
+ * Applies one event. After outcomes, `updateFronts` is still to be called.
+ * @param {Loaded} loaded
+ * @param {any} event
+ */
+export function applyEvent(loaded, event) {
+  const {table} = loaded;
+  if (event.state) {
+    applyState(table, event.state, readTime(event.time));
+  } else if (event.space) {
+    applySpace(table, event.space);
+  } else if (event.model) {
+    applyModel(loaded, event.model);
+  } else if (event.outcome) {
+    applyOutcome(table, event.outcome);
+  }
+}
+
+/** @param {Table} table @param {any} state @param {number|null} time */
+function applyState(table, state, time) {
+  table.status = state.state === 'EXPERIMENT_FAILED' ? 'FAILED' : state.state;
+  table.reason = state.reason ?? '';
+  if (table.status === 'RUNNING') {
+    if (table.started === null) table.started = time;
+    // A resume runs again what had no outcome, and what a stop had canceled.
+    for (let row = 0; row < table.model.length; ++row) {
+      if (table.state[row] === 'INTERRUPTED' || table.state[row] === 'CANCELED') table.incomplete = true;
+    }
+  }
+}
+
+/** @param {any} value  a v1::Value */
+export function readValue(value) {
+  if (value === null || value === undefined) return null;
+  if (value.i !== undefined) return Number(value.i);
+  if (value.f !== undefined) return readNumber(value.f);
+  if (value.b !== undefined) return value.b;
+  if (value.s !== undefined) return value.s;
+  if (value.list !== undefined) return (value.list.values ?? []).map(readValue);
+  return null;
+}
+
+/** @param {Table} table @param {any} space  a v1::SpaceSpec */
+function applySpace(table, space) {
+  for (const choice of space.choices ?? []) {
+    const known = table.choices.find((c) => c.label === choice.label);
+    const activeIf = (choice.active_if ?? []).map((/** @type {any} */ condition) =>
+        (condition.all_of ?? []).flatMap((/** @type {any} */ term) =>
+            (term.chosen ?? []).map((/** @type {number} */ chosen) => ({label: term.label, chosen}))));
+    if (known) {
+      known.activeIf = activeIf;
+      continue;
+    }
+    table.choices.push({
+      label: choice.label,
+      kind: String(choice.kind ?? '').toLowerCase(),
+      candidates: (choice.candidates ?? []).map(readValue),
+      nChosen: choice.n_chosen || 1,
+      activeIf,
+      chosen: new Array(table.model.length).fill(null),
+    });
+  }
+}
+
+/** The row of a model, a new one where it is not known. @param {Table} table @param {number} model */
+function rowOf(table, model) {
+  const known = table.rowOf.get(model);
+  if (known !== undefined) return known;
+  const row = table.model.length;
+  table.model.push(model);
+  table.rowOf.set(model, row);
+  table.state.push('QUEUED');
+  table.attempts.push(0);
+  table.steps.push(0);
+  for (const column of [table.start, table.end, table.latest, table.violation, table.front, table.stoppedStep,
+    table.failureOf]) {
+    column.push(null);
+  }
+  for (const choice of table.choices) choice.chosen.push(null);
+  for (const values of table.metrics.values()) values.push(null);
+  // Its sample comes with its outcome, or with the table when it is loaded again.
+  table.incomplete = true;
+  return row;
+}
+
+/** @param {Table} table @param {number} row @param {any} metrics  a v1::Metrics */
+function setMetrics(table, row, metrics) {
+  for (const [name, value] of Object.entries(metrics?.values ?? {})) {
+    let values = table.metrics.get(name);
+    if (!values) {
+      values = new Array(table.model.length).fill(null);
+      table.metrics.set(name, values);
+    }
+    values[row] = readNumber(value);
+  }
+}
+
+/** @param {Table} table @param {any} failure */
+function failureIndex(table, failure) {
+  if (!failure || !failure.reason || failure.reason === 'FAILURE_REASON_UNSPECIFIED') return null;
+  const message = failure.message ?? '';
+  const known = table.failures.findIndex((f) => f.reason === failure.reason && f.message === message);
+  return known >= 0 ? known : table.failures.push({reason: failure.reason, message}) - 1;
+}
+
+/** @param {any} device  a v1::Device */
+function deviceName(device) {
+  const name = `${device.kind === 'GPU' ? 'cuda' : 'cpu'}:${device.index ?? 0}`;
+  return device.node ? `${device.node}/${name}` : name;
+}
+
+/** @param {Loaded} loaded @param {any} event  a v1::ModelEvent */
+function applyModel(loaded, event) {
+  const {table, attempts} = loaded;
+  const row = rowOf(table, event.model);
+  // An attempt but the latest one is recorded, and otherwise ignored.
+  const late = event.attempt < table.attempts[row];
+  const time = readTime(event.time);
+  if (event.started) {
+    table.attempts[row] = Math.max(table.attempts[row], event.attempt);
+    if (!late) {
+      const kept = event.started.resumed_steps ?? 0;
+      table.state[row] = 'RUNNING';
+      table.start[row] = time;
+      table.end[row] = null;
+      table.steps[row] = Math.min(table.steps[row], kept);
+      if (kept === 0) table.latest[row] = null;
+      for (const curves of [...loaded.curves.values(), ...loaded.times.values()]) keepSteps(curves, event.model, kept);
+    }
+  } else if (event.intermediate && !late) {
+    const step = event.intermediate.step ?? 0;
+    const values = event.intermediate.metrics?.values ?? {};
+    ++table.steps[row];
+    if (values.default !== undefined) table.latest[row] = readNumber(values.default);
+    const begun = table.start[row];
+    for (const [name, value] of Object.entries(values)) {
+      addPoint(loaded.curves.get(name), event.model, step, readNumber(value));
+      addPoint(loaded.times.get(name), event.model, step, begun === null || time === null ? NaN : (time - begun) / 1000);
+    }
+  } else if (event.ended && !late) {
+    table.end[row] = time;
+  }
+  if (attempts) applyAttempt(attempts, event, time);
+}
+
+/** @param {import('./decode.js').Curves} curves @param {number} model @param {number} kept */
+function keepSteps(curves, model, kept) {
+  const series = curves.of.get(model);
+  if (!series) return;
+  const steps = Array.from(series.steps).filter((step) => step < kept);
+  curves.points -= series.values.length - steps.length;
+  curves.of.set(model, {steps, values: Array.from(series.values).slice(0, steps.length)});
+}
+
+/**
+ * @param {import('./decode.js').Curves|undefined} curves
+ * @param {number} model
+ * @param {number} step
+ * @param {number|null} value
+ */
+function addPoint(curves, model, step, value) {
+  if (!curves || value === null) return;
+  let series = curves.of.get(model);
+  if (!series || !Array.isArray(series.steps)) {
+    series = {steps: Array.from(series?.steps ?? []), values: Array.from(series?.values ?? [])};
+    curves.of.set(model, series);
+  }
+  /** @type {number[]} */ (series.steps).push(step);
+  /** @type {number[]} */ (series.values).push(Math.fround(value));
+  ++curves.points;
+}
+
+/** @param {import('./decode.js').Attempts} attempts @param {any} event @param {number|null} time */
+function applyAttempt(attempts, event, time) {
+  const key = `${event.model}/${event.attempt}`;
+  let index = attempts.indexOf.get(key);
+  if (index === undefined) {
+    index = attempts.model.length;
+    attempts.indexOf.set(key, index);
+    attempts.model.push(event.model);
+    attempts.attempt.push(event.attempt);
+    attempts.trial.push(event.trial);
+    attempts.device.push(null);
+    attempts.start.push(null);
+    attempts.end.push(null);
+    attempts.outcome.push(null);
+  }
+  if (event.started) {
+    attempts.start[index] = time;
+    if (event.started.device) {
+      const name = deviceName(event.started.device);
+      let device = attempts.devices.indexOf(name);
+      if (device < 0) device = attempts.devices.push(name) - 1;
+      attempts.device[index] = device;
+    }
+  } else if (event.ended) {
+    attempts.end[index] = time;
+    attempts.outcome[index] = event.ended.outcome ?? null;
+  }
+}
+
+/** @param {Table} table @param {any} outcome  a v1::ModelOutcome */
+function applyOutcome(table, outcome) {
+  const row = rowOf(table, outcome.model);
+  table.state[row] = outcome.outcome;
+  table.attempts[row] = Math.max(table.attempts[row], outcome.attempt ?? 0);
+  setMetrics(table, row, outcome.metrics);
+  const known = Object.keys(outcome.metrics?.values ?? {}).length > 0;
+  if (known) table.latest[row] = null;
+  table.violation[row] =
+      known ? findViolation(table.constraints, (metric) => table.metrics.get(metric)?.[row]) : null;
+  table.stoppedStep[row] = outcome.outcome === 'STOPPED_EARLY' ? outcome.stopped_step ?? null : null;
+  table.failureOf[row] = failureIndex(table, outcome.failure);
+  for (const decision of outcome.sample?.decisions ?? []) {
+    let choice = table.choices.find((c) => c.label === decision.label);
+    if (!choice) {
+      // A label that discovery could not learn: its candidates come one by one.
+      choice = {label: decision.label, kind: '', candidates: [], nChosen: 1, activeIf: [],
+        chosen: new Array(table.model.length).fill(null)};
+      table.choices.push(choice);
+    }
+    const values = (decision.value ?? []).map(readValue);
+    const indices = (decision.index ?? []).map((/** @type {number} */ index, /** @type {number} */ k) => {
+      if (choice.candidates[index] === undefined) choice.candidates[index] = values[k];
+      return index;
+    });
+    choice.chosen[row] = choice.nChosen > 1 ? indices : indices[0] ?? null;
+  }
+}

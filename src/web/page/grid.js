@@ -1,0 +1,216 @@
+// A table of many rows as an ARIA grid: only the rows in sight are elements. Arrow keys move the cell that has the focus.
+
+import {announce, el, fill} from './dom.js';
+
+const ROW_HEIGHT = 32;
+/** Rows above and below those in sight. */
+const MARGIN = 6;
+/** Tallest place for rows that browsers keep exact, pixels. */
+const MAX_HEIGHT = 8e6;
+
+/**
+ * @typedef {Object} GridColumn
+ * @property {string} id
+ * @property {string} title
+ * @property {number} width  pixels
+ * @property {boolean} [numeric]
+ * @property {string} [note]  behind the title: sort marks
+ * @property {'ascending'|'descending'|'none'} [sorted]
+ *
+ * @typedef {Object} GridOptions
+ * @property {string} label
+ * @property {(row: number, column: GridColumn) => Node|string} cell  `row` counts shown rows
+ * @property {(column: GridColumn, event: {shiftKey: boolean}) => void} headerActivated
+ * @property {(row: number, event: {shiftKey: boolean, ctrlKey: boolean}) => void} rowSelected
+ * @property {(row: number) => void} rowOpened
+ * @property {(row: number) => boolean} isSelected
+ */
+
+export class Grid {
+  /** @param {GridOptions} options */
+  constructor(options) {
+    this.options = options;
+    /** @type {GridColumn[]} */
+    this.columns = [];
+    this.rows = 0;
+    this.head = el('div', {class: 'grid-head', role: 'rowgroup'});
+    this.body = el('div', {class: 'grid-body', role: 'rowgroup'});
+    this.element = el('div', {class: 'grid', role: 'grid', 'aria-label': options.label, 'aria-multiselectable': 'true', tabindex: '-1',
+      on: {
+        scroll: () => this.draw(),
+        keydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+        click: (/** @type {MouseEvent} */ event) => this.click(event),
+        dblclick: (/** @type {MouseEvent} */ event) => {
+          const row = this.rowAt(event.target);
+          if (row >= 0) this.options.rowOpened(row);
+        },
+        focusin: (/** @type {FocusEvent} */ event) => this.focused(event),
+      }}, this.head, this.body);
+    // The cell that has, or would get, the focus; row -1 is the header.
+    this.at = {row: -1, column: 0};
+    this.first = -1;
+    this.last = -1;
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(this.element);
+  }
+
+  destroy() {
+    this.observer.disconnect();
+  }
+
+  /** @param {GridColumn[]} columns @param {number} rows */
+  set(columns, rows) {
+    const had = this.element.contains(document.activeElement) && document.activeElement !== this.element;
+    this.columns = columns;
+    this.rows = rows;
+    this.at.row = Math.min(this.at.row, rows - 1);
+    this.at.column = Math.min(this.at.column, Math.max(0, columns.length - 1));
+    this.element.setAttribute('aria-rowcount', String(rows + 1));
+    this.element.setAttribute('aria-colcount', String(columns.length));
+    const width = columns.reduce((sum, column) => sum + column.width, 0);
+    fill(this.head, el('div', {role: 'row', 'aria-rowindex': '1', class: 'grid-row'}, ...columns.map((column, i) => {
+      const cell = el('div', {role: 'columnheader', class: `grid-cell${column.numeric ? ' numeric' : ''}`,
+        'aria-colindex': String(i + 1), 'aria-sort': column.sorted ?? 'none', 'data-column': String(i), tabindex: '-1', title: column.title},
+      el('span', {class: 'clip'}, column.title), column.note ? el('span', {class: 'sort-note'}, column.note) : null);
+      cell.style.width = `${column.width}px`;
+      return cell;
+    })));
+    this.head.style.width = `${width}px`;
+    this.body.style.width = `${width}px`;
+    this.body.style.height = `${Math.min(rows * ROW_HEIGHT, MAX_HEIGHT)}px`;
+    this.first = -1;
+    this.draw();
+    this.mark(had);
+  }
+
+  /** The shown row at a scroll position, and back: very long tables are scrolled in proportion. */
+  ratio() {
+    return Math.max(1, this.rows * ROW_HEIGHT / MAX_HEIGHT);
+  }
+
+  draw() {
+    const height = this.element.clientHeight;
+    const top = this.element.scrollTop * this.ratio();
+    const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - MARGIN);
+    const last = Math.min(this.rows, Math.ceil((top + height) / ROW_HEIGHT) + MARGIN);
+    if (first === this.first && last === this.last) return;
+    const hadFocus = this.body.contains(document.activeElement);
+    this.first = first;
+    this.last = last;
+    const shift = top - this.element.scrollTop;
+    const rows = [];
+    for (let row = first; row < last; ++row) {
+      const selected = this.options.isSelected(row);
+      const line = el('div', {role: 'row', class: `grid-row${selected ? ' selected' : ''}`, 'aria-rowindex': String(row + 2),
+        'aria-selected': String(selected), 'data-row': String(row)},
+      ...this.columns.map((column, i) => {
+        const cell = el('div', {role: 'gridcell', class: `grid-cell${column.numeric ? ' numeric' : ''}`, 'aria-colindex': String(i + 1),
+          'data-column': String(i), tabindex: '-1'}, this.options.cell(row, column));
+        cell.style.width = `${column.width}px`;
+        return cell;
+      }));
+      line.style.transform = `translateY(${row * ROW_HEIGHT - shift}px)`;
+      rows.push(line);
+    }
+    fill(this.body, ...rows);
+    this.mark(hadFocus);
+  }
+
+  /** Selection or contents changed, rows did not. */
+  refresh() {
+    this.first = -1;
+    this.draw();
+  }
+
+  /** @param {boolean} focus */
+  mark(focus) {
+    for (const cell of this.element.querySelectorAll('[tabindex="0"]')) cell.setAttribute('tabindex', '-1');
+    const line = this.at.row < 0 ? this.head.firstElementChild :
+      this.body.querySelector(`[data-row="${this.at.row}"]`) ?? this.head.firstElementChild;
+    const cell = /** @type {HTMLElement|undefined} */ (line?.children[this.at.column]);
+    if (!cell) return;
+    cell.setAttribute('tabindex', '0');
+    if (focus) cell.focus({preventScroll: true});
+  }
+
+  /** @param {FocusEvent} event */
+  focused(event) {
+    const cell = /** @type {HTMLElement} */ (event.target).closest('[data-column]');
+    if (!cell) return;
+    const row = cell.closest('[data-row]');
+    this.at = {row: row ? Number(row.getAttribute('data-row')) : -1, column: Number(cell.getAttribute('data-column'))};
+    this.mark(false);
+  }
+
+  /** @param {EventTarget|null} target */
+  rowAt(target) {
+    const row = /** @type {Element} */ (target).closest('[data-row]');
+    return row ? Number(row.getAttribute('data-row')) : -1;
+  }
+
+  /** @param {MouseEvent} event */
+  click(event) {
+    const target = /** @type {Element} */ (event.target);
+    if (target.closest('a, button, input')) return;
+    const row = this.rowAt(target);
+    const cell = target.closest('[data-column]');
+    if (!cell) return;
+    if (row >= 0) {
+      this.options.rowSelected(row, event);
+    } else {
+      this.options.headerActivated(this.columns[Number(cell.getAttribute('data-column'))], event);
+    }
+  }
+
+  /** @param {number} row @param {boolean} [focus] */
+  goTo(row, focus = true) {
+    this.at.row = Math.max(-1, Math.min(this.rows - 1, row));
+    if (this.at.row >= 0) {
+      const ratio = this.ratio();
+      const top = this.at.row * ROW_HEIGHT;
+      const seen = this.element.scrollTop * ratio;
+      const space = this.element.clientHeight - 2 * ROW_HEIGHT;
+      if (top < seen) this.element.scrollTop = top / ratio;
+      if (top > seen + space) this.element.scrollTop = (top - space) / ratio;
+    }
+    this.draw();
+    this.mark(focus);
+    const cell = this.element.querySelector('[tabindex="0"]');
+    if (focus) cell?.scrollIntoView({block: 'nearest', inline: 'nearest'});
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const page = Math.max(1, Math.floor(this.element.clientHeight / ROW_HEIGHT) - 2);
+    const {row, column} = this.at;
+    const all = event.ctrlKey || event.metaKey;
+    switch (event.key) {
+      case 'ArrowDown': this.goTo(row + 1); break;
+      case 'ArrowUp': this.goTo(row - 1); break;
+      case 'PageDown': this.goTo(row + page); break;
+      case 'PageUp': this.goTo(Math.max(0, row - page)); break;
+      case 'ArrowRight': this.at.column = Math.min(this.columns.length - 1, column + 1); this.goTo(row); break;
+      case 'ArrowLeft': this.at.column = Math.max(0, column - 1); this.goTo(row); break;
+      case 'Home': this.at.column = 0; this.goTo(all ? 0 : row); break;
+      case 'End': this.at.column = this.columns.length - 1; this.goTo(all ? this.rows - 1 : row); break;
+      case ' ':
+        if (row >= 0) {
+          this.options.rowSelected(row, {shiftKey: event.shiftKey, ctrlKey: true});
+          announce(`${this.options.isSelected(row) ? 'selected' : 'not selected'}`);
+        } else {
+          this.options.headerActivated(this.columns[column], event);
+        }
+        break;
+      case 'Enter':
+        if (row >= 0) {
+          this.options.rowOpened(row);
+        } else {
+          this.options.headerActivated(this.columns[column], event);
+        }
+        break;
+      default: return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

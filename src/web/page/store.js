@@ -1,0 +1,467 @@
+// What the page knows: one place, fed by documents and by events. Views read it and are told when it changes.
+
+import {Api, ApiError, experimentPath, Token} from './api.js';
+import {allColumns, defaultColumns, findColumn} from './columns.js';
+import {completeTable, decodeAttempts, decodeColumns, decodeCurves} from './decode.js';
+import {applyEvents} from './events.js';
+import {compileFilter, FilterError, filterRows} from './filter.js';
+import {readRoute, readSelection, writeRoute, writeSelection} from './route.js';
+import {readSort, sortRows, splitList} from './sort.js';
+import {EventSourceOfTab} from './stream.js';
+
+/** States of an experiment that change by themselves. */
+const MOVING = new Set(['CREATED', 'RUNNING', 'STOPPING']);
+/** Least ms between two notices about events. */
+const EVENT_PACE = 150;
+const POLL = 5000;
+
+/**
+ * The experiment that is shown, as far as it is loaded.
+ * @typedef {Object} Current
+ * @property {string} id
+ * @property {import('./decode.js').Table} table
+ * @property {import('./decode.js').Attempts|null} attempts
+ * @property {Map<string, import('./decode.js').Curves>} curves
+ * @property {Map<string, import('./decode.js').Curves>} times
+ * @property {any} show
+ * @property {any} space
+ * @property {any} config
+ * @property {Map<number, {star: boolean, note: string}>} notes
+ *
+ * What filter, sort and selection make of the table.
+ * @typedef {Object} Selected
+ * @property {import('./columns.js').Column[]} columns
+ * @property {number[]} kept  rows that the filter keeps, in the table's order
+ * @property {number[]} rows  the same, sorted
+ * @property {import('./sort.js').SortKey[]} sort
+ * @property {string[]} shown  ids of columns
+ * @property {FilterError|null} error
+ */
+
+export class Store {
+  constructor() {
+    this.token = new Token();
+    this.api = new Api(this.token);
+    this.route = readRoute('');
+    /** @type {any} */
+    this.info = null;
+    /** @type {any[]|null} */
+    this.experiments = null;
+    /** @type {Current|null} */
+    this.current = null;
+    /** @type {ApiError|null} */
+    this.error = null;
+    /** @type {Set<number>} models */
+    this.selected = new Set();
+    /** 'loading', 'live', 'idle' (nothing moves), 'lost', 'denied' */
+    this.connection = 'loading';
+    this.retryAt = 0;
+    /** @type {Set<(changes: Set<string>) => void>} */
+    this.listeners = new Set();
+    /** @type {Set<string>} */
+    this.changes = new Set();
+    this.scheduled = false;
+    this.lastNotice = 0;
+    this.loading = 0;
+    this.reloadTimer = 0;
+    this.lastReload = 0;
+    /** @type {{key: string, value: Selected}|null} */
+    this.memo = null;
+    this.memoTable = null;
+    /** @type {Map<string, Promise<void>>} */
+    this.requests = new Map();
+    this.stream = new EventSourceOfTab((message) => this.receive(message));
+    this.api.onStatus = (status) => this.answered(status);
+  }
+
+  /** @param {(changes: Set<string>) => void} listener */
+  subscribe(listener) {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Tells views, soon and once. @param {string} what @param {boolean} [paced] */
+  changed(what, paced = false) {
+    this.changes.add(what);
+    if (this.scheduled) return;
+    this.scheduled = true;
+    const wait = paced ? Math.max(0, this.lastNotice + EVENT_PACE - performance.now()) : 0;
+    setTimeout(() => {
+      this.scheduled = false;
+      this.lastNotice = performance.now();
+      const changes = this.changes;
+      this.changes = new Set();
+      for (const listener of this.listeners) listener(changes);
+    }, wait);
+  }
+
+  async start() {
+    this.token.takeFromAddress();
+    // Without a token, another tab may have one; with one, nothing waits for the worker.
+    const started = this.stream.start(this.token.value);
+    if (!this.token.value) this.token.set(await started);
+    addEventListener('hashchange', () => {
+      if (this.token.takeFromAddress()) this.useToken(this.token.value);
+      this.follow();
+    });
+    setInterval(() => {
+      if (!document.hidden) this.poll();
+    }, POLL);
+    document.addEventListener('visibilitychange', () => {
+      if (!document.hidden) this.poll();
+    });
+    await this.loadInfo();
+    this.follow();
+  }
+
+  async loadInfo() {
+    try {
+      this.info = await this.api.json('info');
+      this.changed('info');
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** @param {string} token */
+  async useToken(token) {
+    this.token.set(token);
+    this.stream.setToken(token);
+    this.connection = 'loading';
+    this.error = null;
+    this.current = null;
+    await this.loadInfo();
+    this.follow();
+  }
+
+  /** @param {number} status */
+  answered(status) {
+    if (status === 0) {
+      this.setConnection('lost', Date.now() + POLL);
+    } else if (status === 401) {
+      this.setConnection('denied');
+    } else if (this.connection === 'lost' || this.connection === 'loading' || this.connection === 'denied') {
+      // A stream that is lost says so itself when it is back.
+      if (!this.stream.watched || this.connection !== 'lost') this.setConnection('idle');
+    }
+  }
+
+  /** @param {string} state @param {number} [retryAt] */
+  setConnection(state, retryAt = 0) {
+    if (this.connection === state && this.retryAt === retryAt) return;
+    this.connection = state;
+    this.retryAt = retryAt;
+    this.changed('connection');
+  }
+
+  /** @param {unknown} error */
+  failed(error) {
+    this.error = error instanceof ApiError ? error : new ApiError(-1, String(error));
+    this.changed('error');
+  }
+
+  /** Goes where the address points. */
+  follow() {
+    const before = this.route;
+    this.route = readRoute(location.hash);
+    this.selected = readSelection(this.route.params.sel);
+    if (this.route.id === null) {
+      this.stream.unwatch();
+      this.current = null;
+      this.error = null;
+      this.loadExperiments();
+    } else if (!this.current || this.current.id !== this.route.id || before.id !== this.route.id) {
+      this.open(this.route.id);
+    }
+    this.changed('route');
+  }
+
+  /**
+   * Changes the address without a new entry of the history.
+   * @param {Record<string, string|null>} params  null and '': not there
+   */
+  setParams(params) {
+    for (const [name, value] of Object.entries(params)) {
+      if (value === null || value === '') {
+        delete this.route.params[name];
+      } else {
+        this.route.params[name] = value;
+      }
+    }
+    history.replaceState(null, '', writeRoute(this.route));
+    this.changed('params');
+  }
+
+  /** @param {import('./route.js').Route} route */
+  go(route) {
+    location.hash = writeRoute(route);
+  }
+
+  /** @param {string} name @param {string} [fallback] */
+  param(name, fallback = '') {
+    return this.route.params[name] ?? fallback;
+  }
+
+  async loadExperiments() {
+    try {
+      this.experiments = (await this.api.json('experiments')).experiments;
+      this.changed('experiments');
+    } catch (error) {
+      if (this.experiments === null) this.failed(error);
+    }
+  }
+
+  /** @param {string} id */
+  async open(id) {
+    const loading = ++this.loading;
+    this.error = null;
+    this.current = null;
+    this.memo = null;
+    this.requests.clear();
+    this.stream.unwatch();
+    this.changed('table');
+    try {
+      const path = experimentPath(id);
+      const begun = performance.now();
+      const [columns, show, space, notes, config] = await Promise.all([
+        this.api.json(`${path}/columns`),
+        this.api.json(path),
+        this.optional(`${path}/space`),
+        this.optional(`${path}/notes`),
+        this.optional(`${path}/config`),
+      ]);
+      if (loading !== this.loading) return;
+      const table = decodeColumns(columns);
+      completeTable(table, space, show);
+      table.reason = show.reason ?? '';
+      this.current = {id, table, attempts: null, curves: new Map(), times: new Map(), show, space, config,
+        notes: readNotes(notes)};
+      this.lastReload = performance.now();
+      performance.measure('open', {start: begun, end: performance.now()});
+      this.changed('table');
+      this.watch();
+    } catch (error) {
+      if (loading === this.loading) this.failed(error);
+    }
+  }
+
+  /** A document that need not be there. @param {string} path */
+  async optional(path) {
+    try {
+      return await this.api.json(path);
+    } catch (error) {
+      if (error instanceof ApiError && (error.status === 404 || error.status === 501)) return null;
+      throw error;
+    }
+  }
+
+  watch() {
+    const {current} = this;
+    if (!current) return;
+    if (MOVING.has(current.table.status)) {
+      this.stream.watch(current.id, () => this.current?.table.number ?? 0);
+    } else {
+      this.stream.unwatch();
+      this.setConnection('idle');
+    }
+  }
+
+  /** What no stream tells: lists, and whether somebody went on with an experiment that had ended. */
+  async poll() {
+    if (this.connection === 'denied') return;
+    if (this.info === null) await this.loadInfo();
+    const {current} = this;
+    if (this.route.id === null) {
+      await this.loadExperiments();
+    } else if (!current) {
+      if (this.error && this.error.status <= 0) this.open(this.route.id);
+    } else if (!MOVING.has(current.table.status)) {
+      try {
+        const show = await this.api.json(experimentPath(current.id));
+        if (this.current !== current) return;
+        const moved = show.status !== current.show.status || show.models.total !== current.show.models.total;
+        current.show = show;
+        if (moved) await this.reload();
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) this.failed(error);
+      }
+    }
+  }
+
+  /** Loads the table again, with all that hangs on it, and goes on from there. */
+  async reload() {
+    const {current} = this;
+    if (!current) return;
+    try {
+      const path = experimentPath(current.id);
+      const [columns, show, space] = await Promise.all(
+          [this.api.json(`${path}/columns`), this.api.json(path), this.optional(`${path}/space`)]);
+      if (this.current !== current) return;
+      const begun = performance.now();
+      const table = decodeColumns(columns);
+      current.space = space ?? current.space;
+      completeTable(table, current.space, show);
+      table.reason = show.reason ?? '';
+      current.show = show;
+      table.revision += current.table.revision + 1;
+      const missed = table.number > current.table.number;
+      current.table = table;
+      this.lastReload = begun;
+      if (missed) {
+        // Events between the two tables have not been applied to what is loaded by metric.
+        const metrics = [...current.curves.keys()];
+        const timed = [...current.times.keys()];
+        const attempts = current.attempts !== null;
+        this.requests.clear();
+        await Promise.all([
+          ...metrics.map((metric) => this.loadCurves(metric, false, true)),
+          ...timed.map((metric) => this.loadCurves(metric, true, true)),
+          attempts ? this.loadAttempts(true) : null,
+        ]);
+      }
+      this.changed('table');
+      this.watch();
+    } catch (error) {
+      if (error instanceof ApiError && error.status > 0) this.failed(error);
+    }
+  }
+
+  /** @param {any} message  of the stream */
+  receive(message) {
+    const {current} = this;
+    if (!current || message.id !== current.id) return;
+    if (message.type === 'facts') {
+      if (applyEvents(current, message.events)) this.changed('table', true);
+      if (current.table.incomplete) this.reloadSoon();
+    } else if (message.type === 'connection') {
+      if (message.state === 'missing') {
+        this.failed(new ApiError(404, `there is no experiment "${current.id}" any more`));
+      } else if (message.state !== 'paused') {
+        this.setConnection(message.state, message.state === 'lost' ? Date.now() + message.wait : 0);
+      }
+    } else if (message.type === 'reload') {
+      this.reload();
+    } else {
+      this.stream.unwatch();
+      this.setConnection('idle');
+      this.reload();
+    }
+  }
+
+  /** Samples of new models come with the table: not more often than it takes a tenth of the time. */
+  reloadSoon() {
+    if (this.reloadTimer) return;
+    const wait = Math.max(1500, 4000 - (performance.now() - this.lastReload));
+    this.reloadTimer = window.setTimeout(async () => {
+      this.reloadTimer = 0;
+      await this.reload();
+    }, wait);
+  }
+
+  /** @param {string} key @param {() => Promise<void>} load */
+  once(key, load) {
+    const known = this.requests.get(key);
+    if (known) return known;
+    const request = load().catch((error) => {
+      this.requests.delete(key);
+      throw error;
+    });
+    this.requests.set(key, request);
+    return request;
+  }
+
+  /** @param {string} metric @param {boolean} times @param {boolean} [again] */
+  async loadCurves(metric, times, again = false) {
+    const {current} = this;
+    if (!current) return;
+    const load = async () => {
+      const query = `metric=${encodeURIComponent(metric)}${times ? '&times=1' : ''}`;
+      const bytes = await this.api.bytes(`${experimentPath(current.id)}/curves?${query}`);
+      if (this.current !== current) return;
+      (times ? current.times : current.curves).set(metric, decodeCurves(bytes));
+      this.changed('curves');
+    };
+    return again ? load() : this.once(`curves/${times}/${metric}`, load);
+  }
+
+  /** @param {boolean} [again] */
+  async loadAttempts(again = false) {
+    const {current} = this;
+    if (!current) return;
+    const load = async () => {
+      const document = await this.api.json(`${experimentPath(current.id)}/attempts`);
+      if (this.current !== current) return;
+      current.attempts = decodeAttempts(document);
+      this.changed('attempts');
+    };
+    return again ? load() : this.once('attempts', load);
+  }
+
+  /** What filter, sort and columns of the address make of the table; computed when one of them changed. @returns {Selected} */
+  selection() {
+    const current = /** @type {Current} */ (this.current);
+    const {table} = current;
+    const {f = '', s = '', c = ''} = this.route.params;
+    const key = JSON.stringify([table.revision, f, s, c, /selected/.test(f) || /selected/.test(s) ? [...this.selected] : 0,
+      [...current.notes.keys()].length]);
+    if (this.memo && this.memo.key === key && this.memoTable === table) return this.memo.value;
+    const columns = allColumns(table, {selected: this.selected, notes: current.notes});
+    const find = (/** @type {string} */ id) => findColumn(columns, id);
+    let error = null;
+    let filter = (/** @type {number} */ _) => true;
+    try {
+      filter = compileFilter(f, columns);
+    } catch (e) {
+      if (!(e instanceof FilterError)) throw e;
+      error = e;
+    }
+    const kept = filterRows(table.model.length, filter);
+    const sort = readSort(s, find);
+    const shown = (c === '' ? defaultColumns(table) : splitList(c)).filter((id) => find(id));
+    const value = {columns, kept, rows: sort.length === 0 ? kept : sortRows(kept, sort), sort, shown, error};
+    this.memo = {key, value};
+    this.memoTable = /** @type {any} */ (table);
+    return value;
+  }
+
+  /** @param {Iterable<number>} models */
+  select(models) {
+    this.selected = new Set(models);
+    this.setParams({sel: writeSelection(this.selected)});
+    this.changed('selection');
+  }
+
+  /** @param {number} model */
+  toggle(model) {
+    const next = new Set(this.selected);
+    if (!next.delete(model)) next.add(model);
+    this.select(next);
+  }
+
+  /** @param {number} model @param {{star: boolean, note: string}} note */
+  async setNote(model, note) {
+    const {current} = this;
+    if (!current) return;
+    const saved = await this.api.send('PUT', `${experimentPath(current.id)}/notes/${model}`, note);
+    current.notes.set(model, {star: saved.star, note: saved.note});
+    ++current.table.revision;
+    this.changed('notes');
+  }
+
+  /** Why an action cannot be done here; '': it can. @param {string} action */
+  whyNot(action) {
+    const known = this.info?.actions?.[action];
+    if (!known) return 'this server does not offer it';
+    return known.enabled ? '' : known.because || 'this server does not offer it';
+  }
+}
+
+/** @param {any} document  of `notes` */
+function readNotes(document) {
+  /** @type {Map<number, {star: boolean, note: string}>} */
+  const notes = new Map();
+  for (const [model, note] of Object.entries(document?.notes ?? {})) {
+    notes.set(Number(model), {star: Boolean(/** @type {any} */ (note).star), note: String(/** @type {any} */ (note).note ?? '')});
+  }
+  return notes;
+}

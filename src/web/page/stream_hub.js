@@ -1,0 +1,183 @@
+// Streams of events for one or many tabs: one connection an experiment, however many watch it. Runs in the shared worker,
+// or in the page where there are none.
+//
+// A client is told, in order: {type: 'facts', id, events}; {type: 'connection', id, state, wait}: 'live', 'lost' (tried
+// again after `wait` ms), 'denied', 'missing'; {type: 'ended'|'gone', id}; {type: 'reload', id}: it missed events that are no
+// longer kept, and has to load the table again.
+
+import {EventStreamReader} from './sse.js';
+
+/** Events that are kept for tabs that come later. */
+const KEPT = 4000;
+/** Streams at the same time: browsers have six connections a server, and the page needs some. */
+const MAX_STREAMS = 3;
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 8000;
+/** The server writes a comment every 15 s: a stream that is silent for longer is dead. */
+const SILENCE = 45000;
+
+/** @typedef {{post: (message: any) => void}} Client */
+
+class Stream {
+  /** @param {StreamHub} hub @param {string} id @param {number} after */
+  constructor(hub, id, after) {
+    this.hub = hub;
+    this.id = id;
+    this.after = after;
+    /** Events before it are not kept. */
+    this.keptAfter = after;
+    /** @type {any[]} */
+    this.kept = [];
+    /** @type {Set<Client>} */
+    this.clients = new Set();
+    this.closed = false;
+    this.state = 'loading';
+    this.wait = 0;
+    this.abort = new AbortController();
+    this.wake = () => {};
+    this.run();
+  }
+
+  /** @param {any} message */
+  tell(message) {
+    for (const client of this.clients) client.post({...message, id: this.id});
+  }
+
+  /** @param {string} state @param {number} wait */
+  setState(state, wait) {
+    this.state = state;
+    this.wait = wait;
+    this.tell({type: 'connection', state, wait});
+  }
+
+  async run() {
+    for (let wait = FIRST_WAIT; !this.closed;) {
+      this.abort = new AbortController();
+      try {
+        const over = await this.read(() => { wait = FIRST_WAIT; });
+        if (over) {
+          this.finish(over);
+          return;
+        }
+      } catch {
+        // Whatever it was, it is tried again.
+      }
+      if (this.closed) return;
+      this.setState('lost', wait);
+      await new Promise((resolve) => {
+        const timer = setTimeout(resolve, wait);
+        this.wake = () => {
+          clearTimeout(timer);
+          resolve(null);
+        };
+      });
+      wait = Math.min(wait * 1.7, LONGEST_WAIT);
+    }
+  }
+
+  /**
+   * One connection, to its end.
+   * @param {() => void} connected
+   * @returns {Promise<string|null>} why there is to be no other; null: the connection broke
+   */
+  async read(connected) {
+    /** @type {Record<string, string>} */
+    const headers = {Accept: 'text/event-stream'};
+    if (this.hub.token) headers.Authorization = `Bearer ${this.hub.token}`;
+    const response = await fetch(`${this.hub.base}api/v1/experiments/${encodeURIComponent(this.id)}/events?after=${this.after}`,
+        {headers, signal: this.abort.signal, cache: 'no-store', credentials: 'omit'});
+    if (response.status === 401 || response.status === 403) return 'denied';
+    if (response.status === 404) return 'missing';
+    if (!response.ok || !response.body) return null;
+    this.setState('live', 0);
+    connected();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const events = new EventStreamReader();
+    for (;;) {
+      const timer = setTimeout(() => this.abort.abort(), SILENCE);
+      const {value, done} = await reader.read().finally(() => clearTimeout(timer));
+      if (done) return null;
+      for (const message of events.push(value)) {
+        if (message.event === 'ended' || message.event === 'gone') return message.event;
+        if (message.event === 'facts') this.receive(message);
+      }
+    }
+  }
+
+  /** @param {{id: string, data: string}} message */
+  receive(message) {
+    const {events} = JSON.parse(message.data);
+    this.kept.push(...events);
+    if (this.kept.length > 2 * KEPT) {
+      const dropped = this.kept.splice(0, this.kept.length - KEPT);
+      this.keptAfter = dropped.reduce((most, event) => Math.max(most, Number(event.number ?? 0)), this.keptAfter);
+    }
+    this.after = Math.max(this.after, Number(message.id) || 0);
+    this.tell({type: 'facts', events});
+  }
+
+  /** @param {string} over */
+  finish(over) {
+    this.closed = true;
+    this.hub.streams.delete(this.id);
+    if (over === 'ended' || over === 'gone') {
+      this.tell({type: over});
+    } else {
+      this.setState(over, 0);
+    }
+  }
+
+  close() {
+    this.closed = true;
+    this.abort.abort();
+    this.wake();
+  }
+}
+
+export class StreamHub {
+  /** @param {string} base  of addresses, with a slash at its end */
+  constructor(base) {
+    this.base = base;
+    this.token = '';
+    /** @type {Map<string, Stream>} */
+    this.streams = new Map();
+  }
+
+  /** @param {Client} client @param {string} id @param {number} after  the last event that the client knows */
+  watch(client, id, after) {
+    let stream = this.streams.get(id);
+    if (stream && stream.keptAfter > after) {
+      client.post({type: 'reload', id});
+      return;
+    }
+    if (!stream) {
+      if (this.streams.size >= MAX_STREAMS) {
+        // The one that has been open for longest gives way; its tabs ask again when they are looked at.
+        const [oldest, other] = /** @type {[string, Stream]} */ (this.streams.entries().next().value);
+        other.setState('paused', 0);
+        other.close();
+        this.streams.delete(oldest);
+      }
+      stream = new Stream(this, id, after);
+      this.streams.set(id, stream);
+    }
+    stream.clients.add(client);
+    const missed = stream.kept.filter((event) => Number(event.number ?? 0) > after);
+    if (missed.length > 0) client.post({type: 'facts', id, events: missed});
+    if (stream.state !== 'loading') client.post({type: 'connection', id, state: stream.state, wait: stream.wait});
+  }
+
+  /** @param {Client} client @param {string|null} [id]  null: all */
+  unwatch(client, id = null) {
+    for (const [key, stream] of this.streams) {
+      if ((id !== null && key !== id) || !stream.clients.delete(client) || stream.clients.size > 0) continue;
+      stream.close();
+      this.streams.delete(key);
+    }
+  }
+
+  /** Tries again now. @param {string} id */
+  retry(id) {
+    this.streams.get(id)?.wake();
+  }
+}

@@ -1,0 +1,343 @@
+// One model: what was chosen, its tries, why it ended so, what it printed, its files.
+
+import {ApiError, experimentPath} from './api.js';
+import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
+import {actionButton, button, checkbox, el, fill, plainTable, saveFile, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
+import {cleanText, counted, formatBytes, formatDuration, formatNumber, oneLine, valueText} from './format.js';
+import {SERIES} from './palette.js';
+import {otherView, writeRoute} from './route.js';
+
+/** Bytes of a log that are kept in the page: its end. */
+const LOG_SHOWN = 256 * 1024;
+const LOG_PACE = 2000;
+
+export class ModelView {
+  /** @param {import('./store.js').Store} store */
+  constructor(store) {
+    this.store = store;
+    this.model = /** @type {number} */ (store.route.model);
+    this.title = `Model ${this.model}`;
+    /** @type {any} */
+    this.document = null;
+    this.abort = new AbortController();
+    this.head = el('section', {class: 'card view'});
+    this.note = el('section', {class: 'card view', 'aria-label': 'Note'});
+    this.facts = el('div', {class: 'cards'});
+    this.attempts = el('section', {class: 'card view', 'aria-label': 'Attempts'});
+    /** @type {import('./chart.js').Point[]} */
+    this.points = [];
+    this.chart = new Chart({title: 'Curves of this model', height: 300, draw: (c, w, h) => this.draw(c, w, h), sentence: () => this.sentence(),
+      table: () => this.curveTable(), points: () => this.points});
+    this.metricsPlace = el('span', {class: 'row'});
+    this.chart.tools.append(this.metricsPlace);
+    this.log = textBlock('', {class: 'text log', tabindex: '0', 'aria-label': 'Log', role: 'log', 'aria-live': 'off'});
+    this.logNote = el('span', {class: 'muted'});
+    this.follow = true;
+    this.logOffset = 0;
+    this.logText = '';
+    this.logAttempt = 0;
+    this.decoder = new TextDecoder();
+    this.logCard = el('section', {class: 'card view', 'aria-label': 'Log'}, el('div', {class: 'row spread'}, el('h2', {}, 'Log'), el('div', {class: 'row'}, this.logNote,
+        checkbox('follow', true, (on) => { this.follow = on; }))), this.log);
+    this.files = el('section', {class: 'card view', 'aria-label': 'Files'});
+    this.element = el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.logCard, this.files);
+    this.seen = '';
+    /** @type {ReturnType<typeof setTimeout>|undefined} */
+    this.timer = undefined;
+    this.loadLog();
+    this.loadFiles();
+    this.fillNote();
+  }
+
+  destroy() {
+    this.abort.abort();
+    clearTimeout(this.timer);
+    this.chart.destroy();
+  }
+
+  path() {
+    return `${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${this.model}`;
+  }
+
+  row() {
+    return this.store.current?.table.rowOf.get(this.model);
+  }
+
+  /** @param {Set<string>} changes */
+  update(changes) {
+    const {current} = this.store;
+    const row = this.row();
+    const seen = current && row !== undefined ? JSON.stringify([current.table.state[row], current.table.steps[row], current.table.attempts[row]]) : '';
+    if (this.document === null || seen !== this.seen) {
+      this.seen = seen;
+      this.load();
+    } else if (changes.has('theme') || changes.has('params') || changes.has('all')) {
+      this.fill();
+    } else if (changes.has('selection') || changes.has('notes')) {
+      this.fillHead();
+      this.fillNote();
+    }
+  }
+
+  async load() {
+    if (this.busy) return;
+    this.busy = true;
+    try {
+      this.document = await this.store.api.json(this.path(), this.abort.signal);
+      this.fill();
+    } catch (error) {
+      if (this.abort.signal.aborted) return;
+      fill(this.head, stateBox('error', `Model ${this.model} cannot be shown`, /** @type {Error} */ (error).message));
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  fill() {
+    if (!this.document) return;
+    this.fillHead();
+    this.fillFacts();
+    const metrics = this.metricNames();
+    this.chart.element.hidden = metrics.length === 0;
+    const chosen = this.chosenMetrics();
+    fill(this.metricsPlace, ...metrics.slice(0, 8).map((m) => checkbox(oneLine(m, 30), chosen.includes(m), (on) =>
+      this.store.setParams({m: (on ? [...chosen, m] : chosen.filter((other) => other !== m)).join(',')}))),
+    checkbox('log axis', this.store.param('log') === '1', (on) => this.store.setParams({log: on ? '1' : null})));
+    this.chart.redraw();
+  }
+
+  fillHead() {
+    const {store, document: model} = this;
+    if (!model) return;
+    const selected = store.selected.has(this.model);
+    const {current} = store;
+    const rows = store.current ? store.selection().rows : [];
+    const at = rows.findIndex((row) => current?.table.model[row] === this.model);
+    const neighbour = (/** @type {number} */ by, /** @type {string} */ label) => {
+      const row = at < 0 ? undefined : rows[at + by];
+      return row === undefined || !current ? null : el('a', {href: writeRoute(otherView(store.route, 'model', current.table.model[row])), rel: by < 0 ? 'prev' : 'next'}, `${label} ${current.table.model[row]}`);
+    };
+    const why = [];
+    if (model.failure) {
+      why.push(el('p', {class: 'message'}, el('strong', {}, `${oneLine(model.failure.reason, 60).toLowerCase().replace(/_/g, ' ')}: `), cleanText(model.failure.message, 4000),
+          model.failure.signal !== null && model.failure.signal !== undefined ? ` (signal ${model.failure.signal})` : '', model.failure.exit_status !== null && model.failure.exit_status !== undefined ? ` (exit status ${model.failure.exit_status})` : ''));
+    }
+    if (model.stopped) why.push(el('p', {class: 'message'}, el('strong', {}, `stopped early at step ${model.stopped.step}: `), cleanText(model.stopped.because, 2000)));
+    if (model.breaks) why.push(el('p', {class: 'message'}, el('strong', {}, 'breaks a limit: '), cleanText(model.breaks, 2000)));
+    fill(this.head, el('div', {class: 'row spread'}, el('div', {class: 'row'}, el('h1', {}, `Model ${this.model}`), statusBadge(model.status),
+        model.front === 0 ? el('span', {class: 'muted'}, 'no other model beats it') : null),
+    el('div', {class: 'row'}, neighbour(-1, '◀'), neighbour(1, '▶'), button(selected ? 'Unselect' : 'Select', () => store.toggle(this.model), {'aria-pressed': String(selected)}),
+        el('a', {href: writeRoute(otherView(store.route, 'graph', this.model))}, 'Architecture'))), ...why);
+  }
+
+  fillNote() {
+    const {store} = this;
+    const note = store.current?.notes.get(this.model) ?? {star: false, note: ''};
+    const because = store.whyNot('note');
+    if (this.note.contains(document.activeElement) && document.activeElement?.tagName === 'TEXTAREA') return;
+    const field = el('textarea', {rows: '2', maxlength: '4000', 'aria-label': 'Note', placeholder: because || 'a note about this model', readonly: because !== '', class: 'note'});
+    field.value = note.note;
+    const failed = el('span', {class: 'filter-error', role: 'status'});
+    const save = async (/** @type {{star: boolean, note: string}} */ next) => {
+      try {
+        await store.setNote(this.model, next);
+        failed.textContent = '';
+      } catch (error) {
+        failed.textContent = `not saved: ${oneLine(/** @type {Error} */ (error).message)}`;
+      }
+    };
+    field.addEventListener('change', () => save({star: note.star, note: field.value}));
+    fill(this.note, el('div', {class: 'row'}, el('h2', {}, 'Note'), actionButton(note.star ? '★ starred' : '☆ star', () => save({star: !note.star, note: field.value}), because, {'aria-pressed': String(note.star)}), failed), field);
+  }
+
+  fillFacts() {
+    const model = this.document;
+    const final = model.metrics.final ?? {};
+    const sample = Object.entries(model.sample);
+    const off = (this.store.current?.table.choices ?? []).map((c) => c.label).filter((label) => !(label in model.sample));
+    const link = (/** @type {number} */ other) => el('a', {href: writeRoute(otherView(this.store.route, 'model', other))}, String(other));
+    fill(this.facts,
+        el('section', {class: 'card view'}, el('h2', {}, 'Sample'), sample.length === 0 ? el('p', {class: 'muted'}, 'Nothing was chosen.') :
+          el('dl', {class: 'facts'}, ...sample.flatMap(([label, value]) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'mono'}, valueText(value))]),
+              ...off.flatMap((label) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'off'}, 'not chosen')])),
+        button('Copy as JSON', () => navigator.clipboard?.writeText(JSON.stringify(model.sample)), {class: 'quiet start'})),
+        el('div', {class: 'view'}, el('section', {class: 'card view'}, el('h2', {}, 'Metrics'), Object.keys(final).length === 0 ? el('p', {class: 'muted'}, 'No final metrics.') :
+          el('dl', {class: 'facts'}, ...Object.entries(final).flatMap(([name, value]) => [el('dt', {}, oneLine(name, 120)), el('dd', {title: String(value)}, this.exact(name, value))]))),
+        this.note));
+    fill(this.attempts, el('h2', {}, `Attempts (${model.attempts.length})`), model.attempts.length === 0 ? el('p', {class: 'muted'}, 'It has not begun.') :
+          el('div', {class: 'scroll'}, plainTable('Attempts', ['#', 'Trial', 'Device', 'Start', 'Took', 'Ended', 'Why'], model.attempts.map((/** @type {any} */ a) => [
+            String(a.attempt), String(a.trial), a.device ? oneLine(`${a.node ? `${a.node}/` : ''}${a.device}`, 80) : '–', timeElement(a.start ? Date.parse(a.start) : null), formatDuration(a.seconds),
+            a.outcome ? statusBadge(a.outcome) : a.start ? statusBadge('RUNNING') : statusBadge('QUEUED'), el('span', {class: 'message'},
+                ...[a.failure ? `${oneLine(a.failure.reason, 60).toLowerCase().replace(/_/g, ' ')}: ${oneLine(a.failure.message, 400)}. ` : '',
+                  a.lost_cause ? `lost: ${oneLine(a.lost_cause, 60).toLowerCase().replace(/_/g, ' ')}. ` : '', a.alone_because ? `alone because ${oneLine(a.alone_because, 400)}. ` : '',
+                  a.resumed_steps > 0 ? `went on behind ${counted(a.resumed_steps, 'step')}. ` : '', a.models_memory ? `${formatBytes(a.models_memory)}. ` : ''],
+                ...a.merged_with.length > 0 ? ['merged with ', ...a.merged_with.slice(0, 12).flatMap((/** @type {number} */ m, /** @type {number} */ i) => i === 0 ? [link(m)] : [', ', link(m)])] : [])]))));
+  }
+
+  /** A final metric; what JSON has no number for comes from the table by column. @param {string} name @param {number|null} value */
+  exact(name, value) {
+    const row = this.row();
+    const known = value ?? (row === undefined ? null : this.store.current?.table.metrics.get(name)?.[row]);
+    return formatNumber(known, 8);
+  }
+
+  metricNames() {
+    /** @type {Set<string>} */
+    const names = new Set();
+    for (const step of this.document?.metrics.intermediate ?? []) {
+      for (const name of Object.keys(step.metrics)) names.add(name);
+    }
+    return [...names];
+  }
+
+  chosenMetrics() {
+    const names = this.metricNames();
+    const wanted = this.store.param('m').split(',').filter((m) => names.includes(m));
+    return wanted.length > 0 ? wanted : names.includes('default') ? ['default'] : names.slice(0, 1);
+  }
+
+  sentence() {
+    const steps = this.document?.metrics.intermediate ?? [];
+    return `${counted(steps.length, 'report')}. ${this.chosenMetrics().map((m) => {
+      const values = steps.map((/** @type {any} */ s) => s.metrics[m]).filter((/** @type {any} */ v) => v !== undefined);
+      return `${oneLine(m, 40)}: first ${formatNumber(values[0])}, last ${formatNumber(values[values.length - 1])}`;
+    }).join('; ')}.`;
+  }
+
+  curveTable() {
+    const names = this.metricNames();
+    return {header: ['step', 'time', ...names], rows: this.document.metrics.intermediate.map((/** @type {any} */ s) => [s.step, s.time, ...names.map((n) => s.metrics[n])])};
+  }
+
+  /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
+  draw(ctx, width, height) {
+    if (!this.document) return;
+    const log = this.store.param('log') === '1';
+    const frame = frameOf(width, height);
+    const steps = this.document.metrics.intermediate;
+    const metrics = this.chosenMetrics();
+    const values = metrics.flatMap((m) => steps.map((/** @type {any} */ s) => s.metrics[m]).filter((/** @type {any} */ v) => Number.isFinite(v) && (!log || v > 0)));
+    const xs = steps.map((/** @type {any} */ s) => s.step);
+    const x = d3.scaleLinear().domain(xs.length > 1 ? [xs[0], xs[xs.length - 1]] : [(xs[0] ?? 0) - 0.5, (xs[0] ?? 0) + 0.5]).range([frame.left, frame.right]);
+    const y = (log ? d3.scaleLog() : d3.scaleLinear()).domain(log && values.length > 0 ? [Math.min(...values), Math.max(...values) * 1.0001] : paddedDomain(values)).range([frame.bottom, frame.top]);
+    drawAxes(ctx, frame, {x, y, xTitle: 'step', yTitle: metrics.length === 1 ? metrics[0] : 'value', xFormat: (v) => Number.isInteger(v) ? String(v) : '', yFormat: log ? y.tickFormat(6, '~g') : undefined});
+    this.points = [];
+    const colors = SERIES[themeName()];
+    metrics.forEach((metric, k) => {
+      ctx.strokeStyle = ctx.fillStyle = colors[k % colors.length];
+      ctx.lineWidth = 2;
+      ctx.setLineDash([[], [6, 3], [2, 3], [9, 3, 2, 3]][k % 4]);
+      ctx.beginPath();
+      let pen = false;
+      let last = null;
+      /** @type {[number, number][]} */
+      const dots = [];
+      /** @type {number[]} */
+      const odd = [];
+      for (const step of steps) {
+        if (!(metric in step.metrics)) continue;
+        const v = step.metrics[metric];
+        const px = x(step.step);
+        if (!Number.isFinite(v) || (log && v <= 0)) {
+          pen = false;
+          odd.push(px);
+          continue;
+        }
+        const py = y(v);
+        if (pen) {
+          ctx.lineTo(px, py);
+        } else {
+          ctx.moveTo(px, py);
+        }
+        pen = true;
+        last = [px, py];
+        dots.push([px, py]);
+        this.points.push({x: px, y: py, text: `step ${step.step}\n${oneLine(metric, 40)} ${formatNumber(v, 6)}`});
+      }
+      ctx.stroke();
+      ctx.setLineDash([]);
+      if (dots.length <= 60) {
+        for (const [px, py] of dots) drawMark(ctx, '', px, py, 2.5);
+      }
+      ctx.strokeStyle = theme().mark;
+      for (const px of odd) drawMark(ctx, 'FAILED', px, frame.bottom - 6, 3.5);
+      if (last) {
+        ctx.textAlign = 'right';
+        ctx.textBaseline = 'bottom';
+        if (metrics.length > 1) ctx.fillText(oneLine(metric, 30), last[0] - 4, last[1] - 6);
+      }
+    });
+  }
+
+  async loadLog() {
+    const moving = () => {
+      const row = this.row();
+      const state = row === undefined ? 'QUEUED' : this.store.current?.table.state[row];
+      return state === 'RUNNING' || state === 'QUEUED';
+    };
+    const wasMoving = moving();
+    try {
+      const query = this.logOffset === 0 && this.logAttempt === 0 ? 'offset=0&limit=0' : `attempt=${this.logAttempt}&offset=${this.logOffset}&limit=1048576`;
+      const response = await this.store.api.fetch(`${this.path()}/log?${query}`, {signal: this.abort.signal});
+      const size = Number(response.headers.get('X-Log-Size') ?? 0);
+      const attempt = Number(response.headers.get('X-Log-Attempt') ?? 0);
+      if (this.logAttempt === 0) {
+        // The end first: a log may have 16 MiB.
+        this.logAttempt = attempt;
+        this.logOffset = Math.max(0, size - LOG_SHOWN);
+        this.logFrom = this.logOffset;
+        if (size > 0) {
+          this.timer = setTimeout(() => this.loadLog(), 0);
+          return;
+        }
+      } else {
+        const bytes = await response.arrayBuffer();
+        this.logOffset += bytes.byteLength;
+        if (bytes.byteLength > 0) {
+          this.logText = (this.logText + this.decoder.decode(bytes, {stream: true})).slice(-LOG_SHOWN);
+          this.log.textContent = cleanText(this.logText, LOG_SHOWN);
+          if (this.follow) this.log.scrollTop = this.log.scrollHeight;
+        }
+        const row = this.row();
+        const latest = row === undefined ? 0 : this.store.current?.table.attempts[row] ?? 0;
+        if (latest > this.logAttempt) {
+          // Another attempt has begun: its log from the beginning.
+          this.logAttempt = 0;
+          this.logOffset = 0;
+          this.logText = '';
+        }
+      }
+      this.logNote.textContent = size === 0 ? '' : `attempt ${this.logAttempt}, ${formatBytes(size)}${this.logFrom ? `, the last ${formatBytes(size - this.logFrom)} of it` : ''}`;
+      if (this.logText === '') this.log.textContent = size === 0 ? 'It has printed nothing.' : '';
+    } catch (error) {
+      if (this.abort.signal.aborted) return;
+      if (this.logText === '') this.log.textContent = error instanceof ApiError && error.status === 404 ? 'There is no log.' : `The log cannot be read: ${oneLine(/** @type {Error} */ (error).message)}`;
+    }
+    if (wasMoving || moving()) this.timer = setTimeout(() => this.loadLog(), LOG_PACE);
+  }
+
+  async loadFiles() {
+    /** @type {any[]} */
+    let files = [];
+    let why = 'It has left no files.';
+    try {
+      files = (await this.store.api.json(`${this.path()}/files`, this.abort.signal)).files;
+    } catch (error) {
+      if (this.abort.signal.aborted) return;
+      why = /** @type {Error} */ (error).message;
+    }
+    fill(this.files, el('h2', {}, 'Files'), files.length === 0 ? el('p', {class: 'muted'}, oneLine(why)) :
+      el('ul', {class: 'plain'}, ...files.map((file) => el('li', {class: 'row'}, button(oneLine(file.name, 120), () => this.download(file.name), {title: 'download'}), el('span', {class: 'muted'}, formatBytes(file.bytes)),
+          /\.onnx$/.test(file.name) ? el('span', {class: 'muted'}, 'Download it and open it with Netron; nothing is sent anywhere.') : null))));
+  }
+
+  /** @param {string} name */
+  async download(name) {
+    try {
+      const response = await this.store.api.fetch(`${this.path()}/files/${name.split('/').map(encodeURIComponent).join('/')}`);
+      saveFile(name.split('/').pop() ?? name, await response.blob());
+    } catch (error) {
+      fill(this.files, stateBox('error', `${oneLine(name, 100)} cannot be downloaded`, /** @type {Error} */ (error).message));
+    }
+  }
+}

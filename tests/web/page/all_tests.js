@@ -1,0 +1,20 @@
+// Every test of the page's pure functions: `node all_tests.js`, or unit_tests.html in a browser.
+
+import './decode_test.js';
+import './events_test.js';
+import './filter_test.js';
+import './graph_test.js';
+import './route_test.js';
+import './stats_test.js';
+import './stream_test.js';
+import './text_test.js';
+import {runAll} from './harness.js';
+
+const result = await runAll();
+if (typeof document !== 'undefined') {
+  document.getElementById('result').textContent = JSON.stringify(result);
+} else {
+  for (const {name, message} of result.failed) console.log(`FAILED ${name}\n  ${message}`);
+  console.log(`${result.passed} passed, ${result.failed.length} failed`);
+  process.exitCode = result.failed.length > 0 || result.passed === 0 ? 1 : 0;
+}

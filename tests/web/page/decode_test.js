@@ -1,0 +1,78 @@
+import {decodeAttempts, decodeColumns, decodeCurves, updateFronts} from '../../../src/web/page/decode.js';
+import {findFronts, findViolation} from '../../../src/web/page/fronts.js';
+import {check, equal, test, thrown} from './harness.js';
+import {curveBytes, sampleDocument, sampleTable} from './sample_table.js';
+
+test('columns keep null, NaN and infinity apart', () => {
+  const table = sampleTable();
+  equal(table.metrics.get('default'), [0.9, 0.8, null, NaN, null]);
+  equal(table.metrics.get('flops')[3], Infinity);
+  equal(table.state, ['SUCCEEDED', 'SUCCEEDED', 'FAILED', 'SUCCEEDED', 'RUNNING']);
+  equal(table.rowOf.get(4), 3);
+});
+
+test('a table without models and without choices can be read', () => {
+  const table = decodeColumns({id: 'x', number: 0, status: 'CREATED', objectives: [{metric: 'default', goal: 'MAXIMIZE'}], model: [], statuses: [], status_of: []});
+  equal(table.model.length, 0);
+  equal(table.choices.length, 0);
+});
+
+test('decoding copies: the document stays as it was', () => {
+  const document = sampleDocument();
+  decodeColumns(document).model.push(6);
+  equal(document.model.length, 5);
+});
+
+test('curves are read, with steps and without', () => {
+  const models = new Map([[7, [[0, 0.5], [2, NaN], [3, Infinity]]], [9, []], [11, [[1, -1]]]]);
+  const curves = decodeCurves(curveBytes(models));
+  equal(curves.of.get(7).steps, Uint32Array.of(0, 2, 3));
+  equal(curves.of.get(7).values, Float32Array.of(0.5, NaN, Infinity));
+  equal(curves.of.get(9).values.length, 0);
+  equal(decodeCurves(curveBytes(models, false)).of.get(7).steps, Uint32Array.of(0, 1, 2));
+});
+
+test('curves that are cut off, or none, are refused', () => {
+  const bytes = curveBytes(new Map([[1, [[0, 1], [1, 2]]]]));
+  check(/have \d+ bytes/.test(thrown(() => decodeCurves(bytes.slice(0, bytes.byteLength - 4))).message), 'a length');
+  check(/no curves/.test(thrown(() => decodeCurves(new ArrayBuffer(8))).message), 'a magic number');
+  const lying = bytes.slice(0);
+  new DataView(lying).setUint32(20, 99, true);
+  check(/add up/.test(thrown(() => decodeCurves(lying)).message), 'counts');
+});
+
+test('attempts are found by model and number', () => {
+  const attempts = decodeAttempts({devices: ['a/cpu:0'], model: [1, 1], attempt: [1, 2], trial: [1, 5], device: [0, null], start: [10, null], end: [20, null], outcome: ['LOST', null]});
+  equal(attempts.indexOf.get('1/2'), 1);
+});
+
+test('fronts are those of peeling, for one to three objectives', () => {
+  let state = 7;
+  const random = () => (state = state * 1103515245 + 12345 & 0x7fffffff) % 12;
+  for (let size = 1; size <= 3; ++size) {
+    const points = Array.from({length: 120}, () => Array.from({length: size}, random));
+    const beats = (a, b) => a.every((v, k) => v >= b[k]) && a.some((v, k) => v > b[k]);
+    const expected = points.map(() => -1);
+    for (let front = 0; expected.includes(-1); ++front) {
+      const left = points.map((_, i) => i).filter((i) => expected[i] === -1);
+      for (const i of left) if (!left.some((j) => beats(points[j], points[i]))) expected[i] = front;
+    }
+    equal(findFronts(points), expected);
+  }
+});
+
+test('fronts leave out what failed, breaks limits or has a NaN', () => {
+  const table = sampleTable();
+  table.violation[1] = 0.5;
+  table.metrics.get('flops')[3] = NaN;
+  updateFronts(table);
+  equal(table.front, [0, null, null, null, null]);
+});
+
+test('violations are counted in units of the limit', () => {
+  const values = {a: 150, b: -1};
+  const of = (metric) => values[metric];
+  equal(findViolation([{metric: 'a', max: 100, min: null}], of), 0.5);
+  equal(findViolation([{metric: 'a', max: 200, min: null}, {metric: 'none', max: 1, min: null}], of), 0);
+  equal(findViolation([{metric: 'b', max: null, min: 0}, {metric: 'a', max: 100, min: null}], of), 1.5);
+});

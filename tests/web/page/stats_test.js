@@ -1,0 +1,109 @@
+import {brushedRows, brushFilter, choiceDepths, makeAxis, OFF_SHARE, placesIn, readBrushes, writeBrushes} from '../../../src/web/page/axes.js';
+import {allColumns, findColumn} from '../../../src/web/page/columns.js';
+import {compileFilter, filterRows} from '../../../src/web/page/filter.js';
+import {barsOf, bestSoFar, boxesByCandidate, busyShare, countStates, findBest, groupFailures, paretoFront, quantile, quantileBands, timeLeft} from '../../../src/web/page/stats.js';
+import {decodeAttempts} from '../../../src/web/page/decode.js';
+import {check, equal, test} from './harness.js';
+import {sampleTable} from './sample_table.js';
+
+const all = [0, 1, 2, 3, 4];
+
+test('the best so far goes by the time of the ends, and NaN, failures and broken limits do not count', () => {
+  const table = sampleTable();
+  const line = bestSoFar(table, all, 'accuracy', 'MAXIMIZE');
+  equal(line.map((p) => [table.model[p.row], p.best, p.improved]), [[1, 0.9, true], [3, 0.9, false], [4, 0.95, true], [2, 0.95, false]]);
+  table.violation[3] = 1;
+  equal(bestSoFar(table, all, 'accuracy', 'MAXIMIZE').map((p) => p.best), [0.9, 0.9, 0.9, 0.9]);
+  equal(bestSoFar(table, all, 'flops', 'MINIMIZE').map((p) => p.best), [100, 100, 100, 50]);
+  equal(findBest(table, all, 'flops', 'MINIMIZE'), 1);
+  equal(findBest(table, all, 'nothing', 'MINIMIZE'), null);
+});
+
+test('quantiles interpolate, and bands leave NaN and infinity out', () => {
+  equal(quantile([1, 2, 3, 4], 0.5), 2.5);
+  equal(quantile([7], 0.9), 7);
+  const bands = quantileBands([{steps: [0, 1], values: [1, NaN]}, {steps: [0, 1], values: [3, 5]}, {steps: [0], values: [Infinity]}], [0.5]);
+  equal(bands, [{step: 0, count: 2, values: [2]}, {step: 1, count: 1, values: [5]}]);
+});
+
+test('boxes by candidate have a place for those that did not choose', () => {
+  const table = sampleTable();
+  const boxes = boxesByCandidate(table.choices[1], table.metrics.get('accuracy'), all, String);
+  equal(boxes.map((b) => [b.label, b.count, b.median]), [['3', 1, 0.9], ['5', 1, 0.95], ['not chosen', 1, 0.8]]);
+  const several = boxesByCandidate(table.choices[2], table.metrics.get('accuracy'), all, String);
+  equal(several.map((b) => b.count), [2, 1, 3]);
+});
+
+test('the front of two columns, by goals, with equal points', () => {
+  const points = [{x: 1, y: 1}, {x: 2, y: 3}, {x: 3, y: 2}, {x: 2, y: 3}, {x: 4, y: 4}];
+  equal(paretoFront(points, 'MINIMIZE', 'MAXIMIZE'), [true, true, false, true, true]);
+  equal(paretoFront(points, 'MAXIMIZE', 'MAXIMIZE'), [false, false, false, false, true]);
+  equal(paretoFront(points, 'MINIMIZE', 'MINIMIZE'), [true, false, false, false, false]);
+  equal(paretoFront([], 'MINIMIZE', 'MINIMIZE'), []);
+});
+
+test('failures are grouped by reason and message', () => {
+  const table = sampleTable();
+  equal(groupFailures(table, all), [{reason: 'OUT_OF_MEMORY', count: 1, messages: [{message: 'too big', models: [3]}]}]);
+  equal([...countStates(table)], [['SUCCEEDED', 3], ['FAILED', 1], ['RUNNING', 1]]);
+});
+
+test('time left goes by the pace, the limit of time ends it earlier, and nobody guesses from nothing', () => {
+  const table = sampleTable();
+  equal(timeLeft(table, {maxModels: 13, maxSeconds: null}, 6000), 6);
+  equal(timeLeft(table, {maxModels: 14, maxSeconds: 6}, 6000), 1);
+  equal(timeLeft(table, {maxModels: null, maxSeconds: null}, 6000), null);
+  table.status = 'DONE';
+  equal(timeLeft(table, {maxModels: 14, maxSeconds: null}, 6000), null);
+});
+
+test('overlaps are busy once', () => {
+  equal(busyShare([[0, 4], [2, 6], [8, 20]], 0, 10), 0.8);
+  equal(busyShare([], 0, 0), 0);
+});
+
+test('merged trials are one bar', () => {
+  const bars = barsOf(decodeAttempts({devices: ['d'], model: [1, 2, 3, 4], attempt: [1, 1, 1, 1], trial: [7, 7, 8, 9], device: [0, 0, 0, null], start: [10, 10, 30, null], end: [20, 25, null, null], outcome: ['SUCCEEDED', 'UNMERGED', null, null]}));
+  equal(bars.map((b) => [b.trial, b.models, b.start, b.end, b.outcome]), [[7, [1, 2], 10, 25, 'MIXED'], [8, [3], 30, null, null]]);
+});
+
+const table = sampleTable();
+table.choices[1].activeIf = [[{label: 'op', chosen: 0}]];
+const columns = allColumns(table, {selected: new Set(), notes: new Map()});
+const axis = (id) => makeAxis(table, findColumn(columns, id), 0);
+
+test('an inactive choice has a place of its own, below all candidates', () => {
+  const kernel = axis('choice.kernel');
+  check(kernel.hasOff, 'a place for not chosen');
+  equal(kernel.place, Int32Array.of(0, -1, 1, 1, -1));
+  check(kernel.at[1] < OFF_SHARE && kernel.at[0] > OFF_SHARE && kernel.at[3] > kernel.at[0], 'order');
+  equal(placesIn(kernel, [0, OFF_SHARE]), [-1]);
+  equal(placesIn(kernel, [0, 1]), [-1, 0, 1]);
+});
+
+test('several candidates together are one place', () => {
+  equal(axis('choice.inputs').places, ['[a, b]', '[a, c]', '[b, c]']);
+});
+
+test('numbers that are missing, NaN or infinite share a place below the others', () => {
+  const flops = axis('metric.flops');
+  equal(flops.domain, [50, 100]);
+  equal([...flops.place], [0, 0, -1, -1, -1]);
+});
+
+test('brushes as a filter keep the same models', () => {
+  const axes = new Map(['choice.kernel', 'choice.op', 'metric.accuracy', 'metric.flops', 'choice.inputs'].map((id) => [id, axis(id)]));
+  for (const brushes of [
+    [['choice.kernel', [0, 0.09]]], [['choice.kernel', [0, 0.6]]], [['choice.op', [0.1, 0.6]], ['metric.accuracy', [0.05, 0.7]]], [['metric.flops', [0, 0.05]]], [['metric.flops', [0, 0.6]]],
+  ]) {
+    const map = new Map(brushes);
+    const filter = compileFilter(brushFilter(axes, map), columns);
+    equal(filterRows(5, filter), brushedRows(axes, map, all));
+    equal([...readBrushes(writeBrushes(map))], brushes);
+  }
+});
+
+test('the depth of a choice is that of its conditions', () => {
+  const choices = [{label: 'a', activeIf: []}, {label: 'b', activeIf: [[{label: 'a', chosen: 0}]]}, {label: 'c', activeIf: [[{label: 'b', chosen: 1}], [{label: 'a', chosen: 1}]]}];
+  equal([...choiceDepths(choices)], [['a', 0], ['b', 1], ['c', 2]]);
+});
