@@ -11,6 +11,9 @@
 // the strategy is told and asked, the new model and its trial go to the journal, and the trial to the node. A trial of
 // a stub starts with its assignment, so this is more than the time from assignment to start.
 //
+// assign_p99_ms_planning: the same, while another experiment on eight more slots merges ResNets-18: ten windows of
+// eight models a second are planned.
+//
 // growth_20_to_200: the same search on 20 nodes and on 200, one after the other in each round: CPU seconds of the head
 // a trial, all its threads, once each slot has had a trial.
 #include <unistd.h>
@@ -33,10 +36,13 @@
 #include "absl/time/clock.h"
 #include "bench/harness.h"
 #include "bench/head_process.h"
+#include "bench/networks.h"
 #include "bench/stub_nodes.h"
+#include "google/protobuf/text_format.h"
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
 #include "src/base/trial_process.h"
+#include "src/graph/io.h"
 #include "src/rpc/head_client.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
@@ -51,6 +57,9 @@ using bench::StubNodes;
 constexpr int kSlots = 8;
 constexpr int kReports = 100;
 constexpr int kPace = 500;
+constexpr int kMergedTrials = 8;
+constexpr int kMergedModels = 8;
+constexpr int kWindowsPerSecond = 10;
 constexpr int kFewNodes = 20;
 constexpr int kManyNodes = 200;
 
@@ -105,9 +114,47 @@ absl::Duration LimitFor(const Search& search) {
          absl::Seconds(search.trials / kMinTrialsPerSecond + search.trials * search.reports / kMinReportsPerSecond);
 }
 
-// What a real trial process finds in the space of the searches.
-absl::StatusOr<v1::Discovered> Discover() {
-  const v1::ExperimentConfig config = SearchConfig({});
+// Merges ResNets, of which only activations differ, and does not end.
+constexpr char kWindows[] = R"(
+  name: "windows"
+  space {
+    mutator { value_choice { target: "fc" attr: "out_features" candidate { i: 10 } } }
+    mutator {
+      layer_choice {
+        target: "layer*.*.relu"
+        candidate { keep {} }
+        candidate { op { type: "SiLU" } }
+        candidate { op { type: "GELU" } }
+      }
+    }
+  }
+  strategy { random { dedup: false } }
+  evaluator {
+    classification {
+      dataset { synthetic_digits { train_samples: 50 validation_samples: 10 } }
+      batch_size: 10
+      max_epochs: 1
+      optimizer { sgd { learning_rate: 0.01 } }
+    }
+  }
+  max_trial_number: 1000000
+  seed: 1
+)";
+
+v1::ExperimentConfig WindowsConfig(const std::string& graph_file) {
+  v1::ExperimentConfig config;
+  const bool parsed = google::protobuf::TextFormat::ParseFromString(kWindows, &config);
+  bench::CheckOk(parsed ? absl::OkStatus() : absl::InternalError("the configuration of the windows does not parse"));
+  config.mutable_space()->mutable_graph()->set_path(graph_file);
+  v1::CgoEngineConfig& cgo = *config.mutable_engine()->mutable_cgo();
+  cgo.set_max_concurrency_cgo(kMergedModels);
+  cgo.set_batch_waiting_time(1);
+  config.set_trial_concurrency(kMergedTrials);
+  return config;
+}
+
+// What a real trial process finds in the space of an experiment.
+absl::StatusOr<v1::Discovered> Discover(const v1::ExperimentConfig& config) {
   v1::TrialRequest request;
   *request.mutable_discover()->mutable_space() = config.space();
   *request.mutable_discover()->mutable_engine() = config.engine();
@@ -137,32 +184,47 @@ absl::StatusOr<v1::Discovered> Discover() {
   return discovered;
 }
 
+// The spaces of all experiments, and who discovered them.
+struct Spaces {
+  v1::Discovered search;
+  v1::Discovered windows;
+};
+
 // A head, nodes that have joined it, and one search.
 class Cluster {
  public:
-  static absl::StatusOr<std::unique_ptr<Cluster>> Start(const std::string& folder, const Search& search, bool hold,
-                                                        const v1::Discovered& discovered) {
+  // `more_nodes`: for other experiments. `spaces` must outlive it.
+  static absl::StatusOr<std::unique_ptr<Cluster>> Start(const std::string& folder, const Search& search,
+                                                        const Spaces& spaces, bool hold = false, int more_nodes = 0) {
     LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadProcess> head, HeadProcess::Start(folder));
     StubNodes::Options options;
     options.head = head->address().ToText();
-    options.nodes = search.nodes;
+    options.nodes = search.nodes + more_nodes;
     options.slots = kSlots;
     options.reports = search.reports;
     options.hold = hold;
-    options.discovered = discovered;
+    options.program = spaces.search.program();
+    options.discover = [&spaces](const v1::Discover& request) {
+      return request.engine().has_cgo() ? spaces.windows : spaces.search;
+    };
     std::unique_ptr<Cluster> cluster(new Cluster(search, std::move(head), std::move(options)));
     LANISTA_RETURN_IF_ERROR(cluster->Explain(cluster->nodes_.AwaitJoined(kStepLimit)));
     return cluster;
   }
 
+  // The search.
   absl::Status Submit() {
+    LANISTA_ASSIGN_OR_RETURN(experiment_, Submit(SearchConfig(search_)));
+    return absl::OkStatus();
+  }
+  // Any experiment; returns its id.
+  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config) {
     HeadClient client(head_->address());
     v1::CreateExperimentRequest request;
-    *request.mutable_config() = SearchConfig(search_);
-    request.set_request_id("cluster");
+    *request.mutable_config() = config;
+    request.set_request_id("bench");
     LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, client.Create(request));
-    experiment_ = reply.experiment();
-    return absl::OkStatus();
+    return reply.experiment();
   }
 
   // Until so many trials are over.
@@ -189,6 +251,8 @@ class Cluster {
 
   HeadProcess& head() { return *head_; }
   StubNodes& nodes() { return nodes_; }
+  // Of the search.
+  const std::string& experiment() const { return experiment_; }
 
   // The status with what is known of the head, if it is an error.
   absl::Status Explain(const absl::Status& status) { return status.ok() ? status : head_->Explain(status); }
@@ -264,9 +328,8 @@ absl::StatusOr<Result> Measure(Cluster& cluster, const Search& search) {
   return result;
 }
 
-absl::StatusOr<Result> MeasureSearch(const std::string& folder, const v1::Discovered& discovered,
-                                     const Search& search) {
-  LANISTA_ASSIGN_OR_RETURN(const auto cluster, Cluster::Start(folder, search, /*hold=*/false, discovered));
+absl::StatusOr<Result> MeasureSearch(const std::string& folder, const Spaces& spaces, const Search& search) {
+  LANISTA_ASSIGN_OR_RETURN(const auto cluster, Cluster::Start(folder, search, spaces));
   absl::StatusOr<Result> result = Measure(*cluster, search);
   if (!result.ok()) return cluster->Explain(result.status());
   std::printf("%6d %8d %8d %9.1f %10.0f %11.0f %13.0f %9.0f %9.0f\n", search.nodes, search.trials, search.reports,
@@ -278,6 +341,7 @@ absl::StatusOr<Result> MeasureSearch(const std::string& folder, const v1::Discov
 
 struct Handovers {
   double ends_per_second = 0;
+  double windows_per_second = 0;
   double median_ms = 0;
   double p99_ms = 0;
 };
@@ -288,67 +352,93 @@ double Quantile(const std::vector<double>& values, double quantile) {
   return values[std::max<size_t>(rank, 1) - 1];
 }
 
-absl::StatusOr<Handovers> Pace(Cluster& cluster, const Search& search) {
+// `windows`: merged trials of this configuration end meanwhile; null: none do.
+absl::StatusOr<Handovers> Pace(Cluster& cluster, const Search& search, const v1::ExperimentConfig* windows) {
+  using Clock = std::chrono::steady_clock;
+  StubNodes& nodes = cluster.nodes();
   const int slots = search.nodes * kSlots;
   LANISTA_RETURN_IF_ERROR(cluster.Submit());
-  LANISTA_RETURN_IF_ERROR(cluster.nodes().AwaitHeld(slots, kStepLimit));
-  // The last ones have no successor.
-  const int ends = search.trials - slots;
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < ends; ++i) {
-    std::this_thread::sleep_until(start + std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                              std::chrono::duration<double>(static_cast<double>(i) / kPace)));
-    LANISTA_RETURN_IF_ERROR(cluster.nodes().EndOldest(kStepLimit));
+  LANISTA_RETURN_IF_ERROR(nodes.AwaitHeld(cluster.experiment(), slots, kStepLimit));
+  std::string merging;
+  if (windows != nullptr) {
+    LANISTA_ASSIGN_OR_RETURN(merging, cluster.Submit(*windows));
+    LANISTA_RETURN_IF_ERROR(nodes.AwaitHeld(merging, kMergedTrials, kStepLimit));
   }
+
+  // The last trials have no successor.
+  const int ends = search.trials - slots;
+  const auto start = Clock::now();
+  for (int i = 0; i < ends; ++i) {
+    const std::chrono::duration<double> due(static_cast<double>(i) / kPace);
+    std::this_thread::sleep_until(start + std::chrono::duration_cast<Clock::duration>(due));
+    LANISTA_RETURN_IF_ERROR(nodes.EndOldest(cluster.experiment(), kStepLimit));
+    // Where all windows are still being planned, nothing can end.
+    if (windows != nullptr && i % (kPace / kWindowsPerSecond) == 0 && nodes.held(merging) > 0) {
+      LANISTA_RETURN_IF_ERROR(nodes.EndOldest(merging, kStepLimit));
+    }
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  LANISTA_RETURN_IF_ERROR(nodes.AwaitHandovers(cluster.experiment(), ends, kStepLimit));
+
   Handovers result;
-  result.ends_per_second = ends / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  LANISTA_RETURN_IF_ERROR(cluster.nodes().AwaitHandovers(ends, kStepLimit));
-  std::vector<double> times = cluster.nodes().handovers_ms();
-  cluster.nodes().EndAll();
-  LANISTA_RETURN_IF_ERROR(cluster.AwaitDone(kStepLimit).status());
+  result.ends_per_second = ends / seconds;
+  std::vector<double> times = nodes.handovers_ms(cluster.experiment());
   std::sort(times.begin(), times.end());
   result.median_ms = Quantile(times, 0.5);
   result.p99_ms = Quantile(times, 0.99);
+  if (windows != nullptr) {
+    result.windows_per_second = static_cast<double>(nodes.handovers_ms(merging).size()) / seconds;
+  }
   return result;
 }
 
-absl::StatusOr<Handovers> MeasureHandovers(const std::string& folder, const v1::Discovered& discovered,
-                                           const Search& search) {
-  LANISTA_ASSIGN_OR_RETURN(const auto cluster, Cluster::Start(folder, search, /*hold=*/true, discovered));
-  absl::StatusOr<Handovers> result = Pace(*cluster, search);
+absl::StatusOr<Handovers> MeasureHandovers(const std::string& folder, const Spaces& spaces, const Search& search,
+                                           const v1::ExperimentConfig* windows) {
+  const int more_nodes = windows == nullptr ? 0 : kMergedTrials / kSlots;
+  LANISTA_ASSIGN_OR_RETURN(const auto cluster, Cluster::Start(folder, search, spaces, /*hold=*/true, more_nodes));
+  absl::StatusOr<Handovers> result = Pace(*cluster, search, windows);
   if (!result.ok()) return cluster->Explain(result.status());
+  std::printf("at %.0f ends/s (wanted: %d) and %.1f windows/s a slot is free for %.1f ms (median), %.1f ms (p99)\n",
+              result->ends_per_second, kPace, result->windows_per_second, result->median_ms, result->p99_ms);
+  std::fflush(stdout);
   return result;
 }
 
 absl::Status RunBench(const std::string& folder, const Size& size) {
-  LANISTA_ASSIGN_OR_RETURN(const v1::Discovered discovered, Discover());
+  const std::string graph_file = folder + "/resnet18.graph";
+  LANISTA_RETURN_IF_ERROR(graph::WriteFile(graph_file, bench::ResNet18Graph(1, 28)));
+  const v1::ExperimentConfig windows = WindowsConfig(graph_file);
+  Spaces spaces;
+  LANISTA_ASSIGN_OR_RETURN(spaces.search, Discover(SearchConfig({})));
+  LANISTA_ASSIGN_OR_RETURN(spaces.windows, Discover(windows));
   int heads = 0;
   const auto next_folder = [&] { return absl::StrCat(folder, "/head-", ++heads); };
   std::printf("%6s %8s %8s %9s %10s %11s %13s %9s %9s\n", "nodes", "trials", "reports", "seconds", "trials/s",
               "reports/s", "CPU us/trial", "head, MB", "beat, ms");
   const Search no_ops{size.nodes, size.trials, 0};
-  LANISTA_ASSIGN_OR_RETURN(const Result no_op, MeasureSearch(next_folder(), discovered, no_ops));
+  LANISTA_ASSIGN_OR_RETURN(const Result no_op, MeasureSearch(next_folder(), spaces, no_ops));
   const Search reports{size.nodes, size.reporting_trials, kReports};
-  LANISTA_ASSIGN_OR_RETURN(const Result reporting, MeasureSearch(next_folder(), discovered, reports));
+  LANISTA_ASSIGN_OR_RETURN(const Result reporting, MeasureSearch(next_folder(), spaces, reports));
   std::vector<double> growth;
   for (int round = 0; round < size.growth_rounds; ++round) {
     LANISTA_ASSIGN_OR_RETURN(const Result few,
-                             MeasureSearch(next_folder(), discovered, {kFewNodes, size.growth_trials, 0}));
+                             MeasureSearch(next_folder(), spaces, {kFewNodes, size.growth_trials, 0}));
     LANISTA_ASSIGN_OR_RETURN(const Result many,
-                             MeasureSearch(next_folder(), discovered, {kManyNodes, size.growth_trials, 0}));
+                             MeasureSearch(next_folder(), spaces, {kManyNodes, size.growth_trials, 0}));
     growth.push_back(many.cpu_seconds_per_trial / few.cpu_seconds_per_trial);
   }
-  LANISTA_ASSIGN_OR_RETURN(const Handovers paced,
-                           MeasureHandovers(next_folder(), discovered, {size.nodes, size.paced_trials, 0}));
+  const Search paced{size.nodes, size.paced_trials, 0};
+  LANISTA_ASSIGN_OR_RETURN(const Handovers alone, MeasureHandovers(next_folder(), spaces, paced, nullptr));
+  LANISTA_ASSIGN_OR_RETURN(const Handovers planning, MeasureHandovers(next_folder(), spaces, paced, &windows));
 
   std::printf("the head grew by %.1f MB after the first tenth of %d trials\n", no_op.growth_bytes / 1e6, size.trials);
-  std::printf("at %.0f ends/s (wanted: %d) a slot is free for %.1f ms (median), %.1f ms (p99)\n", paced.ends_per_second,
-              kPace, paced.median_ms, paced.p99_ms);
   std::printf(
       "{\"bench\": \"cluster\", \"figures\": {\"trials_per_second\": %.1f, \"reports_per_second\": %.1f, "
-      "\"head_rss_bytes\": %.0f, \"head_growth_bytes\": %.0f, \"assign_p99_ms\": %.2f, \"growth_20_to_200\": %.3f}}\n",
+      "\"head_rss_bytes\": %.0f, \"head_growth_bytes\": %.0f, \"assign_p99_ms\": %.2f, "
+      "\"assign_p99_ms_planning\": %.2f, \"growth_20_to_200\": %.3f}}\n",
       size.trials / no_op.seconds, size.reporting_trials * kReports / reporting.seconds,
-      std::max(no_op.peak_bytes, reporting.peak_bytes), no_op.growth_bytes, paced.p99_ms, Median(growth));
+      std::max(no_op.peak_bytes, reporting.peak_bytes), no_op.growth_bytes, alone.p99_ms, planning.p99_ms,
+      Median(growth));
   return absl::OkStatus();
 }
 

@@ -1,10 +1,11 @@
 #include "bench/stub_nodes.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -30,7 +31,7 @@ using google::protobuf::util::TimeUtil;
 constexpr std::chrono::seconds kBeatLimit(30);
 constexpr std::chrono::milliseconds kMinBeatInterval(100);
 
-// What trials report: the same for ever.
+// All that trials report.
 constexpr char kMetric[] = "default";
 constexpr double kValue = 0.5;
 
@@ -49,8 +50,8 @@ class StubNodes::Impl {
   const Options& options() const { return options_; }
 
   void OnJoined(std::chrono::milliseconds beat_interval);
-  // A trial has come: true, if it is to be held.
-  bool OnTrial(int node, int device);
+  // A trial of this experiment has come.
+  void OnTrial(const std::string& experiment, int node, int device);
   void OnTrialOver();
   void OnBeat(const std::string& node, Clock::time_point sent, const grpc::Status& status);
   // The last that is heard of a node.
@@ -59,8 +60,8 @@ class StubNodes::Impl {
 
   // Until `reached`; `so_far` says how far it came meanwhile. Both are called with mutex_ held.
   absl::Status Await(absl::Duration limit, std::function<bool()> reached, const std::function<std::string()>& so_far);
-  absl::Status EndOldest(absl::Duration limit);
-  void EndAll();
+  // As in StubNodes.
+  absl::Status EndOldest(const std::string& experiment, absl::Duration limit);
 
  private:
   friend class StubNodes;
@@ -69,6 +70,14 @@ class StubNodes::Impl {
   struct Place {
     int node = 0;
     int device = 0;
+  };
+  // Of an experiment.
+  struct Held {
+    // In order of arrival.
+    std::deque<Place> trials;
+    // When EndOldest freed the slots that were not filled since.
+    std::deque<Clock::time_point> freed;
+    std::vector<double> handovers_ms;
   };
 
   // The nodes beat in turn, each once in the interval, until the end.
@@ -93,11 +102,7 @@ class StubNodes::Impl {
   int open_beats_ = 0;
   double slowest_beat_ms_ = 0;
   int ended_ = 0;
-  bool hold_ = false;
-  std::deque<Place> held_;
-  // When EndOldest freed the slots that the head has not filled.
-  std::deque<Clock::time_point> freed_;
-  std::vector<double> handovers_ms_;
+  std::map<std::string, Held> held_;
 };
 
 // One node's connection. Reads are handled one after the other; ends come from the bench's thread, too.
@@ -118,8 +123,6 @@ class StubNodes::Impl::Node : public grpc::ClientBidiReactor<v1::NodeMessage, v1
   void Beat();
   // The trial on this device succeeds.
   void EndTrial(int device);
-
-  const std::string& name() const { return name_; }
 
  private:
   struct Slot {
@@ -181,7 +184,7 @@ void StubNodes::Impl::Node::Start() {
     hello.set_protocol_version(kNodeProtocolVersion);
     hello.set_instance(instance_);
     hello.set_name(name_);
-    hello.set_program(options.discovered.program());
+    hello.set_program(options.program);
     hello.set_version("stub");
     *hello.mutable_now() = Now();
     for (size_t i = 0; i < slots_.size(); ++i) {
@@ -291,7 +294,6 @@ absl::Status StubNodes::Impl::Node::OnAssignment(v1::Assignment assignment) {
     return absl::InternalError(absl::StrCat("the head gave work to device ", device, ", which is not there"));
   }
   const bool is_trial = assignment.has_trial();
-  bool held = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     Slot& slot = slots_[static_cast<size_t>(device)];
@@ -303,15 +305,15 @@ absl::Status StubNodes::Impl::Node::OnAssignment(v1::Assignment assignment) {
     slot.assignment = std::move(*assignment.mutable_id());
     if (is_trial) {
       slot.trial = std::move(*assignment.mutable_trial());
-      held = cluster_.OnTrial(number_, device);
       AddBeginning(slot, device);
+      if (cluster_.options().hold) cluster_.OnTrial(slot.trial.experiment(), number_, device);
     } else {
-      *AddNews(slot).mutable_discovered() = cluster_.options().discovered;
+      *AddNews(slot).mutable_discovered() = cluster_.options().discover(assignment.discover());
       AddIdle(device);
       slot.assignment.clear();
     }
   }
-  if (is_trial && !held) {
+  if (is_trial && !cluster_.options().hold) {
     EndTrial(device);
   } else {
     Flush();
@@ -387,7 +389,7 @@ void StubNodes::Impl::Node::AddIdle(int device) {
   news.set_warm(true);
 }
 
-StubNodes::Impl::Impl(Options options) : options_(std::move(options)), hold_(options_.hold) {
+StubNodes::Impl::Impl(Options options) : options_(std::move(options)) {
   QuietGrpc();
   open_streams_ = options_.nodes;
   for (int i = 0; i < options_.nodes; ++i) nodes_.push_back(std::make_unique<Node>(i, this));
@@ -430,15 +432,15 @@ void StubNodes::Impl::OnJoined(std::chrono::milliseconds beat_interval) {
   if (++joined_ == options_.nodes) changed_.notify_all();
 }
 
-bool StubNodes::Impl::OnTrial(int node, int device) {
+void StubNodes::Impl::OnTrial(const std::string& experiment, int node, int device) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!freed_.empty()) {
-    handovers_ms_.push_back(MillisecondsSince(freed_.front()));
-    freed_.pop_front();
+  Held& held = held_[experiment];
+  if (!held.freed.empty()) {
+    held.handovers_ms.push_back(MillisecondsSince(held.freed.front()));
+    held.freed.pop_front();
   }
-  if (hold_) held_.push_back({node, device});
+  held.trials.push_back({node, device});
   Changed();
-  return hold_;
 }
 
 void StubNodes::Impl::OnTrialOver() {
@@ -483,34 +485,19 @@ absl::Status StubNodes::Impl::Await(absl::Duration limit, std::function<bool()> 
   return absl::DeadlineExceededError(absl::StrCat("time is up: ", so_far()));
 }
 
-absl::Status StubNodes::Impl::EndOldest(absl::Duration limit) {
-  Place place;
+absl::Status StubNodes::Impl::EndOldest(const std::string& experiment, absl::Duration limit) {
   LANISTA_RETURN_IF_ERROR(Await(
-      limit,
-      [&] {
-        if (held_.empty()) return false;
-        place = held_.front();
-        return true;
-      },
-      [] { return "no trial ran that could end"; }));
+      limit, [&] { return !held_[experiment].trials.empty(); }, [] { return "no trial ran that could end"; }));
+  Place place;
   {
-    // Only this thread takes out.
     const std::lock_guard<std::mutex> lock(mutex_);
-    held_.pop_front();
-    freed_.push_back(Clock::now());
+    Held& held = held_[experiment];
+    place = held.trials.front();
+    held.trials.pop_front();
+    held.freed.push_back(Clock::now());
   }
   nodes_[static_cast<size_t>(place.node)]->EndTrial(place.device);
   return absl::OkStatus();
-}
-
-void StubNodes::Impl::EndAll() {
-  std::deque<Place> held;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    hold_ = false;
-    held.swap(held_);
-  }
-  for (const Place& place : held) nodes_[static_cast<size_t>(place.node)]->EndTrial(place.device);
 }
 
 StubNodes::StubNodes(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -528,24 +515,32 @@ absl::Status StubNodes::AwaitEnded(int trials, absl::Duration limit) {
       [=] { return absl::StrCat("the head had received the ends of ", impl_->ended_, " of ", trials, " trials"); });
 }
 
-absl::Status StubNodes::AwaitHeld(int trials, absl::Duration limit) {
-  return impl_->Await(
-      limit, [=] { return impl_->held_.size() >= static_cast<size_t>(trials); },
-      [=] { return absl::StrCat(impl_->held_.size(), " of ", trials, " trials ran"); });
-}
-
-absl::Status StubNodes::AwaitHandovers(int count, absl::Duration limit) {
-  return impl_->Await(
-      limit, [=] { return impl_->handovers_ms_.size() >= static_cast<size_t>(count); },
-      [=] { return absl::StrCat("the head had filled ", impl_->handovers_ms_.size(), " of ", count, " free slots"); });
-}
-
-absl::Status StubNodes::EndOldest(absl::Duration limit) { return impl_->EndOldest(limit); }
-void StubNodes::EndAll() { impl_->EndAll(); }
-
-std::vector<double> StubNodes::handovers_ms() const {
+int StubNodes::held(const std::string& experiment) const {
   const std::lock_guard<std::mutex> lock(impl_->mutex_);
-  return impl_->handovers_ms_;
+  return static_cast<int>(impl_->held_[experiment].trials.size());
+}
+
+absl::Status StubNodes::AwaitHeld(const std::string& experiment, int trials, absl::Duration limit) {
+  const auto held = [=] { return impl_->held_[experiment].trials.size(); };
+  return impl_->Await(
+      limit, [=] { return held() >= static_cast<size_t>(trials); },
+      [=] { return absl::StrCat(held(), " of ", trials, " trials of ", experiment, " ran"); });
+}
+
+absl::Status StubNodes::EndOldest(const std::string& experiment, absl::Duration limit) {
+  return impl_->EndOldest(experiment, limit);
+}
+
+absl::Status StubNodes::AwaitHandovers(const std::string& experiment, int count, absl::Duration limit) {
+  const auto filled = [=] { return impl_->held_[experiment].handovers_ms.size(); };
+  return impl_->Await(
+      limit, [=] { return filled() >= static_cast<size_t>(count); },
+      [=] { return absl::StrCat("the head had filled ", filled(), " of ", count, " slots that became free"); });
+}
+
+std::vector<double> StubNodes::handovers_ms(const std::string& experiment) const {
+  const std::lock_guard<std::mutex> lock(impl_->mutex_);
+  return impl_->held_[experiment].handovers_ms;
 }
 
 double StubNodes::slowest_beat_ms() const {
