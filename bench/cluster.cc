@@ -1,0 +1,469 @@
+// What a head with many nodes can do: its own process, with nodes in this one that speak the real protocol over
+// loopback and train nothing (stub_nodes.h). Each search has a head of its own, strategy `random`, and as many trials
+// at a time as there are slots.
+//
+// trials_per_second: of trials that end at once, from RUNNING to DONE in the journal. reports_per_second: the same of
+// what trials report that do so often. head_rss_bytes: the most memory that a head of these two had;
+// head_growth_bytes: what that of the first one grew by after a tenth of the trials.
+//
+// assign_p99_ms: trials end at 500 a second, evenly, and always the oldest one; all other slots are busy. Counted is
+// how long a slot stays free, from its trial's end until the assignment of the next one: the end goes to the journal,
+// the strategy is told and asked, the new model and its trial go to the journal, and the trial to the node. A trial of
+// a stub starts with its assignment, so this is more than the time from assignment to start.
+//
+// assign_p99_ms_planning: the same, while another experiment on eight more slots merges ResNets-18: ten windows of
+// eight models a second are planned.
+//
+// growth_20_to_200: the same search on 20 nodes and on 200, one after the other in each round: CPU seconds of the head
+// a trial, all its threads, once each slot has had a trial.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "bench/harness.h"
+#include "bench/head_process.h"
+#include "bench/networks.h"
+#include "bench/stub_nodes.h"
+#include "google/protobuf/text_format.h"
+#include "spdlog/spdlog.h"
+#include "src/base/status.h"
+#include "src/base/trial_process.h"
+#include "src/graph/io.h"
+#include "src/rpc/head_client.h"
+#include "src/storage/journal.h"
+#include "src/storage/state_dir.h"
+
+namespace lanista {
+namespace {
+
+using bench::HeadProcess;
+using bench::Median;
+using bench::StubNodes;
+
+constexpr int kSlots = 8;
+constexpr int kReports = 100;
+constexpr int kPace = 500;
+constexpr int kMergedTrials = 8;
+constexpr int kMergedModels = 8;
+constexpr int kWindowsPerSecond = 10;
+constexpr int kFewNodes = 20;
+constexpr int kManyNodes = 200;
+
+// What takes longer hangs, and an error says what was waited for.
+constexpr int kMinTrialsPerSecond = 50;
+constexpr int kMinReportsPerSecond = 200;
+constexpr absl::Duration kStepLimit = absl::Seconds(60);
+constexpr absl::Duration kStallInterval = absl::Seconds(5);
+constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
+
+struct Size {
+  // Of all searches but those of the growth.
+  int nodes;
+  int trials;
+  int reporting_trials;
+  int paced_trials;
+  int growth_rounds;
+  int growth_trials;
+};
+
+struct Search {
+  int nodes = 1;
+  int trials = 1;
+  // Of each trial.
+  int reports = 0;
+};
+
+struct Result {
+  double seconds = 0;
+  // Once each slot has had a trial, and at least a tenth of the trials are over.
+  double cpu_seconds_per_trial = 0;
+  double growth_bytes = 0;
+  double peak_bytes = 0;
+  double slowest_beat_ms = 0;
+};
+
+v1::ExperimentConfig SearchConfig(const Search& search) {
+  v1::ExperimentConfig config;
+  config.set_name("cluster");
+  config.mutable_space()->set_registered("mnist_cnn");
+  config.mutable_strategy()->mutable_random()->set_dedup(false);
+  config.mutable_engine()->mutable_direct();
+  config.mutable_evaluator()->mutable_constant()->set_value(0.5);
+  config.set_max_trial_number(search.trials);
+  config.set_trial_concurrency(search.nodes * kSlots);
+  config.set_seed(1);
+  return config;
+}
+
+absl::Duration LimitFor(const Search& search) {
+  return kStepLimit +
+         absl::Seconds(search.trials / kMinTrialsPerSecond + search.trials * search.reports / kMinReportsPerSecond);
+}
+
+// Merges ResNets, of which only activations differ, and does not end.
+constexpr char kWindows[] = R"(
+  name: "windows"
+  space {
+    mutator { value_choice { target: "fc" attr: "out_features" candidate { i: 10 } } }
+    mutator {
+      layer_choice {
+        target: "layer*.*.relu"
+        candidate { keep {} }
+        candidate { op { type: "SiLU" } }
+        candidate { op { type: "GELU" } }
+      }
+    }
+  }
+  strategy { random { dedup: false } }
+  evaluator {
+    classification {
+      dataset { synthetic_digits { train_samples: 50 validation_samples: 10 } }
+      batch_size: 10
+      max_epochs: 1
+      optimizer { sgd { learning_rate: 0.01 } }
+    }
+  }
+  max_trial_number: 1000000
+  seed: 1
+)";
+
+v1::ExperimentConfig WindowsConfig(const std::string& graph_file) {
+  v1::ExperimentConfig config;
+  const bool parsed = google::protobuf::TextFormat::ParseFromString(kWindows, &config);
+  bench::CheckOk(parsed ? absl::OkStatus() : absl::InternalError("the configuration of the windows does not parse"));
+  config.mutable_space()->mutable_graph()->set_path(graph_file);
+  v1::CgoEngineConfig& cgo = *config.mutable_engine()->mutable_cgo();
+  cgo.set_max_concurrency_cgo(kMergedModels);
+  cgo.set_batch_waiting_time(1);
+  config.set_trial_concurrency(kMergedTrials);
+  return config;
+}
+
+// What a real trial process finds in the space of an experiment.
+absl::StatusOr<v1::Discovered> Discover(const v1::ExperimentConfig& config) {
+  v1::TrialRequest request;
+  *request.mutable_discover()->mutable_space() = config.space();
+  *request.mutable_discover()->mutable_engine() = config.engine();
+  *request.mutable_discover()->mutable_evaluator() = config.evaluator();
+  v1::Device device;
+  device.set_kind(v1::CPU);
+  device.set_threads(1);
+
+  std::promise<absl::StatusOr<v1::Discovered>> promise;
+  bool answered = false;
+  const auto answer = [&](absl::StatusOr<v1::Discovered> discovered) {
+    if (!std::exchange(answered, true)) promise.set_value(std::move(discovered));
+  };
+  const auto process = MakeTrialProcess(bench::Program("lanista-trial"));
+  LANISTA_RETURN_IF_ERROR(process->Start(
+      device, {[&](v1::TrialEvent event) {
+                 if (event.has_discovered()) answer(std::move(*event.mutable_discovered()));
+               },
+               [&](const v1::ProcessExited&) { answer(absl::UnavailableError("the trial process ended")); }}));
+  LANISTA_RETURN_IF_ERROR(process->Send(request));
+  std::future<absl::StatusOr<v1::Discovered>> future = promise.get_future();
+  if (future.wait_for(absl::ToChronoSeconds(kStepLimit)) != std::future_status::ready) {
+    return absl::DeadlineExceededError("the trial process did not discover the space in time");
+  }
+  LANISTA_ASSIGN_OR_RETURN(v1::Discovered discovered, future.get());
+  LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
+  return discovered;
+}
+
+// The spaces of all experiments, and who discovered them.
+struct Spaces {
+  v1::Discovered search;
+  v1::Discovered windows;
+};
+
+// A head, nodes that have joined it, and one search.
+class Cluster {
+ public:
+  // `more_nodes`: for other experiments. `spaces` must outlive it.
+  static absl::StatusOr<std::unique_ptr<Cluster>> Start(const std::string& folder, const Search& search,
+                                                        const Spaces& spaces, bool hold = false, int more_nodes = 0) {
+    LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadProcess> head, HeadProcess::Start(folder));
+    StubNodes::Options options;
+    options.head = head->address().ToText();
+    options.nodes = search.nodes + more_nodes;
+    options.slots = kSlots;
+    options.reports = search.reports;
+    options.hold = hold;
+    options.program = spaces.search.program();
+    options.discover = [&spaces](const v1::Discover& request) {
+      return request.engine().has_cgo() ? spaces.windows : spaces.search;
+    };
+    std::unique_ptr<Cluster> cluster(new Cluster(search, std::move(head), std::move(options)));
+    LANISTA_RETURN_IF_ERROR(cluster->Explain(cluster->nodes_.AwaitJoined(kStepLimit)));
+    return cluster;
+  }
+
+  // The search.
+  absl::Status Submit() {
+    LANISTA_ASSIGN_OR_RETURN(experiment_, Submit(SearchConfig(search_)));
+    return absl::OkStatus();
+  }
+  // Any experiment; returns its id.
+  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config) {
+    HeadClient client(head_->address());
+    v1::CreateExperimentRequest request;
+    *request.mutable_config() = config;
+    request.set_request_id("bench");
+    LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, client.Create(request));
+    return reply.experiment();
+  }
+
+  // Until so many trials are over.
+  absl::Status AwaitEnded(int trials, absl::Duration limit) {
+    const absl::Time deadline = absl::Now() + limit;
+    while (true) {
+      const absl::Status status = nodes_.AwaitEnded(trials, kStallInterval);
+      if (!absl::IsDeadlineExceeded(status) || absl::Now() > deadline) return status;
+      // Where it has failed nothing more will come.
+      LANISTA_RETURN_IF_ERROR(IsDone().status());
+    }
+  }
+
+  // Until the search is DONE; returns the seconds that it ran. An error, if the journal lacks a result.
+  absl::StatusOr<double> AwaitDone(absl::Duration limit) const {
+    const absl::Time deadline = absl::Now() + limit;
+    while (true) {
+      LANISTA_ASSIGN_OR_RETURN(const bool done, IsDone());
+      if (done) return CheckJournal();
+      if (absl::Now() > deadline) return absl::DeadlineExceededError("time is up: the search was not DONE");
+      absl::SleepFor(kLookInterval);
+    }
+  }
+
+  HeadProcess& head() { return *head_; }
+  StubNodes& nodes() { return nodes_; }
+  // Of the search.
+  const std::string& experiment() const { return experiment_; }
+
+  // The status with what is known of the head, if it is an error.
+  absl::Status Explain(const absl::Status& status) { return status.ok() ? status : head_->Explain(status); }
+
+ private:
+  Cluster(const Search& search, std::unique_ptr<HeadProcess> head, StubNodes::Options options)
+      : search_(search), head_(std::move(head)), nodes_(std::move(options)) {}
+
+  // Reads the files: the head is asked nothing, which would take its time.
+  absl::StatusOr<JournalReader> OpenJournal() const {
+    LANISTA_ASSIGN_OR_RETURN(const std::string folder,
+                             StateDir::OpenReadOnly(head_->state_dir()).ExperimentFolder(experiment_));
+    return JournalReader::Open(folder);
+  }
+
+  // An error, if the search has come to another end.
+  absl::StatusOr<bool> IsDone() const {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenJournal());
+    LANISTA_ASSIGN_OR_RETURN(const StateRecord last, reader.State());
+    const v1::ExperimentState state = last.change.state();
+    if (state == v1::DONE || !IsFinal(state)) return state == v1::DONE;
+    return absl::InternalError(
+        absl::StrCat("the search ended as ", v1::ExperimentState_Name(state), ": ", last.change.reason()));
+  }
+
+  absl::StatusOr<double> CheckJournal() const {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenJournal());
+    LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
+    if (counts.total != search_.trials || counts.succeeded != search_.trials) {
+      return absl::InternalError(absl::StrCat("of ", search_.trials, " models ", counts.total,
+                                              " are in the journal, and ", counts.succeeded, " of them succeeded"));
+    }
+    if (search_.reports > 0) {
+      LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> reports, reader.Intermediates());
+      const size_t sent = static_cast<size_t>(search_.trials) * static_cast<size_t>(search_.reports);
+      if (reports.size() != sent) {
+        return absl::InternalError(absl::StrCat("of ", sent, " reports ", reports.size(), " are in the journal"));
+      }
+    }
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
+    const auto running = std::find_if(states.begin(), states.end(),
+                                      [](const StateRecord& state) { return state.change.state() == v1::RUNNING; });
+    if (running == states.end()) return absl::InternalError("the search is DONE and never ran");
+    return absl::ToDoubleSeconds(states.back().time - running->time);
+  }
+
+  const Search search_;
+  // The nodes end first.
+  const std::unique_ptr<HeadProcess> head_;
+  StubNodes nodes_;
+  std::string experiment_;
+};
+
+// Of trials that end at once.
+absl::StatusOr<Result> Measure(Cluster& cluster, const Search& search) {
+  const int early = std::max(search.trials / 10, std::min(search.nodes * kSlots, search.trials / 2));
+  const absl::Duration limit = LimitFor(search);
+  LANISTA_RETURN_IF_ERROR(cluster.Submit());
+  LANISTA_RETURN_IF_ERROR(cluster.AwaitEnded(1, kStepLimit));
+  LANISTA_RETURN_IF_ERROR(cluster.AwaitEnded(early, limit));
+  LANISTA_ASSIGN_OR_RETURN(const double cpu_early, cluster.head().CpuSeconds());
+  LANISTA_ASSIGN_OR_RETURN(const int64_t bytes_early, cluster.head().ResidentBytes());
+  LANISTA_RETURN_IF_ERROR(cluster.AwaitEnded(search.trials, limit));
+  LANISTA_ASSIGN_OR_RETURN(const int64_t bytes_late, cluster.head().ResidentBytes());
+  Result result;
+  LANISTA_ASSIGN_OR_RETURN(result.seconds, cluster.AwaitDone(limit));
+  LANISTA_ASSIGN_OR_RETURN(const double cpu_late, cluster.head().CpuSeconds());
+  LANISTA_ASSIGN_OR_RETURN(const int64_t peak_bytes, cluster.head().PeakResidentBytes());
+  result.cpu_seconds_per_trial = (cpu_late - cpu_early) / (search.trials - early);
+  result.growth_bytes = static_cast<double>(bytes_late - bytes_early);
+  result.peak_bytes = static_cast<double>(peak_bytes);
+  result.slowest_beat_ms = cluster.nodes().slowest_beat_ms();
+  return result;
+}
+
+absl::StatusOr<Result> MeasureSearch(const std::string& folder, const Spaces& spaces, const Search& search) {
+  LANISTA_ASSIGN_OR_RETURN(const auto cluster, Cluster::Start(folder, search, spaces));
+  absl::StatusOr<Result> result = Measure(*cluster, search);
+  if (!result.ok()) return cluster->Explain(result.status());
+  std::printf("%6d %8d %8d %9.1f %10.0f %11.0f %13.0f %9.0f %9.0f\n", search.nodes, search.trials, search.reports,
+              result->seconds, search.trials / result->seconds, search.trials * search.reports / result->seconds,
+              result->cpu_seconds_per_trial * 1e6, result->peak_bytes / 1e6, result->slowest_beat_ms);
+  std::fflush(stdout);
+  return result;
+}
+
+struct Handovers {
+  double ends_per_second = 0;
+  double windows_per_second = 0;
+  double median_ms = 0;
+  double p99_ms = 0;
+};
+
+// REQUIRES: not empty; sorted.
+double Quantile(const std::vector<double>& values, double quantile) {
+  const auto rank = static_cast<size_t>(std::ceil(quantile * static_cast<double>(values.size())));
+  return values[std::max<size_t>(rank, 1) - 1];
+}
+
+// `windows`: merged trials of this configuration end meanwhile; null: none do.
+absl::StatusOr<Handovers> Pace(Cluster& cluster, const Search& search, const v1::ExperimentConfig* windows) {
+  using Clock = std::chrono::steady_clock;
+  StubNodes& nodes = cluster.nodes();
+  const int slots = search.nodes * kSlots;
+  LANISTA_RETURN_IF_ERROR(cluster.Submit());
+  LANISTA_RETURN_IF_ERROR(nodes.AwaitHeld(cluster.experiment(), slots, kStepLimit));
+  std::string merging;
+  if (windows != nullptr) {
+    LANISTA_ASSIGN_OR_RETURN(merging, cluster.Submit(*windows));
+    LANISTA_RETURN_IF_ERROR(nodes.AwaitHeld(merging, kMergedTrials, kStepLimit));
+  }
+
+  // The last trials have no successor.
+  const int ends = search.trials - slots;
+  const auto start = Clock::now();
+  for (int i = 0; i < ends; ++i) {
+    const std::chrono::duration<double> due(static_cast<double>(i) / kPace);
+    std::this_thread::sleep_until(start + std::chrono::duration_cast<Clock::duration>(due));
+    LANISTA_RETURN_IF_ERROR(nodes.EndOldest(cluster.experiment(), kStepLimit));
+    // Where all windows are still being planned, nothing can end.
+    if (windows != nullptr && i % (kPace / kWindowsPerSecond) == 0 && nodes.held(merging) > 0) {
+      LANISTA_RETURN_IF_ERROR(nodes.EndOldest(merging, kStepLimit));
+    }
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  LANISTA_RETURN_IF_ERROR(nodes.AwaitHandovers(cluster.experiment(), ends, kStepLimit));
+
+  Handovers result;
+  result.ends_per_second = ends / seconds;
+  std::vector<double> times = nodes.handovers_ms(cluster.experiment());
+  std::sort(times.begin(), times.end());
+  result.median_ms = Quantile(times, 0.5);
+  result.p99_ms = Quantile(times, 0.99);
+  if (windows != nullptr) {
+    result.windows_per_second = static_cast<double>(nodes.handovers_ms(merging).size()) / seconds;
+  }
+  return result;
+}
+
+absl::StatusOr<Handovers> MeasureHandovers(const std::string& folder, const Spaces& spaces, const Search& search,
+                                           const v1::ExperimentConfig* windows) {
+  const int more_nodes = windows == nullptr ? 0 : kMergedTrials / kSlots;
+  LANISTA_ASSIGN_OR_RETURN(const auto cluster, Cluster::Start(folder, search, spaces, /*hold=*/true, more_nodes));
+  absl::StatusOr<Handovers> result = Pace(*cluster, search, windows);
+  if (!result.ok()) return cluster->Explain(result.status());
+  std::printf("at %.0f ends/s (wanted: %d) and %.1f windows/s a slot is free for %.1f ms (median), %.1f ms (p99)\n",
+              result->ends_per_second, kPace, result->windows_per_second, result->median_ms, result->p99_ms);
+  std::fflush(stdout);
+  return result;
+}
+
+absl::Status RunBench(const std::string& folder, const Size& size) {
+  const std::string graph_file = folder + "/resnet18.graph";
+  LANISTA_RETURN_IF_ERROR(graph::WriteFile(graph_file, bench::ResNet18Graph(1, 28)));
+  const v1::ExperimentConfig windows = WindowsConfig(graph_file);
+  Spaces spaces;
+  LANISTA_ASSIGN_OR_RETURN(spaces.search, Discover(SearchConfig({})));
+  LANISTA_ASSIGN_OR_RETURN(spaces.windows, Discover(windows));
+  int heads = 0;
+  const auto next_folder = [&] { return absl::StrCat(folder, "/head-", ++heads); };
+  std::printf("%6s %8s %8s %9s %10s %11s %13s %9s %9s\n", "nodes", "trials", "reports", "seconds", "trials/s",
+              "reports/s", "CPU us/trial", "head, MB", "beat, ms");
+  const Search no_ops{size.nodes, size.trials, 0};
+  LANISTA_ASSIGN_OR_RETURN(const Result no_op, MeasureSearch(next_folder(), spaces, no_ops));
+  const Search reports{size.nodes, size.reporting_trials, kReports};
+  LANISTA_ASSIGN_OR_RETURN(const Result reporting, MeasureSearch(next_folder(), spaces, reports));
+  std::vector<double> growth;
+  for (int round = 0; round < size.growth_rounds; ++round) {
+    LANISTA_ASSIGN_OR_RETURN(const Result few,
+                             MeasureSearch(next_folder(), spaces, {kFewNodes, size.growth_trials, 0}));
+    LANISTA_ASSIGN_OR_RETURN(const Result many,
+                             MeasureSearch(next_folder(), spaces, {kManyNodes, size.growth_trials, 0}));
+    growth.push_back(many.cpu_seconds_per_trial / few.cpu_seconds_per_trial);
+  }
+  const Search paced{size.nodes, size.paced_trials, 0};
+  LANISTA_ASSIGN_OR_RETURN(const Handovers alone, MeasureHandovers(next_folder(), spaces, paced, nullptr));
+  LANISTA_ASSIGN_OR_RETURN(const Handovers planning, MeasureHandovers(next_folder(), spaces, paced, &windows));
+
+  std::printf("the head grew by %.1f MB after the first tenth of %d trials\n", no_op.growth_bytes / 1e6, size.trials);
+  std::printf(
+      "{\"bench\": \"cluster\", \"figures\": {\"trials_per_second\": %.1f, \"reports_per_second\": %.1f, "
+      "\"head_rss_bytes\": %.0f, \"head_growth_bytes\": %.0f, \"assign_p99_ms\": %.2f, "
+      "\"assign_p99_ms_planning\": %.2f, \"growth_20_to_200\": %.3f}}\n",
+      size.trials / no_op.seconds, size.reporting_trials * kReports / reporting.seconds,
+      std::max(no_op.peak_bytes, reporting.peak_bytes), no_op.growth_bytes, alone.p99_ms, planning.p99_ms,
+      Median(growth));
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace lanista
+
+int main(int argc, char** argv) {
+  const bool quick = argc == 2 && std::strcmp(argv[1], "--quick") == 0;
+  if (argc > 1 && !quick) {
+    std::fprintf(stderr, "usage: cluster [--quick]\n");
+    return 2;
+  }
+  spdlog::set_level(spdlog::level::warn);
+  std::string folder = (std::filesystem::temp_directory_path() / "lanista-bench-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    std::fprintf(stderr, "cluster: cannot make a folder for the heads' states\n");
+    return 1;
+  }
+  const absl::Status status = lanista::RunBench(
+      folder, quick ? lanista::Size{20, 2000, 320, 2000, 1, 4000} : lanista::Size{200, 100000, 3200, 20000, 3, 20000});
+  if (!status.ok()) {
+    // The folder stays: the head's log is there.
+    std::fprintf(stderr, "cluster: %s\n", std::string(status.message()).c_str());
+    return 1;
+  }
+  std::filesystem::remove_all(folder);
+  return 0;
+}
