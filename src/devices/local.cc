@@ -16,6 +16,7 @@
 #include "src/base/status.h"
 #include "src/devices/device_source.h"
 #include "src/devices/gpus.h"
+#include "src/devices/slurm_share.h"
 
 namespace lanista {
 namespace {
@@ -108,12 +109,14 @@ int AvailableProcessors() {
   if (sched_getaffinity(0, sizeof(affinity), &affinity) == 0) processors = CPU_COUNT(&affinity);
   // Rounded down, because slots that share the quota of one processor would all be throttled.
   if (const auto quota = Cgroup().ProcessorQuota()) processors = std::min(processors, static_cast<int>(*quota));
+  if (const auto share = ReadSlurmShare(std::getenv).processors) processors = std::min(processors, *share);
   return std::max(1, processors);
 }
 
 int64_t AvailableMemory() {
   const int64_t memory = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  return std::min(memory, Cgroup().MemoryLimit().value_or(memory));
+  return std::min(
+      {memory, Cgroup().MemoryLimit().value_or(memory), ReadSlurmShare(std::getenv).memory.value_or(memory)});
 }
 
 int MostSlots(const Machine& machine) { return std::max(kLeastMostSlots, kSlotsPerProcessor * machine.processors); }

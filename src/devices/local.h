@@ -37,11 +37,12 @@ absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& conf
 // slot needs a process with LibTorch.
 int MostSlots(const Machine& machine);
 
-// Number of processors that this process may use: by its CPU affinity and its control group's quota, rounded down. At
-// least 1.
+// Number of processors that this process may use: by its CPU affinity, its control group's quota (rounded down), and
+// Slurm's word. At least 1.
 int AvailableProcessors();
 
-// Memory that this process may use, in bytes: all of the machine's, or its control group's limit.
+// Memory that this process may use, in bytes: all of the machine's, or its control group's limit, or
+// what Slurm gave its job.
 int64_t AvailableMemory();
 
 }  // namespace lanista
