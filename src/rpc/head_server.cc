@@ -8,8 +8,10 @@
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
+#include "src/base/status.h"
 #include "src/rpc/experiment_service.h"
 #include "src/rpc/grpc_setup.h"
+#include "src/rpc/server_credentials.h"
 
 namespace lanista {
 namespace {
@@ -19,6 +21,10 @@ constexpr int kMaxRequestBytes = 16 << 20;
 constexpr int kMaxStreamsPerConnection = 100;
 // For all connections together.
 constexpr size_t kMaxBufferBytes = 512 << 20;
+// A connection that is not HTTP/2 by then is closed.
+constexpr int kHandshakeTimeoutMs = 20000;
+// A connection without calls is closed after these: a client that comes again gets another one.
+constexpr int kMaxIdleMs = 5 * 60 * 1000;
 // A client that has gone without a word is noticed after these.
 constexpr int kKeepaliveMs = 60000;
 constexpr int kKeepaliveTimeoutMs = 20000;
@@ -37,15 +43,19 @@ class HeadServer::Impl {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kGrace);
   }
 
-  absl::Status Start() {
+  absl::Status Start(const PortProtection& protection) {
     QuietGrpc();
+    LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
+                             MakeServerCredentials(protection));
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(address_.ToText(), grpc::InsecureServerCredentials(), &address_.port);
+    builder.AddListeningPort(address_.ToText(), credentials, &address_.port);
     // Else two heads could share a port, and clients would meet either.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMs);
@@ -95,10 +105,10 @@ void HeadServer::Close() { impl_->Close(); }
 
 const Address& HeadServer::address() const { return impl_->address(); }
 
-absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments) {
+absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments,
+                                                              const PortProtection& protection) {
   auto impl = std::make_unique<Impl>(address, experiments);
-  const absl::Status started = impl->Start();
-  if (!started.ok()) return started;
+  LANISTA_RETURN_IF_ERROR(impl->Start(protection));
   return std::unique_ptr<HeadServer>(new HeadServer(std::move(impl)));
 }
 
