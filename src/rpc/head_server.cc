@@ -3,7 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -11,6 +10,7 @@
 #include "src/base/status.h"
 #include "src/rpc/experiment_service.h"
 #include "src/rpc/grpc_setup.h"
+#include "src/rpc/listener.h"
 #include "src/rpc/server_credentials.h"
 
 namespace lanista {
@@ -37,22 +37,23 @@ constexpr std::chrono::seconds kGrace(1);
 
 class HeadServer::Impl {
  public:
-  Impl(Address address, Experiments* experiments) : address_(std::move(address)), service_(experiments) {}
+  explicit Impl(Experiments* experiments) : service_(experiments) {}
 
   ~Impl() {
+    listener_.reset();
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kGrace);
   }
 
-  absl::Status Start(const PortProtection& protection) {
+  absl::Status Start(const Address& address, const PortProtection& protection) {
     QuietGrpc();
     LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
                              MakeServerCredentials(protection));
+    LANISTA_ASSIGN_OR_RETURN(listener_, Listener::Open(address));
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(address_.ToText(), credentials, &address_.port);
-    // Else two heads could share a port, and clients would meet either.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
@@ -66,13 +67,14 @@ class HeadServer::Impl {
     quota.Resize(kMaxBufferBytes);
     builder.SetResourceQuota(quota);
     builder.RegisterService(&service_);
-    const std::string wanted = address_.ToText();
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || address_.port == 0) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot listen on ", wanted, ": is another program there? Port 0 takes any free one"));
-    }
+    if (server_ == nullptr) return absl::InternalError("gRPC's server does not start: see GRPC_VERBOSITY=ERROR");
     SetServing(false);
+    listener_->Start([this](int connection) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+      parameters.fd = connection;
+      acceptor_->HandleNewConnection(&parameters);
+    });
     return absl::OkStatus();
   }
 
@@ -85,16 +87,17 @@ class HeadServer::Impl {
     service_.Close();
   }
 
-  const Address& address() const { return address_; }
+  const Address& address() const { return listener_->address(); }
 
  private:
   void SetServing(bool serving) {
     server_->GetHealthCheckService()->SetServingStatus(v1::ExperimentService::service_full_name(), serving);
   }
 
-  Address address_;
   ExperimentServiceImpl service_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Listener> listener_;
 };
 
 HeadServer::HeadServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -107,8 +110,8 @@ const Address& HeadServer::address() const { return impl_->address(); }
 
 absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments,
                                                               const PortProtection& protection) {
-  auto impl = std::make_unique<Impl>(address, experiments);
-  LANISTA_RETURN_IF_ERROR(impl->Start(protection));
+  auto impl = std::make_unique<Impl>(experiments);
+  LANISTA_RETURN_IF_ERROR(impl->Start(address, protection));
   return std::unique_ptr<HeadServer>(new HeadServer(std::move(impl)));
 }
 

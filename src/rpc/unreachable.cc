@@ -10,7 +10,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/unique_fd.h"
 
@@ -22,17 +21,12 @@ constexpr timeval kPatience = {3, 0};
 // HTTP/2, as TLS names it.
 constexpr unsigned char kProtocols[] = {2, 'h', '2'};
 
-// IPv6 without its brackets.
-std::string BareHost(const Address& address) {
-  return absl::StartsWith(address.host, "[") ? address.host.substr(1, address.host.size() - 2) : address.host;
-}
-
 // A TCP connection; invalid: there is none to be had.
 UniqueFd Dial(const Address& address) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(BareHost(address).c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0) return {};
+  if (getaddrinfo(address.bare_host().c_str(), std::to_string(address.port).c_str(), &hints, &found) != 0) return {};
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
     UniqueFd connection(socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, each->ai_protocol));
@@ -65,7 +59,7 @@ class TlsConnection {
         },
         this);
     SSL_set_alpn_protos(ssl_.get(), kProtocols, sizeof(kProtocols));
-    const std::string host = BareHost(access.address);
+    const std::string host = access.address.bare_host();
     X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl_.get());
     if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str()) != 1) {
       X509_VERIFY_PARAM_set1_host(wanted, host.c_str(), host.size());
@@ -117,7 +111,7 @@ std::string WhatIsWrong(long verdict, const HeadAccess& access) {
       return "";
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return absl::StrCat("its certificate is for another name than ", BareHost(access.address),
+      return absl::StrCat("its certificate is for another name than ", access.address.bare_host(),
                           ": use a name that is in it (subjectAltName), or make one with this name");
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return "its certificate has expired: replace the files of `serve --tls-cert` and `--tls-key`";

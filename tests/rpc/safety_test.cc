@@ -344,6 +344,49 @@ TEST_F(SafetyTest, FilesThatAreWrongAreToldBeforeItListens) {
   EXPECT_TRUE(absl::IsInvalidArgument(HeadServer::Start({"127.0.0.1", 0}, &experiments_, protection).status()));
 }
 
+TEST_F(SafetyTest, AHeadThatLacksDescriptorsServesAgainWhenItHasThem) {
+  Start({});
+  const auto there_before = *HeadClient::Make(Access());
+  EXPECT_TRUE(there_before->List({}).ok());
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = 400;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(server_->address().port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const ChildProcess flood([&to](int pipe) {
+    for (int i = 0; i < 250; ++i) {
+      connect(socket(AF_INET, SOCK_STREAM, 0), reinterpret_cast<sockaddr*>(&to), sizeof(to));
+    }
+    static_cast<void>(write(pipe, "x", 1));
+    pause();
+  });
+  ASSERT_TRUE(flood.WaitForByte());
+  // Until it has come to the last of them.
+  EXPECT_TRUE(Becomes(absl::StatusCode::kUnavailable, [this] { return List(Access()); }));
+  EXPECT_TRUE(there_before->List({}).ok()) << "journals lack none";
+  flood.Kill();
+  EXPECT_TRUE(Becomes(absl::StatusCode::kOk, [this] { return List(Access()); }));
+  limit.rlim_cur = before;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+TEST_F(SafetyTest, AHeadListensOnAllAddressesOfAName) {
+  Start({}, "localhost");
+  EXPECT_TRUE(List(Access()).ok());
+  HeadAccess by_number = Access();
+  by_number.address.host = "127.0.0.1";
+  EXPECT_TRUE(List(by_number).ok());
+  for (const char* host : {"no.such.host.invalid", "192.0.2.1"}) {
+    const absl::Status status = HeadServer::Start({host, 0}, &experiments_).status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("cannot listen on ", host)));
+  }
+}
+
 // Ports with and without TLS.
 class FloodTest : public SafetyTest, public ::testing::WithParamInterface<bool> {};
 
