@@ -24,6 +24,8 @@ namespace {
 
 // Where the system has no room for a connection, perhaps it has later.
 constexpr int kRetryMs = 100;
+// Each takes memory, too, some ten KiB.
+constexpr rlim_t kMaxConnections = 4000;
 // Strangers do not fill the log.
 constexpr std::chrono::minutes kWarningInterval(1);
 
@@ -60,8 +62,7 @@ int PortOf(int socket) {
 int DescriptorLimit() {
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
-  constexpr rlim_t kMax = 1 << 30;
-  return static_cast<int>(std::min(limit.rlim_cur, kMax) / 2);
+  return static_cast<int>(std::min(limit.rlim_cur / 2, kMaxConnections));
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ void Listener::WarnOfMany() {
   const auto now = std::chrono::steady_clock::now();
   if (now < warn_after_) return;
   warn_after_ = now + kWarningInterval;
-  spdlog::warn("too many connections: new ones are closed until others end (`ulimit -n` is {})", 2 * DescriptorLimit());
+  spdlog::warn("there are {} connections: new ones are closed until others end", DescriptorLimit());
 }
 
 bool Listener::WaitFor(int milliseconds) const {
