@@ -109,8 +109,36 @@ class Parser {
     return command;
   }
 
+  // --head, and what it takes to get in there.
   CLI::Option* AddHead(CLI::App* command) {
-    return command->add_option("--head", line_.head, "HOST:PORT of a head (`serve`)");
+    constexpr char kGroup[] = "With --head";
+    SafetyOptions& safety = line_.safety;
+    CLI::Option* const head = command->add_option("--head", line_.head, "HOST:PORT of a head (`serve`)");
+    command->add_flag("--tls", safety.tls, "encrypt; the system knows the authority of the head's certificate")
+        ->needs(head)
+        ->group(kGroup);
+    command->add_option("--tls-ca", safety.tls_ca, "encrypt; the authority of the head's certificate (PEM)")
+        ->needs(head)
+        ->group(kGroup);
+    AddCertificate(command, "encrypt; the own certificate (PEM), where the head wants one")->needs(head);
+    for (const char* option : {"--tls-cert", "--tls-key"}) command->get_option(option)->group(kGroup);
+    command
+        ->add_option("--token-file", safety.token_file,
+                     "a file that begins with the token to send; default: the one that LANISTA_TOKEN_FILE names")
+        ->needs(head)
+        ->group(kGroup);
+    command->add_flag("--insecure", line_.insecure, "send the token to another machine even without TLS")
+        ->needs(head)
+        ->group(kGroup);
+    return head;
+  }
+
+  // --tls-cert and --tls-key.
+  CLI::Option* AddCertificate(CLI::App* command, const char* description) {
+    CLI::Option* const certificate = command->add_option("--tls-cert", line_.safety.tls_cert, description);
+    CLI::Option* const key = command->add_option("--tls-key", line_.safety.tls_key, "the certificate's key (PEM)");
+    key->needs(certificate);
+    return certificate->needs(key);
   }
 
   void AddDurable(CLI::App* command) {
@@ -172,8 +200,20 @@ class Parser {
         AddCommand("serve", "run the experiments of clients, on this machine's devices and on nodes");
     serve->add_option("--listen", line_.listen, "where clients find it; port 0: any free one")->capture_default_str();
     serve->add_option("--head-file", line_.head_file, "also write the address into this file");
+    CLI::Option* const certificate = AddCertificate(serve, "encrypt; the head's certificate (PEM)");
+    serve
+        ->add_option("--tls-client-ca", line_.safety.tls_client_ca,
+                     "clients and nodes need a certificate of one of these authorities (PEM)")
+        ->needs(certificate);
+    serve->add_option("--token-file", line_.safety.token_file, "clients need one of the tokens in it, one a line");
+    serve->add_option("--node-token-file", line_.safety.node_token_file,
+                      "nodes need one of the tokens in it, one a line");
     serve->add_flag("--insecure", line_.insecure,
-                    "listen elsewhere than on this machine: whoever reaches it can run programs as you");
+                    "listen elsewhere than on this machine without TLS and token: whoever reaches it can run programs "
+                    "as you");
+    serve->add_option("--max-experiments", line_.max_experiments, "clients may fill the state folder with so many")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
     AddDevices(serve);
     serve
         ->add_option("--lost-after", line_.lost_after,

@@ -19,6 +19,23 @@ struct TrialsSelection {
   int limit = 0;
 };
 
+// Encryption and tokens, at either end: of commands with --head, and of `serve`.
+struct SafetyOptions {
+  // With --head: encrypt. So do all others that begin with tls.
+  bool tls = false;
+  // With --head: the authorities of the head's certificate; empty: the system's.
+  std::string tls_ca;
+  // The own certificate and its key: both or none.
+  std::string tls_cert;
+  std::string tls_key;
+  // serve: clients need a certificate of one of these authorities; empty: they need none.
+  std::string tls_client_ca;
+  // With --head: the first token in it is sent; empty: LANISTA_TOKEN_FILE names the file. serve: those of clients.
+  std::string token_file;
+  // serve: those of nodes.
+  std::string node_token_file;
+};
+
 // The command and its options. Only what belongs to `command` is set; paths are as typed.
 struct CommandLine {
   // What the user called the program by, without its folder.
@@ -57,6 +74,10 @@ struct CommandLine {
   // list, show, trials, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. submit, stop, node,
   // nodes, drain: never empty.
   std::string head;
+  // With `head`, and serve.
+  SafetyOptions safety;
+  // serve: listen anywhere without TLS and token. With `head`: send the token anywhere without TLS.
+  bool insecure = false;
   // submit: show the progress until the end.
   bool watch = false;
   // submit: empty: a new one.
@@ -65,7 +86,7 @@ struct CommandLine {
   // serve.
   std::string listen = "127.0.0.1:7421";
   std::string head_file;
-  bool insecure = false;
+  int max_experiments = 10000;
   // In seconds.
   int lost_after = 120;
   // serve, node. None: as a `local` block without it.

@@ -11,7 +11,7 @@ inline constexpr int kExitDone = 0;
 // `lanista run ... && next` does not go on with half a search. Reading commands: the state folder cannot be read or
 // written.
 inline constexpr int kExitFailed = 1;
-// Bad usage or configuration, an unknown experiment: nothing was started.
+// Bad usage or configuration, an unknown experiment, a token that the head does not take: nothing was started.
 inline constexpr int kExitUsage = 2;
 // No head can be reached at --head, or it does not answer.
 inline constexpr int kExitNoHead = 3;

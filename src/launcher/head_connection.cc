@@ -1,14 +1,33 @@
 #include "src/launcher/head_connection.h"
 
+#include <cstdlib>
+
 #include "src/base/status.h"
+#include "src/config/paths.h"
 #include "src/rpc/address.h"
 
 namespace lanista {
 
-absl::StatusOr<std::unique_ptr<HeadClient>> ConnectToHead(const CommandContext& context) {
-  const absl::StatusOr<Address> address = ParseAddress(context.line.head);
+absl::StatusOr<HeadAccess> HeadAccessOf(const CommandLine& line) {
+  const absl::StatusOr<Address> address = ParseAddress(line.head);
   if (!address.ok()) return Annotate(address.status(), "--head");
-  return std::make_unique<HeadClient>(*address);
+  const SafetyOptions& safety = line.safety;
+  HeadAccess access{*address};
+  access.tls = safety.tls || !safety.tls_ca.empty() || !safety.tls_cert.empty();
+  access.insecure = line.insecure;
+  const char* const default_token_file = std::getenv("LANISTA_TOKEN_FILE");
+  const bool is_default = safety.token_file.empty() && default_token_file != nullptr;
+  LANISTA_ASSIGN_OR_RETURN(access.token_file,
+                           ResolvePath(is_default ? default_token_file : safety.token_file, UserDirectory()));
+  LANISTA_ASSIGN_OR_RETURN(access.authorities_file, ResolvePath(safety.tls_ca, UserDirectory()));
+  LANISTA_ASSIGN_OR_RETURN(access.certificate_file, ResolvePath(safety.tls_cert, UserDirectory()));
+  LANISTA_ASSIGN_OR_RETURN(access.key_file, ResolvePath(safety.tls_key, UserDirectory()));
+  return access;
+}
+
+absl::StatusOr<std::unique_ptr<HeadClient>> ConnectToHead(const CommandContext& context) {
+  LANISTA_ASSIGN_OR_RETURN(const HeadAccess access, HeadAccessOf(context.line));
+  return HeadClient::Make(access);
 }
 
 absl::StatusOr<HeadExperiment> GetFromHead(HeadClient& head, const std::string& experiment) {

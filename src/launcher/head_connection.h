@@ -9,11 +9,16 @@
 #include "nlohmann/json.hpp"
 #include "protos/experiment.pb.h"
 #include "src/launcher/commands.h"
+#include "src/rpc/head_access.h"
 #include "src/rpc/head_client.h"
 
 namespace lanista {
 
-// The head that --head names. INVALID_ARGUMENT: it is no address.
+// The way to the head that --head names, by the options of the command line and LANISTA_TOKEN_FILE. INVALID_ARGUMENT:
+// it is no address, or a path cannot be.
+absl::StatusOr<HeadAccess> HeadAccessOf(const CommandLine& line);
+
+// The head that --head names. Errors: see HeadAccessOf and HeadClient::Make.
 absl::StatusOr<std::unique_ptr<HeadClient>> ConnectToHead(const CommandContext& context);
 
 struct HeadExperiment {

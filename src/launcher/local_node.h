@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "protos/node.pb.h"
 #include "src/launcher/trial_program.h"
-#include "src/rpc/address.h"
+#include "src/rpc/head_access.h"
 
 namespace lanista {
 
@@ -19,7 +19,7 @@ namespace lanista {
 class LocalNode {
  public:
   struct Options {
-    Address head;
+    HeadAccess head;
     // Its name, program, version and devices.
     v1::NodeHello hello;
     TrialProgram trial_program;

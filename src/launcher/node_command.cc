@@ -22,7 +22,7 @@
 #include "src/launcher/local_node.h"
 #include "src/launcher/signal_thread.h"
 #include "src/launcher/trial_session.h"
-#include "src/rpc/address.h"
+#include "src/rpc/channel.h"
 #include "src/views/nodes_view.h"
 
 namespace lanista {
@@ -52,12 +52,11 @@ absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
 
 absl::StatusOr<int> RunNode(const CommandContext& context) {
   const CommandLine& line = context.line;
-  const absl::StatusOr<Address> head = ParseAddress(line.head);
-  if (!head.ok()) return Annotate(head.status(), "--head");
   CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);
   LocalNode::Options options;
-  options.head = *head;
+  LANISTA_ASSIGN_OR_RETURN(options.head, HeadAccessOf(line));
+  LANISTA_RETURN_IF_ERROR(MakeChannel(options.head).status());
   LANISTA_ASSIGN_OR_RETURN(options.hello, DescribeNode(context));
   options.trial_program = context.trial_program;
   options.give_up_after = std::chrono::seconds(line.give_up_after);

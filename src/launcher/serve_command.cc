@@ -1,5 +1,6 @@
 // serve.
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,9 +10,11 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "spdlog/spdlog.h"
 #include "src/base/build_id.h"
 #include "src/base/logging.h"
@@ -26,6 +29,7 @@
 #include "src/launcher/signal_thread.h"
 #include "src/rpc/address.h"
 #include "src/rpc/head_server.h"
+#include "src/rpc/port_protection.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
 #include "src/storage/state_dir.h"
@@ -59,11 +63,35 @@ absl::StatusOr<Address> ListenAddress(const CommandLine& line) {
   absl::StatusOr<Address> address = ParseAddress(line.listen);
   if (!address.ok()) return Annotate(address.status(), "--listen");
   if (address->is_loopback() || line.insecure) return address;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--listen ", line.listen,
-                   ": other machines reach it, and there is no encryption and no token: whoever "
-                   "does so can run programs as you. Listen on 127.0.0.1 (and use `ssh -L` from elsewhere), or add "
-                   "--insecure where you trust the whole network"));
+  std::vector<std::string> missing;
+  if (line.safety.tls_cert.empty()) missing.push_back("--tls-cert FILE --tls-key FILE");
+  if (line.safety.token_file.empty()) missing.push_back("--token-file FILE");
+  if (missing.empty()) return address;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--listen ", line.listen, ": other machines reach it, and whoever does so could run programs as you. Add ",
+      absl::StrJoin(missing, " and "),
+      " (docs/cluster.md has the commands that make them); or listen on 127.0.0.1 (and use `ssh -L` from "
+      "elsewhere); or add --insecure where you trust the whole network"));
+}
+
+absl::StatusOr<PortProtection> ProtectionOf(const SafetyOptions& options) {
+  PortProtection protection;
+  for (const auto& [path, option] : {std::pair(&protection.tls_certificate_file, &options.tls_cert),
+                                     std::pair(&protection.tls_key_file, &options.tls_key),
+                                     std::pair(&protection.tls_client_authorities_file, &options.tls_client_ca),
+                                     std::pair(&protection.client_token_file, &options.token_file),
+                                     std::pair(&protection.node_token_file, &options.node_token_file)}) {
+    LANISTA_ASSIGN_OR_RETURN(*path, ResolvePath(*option, UserDirectory()));
+  }
+  return protection;
+}
+
+// As many open files as this user may have: each connection is one, and journals must never lack theirs.
+void RaiseFileLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
@@ -71,6 +99,7 @@ absl::StatusOr<Address> ListenAddress(const CommandLine& line) {
 absl::StatusOr<int> Serve(const CommandContext& context) {
   const CommandLine& line = context.line;
   LANISTA_ASSIGN_OR_RETURN(const Address wanted, ListenAddress(line));
+  LANISTA_ASSIGN_OR_RETURN(const PortProtection protection, ProtectionOf(line.safety));
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
   LANISTA_ASSIGN_OR_RETURN(const std::string head_file, ResolvePath(line.head_file, UserDirectory()));
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
@@ -81,6 +110,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
 
   CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);
+  RaiseFileLimit();
   UntilSignal until;
   const SignalThread signals([&](int count) { until.OnSignal(count); });
 
@@ -89,9 +119,9 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
                              [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); },
                              line.max_priority};
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), DevicesOf(line)));
-  Experiments experiments(state_dir, head.get(), &news);
+  Experiments experiments(state_dir, head.get(), &news, line.max_experiments);
   // First the port: without it nothing may run.
-  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server, HeadServer::Start(wanted, &experiments));
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server, HeadServer::Start(wanted, &experiments, protection));
   const absl::Cleanup end = [&] {
     // Clients hear that the head ends before they could see that nobody runs their experiments.
     server->Close();

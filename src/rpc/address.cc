@@ -2,12 +2,15 @@
 
 #include <arpa/inet.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace lanista {
 
 std::string Address::ToText() const { return absl::StrCat(host, ":", port); }
+
+std::string Address::bare_host() const { return absl::StartsWith(host, "[") ? host.substr(1, host.size() - 2) : host; }
 
 bool Address::is_loopback() const {
   in_addr v4 = {};

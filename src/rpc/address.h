@@ -15,6 +15,8 @@ struct Address {
   int port = 0;
 
   std::string ToText() const;
+  // Without the brackets.
+  std::string bare_host() const;
   // Whether only programs of this machine reach it.
   bool is_loopback() const;
 };

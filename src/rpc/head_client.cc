@@ -6,13 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "grpcpp/grpcpp.h"
 #include "protos/node.grpc.pb.h"
 #include "protos/service.grpc.pb.h"
 #include "src/base/status.h"
+#include "src/rpc/channel.h"
 #include "src/rpc/grpc_setup.h"
 #include "src/rpc/grpc_status.h"
+#include "src/rpc/unreachable.h"
 #include "src/views/documents.h"
 
 namespace lanista {
@@ -24,11 +25,6 @@ using Clock = std::chrono::system_clock;
 constexpr std::chrono::seconds kConnectLimit(5);
 // Of calls that wait for nobody: a head that takes longer does not answer.
 constexpr std::chrono::minutes kAnswerLimit(2);
-constexpr int kMaxReplyBytes = 64 << 20;
-constexpr int kKeepaliveMs = 20000;
-constexpr int kKeepaliveTimeoutMs = 10000;
-constexpr int kMinReconnectMs = 100;
-constexpr int kMaxReconnectMs = 1000;
 // So long a head may be away while it is asked to create something.
 constexpr std::chrono::seconds kReturnLimit(10);
 constexpr std::chrono::milliseconds kRetryDelay(200);
@@ -39,22 +35,12 @@ absl::Status Damaged() { return absl::DataLossError("the head's answer is no doc
 
 class HeadClient::Impl {
  public:
-  explicit Impl(const Address& address) : address_(address.ToText()) {
-    QuietGrpc();
-    grpc::ChannelArguments arguments;
-    // A proxy for web pages is none for heads.
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, kPingsWithoutData);
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMinReconnectMs);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMinReconnectMs);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
-    arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
-    channel_ = grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
-    stub_ = v1::ExperimentService::NewStub(channel_);
-    node_stub_ = v1::NodeService::NewStub(channel_);
-  }
+  Impl(HeadAccess access, std::shared_ptr<grpc::Channel> channel)
+      : access_(std::move(access)),
+        address_(access_.address.ToText()),
+        channel_(std::move(channel)),
+        stub_(v1::ExperimentService::NewStub(channel_)),
+        node_stub_(v1::NodeService::NewStub(channel_)) {}
 
   v1::ExperimentService::Stub& stub() { return *stub_; }
   v1::NodeService::Stub& node_stub() { return *node_stub_; }
@@ -65,8 +51,7 @@ class HeadClient::Impl {
     grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/true);
     while (state != GRPC_CHANNEL_READY) {
       if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || !channel_->WaitForStateChange(state, deadline)) {
-        return absl::UnavailableError(
-            absl::StrCat("no head can be reached at ", address_, "; `lanista serve` starts one"));
+        return WhyUnreachable(access_);
       }
       state = channel_->GetState(/*try_to_connect=*/true);
     }
@@ -104,14 +89,26 @@ class HeadClient::Impl {
   }
 
  private:
+  const HeadAccess access_;
   const std::string address_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::ExperimentService::Stub> stub_;
-  std::unique_ptr<v1::NodeService::Stub> node_stub_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::ExperimentService::Stub> stub_;
+  const std::unique_ptr<v1::NodeService::Stub> node_stub_;
 };
 
-HeadClient::HeadClient(const Address& address) : impl_(std::make_unique<Impl>(address)) {}
+HeadClient::HeadClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HeadClient::HeadClient(const Address& address) {
+  QuietGrpc();
+  // Without files nothing can be wrong.
+  impl_ = std::make_unique<Impl>(HeadAccess{address}, *MakeChannel({address}));
+}
 HeadClient::~HeadClient() = default;
+
+absl::StatusOr<std::unique_ptr<HeadClient>> HeadClient::Make(const HeadAccess& access) {
+  QuietGrpc();
+  LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(access));
+  return std::unique_ptr<HeadClient>(new HeadClient(std::make_unique<Impl>(access, std::move(channel))));
+}
 
 using Stub = v1::ExperimentService::Stub;
 

@@ -11,13 +11,16 @@
 #include "nlohmann/json.hpp"
 #include "protos/node.pb.h"
 #include "protos/service.pb.h"
-#include "src/rpc/address.h"
+#include "src/rpc/head_access.h"
 
 namespace lanista {
 
 // Errors have the head's codes and messages. UNAVAILABLE: no head can be reached there. Thread-safe.
 class HeadClient {
  public:
+  // Connects with the first call. Errors of the files in `access`: see MakeChannel.
+  static absl::StatusOr<std::unique_ptr<HeadClient>> Make(const HeadAccess& access);
+  // Without TLS, and without a token.
   explicit HeadClient(const Address& address);
   ~HeadClient();
 
@@ -44,7 +47,8 @@ class HeadClient {
 
  private:
   class Impl;
-  const std::unique_ptr<Impl> impl_;
+  explicit HeadClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace lanista

@@ -3,14 +3,16 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
+#include "src/base/status.h"
 #include "src/rpc/experiment_service.h"
 #include "src/rpc/grpc_setup.h"
+#include "src/rpc/listener.h"
 #include "src/rpc/node_service.h"
+#include "src/rpc/server_credentials.h"
 
 namespace lanista {
 namespace {
@@ -18,6 +20,10 @@ namespace {
 constexpr int kMaxStreamsPerConnection = 100;
 // For all connections together.
 constexpr size_t kMaxBufferBytes = 512 << 20;
+// A connection that is not HTTP/2 by then is closed.
+constexpr int kHandshakeTimeoutMs = 20000;
+// A connection without calls is closed after these: a client that comes again gets another one.
+constexpr int kMaxIdleMs = 5 * 60 * 1000;
 // A client that has gone without a word is noticed after these.
 constexpr int kKeepaliveMs = 60000;
 constexpr int kKeepaliveTimeoutMs = 20000;
@@ -30,21 +36,26 @@ constexpr std::chrono::seconds kGrace(1);
 
 class HeadServer::Impl {
  public:
-  Impl(Address address, Experiments* experiments) : address_(std::move(address)), service_(experiments) {}
+  explicit Impl(Experiments* experiments) : service_(experiments) {}
 
   ~Impl() {
+    listener_.reset();
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kGrace);
   }
 
-  absl::Status Start() {
+  absl::Status Start(const Address& address, const PortProtection& protection) {
     QuietGrpc();
+    LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
+                             MakeServerCredentials(protection));
+    LANISTA_ASSIGN_OR_RETURN(listener_, Listener::Open(address));
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(address_.ToText(), grpc::InsecureServerCredentials(), &address_.port);
-    // Else two heads could share a port, and clients would meet either.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingMs);
@@ -57,13 +68,14 @@ class HeadServer::Impl {
     builder.SetResourceQuota(quota);
     builder.RegisterService(&service_);
     builder.RegisterService(&nodes_);
-    const std::string wanted = address_.ToText();
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || address_.port == 0) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot listen on ", wanted, ": is another program there? Port 0 takes any free one"));
-    }
+    if (server_ == nullptr) return absl::InternalError("gRPC's server does not start: see GRPC_VERBOSITY=ERROR");
     SetServing(false);
+    listener_->Start([this](int connection) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+      parameters.fd = connection;
+      acceptor_->HandleNewConnection(&parameters);
+    });
     return absl::OkStatus();
   }
 
@@ -80,17 +92,18 @@ class HeadServer::Impl {
     service_.Close();
   }
 
-  const Address& address() const { return address_; }
+  const Address& address() const { return listener_->address(); }
 
  private:
   void SetServing(bool serving) {
     server_->GetHealthCheckService()->SetServingStatus(v1::ExperimentService::service_full_name(), serving);
   }
 
-  Address address_;
   ExperimentServiceImpl service_;
   NodeServiceImpl nodes_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Listener> listener_;
 };
 
 HeadServer::HeadServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -102,10 +115,10 @@ void HeadServer::Close() { impl_->Close(); }
 
 const Address& HeadServer::address() const { return impl_->address(); }
 
-absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments) {
-  auto impl = std::make_unique<Impl>(address, experiments);
-  const absl::Status started = impl->Start();
-  if (!started.ok()) return started;
+absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments,
+                                                              const PortProtection& protection) {
+  auto impl = std::make_unique<Impl>(experiments);
+  LANISTA_RETURN_IF_ERROR(impl->Start(address, protection));
   return std::unique_ptr<HeadServer>(new HeadServer(std::move(impl)));
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "src/rpc/address.h"
+#include "src/rpc/port_protection.h"
 #include "src/service/experiments.h"
 #include "src/service/node_gateway.h"
 
@@ -15,8 +16,9 @@ namespace lanista {
 class HeadServer {
  public:
   // Takes the port; all calls get UNAVAILABLE until Open. Port 0: any free one. UNAVAILABLE: it cannot listen there.
-  // `experiments` must outlive it.
-  static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments);
+  // Other errors: a file of `protection` is wrong. `experiments` must outlive it.
+  static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments,
+                                                           const PortProtection& protection = {});
   // Cancels streams, and waits for calls: what blocks in `experiments` must be about to return.
   ~HeadServer();
 

@@ -13,6 +13,8 @@
 #include "google/protobuf/util/time_util.h"
 #include "grpcpp/grpcpp.h"
 #include "protos/node.grpc.pb.h"
+#include "spdlog/spdlog.h"
+#include "src/rpc/channel.h"
 #include "src/rpc/grpc_setup.h"
 #include "src/rpc/grpc_status.h"
 
@@ -21,8 +23,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kKeepaliveMs = 20000;
-constexpr int kKeepaliveTimeoutMs = 10000;
 // A head that takes longer to welcome the node is none.
 constexpr std::chrono::seconds kWelcomeLimit(30);
 // Of a beat. Some may be lost.
@@ -151,19 +151,6 @@ class NodeClient::Impl {
   }
 
  private:
-  // The one place that knows how a node reaches its head: credentials, and what is told with each call (Prepare).
-  std::shared_ptr<grpc::Channel> Dial() const {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, kPingsWithoutData);
-    // A connection of its own, which resolves the address itself.
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetMaxReceiveMessageSize(kMaxNodeMessageBytes);
-    return grpc::CreateCustomChannel(options_.head.ToText(), grpc::InsecureChannelCredentials(), arguments);
-  }
-
   void Run() {
     milliseconds delay = options_.first_delay;
     while (true) {
@@ -181,7 +168,13 @@ class NodeClient::Impl {
 
   // Opens a stream, and returns why it ended.
   absl::Status RunStream(bool* was_welcome) {
-    const auto stub = v1::NodeService::NewStub(Dial());
+    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(options_.head);
+    if (!channel.ok()) {
+      // They were right when the node began: whoever replaces a file may not be done with it.
+      spdlog::warn("{}", std::string(channel.status().message()));
+      return absl::UnavailableError(channel.status().message());
+    }
+    const auto stub = v1::NodeService::NewStub(*channel);
     const auto stream = std::make_shared<Stream>(&handlers_);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -197,7 +190,7 @@ class NodeClient::Impl {
     // A stream that was given up has no reason of its own.
     if (!absl::IsCancelled(end)) why = end;
     if (absl::IsUnavailable(why) || absl::IsCancelled(why)) {
-      why = absl::UnavailableError(absl::StrCat("head ", options_.head.ToText(), ": ", why.message()));
+      why = absl::UnavailableError(absl::StrCat("head ", options_.head.address.ToText(), ": ", why.message()));
     }
     {
       const std::lock_guard<std::mutex> lock(mutex_);

@@ -10,13 +10,14 @@
 #include "absl/status/status.h"
 #include "protos/node.pb.h"
 #include "src/base/node_link.h"
-#include "src/rpc/address.h"
+#include "src/rpc/head_access.h"
 
 namespace lanista {
 
 // Has a thread of its own, which keeps one stream after the other open until one ends in a way that another would, too
 // (EndsNode), or this object ends. Between two of them it waits, a random part of a time that doubles from 1 s to 30 s,
-// so that the nodes of a head that returns do not all come at once. Each time the address is resolved anew.
+// so that the nodes of a head that returns do not all come at once. Each time the address is resolved, and the files of
+// the access are read, anew.
 //
 // Once the head has welcomed the node it is told at HeadHello.beat_interval that the node is there, by calls of their
 // own. Where it does not answer these, or does not know the node, the stream is given up for another one.
@@ -31,7 +32,8 @@ class NodeClient {
     std::function<void(const HeadLinkPtr&, const absl::Status&)> on_closed;
   };
   struct Options {
-    Address head;
+    // MakeChannel takes it.
+    HeadAccess head;
     // NodeHello.instance.
     std::string instance;
     std::chrono::milliseconds first_delay{1000};

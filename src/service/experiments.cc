@@ -33,12 +33,25 @@ constexpr size_t kMaxEventBytes = 1 << 20;
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
 constexpr int kMaxPlanModels = 1000;
-constexpr size_t kMaxRequestId = 100;
+constexpr int64_t kMaxRequestId = 100;
 constexpr int kMaxLogBytes = 1 << 20;
+// Of texts for people, which lists repeat.
+constexpr int64_t kMaxName = 1000;
+constexpr int64_t kMaxReason = 1000;
+// There are fewer statuses.
+constexpr int kMaxStatuses = 20;
+// There are fewer fields that may change.
+constexpr int kMaxSets = 100;
 
 absl::Status CheckRange(int64_t value, int64_t min, int64_t max, const char* field) {
   if (value >= min && value <= max) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(field, ": must be from ", min, " to ", max, ", got ", value));
+}
+
+// Of a text in bytes, or of a list.
+absl::Status CheckSize(int64_t size, int64_t max, const char* field, const char* what) {
+  if (size <= max) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": has more than ", max, " ", what));
 }
 
 // In any case; empty: not asked for.
@@ -103,10 +116,12 @@ absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next() {
 
 absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateExperimentRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRunner());
-  if (request.request_id().size() > kMaxRequestId) {
-    return absl::InvalidArgumentError(absl::StrCat("request_id: has more than ", kMaxRequestId, " bytes"));
-  }
+  LANISTA_RETURN_IF_ERROR(
+      CheckSize(static_cast<int64_t>(request.request_id().size()), kMaxRequestId, "request_id", "bytes"));
+  LANISTA_RETURN_IF_ERROR(CheckSize(static_cast<int64_t>(request.config().name().size()), kMaxName, "name", "bytes"));
   LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, CompleteConfig(request.config()));
+  const std::lock_guard<std::mutex> lock(creation_);
+  LANISTA_RETURN_IF_ERROR(CheckRoom(config.name(), request.request_id()));
   v1::CreateExperimentReply reply;
   LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), runner_->Create(config, request.request_id()));
   return reply;
@@ -139,6 +154,7 @@ absl::StatusOr<v1::GetExperimentReply> Experiments::Get(const v1::GetExperimentR
 
 absl::StatusOr<v1::ListExperimentsReply> Experiments::List(const v1::ListExperimentsRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRange(request.page_size(), 0, kMaxPage, "page_size"));
+  LANISTA_RETURN_IF_ERROR(CheckSize(request.status_size(), kMaxStatuses, "status", "entries"));
   for (const std::string& status : request.status()) {
     LANISTA_RETURN_IF_ERROR(
         CheckWord(status, {"CREATED", "RUNNING", "STOPPING", "DONE", "STOPPED", "FAILED", "INTERRUPTED", "UNREADABLE"},
@@ -166,6 +182,7 @@ absl::StatusOr<v1::ListExperimentsReply> Experiments::List(const v1::ListExperim
 
 absl::StatusOr<v1::StopExperimentReply> Experiments::Stop(const v1::StopExperimentRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRunner());
+  LANISTA_RETURN_IF_ERROR(CheckSize(static_cast<int64_t>(request.reason().size()), kMaxReason, "reason", "bytes"));
   v1::StopExperimentReply reply;
   LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), Find(request.experiment()));
   const std::string& id = reply.experiment();
@@ -189,6 +206,7 @@ absl::StatusOr<v1::StopExperimentReply> Experiments::Stop(const v1::StopExperime
 
 absl::StatusOr<v1::ResumeExperimentReply> Experiments::Resume(const v1::ResumeExperimentRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRunner());
+  LANISTA_RETURN_IF_ERROR(CheckSize(request.set_size(), kMaxSets, "set", "entries"));
   v1::ResumeExperimentReply reply;
   LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), Find(request.experiment()));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(reply.experiment()));
@@ -277,6 +295,22 @@ absl::StatusOr<std::string> Experiments::Find(const std::string& experiment) con
   absl::StatusOr<std::string> id = FindExperiment(state_dir_, experiment);
   if (!id.ok()) return Annotate(id.status(), "experiment");
   return id;
+}
+
+absl::Status Experiments::CheckRoom(const std::string& name, const std::string& request_id) const {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir_.List());
+  if (ids.size() < static_cast<size_t>(max_experiments_)) return absl::OkStatus();
+  // A request that comes again makes none.
+  for (int attempt = 0; !request_id.empty(); ++attempt) {
+    const std::string id = StateDir::IdOfRequest(name, request_id, attempt);
+    if (!std::binary_search(ids.begin(), ids.end(), id)) break;
+    LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
+    const absl::StatusOr<JournalReader> earlier = JournalReader::Open(folder);
+    if (earlier.ok() && earlier->experiment().request_id() == request_id) return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("this head has ", ids.size(), " experiments, and takes ",
+                                                   max_experiments_,
+                                                   " (`serve --max-experiments`): `delete` those that nobody needs"));
 }
 
 absl::Status Experiments::CheckRunner() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -45,13 +46,17 @@ class ExperimentWatch {
   std::shared_ptr<News::Waiter> waiter_;
 };
 
+// Of a state folder, unless the user of `serve` says otherwise.
+inline constexpr int kMaxExperiments = 10000;
+
 // The requests are checked here; errors name the field. Thread-safe. Calls read the disk, and block where the runner's
 // do.
 class Experiments {
  public:
-  // `runner`: null where nothing is run: requests that need one are refused. Both must outlive this.
-  Experiments(StateDir state_dir, ExperimentRunner* runner, News* news)
-      : state_dir_(std::move(state_dir)), runner_(runner), news_(*news) {}
+  // `runner`: null where nothing is run: requests that need one are refused. Both must outlive this. `max_experiments`:
+  // Create makes no more where the state folder has so many.
+  Experiments(StateDir state_dir, ExperimentRunner* runner, News* news, int max_experiments = kMaxExperiments)
+      : state_dir_(std::move(state_dir)), runner_(runner), news_(*news), max_experiments_(max_experiments) {}
 
   absl::StatusOr<v1::CreateExperimentReply> Create(const v1::CreateExperimentRequest& request);
   absl::StatusOr<v1::ValidateExperimentReply> Validate(const v1::ValidateExperimentRequest& request);
@@ -73,11 +78,16 @@ class Experiments {
  private:
   // The id that `experiment` of a request stands for.
   absl::StatusOr<std::string> Find(const std::string& experiment) const;
+  // RESOURCE_EXHAUSTED: there is no room for what the request would make.
+  absl::Status CheckRoom(const std::string& name, const std::string& request_id) const;
   absl::Status CheckRunner() const;
 
   const StateDir state_dir_;
   ExperimentRunner* const runner_;
   News& news_;
+  const int max_experiments_;
+  // Held while one is made, so that there are never more.
+  std::mutex creation_;
 };
 
 }  // namespace lanista

@@ -289,9 +289,16 @@ TEST(ServeCommandTest, WithoutAHeadTheExitCodeSaysSo) {
 }
 
 TEST(ServeCommandTest, OtherMachinesReachItOnlyWhereTheUserSaysSo) {
-  const CommandResult refused = RunCommand(kLanista, {"serve", "--listen", "0.0.0.0:0", "--state-dir", FreshFolder()});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("--insecure"));
+  const std::string tokens = WriteFile("tokens", std::string(32, 't'));
+  for (const std::vector<std::string>& half : {std::vector<std::string>{}, {"--token-file", tokens}}) {
+    std::vector<std::string> arguments = {"serve", "--listen", "0.0.0.0:0", "--state-dir", FreshFolder()};
+    arguments.insert(arguments.end(), half.begin(), half.end());
+    const CommandResult refused = RunCommand(kLanista, arguments);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("--tls-cert FILE --tls-key FILE"));
+    EXPECT_THAT(refused.err, HasSubstr("--insecure"));
+    EXPECT_EQ(refused.err.find("--token-file") == std::string::npos, !half.empty()) << refused.err;
+  }
   BackgroundCommand insecure(kLanista, {"serve", "--listen", "0.0.0.0:0", "--insecure", "--state-dir", FreshFolder()});
   EXPECT_TRUE(insecure.WaitForLine("listening on 0.0.0.0:"));
   kill(insecure.pid(), SIGINT);

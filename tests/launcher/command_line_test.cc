@@ -82,6 +82,42 @@ TEST(CommandLineTest, AHeadHasAnAddressAndDevices) {
   EXPECT_THAT(line.gpus, ElementsAre(0, 2));
 }
 
+TEST(CommandLineTest, AHeadOnANetworkIsProtectedAtBothEnds) {
+  const CommandLine serve = Good({"serve", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a", "--token-file",
+                                  "t", "--node-token-file", "n", "--max-experiments", "5"});
+  EXPECT_EQ(serve.safety.tls_cert, "c");
+  EXPECT_EQ(serve.safety.tls_key, "k");
+  EXPECT_EQ(serve.safety.tls_client_ca, "a");
+  EXPECT_EQ(serve.safety.token_file, "t");
+  EXPECT_EQ(serve.safety.node_token_file, "n");
+  EXPECT_EQ(serve.max_experiments, 5);
+  EXPECT_THAT(Ends({"serve", "--tls-cert", "c"}), AllOf(HasSubstr("2: "), HasSubstr("--tls-key")));
+  EXPECT_THAT(Ends({"serve", "--tls-key", "k"}), AllOf(HasSubstr("2: "), HasSubstr("--tls-cert")));
+  EXPECT_THAT(Ends({"serve", "--tls-client-ca", "a"}), AllOf(HasSubstr("2: "), HasSubstr("--tls-cert")));
+
+  for (std::vector<const char*> command : std::vector<std::vector<const char*>>{{"list"},
+                                                                                {"show", "x"},
+                                                                                {"trials", "x"},
+                                                                                {"watch", "x"},
+                                                                                {"stop", "x"},
+                                                                                {"resume", "x"},
+                                                                                {"delete", "x"},
+                                                                                {"submit", "c"}}) {
+    std::vector<const char*> alone = command;
+    alone.insert(alone.end(), {"--token-file", "t"});
+    EXPECT_THAT(Ends(alone), AllOf(HasSubstr("2: "), HasSubstr("--head"))) << command[0];
+    command.insert(command.end(), {"--head", "h:1", "--tls", "--tls-ca", "a", "--tls-cert", "c", "--tls-key", "k",
+                                   "--token-file", "t", "--insecure"});
+    const CommandLine line = Good(command);
+    EXPECT_TRUE(line.safety.tls);
+    EXPECT_EQ(line.safety.tls_ca, "a");
+    EXPECT_EQ(line.safety.tls_cert, "c");
+    EXPECT_EQ(line.safety.tls_key, "k");
+    EXPECT_EQ(line.safety.token_file, "t");
+    EXPECT_TRUE(line.insecure);
+  }
+}
+
 TEST(CommandLineTest, GlobalOptionsStandBeforeOrAfterTheCommand) {
   const std::vector<std::vector<const char*>> lines = {
       {"--json", "--state-dir", "S", "--set", "seed=1", "--set", "name=[a]", "run", "c"},

@@ -113,7 +113,7 @@ class NodeServiceTest : public ServiceTest {
   // A node that says hello with this name on each stream.
   void StartNode(const std::string& name) {
     NodeClient::Options options;
-    options.head = server_->address();
+    options.head.address = server_->address();
     options.instance = "instance of " + name;
     options.first_delay = options.longest_delay = std::chrono::milliseconds(20);
     NodeClient::Handlers handlers;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -79,6 +80,89 @@ TEST_F(ExperimentsTest, WhatIsToBeRunIsCompleteAndChecked) {
   EXPECT_EQ(experiments_.Validate(validate)->space().fingerprint(), "for 3");
   validate.set_plan_models(1001);
   EXPECT_THAT(Error(experiments_.Validate(validate), absl::StatusCode::kInvalidArgument), HasSubstr("plan_models: "));
+}
+
+TEST_F(ExperimentsTest, AFullStateFolderTakesNoMore) {
+  Create("a-1");
+  Experiments two(state_dir_, &runner_, &news_, 2);
+  v1::CreateExperimentRequest request;
+  *request.mutable_config() = SmallConfig();
+  request.set_request_id("r");
+  EXPECT_TRUE(two.Create(request).ok());
+  // As the runner would have recorded it.
+  const std::string id = StateDir::IdOfRequest("small", "r", 0);
+  ASSERT_TRUE(state_dir_.MakeExperimentFolder(id).value());
+  v1::ExperimentCreated created;
+  created.set_experiment(id);
+  created.set_request_id("r");
+  *created.mutable_config() = SmallConfig();
+  ASSERT_TRUE(JournalWriter::Create(Folder(id), created).ok());
+  EXPECT_EQ(two.Create(request)->experiment(), "made-r") << "makes none that is not there";
+  for (const char* other : {"", "s"}) {
+    request.set_request_id(other);
+    EXPECT_THAT(Error(two.Create(request), absl::StatusCode::kResourceExhausted), HasSubstr("`delete`"));
+  }
+  ASSERT_TRUE(RemoveExperiment(state_dir_, id).ok());
+  EXPECT_TRUE(two.Create(request).ok());
+}
+
+TEST_F(ExperimentsTest, NoFieldBecomesAPathOutsideTheStateFolder) {
+  // What a traversal would find.
+  std::filesystem::create_directories(temp_.path() + "/outside");
+  std::ofstream(temp_.path() + "/outside/journal.db") << "secret";
+  for (const std::string& id : {std::string("../outside"), std::string(".."), std::string("."), std::string("/etc"),
+                                std::string("a/../../outside"), std::string(), std::string("a\0b", 3),
+                                std::string("-rf"), std::string(101, 'x'), std::string("a\nb")}) {
+    v1::GetExperimentRequest get;
+    get.set_experiment(id);
+    Error(experiments_.Get(get), absl::StatusCode::kInvalidArgument);
+    v1::StopExperimentRequest stop;
+    stop.set_experiment(id);
+    Error(experiments_.Stop(stop), absl::StatusCode::kInvalidArgument);
+    v1::ResumeExperimentRequest resume;
+    resume.set_experiment(id);
+    Error(experiments_.Resume(resume), absl::StatusCode::kInvalidArgument);
+    v1::DeleteExperimentRequest remove;
+    remove.set_experiment(id);
+    Error(experiments_.Delete(remove), absl::StatusCode::kInvalidArgument);
+    v1::ListTrialsRequest trials;
+    trials.set_experiment(id);
+    Error(experiments_.ListTrials(trials), absl::StatusCode::kInvalidArgument);
+    v1::GetTrialRequest trial;
+    trial.set_experiment(id);
+    Error(experiments_.GetTrial(trial), absl::StatusCode::kInvalidArgument);
+    v1::WatchRequest watch;
+    watch.set_experiment(id);
+    Error(experiments_.Watch(watch, [] {}), absl::StatusCode::kInvalidArgument);
+    v1::ListExperimentsRequest list;
+    list.set_page_token(id);
+    EXPECT_THAT(Listed(*experiments_.List(list)), IsEmpty());
+  }
+  EXPECT_TRUE(std::filesystem::exists(temp_.path() + "/outside/journal.db"));
+  EXPECT_THAT(runner_.calls_, IsEmpty());
+}
+
+TEST_F(ExperimentsTest, TextsAndListsHaveLimits) {
+  Create("a-1");
+  v1::CreateExperimentRequest create;
+  *create.mutable_config() = SmallConfig();
+  create.mutable_config()->set_name(std::string(1000, 'x'));
+  EXPECT_TRUE(experiments_.Create(create).ok());
+  create.mutable_config()->set_name(std::string(1001, 'x'));
+  EXPECT_THAT(Error(experiments_.Create(create), absl::StatusCode::kInvalidArgument), HasSubstr("name: "));
+  v1::StopExperimentRequest stop;
+  stop.set_experiment("a-1");
+  stop.set_reason(std::string(1000, 'x'));
+  EXPECT_TRUE(experiments_.Stop(stop).ok());
+  stop.set_reason(std::string(1001, 'x'));
+  EXPECT_THAT(Error(experiments_.Stop(stop), absl::StatusCode::kInvalidArgument), HasSubstr("reason: "));
+  v1::ListExperimentsRequest list;
+  for (int i = 0; i < 21; ++i) list.add_status("DONE");
+  EXPECT_THAT(Error(experiments_.List(list), absl::StatusCode::kInvalidArgument), HasSubstr("status: "));
+  v1::ResumeExperimentRequest resume;
+  resume.set_experiment("a-1");
+  for (int i = 0; i < 101; ++i) resume.add_set("max_trial_number=20");
+  EXPECT_THAT(Error(experiments_.Resume(resume), absl::StatusCode::kInvalidArgument), HasSubstr("set: "));
 }
 
 TEST_F(ExperimentsTest, WithoutARunnerTheyAreOnlyShown) {
