@@ -12,7 +12,7 @@ namespace lanista {
 
 // A channel whose calls carry the token; the file is read again when it changes. Certificates are read now. It connects
 // when it is first used. INVALID_ARGUMENT, FAILED_PRECONDITION, NOT_FOUND: a file is wrong, or the token would travel
-// unencrypted. Call QuietGrpc before.
+// unencrypted.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const HeadAccess& access);
 
 }  // namespace lanista

@@ -11,7 +11,6 @@
 #include "protos/service.grpc.pb.h"
 #include "src/base/status.h"
 #include "src/rpc/channel.h"
-#include "src/rpc/grpc_setup.h"
 #include "src/rpc/grpc_status.h"
 #include "src/rpc/unreachable.h"
 #include "src/views/documents.h"
@@ -98,14 +97,12 @@ class HeadClient::Impl {
 
 HeadClient::HeadClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HeadClient::HeadClient(const Address& address) {
-  QuietGrpc();
   // Without files nothing can be wrong.
   impl_ = std::make_unique<Impl>(HeadAccess{address}, *MakeChannel({address}));
 }
 HeadClient::~HeadClient() = default;
 
 absl::StatusOr<std::unique_ptr<HeadClient>> HeadClient::Make(const HeadAccess& access) {
-  QuietGrpc();
   LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(access));
   return std::unique_ptr<HeadClient>(new HeadClient(std::make_unique<Impl>(access, std::move(channel))));
 }

@@ -15,7 +15,6 @@
 #include "protos/node.grpc.pb.h"
 #include "spdlog/spdlog.h"
 #include "src/rpc/channel.h"
-#include "src/rpc/grpc_setup.h"
 #include "src/rpc/grpc_status.h"
 
 namespace lanista {
@@ -136,7 +135,6 @@ class NodeClient::Impl {
  public:
   Impl(Options options, Handlers handlers)
       : options_(std::move(options)), handlers_(std::move(handlers)), random_(std::random_device()()) {
-    QuietGrpc();
     thread_ = std::thread([this] { Run(); });
   }
 
