@@ -132,7 +132,7 @@ TEST(GuardedStrategyTest, SeveralObjectivesNeedAStrategyThatKnowsThem) {
 TEST(GuardedStrategyTest, InitialModelsKeepTheLimits) {
   v1::ExperimentConfig config;
   config.mutable_strategy()->mutable_random();
-  config.add_initial()->set_sample("{}");
+  config.add_initial()->set_sample(R"({"x": 1})");
   LimitsOfSamples limits;
   limits.violation = [](const v1::Sample&) { return 0.5; };
   limits.describe = [](const v1::Sample&) { return "params 150 (at most 100)"; };
