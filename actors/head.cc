@@ -104,7 +104,7 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
                            MakePlanner(request.config(), discovered, options_.devices));
   v1::ExperimentConfig config = request.config();
-  LANISTA_RETURN_IF_ERROR(WarmStart(options_.state_dir, discovered.space(), &config).status());
+  LANISTA_RETURN_IF_ERROR(WarmStart(options_.state_dir, discovered, &config).status());
   v1::Validated validated;
   *validated.mutable_space() = discovered.space();
   if (request.plan_models() == 0) return validated;

@@ -262,12 +262,13 @@ int MaxTrials(const v1::ExperimentConfig& config, const std::vector<v1::Device>&
   return config.has_trial_concurrency() ? config.trial_concurrency() : static_cast<int>(devices.size());
 }
 
-absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::SpaceSpec& space,
+absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::Discovered& discovered,
                                                        v1::ExperimentConfig* config) {
   if (!config->has_warm_start()) return std::vector<v1::TellRequest>();
   LANISTA_RETURN_IF_ERROR(FindWarmStart(state_dir, config));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(config->warm_start().experiment()));
-  return ReadWarmStart(folder, *config, space);
+  return ReadWarmStart(folder, *config, discovered.space(),
+                       LimitedCosts(*config, PlannerContextOf(*config, discovered)));
 }
 
 absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::ExperimentConfig config, uint64_t seed,
@@ -276,7 +277,7 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::Exp
   LANISTA_ASSIGN_OR_RETURN(Deciders deciders, MakeDeciders(config, config, seed, discovered, devices));
 
   StartingPoint start;
-  LANISTA_ASSIGN_OR_RETURN(start.untold, WarmStart(state_dir, discovered.space(), &config));
+  LANISTA_ASSIGN_OR_RETURN(start.untold, WarmStart(state_dir, discovered, &config));
 
   v1::ExperimentCreated created;
   LANISTA_ASSIGN_OR_RETURN(*created.mutable_experiment(), state_dir.NewExperimentId(config.name()));
@@ -377,7 +378,8 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   if (config.has_warm_start() && start.strategy_calls == 0) {
     const std::filesystem::path folder(held->folder);
     LANISTA_ASSIGN_OR_RETURN(start.untold, ReadWarmStart(folder.parent_path() / config.warm_start().experiment(),
-                                                         config, discovered.space()));
+                                                         config, discovered.space(),
+                                                         LimitedCosts(config, PlannerContextOf(config, discovered))));
   }
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));

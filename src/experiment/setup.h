@@ -76,7 +76,7 @@ int MaxTrials(const v1::ExperimentConfig& config, const std::vector<v1::Device>&
 
 // What the strategy of a new experiment hears first: the outcomes that `config.warm_start` names, whose experiment is
 // an id afterwards. None where there is no warm start. Errors as FindWarmStart's and ReadWarmStart's.
-absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::SpaceSpec& space,
+absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::Discovered& discovered,
                                                        v1::ExperimentConfig* config);
 
 // A new experiment whose space was discovered. After an error nothing is left behind.

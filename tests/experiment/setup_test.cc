@@ -499,6 +499,46 @@ TEST_F(SetupTest, AWarmStartMayTakeTheBestOnly) {
   EXPECT_EQ(told.size(), 3u);
 }
 
+TEST_F(SetupTest, AWarmStartLeavesOutModelsOfWhichItIsNotKnownWhetherTheyKeepALimit) {
+  const std::string earlier = RunNew(MakeConfig(12), kToTheEnd);
+  const std::vector<ModelRecord> models = Read(earlier).Models().value();
+  const auto failed = std::count_if(models.begin(), models.end(), [](const ModelRecord& model) {
+    return model.outcome->outcome() == v1::FAILED;
+  });
+  v1::ExperimentConfig config = MakeConfig(4);
+  config.mutable_warm_start()->set_experiment(earlier);
+  v1::ConstraintConfig& limit = *config.add_constraint();
+  const auto told = [&] {
+    const absl::StatusOr<ExperimentSetup> setup = New(config);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    return setup->start.untold;
+  };
+  // Nobody has measured it; that others failed is still worth telling.
+  limit.set_metric("latency");
+  limit.set_max(1);
+  std::vector<v1::TellRequest> tells = told();
+  EXPECT_EQ(tells.size(), failed);
+  for (const v1::TellRequest& tell : tells) EXPECT_EQ(tell.outcome(), v1::FAILED);
+
+  limit.set_metric("default");
+  limit.set_max(20);
+  tells = told();
+  EXPECT_EQ(tells.size(), 12u) << "those that break the limit say how far they are from it";
+  int broken = 0;
+  for (const v1::TellRequest& tell : tells) {
+    EXPECT_EQ(tell.violation() > 0, tell.value() > 20) << tell.ShortDebugString();
+    broken += tell.violation() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(broken, 0);
+
+  // An experiment that had the limit has judged its models by it.
+  limit.set_metric("latency");
+  v1::ExperimentConfig limited = MakeConfig(12);
+  *limited.mutable_constraint() = config.constraint();
+  config.mutable_warm_start()->set_experiment(RunNew(limited, kToTheEnd));
+  EXPECT_EQ(told().size(), 12u);
+}
+
 TEST_F(SetupTest, AWarmStartFromAnotherSpaceObjectiveOrEvaluatorIsRefusedWithTheDifference) {
   const std::string earlier = RunNew(MakeConfig(4), kToTheEnd);
   v1::ExperimentConfig config = MakeConfig(4);
