@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "src/base/metric_names.h"
 #include "src/goals/goals.h"
 
 namespace lanista {
@@ -20,7 +21,7 @@ std::optional<ModelCosts> LimitedCosts(const v1::ExperimentConfig& config, const
 absl::StatusOr<LimitsOfSamples> CostLimits(const v1::ExperimentConfig& config, const PlannerContext& context) {
   std::optional<ModelCosts> created = LimitedCosts(config, context);
   if (!created.has_value()) {
-    if (config.evaluator().has_table() || !Goals(config).Limits("memory")) return LimitsOfSamples();
+    if (config.evaluator().has_table() || !Goals(config).Limits(kMemoryMetric)) return LimitsOfSamples();
     return absl::InvalidArgumentError(
         "constraint: 'memory' is estimated from a model's graph before it trains, and the graphs of this space are "
         "known "

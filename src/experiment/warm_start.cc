@@ -10,6 +10,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
+#include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/experiment/ledger.h"
 #include "src/goals/goals.h"
@@ -25,7 +26,7 @@ using google::protobuf::util::MessageDifferencer;
 // "MAXIMIZE", or "MAXIMIZE accuracy, MINIMIZE flops".
 std::string DescribeObjectives(const v1::ExperimentConfig& config) {
   return absl::StrJoin(Goals(config).objectives(), ", ", [](std::string* text, const Goal& goal) {
-    absl::StrAppend(text, v1::Objective_Name(goal.objective), goal.metric == "default" ? "" : " " + goal.metric);
+    absl::StrAppend(text, v1::Objective_Name(goal.objective), goal.metric == kDefaultMetric ? "" : " " + goal.metric);
   });
 }
 
@@ -131,9 +132,9 @@ absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& fo
         metrics.mutable_values()->insert(counted.values().begin(), counted.values().end());
         tell.set_violation(goals.Violation(metrics));
       }
-      const auto unknown =
-          std::find_if(new_limits.begin(), new_limits.end(),
-                       [&metrics](const std::string& metric) { return metrics.values().count(metric) == 0; });
+      const auto unknown = std::find_if(new_limits.begin(), new_limits.end(), [&metrics](const std::string& metric) {
+        return metrics.values().count(metric) == 0;
+      });
       if (unknown != new_limits.end()) {
         ++left_out[*unknown];
         continue;

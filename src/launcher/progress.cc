@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "src/base/display_text.h"
+#include "src/base/metric_names.h"
 #include "src/config/steps.h"
 #include "src/goals/ranking.h"
 #include "src/space/space.h"
@@ -37,10 +38,11 @@ std::string FormatNumber(double value) { return absl::StrFormat("%.5g", value); 
 std::string FormatMetrics(const v1::Metrics& metrics) {
   std::string text;
   const std::map<std::string, double> sorted(metrics.values().begin(), metrics.values().end());
-  const auto found = sorted.find("default");
+  const auto found = sorted.find(kDefaultMetric);
   if (found != sorted.end()) text = absl::StrCat("default ", FormatNumber(found->second));
   for (const auto& [name, value] : sorted) {
-    if (name != "default") absl::StrAppend(&text, text.empty() ? "" : "  ", OneLine(name), " ", FormatNumber(value));
+    if (name != kDefaultMetric)
+      absl::StrAppend(&text, text.empty() ? "" : "  ", OneLine(name), " ", FormatNumber(value));
   }
   return text;
 }
@@ -263,7 +265,7 @@ std::string Progress::BestLine() const {
   for (size_t i = 0; i < best.values.size(); ++i) {
     const auto& [metric, objective] = goals_.objectives()[i];
     // Where `default` is all that counts, its name tells nothing.
-    const bool named = best.values.size() > 1 || metric != "default";
+    const bool named = best.values.size() > 1 || metric != kDefaultMetric;
     values.push_back(absl::StrCat(named ? OneLine(metric) + " " : "", FormatNumber(Turned(best.values[i], objective))));
   }
   if (!goals_.has_several_objectives()) return absl::StrCat("best: ", values[0], "  ", model);
