@@ -67,7 +67,10 @@ absl::Status GuardedStrategy::Tell(const v1::TellRequest& tell) {
 absl::Status GuardedStrategy::Replay(const v1::StrategyCall& call) {
   if (call.has_tell()) return Tell(call.tell());
   const v1::AskReply& recorded = call.ask().reply();
-  LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, Ask(call.ask().count()));
+  LANISTA_ASSIGN_OR_RETURN(Strategy::Proposal proposal, Ask(call.ask().count()));
+  while (proposal.searching) {
+    LANISTA_ASSIGN_OR_RETURN(proposal, Ask(call.ask().count()));
+  }
   const auto differs = [&](const std::string& here, const std::string& there) {
     return absl::FailedPreconditionError(
         absl::StrCat("call ", call.sequence(), " of the strategy, which was asked for ", call.ask().count(),

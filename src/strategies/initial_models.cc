@@ -34,6 +34,7 @@ class InitialModels final : public Strategy {
     LANISTA_ASSIGN_OR_RETURN(Proposal others, strategy_->Ask(left));
     for (v1::Sample& sample : others.samples) proposal.samples.push_back(std::move(sample));
     proposal.exhausted = others.exhausted;
+    proposal.searching = others.searching && proposal.samples.empty();
     return proposal;
   }
 
@@ -52,10 +53,10 @@ class InitialModels final : public Strategy {
 absl::Status OutsideLimits(const KnownLimits& limits) {
   const std::string nearest = limits.DescribeNearest();
   return absl::InvalidArgumentError(
-      limits.refused() == 1 ? absl::StrCat("it is not within the limits: it has ", nearest)
-                            : absl::StrCat("none of the ", limits.refused(),
-                                           " models that were drawn for it is within the limits; the nearest has ",
-                                           nearest));
+      limits.refused() == 1
+          ? absl::StrCat("it is not within the limits: it has ", nearest)
+          : absl::StrCat("none of the ", limits.refused(),
+                         " models that were drawn for it is within the limits; the nearest has ", nearest));
 }
 
 }  // namespace
