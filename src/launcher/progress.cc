@@ -69,6 +69,12 @@ bool MayRepeat(const v1::StrategyConfig& strategy) {
          (strategy.has_random() && strategy.random().has_dedup() && !strategy.random().dedup());
 }
 
+// As CostLimits (src/experiment/cost_limits.h) has it, where the head knows the graphs.
+bool MayPassOver(const v1::ExperimentConfig& config, const Goals& goals) {
+  if (config.evaluator().has_table() || !(config.engine().has_graph() || config.engine().has_cgo())) return false;
+  return goals.Limits(kParamsMetric) || goals.Limits(kFlopsMetric) || goals.Limits(kMemoryMetric);
+}
+
 std::optional<int> MaxModels(const v1::ExperimentConfig& config) {
   if (!config.has_max_trial_number()) return std::nullopt;
   return config.max_trial_number();
@@ -105,6 +111,7 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
       goals_(config),
       live_(live),
       repeats_(MayRepeat(config.strategy())),
+      passes_over_(MayPassOver(config, goals_)),
       max_models_(MaxModels(config)),
       steps_(StepsOf(config.evaluator())),
       learning_since_(now),
@@ -124,7 +131,9 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
 }
 
 std::optional<int> Progress::total() const {
-  if (!space_size_) return max_models_;
+  // Nothing else comes, however many were expected.
+  if (state_ == v1::DONE) return finished();
+  if (!space_size_ || (passes_over_ && !max_models_)) return max_models_;
   // Models that break a limit take no part of max_trial_number, but they are models of the space.
   const int left = std::max(0, *space_size_ - infeasible_);
   return max_models_ ? std::min(*max_models_, left) : left;
