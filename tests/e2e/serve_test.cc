@@ -200,6 +200,16 @@ TEST_F(ServeTest, OnlyWhatAServerHadGoesOnByItself) {
   EXPECT_EQ(Ask({"show", "own", "--json"}).Json()["status"], "RUNNING");
 }
 
+TEST_F(ServeTest, AWatcherGoesOnOverAPlannedRestart) {
+  BackgroundCommand shown(kLanista, {"submit", config_, "--watch", "--head", head_, "--set", "max_trial_number=1500"});
+  ASSERT_TRUE(shown.WaitForLine("model 5 succeeded"));
+  kill(serve_->pid(), SIGTERM);
+  EXPECT_EQ(serve_->Wait(), 0);
+  Start();
+  EXPECT_TRUE(shown.WaitForLine("max_trial_number: 1500 models"));
+  EXPECT_EQ(shown.Wait(), 0);
+}
+
 // An experiment of a served head's that was killed in this state.
 std::string LeftBehind(const std::string& state_dir, const std::string& id, v1::ExperimentState state) {
   v1::ExperimentCreated created;
