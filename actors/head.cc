@@ -149,6 +149,7 @@ caf::result<v1::Submitted> HeadState::Create(v1::ExperimentCreated created, cons
   v1::Submitted submitted;
   submitted.set_experiment(made->id);
   if (std::shared_ptr<HeldExperiment> held = std::move(made->held)) {
+    TellRelease(*held, watcher);
     const v1::ExperimentConfig config = held->created.config();
     Begin({held, config, watcher, [this, held, watcher](const absl::Status& status) {
              if (!status.ok()) EndUnbegun(*held, watcher, status);
@@ -167,6 +168,7 @@ caf::result<v1::Submitted> HeadState::Resume(const v1::ResumeExperiment& resume,
       HoldExperiment(options_.state_dir, id, JournalOptions{resume.durable()});
   log(held.status());
   if (!held.ok()) return ToCafError(held.status());
+  TellRelease(**held, watcher);
   auto promise = self_->make_response_promise<v1::Submitted>();
   Begin({*held, resume.config(), watcher,
          [this, promise, id, log, held = *held, watcher](const absl::Status& status) mutable {
@@ -176,10 +178,6 @@ caf::result<v1::Submitted> HeadState::Resume(const v1::ResumeExperiment& resume,
              const bool never_began = options_.served && HasNoState(*held);
              if (absl::IsCancelled(status) || never_began) EndUnbegun(*held, watcher, status);
              held.reset();
-             // Those who watch it look again, now that nobody runs it.
-             v1::ExperimentEvent event;
-             event.set_experiment(id);
-             if (options_.served) self_->send(watcher, std::move(event));
            }
            v1::Submitted submitted;
            submitted.set_experiment(id);
@@ -245,6 +243,15 @@ void HeadState::EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, co
     if (!kept.ok()) spdlog::error("[{}] the reason cannot be kept: {}", held.id, std::string(kept.message()));
   }
   self_->send(watcher, std::move(event));
+}
+
+void HeadState::TellRelease(HeldExperiment& held, const WatcherActor& watcher) {
+  if (!options_.served) return;
+  held.released = std::shared_ptr<void>(nullptr, [id = held.id, watcher](void*) {
+    v1::ExperimentEvent event;
+    event.set_experiment(id);
+    caf::anon_send(watcher, std::move(event));
+  });
 }
 
 void HeadState::Launch(ExperimentSetup setup, const WatcherActor& watcher) {

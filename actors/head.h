@@ -67,6 +67,8 @@ class HeadState {
   void OnDiscovered(int number, absl::StatusOr<v1::Discovered> discovered);
   // An experiment that has no end yet did not begin, or go on: records why.
   void EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, const absl::Status& why);
+  // Has those who watch an experiment look again once nobody holds it any more; for a head that serves clients.
+  void TellRelease(HeldExperiment& held, const WatcherActor& watcher);
   // Starts the actors of an experiment.
   void Launch(ExperimentSetup setup, const WatcherActor& watcher);
   void OnExperimentDown(const caf::down_msg& down);

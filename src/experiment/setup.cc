@@ -194,7 +194,7 @@ absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldFolder(const StateDir& state
   LANISTA_ASSIGN_OR_RETURN(ExperimentLock lock, ExperimentLock::Acquire(folder));
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Create(folder, created, options));
   return std::make_shared<HeldExperiment>(
-      HeldExperiment{created.experiment(), folder, created, std::move(lock), std::move(writer)});
+      HeldExperiment{nullptr, created.experiment(), folder, created, std::move(lock), std::move(writer)});
 }
 
 // The same for a folder that was made just now. After an error it is gone, unless another process has taken it over.
@@ -334,7 +334,7 @@ absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& s
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Open(folder, options));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   return std::make_shared<HeldExperiment>(
-      HeldExperiment{id, folder, reader.experiment(), std::move(lock), std::move(writer)});
+      HeldExperiment{nullptr, id, folder, reader.experiment(), std::move(lock), std::move(writer)});
 }
 
 absl::Status RecordEnd(HeldExperiment& held, v1::StateChanged end) {
@@ -377,9 +377,9 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *deciders.strategy, deciders.stopper.get(), ledger));
   if (config.has_warm_start() && start.strategy_calls == 0) {
     const std::filesystem::path folder(held->folder);
-    LANISTA_ASSIGN_OR_RETURN(start.untold, ReadWarmStart(folder.parent_path() / config.warm_start().experiment(),
-                                                         config, discovered.space(),
-                                                         LimitedCosts(config, PlannerContextOf(config, discovered))));
+    LANISTA_ASSIGN_OR_RETURN(
+        start.untold, ReadWarmStart(folder.parent_path() / config.warm_start().experiment(), config, discovered.space(),
+                                    LimitedCosts(config, PlannerContextOf(config, discovered))));
   }
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));

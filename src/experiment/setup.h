@@ -24,6 +24,8 @@ namespace lanista {
 
 // An experiment whose lock this process holds, with its journal. Lets go of both when it is destroyed.
 struct HeldExperiment {
+  // Destroyed when nothing of the experiment is held any more; what its deleter does must not block. May be null.
+  std::shared_ptr<void> released;
   std::string id;
   std::string folder;
   // With the configuration that it had when it was held.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -19,6 +20,7 @@
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/config/config.h"
+#include "src/service/submitted_devices.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
 #include "src/views/documents.h"
@@ -71,6 +73,22 @@ absl::Status ReadPart(const std::string& path, int64_t offset, int limit, v1::Ge
   return absl::OkStatus();
 }
 
+// Whether the journal says that the experiment went on after so many changes of its state. Errors: it ended before.
+absl::StatusOr<bool> HasGoneOn(const std::string& folder, size_t earlier_states) {
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
+  const std::string& id = reader.experiment().experiment();
+  for (size_t i = earlier_states; i < states.size(); ++i) {
+    const v1::StateChanged& change = states[i].change;
+    if (change.state() == v1::RUNNING) return true;
+    if (IsFinal(change.state())) {
+      return absl::FailedPreconditionError(absl::StrCat(id, " ended before it went on: ", change.reason()));
+    }
+  }
+  if (reader.holder().has_value()) return false;
+  return absl::AbortedError(absl::StrCat(id, " ended before it went on, and nothing says why; see the head's log"));
+}
+
 }  // namespace
 
 absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next() {
@@ -106,7 +124,8 @@ absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateEx
   if (request.request_id().size() > kMaxRequestId) {
     return absl::InvalidArgumentError(absl::StrCat("request_id: has more than ", kMaxRequestId, " bytes"));
   }
-  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, CompleteConfig(request.config()));
+  LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, CompleteConfig(request.config()));
+  LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
   v1::CreateExperimentReply reply;
   LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), runner_->Create(config, request.request_id()));
   return reply;
@@ -115,7 +134,8 @@ absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateEx
 absl::StatusOr<v1::ValidateExperimentReply> Experiments::Validate(const v1::ValidateExperimentRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRunner());
   LANISTA_RETURN_IF_ERROR(CheckRange(request.plan_models(), 0, kMaxPlanModels, "plan_models"));
-  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, CompleteConfig(request.config()));
+  LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, CompleteConfig(request.config()));
+  LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
   LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, runner_->Validate(config, request.plan_models()));
   v1::ValidateExperimentReply reply;
   reply.mutable_space()->Swap(validated.mutable_space());
@@ -191,13 +211,23 @@ absl::StatusOr<v1::ResumeExperimentReply> Experiments::Resume(const v1::ResumeEx
   v1::ResumeExperimentReply reply;
   LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), Find(request.experiment()));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(reply.experiment()));
+  LANISTA_RETURN_IF_ERROR(AwaitRelease(reply.experiment(), folder));
   v1::ExperimentConfig config;
+  size_t earlier_states = 0;
   {
     LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
     LANISTA_ASSIGN_OR_RETURN(
         config, ConfigToResume(reader.experiment().config(), {request.set().begin(), request.set().end()}));
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
+    earlier_states = states.size();
   }
+  // What `run` was told of its own devices says nothing about the head's.
+  const bool sets_devices = std::any_of(request.set().begin(), request.set().end(), [](const std::string& one) {
+    return absl::StartsWith(one, "training_service");
+  });
+  if (sets_devices) LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
   LANISTA_RETURN_IF_ERROR(runner_->Resume(reply.experiment(), config));
+  LANISTA_RETURN_IF_ERROR(AwaitRunning(reply.experiment(), folder, earlier_states));
   return reply;
 }
 
@@ -205,6 +235,7 @@ absl::StatusOr<v1::DeleteExperimentReply> Experiments::Delete(const v1::DeleteEx
   LANISTA_RETURN_IF_ERROR(CheckRunner());
   LANISTA_RETURN_IF_ERROR(Annotate(CheckExperimentId(request.experiment()), "experiment"));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(request.experiment()));
+  LANISTA_RETURN_IF_ERROR(AwaitRelease(request.experiment(), folder));
   const absl::StatusOr<JournalReader> reader = JournalReader::Open(folder);
   if (reader.ok() && reader->holder() == getpid()) {
     return absl::FailedPreconditionError(absl::StrCat(request.experiment(), " is running: stop it first"));
@@ -276,6 +307,34 @@ absl::StatusOr<std::string> Experiments::Find(const std::string& experiment) con
   absl::StatusOr<std::string> id = FindExperiment(state_dir_, experiment);
   if (!id.ok()) return Annotate(id.status(), "experiment");
   return id;
+}
+
+absl::Status Experiments::AwaitRelease(const std::string& id, const std::string& folder) {
+  const bool released = news_.WaitUntil(id, patience_.release, [&folder] {
+    const absl::StatusOr<JournalReader> reader = JournalReader::Open(folder);
+    // The caller finds out what is wrong with it.
+    if (!reader.ok() || reader->holder() != getpid()) return true;
+    const absl::StatusOr<StateRecord> state = reader->State();
+    return !state.ok() || !IsFinal(state->change.state());
+  });
+  if (released) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(id,
+                   " has come to its end, but this head still holds it: it writes the last of it, or is about to go "
+                   "on with it; try again in a moment"));
+}
+
+absl::Status Experiments::AwaitRunning(const std::string& id, const std::string& folder, size_t earlier_states) {
+  absl::Status status;
+  const bool known = news_.WaitUntil(id, patience_.running, [&] {
+    const absl::StatusOr<bool> gone_on = HasGoneOn(folder, earlier_states);
+    status = gone_on.status();
+    return !gone_on.ok() || *gone_on;
+  });
+  if (known) return status;
+  return absl::DeadlineExceededError(absl::StrCat(id, " was taken up, but its journal has not said so for ",
+                                                  absl::FormatDuration(patience_.running),
+                                                  ": is its disk full? `watch ", id, "` shows when it goes on"));
 }
 
 absl::Status Experiments::CheckRunner() const {

@@ -327,6 +327,13 @@ TEST_F(HeadTest, WhatIsCreatedRunsToItsEnd) {
   EXPECT_TRUE(Read(*id).Served().value());
 }
 
+TEST_F(HeadTest, ItsWatchersLookAgainOnceAnExperimentThatEndedIsLetGoOf) {
+  const std::string id = Create(Search(), "").value();
+  events_.WaitForState(id, v1::DONE);
+  events_.WaitForNews(id);
+  EXPECT_EQ(Read(id).holder(), std::nullopt);
+}
+
 TEST_F(HeadTest, WhatIsWrongWithACreatedExperimentIsItsEnd) {
   v1::ExperimentConfig config = Search();
   config.mutable_strategy()->mutable_custom()->set_name("nobody's");
