@@ -207,6 +207,18 @@ absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldNew(const StateDir& state_di
   return held;
 }
 
+// The first field in which the configuration of a request differs from that of an earlier one; empty: in none.
+std::string FirstDifference(v1::ExperimentConfig earlier, v1::ExperimentConfig now) {
+  // "latest" may have become another experiment meanwhile.
+  for (v1::ExperimentConfig* const config : {&earlier, &now}) {
+    if (config->has_warm_start()) config->mutable_warm_start()->clear_experiment();
+  }
+  MessageDifferencer differencer;
+  std::string difference;
+  differencer.ReportDifferencesToString(&difference);
+  return differencer.Compare(earlier, now) ? "" : difference.substr(0, difference.find('\n'));
+}
+
 }  // namespace
 
 void RemoveWeights(const std::string& folder) {
@@ -307,8 +319,12 @@ absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1
     LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
     const absl::StatusOr<JournalReader> earlier = JournalReader::Open(folder);
     if (earlier.ok()) {
-      if (earlier->experiment().request_id() == created.request_id()) return CreatedExperiment{id, nullptr};
-      continue;
+      if (earlier->experiment().request_id() != created.request_id()) continue;
+      const std::string difference = FirstDifference(earlier->first_config(), created.config());
+      if (difference.empty()) return CreatedExperiment{id, nullptr};
+      return absl::AlreadyExistsError(absl::StrCat("request_id: '", created.request_id(), "' has made ", id,
+                                                   " of another configuration (from there to here): ", difference,
+                                                   "; give another request id for another experiment"));
     }
     // Perhaps the same request's: another id would make a second experiment of it.
     if (!absl::IsNotFound(earlier.status()) && !absl::IsDataLoss(earlier.status())) return earlier.status();

@@ -96,7 +96,8 @@ struct CreatedExperiment {
 // Starts the journal of an experiment before anything of its space is known; ResumedExperiment goes on from there.
 // `created` has no id yet. A request id (if it is not empty) makes one experiment of its configuration's name, however
 // often it comes, and whenever the process that made it was killed. Errors as FindWarmStart's; where the experiment of
-// an earlier request cannot be read, the reason; FAILED_PRECONDITION: another process is about to make it. After an
+// an earlier request cannot be read, the reason; ALREADY_EXISTS: an earlier request had another configuration, with the
+// first field that differs; FAILED_PRECONDITION: another process is about to make it. After an
 // error nothing new is left behind.
 absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1::ExperimentCreated created,
                                                    const JournalOptions& options);
