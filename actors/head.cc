@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "actors/cgo_batcher.h"
 #include "actors/engine.h"
 #include "actors/experiment.h"
@@ -21,6 +22,9 @@
 
 namespace lanista {
 namespace {
+
+// So often the discovery of a client's experiment may be lost: about a minute, with the pauses.
+constexpr int kMaxLostDiscoveries = 6;
 
 // The journal's actor owns the experiment: it ends last.
 JournalSink MakeSink(const std::shared_ptr<HeldExperiment>& held) {
@@ -60,11 +64,11 @@ bool HasNoState(const HeldExperiment& held) {
 
 }  // namespace
 
-HeadActor::behavior_type Head(HeadActor::stateful_pointer<HeadState> self, HeadOptions options) {
+HeadSelf::behavior_type Head(HeadSelf::stateful_pointer<HeadState> self, HeadOptions options) {
   return self->state.MakeBehavior(std::move(options));
 }
 
-HeadActor::behavior_type HeadState::MakeBehavior(HeadOptions options) {
+HeadSelf::behavior_type HeadState::MakeBehavior(HeadOptions options) {
   options_ = std::move(options);
   self_->set_down_handler([this](const caf::down_msg& down) { OnExperimentDown(down); });
   self_->set_exit_handler([this](const caf::exit_msg& exit) {
@@ -92,6 +96,7 @@ HeadActor::behavior_type HeadState::MakeBehavior(HeadOptions options) {
       },
       [this](const v1::ResumeExperiment& resume, const WatcherActor& watcher) { return Resume(resume, watcher); },
       [this](const v1::StopExperiment& stop) { Stop(stop); },
+      [this](deadline_atom, int32_t number) { Discover(number); },
   };
 }
 
@@ -207,8 +212,15 @@ void HeadState::Stop(const v1::StopExperiment& stop) {
 
 void HeadState::Begin(Beginning beginning) {
   const int number = ++last_beginning_;
-  const v1::Discover discover = MakeDiscover(beginning.config, static_cast<uint64_t>(beginning.held->created.seed()));
   beginnings_.emplace(number, std::move(beginning));
+  Discover(number);
+}
+
+void HeadState::Discover(int number) {
+  const auto found = beginnings_.find(number);
+  if (found == beginnings_.end()) return;  // It was stopped.
+  const v1::Discover discover =
+      MakeDiscover(found->second.config, static_cast<uint64_t>(found->second.held->created.seed()));
   self_->request(options_.service, caf::infinite, discover)
       .then([this, number](v1::Discovered& discovered) { OnDiscovered(number, std::move(discovered)); },
             [this, number](const caf::error& error) { OnDiscovered(number, FromCafError(error)); });
@@ -217,11 +229,20 @@ void HeadState::Begin(Beginning beginning) {
 void HeadState::OnDiscovered(int number, absl::StatusOr<v1::Discovered> discovered) {
   const auto found = beginnings_.find(number);
   if (found == beginnings_.end()) return;  // It was stopped.
+  const absl::Status known = discovered.ok() ? StatusFromProto(discovered->error()) : discovered.status();
+  // The trial process was lost, and so were those after it: whatever it was, it may pass. Who waits at a terminal hears
+  // of it at once.
+  if (options_.served && absl::IsUnavailable(known) && found->second.lost < kMaxLostDiscoveries) {
+    const std::chrono::milliseconds pause = options_.discovery_pause * (1 << found->second.lost++);
+    spdlog::warn("[{}] its space could not be discovered: {}; trying again in {}", found->second.held->id,
+                 std::string(known.message()), absl::FormatDuration(absl::FromChrono(pause)));
+    self_->delayed_send(self_, pause, deadline_atom_v, static_cast<int32_t>(number));
+    return;
+  }
   Beginning beginning = std::move(found->second);
   beginnings_.erase(found);
   const absl::Status status = [&]() -> absl::Status {
-    LANISTA_RETURN_IF_ERROR(discovered.status());
-    LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered->error()));
+    LANISTA_RETURN_IF_ERROR(known);
     LANISTA_ASSIGN_OR_RETURN(ExperimentSetup setup, ResumedExperiment(std::move(beginning.held), beginning.config,
                                                                       *discovered, options_.devices));
     Launch(std::move(setup), beginning.watcher);

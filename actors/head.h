@@ -2,6 +2,8 @@
 #ifndef LANISTA_ACTORS_HEAD_H_
 #define LANISTA_ACTORS_HEAD_H_
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,15 +30,21 @@ struct HeadOptions {
   LiveActors live;
   // v1::StateChanged.served, of all that runs here.
   bool served = false;
+  // For clients' experiments: the pause before a space is discovered again because its trial process was lost. It
+  // doubles each time.
+  std::chrono::milliseconds discovery_pause{1000};
 };
+
+// With its message to itself: the space of a beginning is to be discovered again.
+using HeadSelf = HeadActor::extend<caf::reacts_to<deadline_atom, int32_t>>;
 
 class HeadState {
  public:
   static inline const char* name = "head";
 
-  explicit HeadState(HeadActor::pointer self) : self_(self) {}
+  explicit HeadState(HeadSelf::pointer self) : self_(self) {}
 
-  HeadActor::behavior_type MakeBehavior(HeadOptions options);
+  HeadSelf::behavior_type MakeBehavior(HeadOptions options);
 
  private:
   struct Running {
@@ -53,6 +61,8 @@ class HeadState {
     // It runs, or why it does not. CANCELLED: it was stopped before. Called once; `held` is let go of before, where it
     // does not run.
     std::function<void(const absl::Status&)> done;
+    // How often its discovery was lost.
+    int lost = 0;
   };
 
   absl::StatusOr<v1::Validated> Validate(const v1::ValidateExperiment& request, uint64_t seed,
@@ -64,6 +74,7 @@ class HeadState {
   void Stop(const v1::StopExperiment& stop);
   // Learns the experiment's space, then starts it or goes on with it.
   void Begin(Beginning beginning);
+  void Discover(int number);
   void OnDiscovered(int number, absl::StatusOr<v1::Discovered> discovered);
   // An experiment that has no end yet did not begin, or go on: records why.
   void EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, const absl::Status& why);
@@ -73,8 +84,8 @@ class HeadState {
   void Launch(ExperimentSetup setup, const WatcherActor& watcher);
   void OnExperimentDown(const caf::down_msg& down);
 
-  HeadActor::pointer self_;
-  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}, {}, false};
+  HeadSelf::pointer self_;
+  HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}, {}};
   std::map<caf::actor_addr, Running> experiments_;
   // By numbers that are counted.
   std::map<int, Beginning> beginnings_;
@@ -82,7 +93,7 @@ class HeadState {
 };
 
 // Spawn it detached: journals are opened in it. `config`s have been through LoadConfig (src/config).
-HeadActor::behavior_type Head(HeadActor::stateful_pointer<HeadState> self, HeadOptions options);
+HeadSelf::behavior_type Head(HeadSelf::stateful_pointer<HeadState> self, HeadOptions options);
 
 }  // namespace lanista
 
