@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
 #define LANISTA_SRC_LAUNCHER_LOCAL_HEAD_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,6 +37,8 @@ class LocalHead : public ExperimentRunner {
     // For a head that serves clients: sees all that Create and the Resume of ExperimentRunner start. Their journals say
     // that they are served.
     Watcher served = {};
+    // How long the end waits for actors that are busy.
+    std::chrono::milliseconds end_limit{10000};
   };
 
   // Starts an actor system with the devices that `config.training_service` selects. Errors: no such GPU, no memory to
@@ -63,7 +66,8 @@ class LocalHead : public ExperimentRunner {
   // once this process holds all of it.
   void ResumeServed();
 
-  // Does what the destructor would, so that calls that wait return. Nothing is done afterwards.
+  // Does what the destructor would, and afterwards all calls return: those that wait, however busy the head is, and
+  // those that come later, with UNAVAILABLE. Nothing is done afterwards.
   void End();
 
   // Asks an experiment to stop; returns at once.
