@@ -74,6 +74,7 @@ class HeadState {
   void Stop(const v1::StopExperiment& stop);
   // Learns the experiment's space, then starts it or goes on with it.
   void Begin(Beginning beginning);
+  // Asks for the space of a beginning, for the first time or again.
   void Discover(int number);
   void OnDiscovered(int number, absl::StatusOr<v1::Discovered> discovered);
   // An experiment that has no end yet did not begin, or go on: records why.

@@ -125,7 +125,7 @@ absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& fo
     if (!model.outcome.has_value() || model.outcome->outcome() == v1::CANCELED) continue;
     v1::TellRequest tell = TellOf(*model.outcome, std::move(model.sample), steps[model.model].steps(), goals);
     tell.set_model(0);
-    if (tell.has_value()) {
+    if (!new_limits.empty() && tell.has_value()) {
       v1::Metrics metrics = std::move(*model.outcome->mutable_metrics());
       if (costs.has_value()) {
         const v1::Metrics counted = costs->Of(tell.sample()).value_or(v1::Metrics());

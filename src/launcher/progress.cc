@@ -41,8 +41,8 @@ std::string FormatMetrics(const v1::Metrics& metrics) {
   const auto found = sorted.find(kDefaultMetric);
   if (found != sorted.end()) text = absl::StrCat("default ", FormatNumber(found->second));
   for (const auto& [name, value] : sorted) {
-    if (name != kDefaultMetric)
-      absl::StrAppend(&text, text.empty() ? "" : "  ", OneLine(name), " ", FormatNumber(value));
+    if (name == kDefaultMetric) continue;
+    absl::StrAppend(&text, text.empty() ? "" : "  ", OneLine(name), " ", FormatNumber(value));
   }
   return text;
 }
