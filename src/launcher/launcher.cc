@@ -71,8 +71,9 @@ int ReportError(const absl::Status& status, const CommandLine& line) {
   if (may_pass) return kExitFailed;
   // Nothing was started: whatever it was, the same command would fail again.
   if (line.command == "run" || line.command == "validate") return kExitUsage;
+  const bool refused = line.command == "submit" && (absl::IsAlreadyExists(status) || absl::IsPermissionDenied(status));
   const bool asked_wrong =
-      absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+      refused || absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
   return asked_wrong ? kExitUsage : kExitFailed;
 }
 
