@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "actors/cgo_batcher.h"
 #include "actors/engine.h"
 #include "actors/experiment.h"
@@ -21,6 +22,9 @@
 
 namespace lanista {
 namespace {
+
+// So often the discovery of a client's experiment may be lost: about a minute, with the pauses.
+constexpr int kMaxLostDiscoveries = 6;
 
 // The journal's actor owns the experiment: it ends last.
 JournalSink MakeSink(const std::shared_ptr<HeldExperiment>& held) {
@@ -60,11 +64,11 @@ bool HasNoState(const HeldExperiment& held) {
 
 }  // namespace
 
-HeadActor::behavior_type Head(HeadActor::stateful_pointer<HeadState> self, HeadOptions options) {
+HeadSelf::behavior_type Head(HeadSelf::stateful_pointer<HeadState> self, HeadOptions options) {
   return self->state.MakeBehavior(std::move(options));
 }
 
-HeadActor::behavior_type HeadState::MakeBehavior(HeadOptions options) {
+HeadSelf::behavior_type HeadState::MakeBehavior(HeadOptions options) {
   options_ = std::move(options);
   self_->set_down_handler([this](const caf::down_msg& down) { OnExperimentDown(down); });
   self_->set_exit_handler([this](const caf::exit_msg& exit) {
@@ -91,6 +95,7 @@ HeadActor::behavior_type HeadState::MakeBehavior(HeadOptions options) {
       },
       [this](const v1::ResumeExperiment& resume, const WatcherActor& watcher) { return Resume(resume, watcher); },
       [this](const v1::StopExperiment& stop) { Stop(stop); },
+      [this](deadline_atom, int32_t number) { Discover(number); },
   };
 }
 
@@ -125,7 +130,7 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
                            MakePlanner(request.config(), discovered, preparation.devices));
   v1::ExperimentConfig config = request.config();
-  LANISTA_RETURN_IF_ERROR(WarmStart(options_.state_dir, discovered.space(), &config).status());
+  LANISTA_RETURN_IF_ERROR(WarmStart(options_.state_dir, discovered, &config).status());
   v1::Validated validated;
   *validated.mutable_space() = discovered.space();
   if (request.plan_models() == 0) return validated;
@@ -164,6 +169,7 @@ caf::result<v1::Submitted> HeadState::Create(v1::ExperimentCreated created, cons
   v1::Submitted submitted;
   submitted.set_experiment(made->id);
   if (std::shared_ptr<HeldExperiment> held = std::move(made->held)) {
+    TellRelease(*held, watcher);
     const v1::ExperimentConfig config = held->created.config();
     Begin({held, config, watcher, [this, held, watcher](const absl::Status& status) {
              if (!status.ok()) EndUnbegun(*held, watcher, status);
@@ -182,6 +188,7 @@ caf::result<v1::Submitted> HeadState::Resume(const v1::ResumeExperiment& resume,
       HoldExperiment(options_.state_dir, id, JournalOptions{resume.durable()});
   log(held.status());
   if (!held.ok()) return ToCafError(held.status());
+  TellRelease(**held, watcher);
   auto promise = self_->make_response_promise<v1::Submitted>();
   Begin({*held, resume.config(), watcher,
          [this, promise, id, log, held = *held, watcher](const absl::Status& status) mutable {
@@ -191,10 +198,6 @@ caf::result<v1::Submitted> HeadState::Resume(const v1::ResumeExperiment& resume,
              const bool never_began = options_.served && HasNoState(*held);
              if (absl::IsCancelled(status) || never_began) EndUnbegun(*held, watcher, status);
              held.reset();
-             // Those who watch it look again, now that nobody runs it.
-             v1::ExperimentEvent event;
-             event.set_experiment(id);
-             if (options_.served) self_->send(watcher, std::move(event));
            }
            v1::Submitted submitted;
            submitted.set_experiment(id);
@@ -229,9 +232,16 @@ void HeadState::Stop(const v1::StopExperiment& stop) {
 
 void HeadState::Begin(Beginning beginning) {
   const int number = ++last_beginning_;
-  v1::Discover discover = MakeDiscover(beginning.config, static_cast<uint64_t>(beginning.held->created.seed()));
-  discover.set_experiment(beginning.held->id);
   beginnings_.emplace(number, std::move(beginning));
+  Discover(number);
+}
+
+void HeadState::Discover(int number) {
+  const auto found = beginnings_.find(number);
+  if (found == beginnings_.end()) return;  // It was stopped.
+  const HeldExperiment& held = *found->second.held;
+  v1::Discover discover = MakeDiscover(found->second.config, static_cast<uint64_t>(held.created.seed()));
+  discover.set_experiment(held.id);
   Prepare(std::move(discover), [this, number](absl::StatusOr<Preparation> preparation) {
     OnBeginningPrepared(number, std::move(preparation));
   });
@@ -240,6 +250,15 @@ void HeadState::Begin(Beginning beginning) {
 void HeadState::OnBeginningPrepared(int number, absl::StatusOr<Preparation> preparation) {
   const auto found = beginnings_.find(number);
   if (found == beginnings_.end()) return;  // It was stopped.
+  // The trial process was lost, and so were those after it: whatever it was, it may pass. Who waits at a terminal hears
+  // of it at once.
+  if (options_.served && absl::IsUnavailable(preparation.status()) && found->second.lost < kMaxLostDiscoveries) {
+    const std::chrono::milliseconds pause = options_.discovery_pause * (1 << found->second.lost++);
+    spdlog::warn("[{}] its space could not be discovered: {}; trying again in {}", found->second.held->id,
+                 std::string(preparation.status().message()), absl::FormatDuration(absl::FromChrono(pause)));
+    self_->delayed_send(self_, pause, deadline_atom_v, static_cast<int32_t>(number));
+    return;
+  }
   Beginning beginning = std::move(found->second);
   beginnings_.erase(found);
   const absl::Status status = [&]() -> absl::Status {
@@ -265,6 +284,15 @@ void HeadState::EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, co
     if (!kept.ok()) spdlog::error("[{}] the reason cannot be kept: {}", held.id, std::string(kept.message()));
   }
   self_->send(watcher, std::move(event));
+}
+
+void HeadState::TellRelease(HeldExperiment& held, const WatcherActor& watcher) {
+  if (!options_.served) return;
+  held.released = std::shared_ptr<void>(nullptr, [id = held.id, watcher](void*) {
+    v1::ExperimentEvent event;
+    event.set_experiment(id);
+    caf::anon_send(watcher, std::move(event));
+  });
 }
 
 void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& devices, const WatcherActor& watcher) {

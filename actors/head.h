@@ -2,6 +2,8 @@
 #ifndef LANISTA_ACTORS_HEAD_H_
 #define LANISTA_ACTORS_HEAD_H_
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
@@ -29,15 +31,21 @@ struct HeadOptions {
   bool served = false;
   // Experiments that ask for a higher priority get this one.
   int max_priority = std::numeric_limits<int>::max();
+  // For clients' experiments: the pause before a space is discovered again because its trial process was lost. It
+  // doubles each time.
+  std::chrono::milliseconds discovery_pause{1000};
 };
+
+// With its message to itself: the space of a beginning is to be discovered again.
+using HeadSelf = HeadActor::extend<caf::reacts_to<deadline_atom, int32_t>>;
 
 class HeadState {
  public:
   static inline const char* name = "head";
 
-  explicit HeadState(HeadActor::pointer self) : self_(self) {}
+  explicit HeadState(HeadSelf::pointer self) : self_(self) {}
 
-  HeadActor::behavior_type MakeBehavior(HeadOptions options);
+  HeadSelf::behavior_type MakeBehavior(HeadOptions options);
 
  private:
   struct Running {
@@ -62,6 +70,8 @@ class HeadState {
     // It runs, or why it does not. CANCELLED: it was stopped before. Called once; `held` is let go of before, where it
     // does not run.
     std::function<void(const absl::Status&)> done;
+    // How often its discovery was lost.
+    int lost = 0;
   };
 
   // Discovers the space, as soon as there is a device for it. Errors: the discovery's.
@@ -77,14 +87,18 @@ class HeadState {
   void Stop(const v1::StopExperiment& stop);
   // Learns the experiment's space, then starts it or goes on with it.
   void Begin(Beginning beginning);
+  // Asks for the space of a beginning, for the first time or again.
+  void Discover(int number);
   void OnBeginningPrepared(int number, absl::StatusOr<Preparation> preparation);
   // An experiment that has no end yet did not begin, or go on: records why.
   void EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, const absl::Status& why);
+  // Has those who watch an experiment look again once nobody holds it any more; for a head that serves clients.
+  void TellRelease(HeldExperiment& held, const WatcherActor& watcher);
   // Starts the actors of an experiment. `devices`: those of the moment.
   void Launch(ExperimentSetup setup, const std::vector<v1::Device>& devices, const WatcherActor& watcher);
   void OnExperimentDown(const caf::down_msg& down);
 
-  HeadActor::pointer self_;
+  HeadSelf::pointer self_;
   HeadOptions options_ = {StateDir::OpenReadOnly(""), {}, {}};
   std::map<caf::actor_addr, Running> experiments_;
   // By numbers that are counted.
@@ -93,7 +107,7 @@ class HeadState {
 };
 
 // Spawn it detached: journals are opened in it. `config`s have been through LoadConfig (src/config).
-HeadActor::behavior_type Head(HeadActor::stateful_pointer<HeadState> self, HeadOptions options);
+HeadSelf::behavior_type Head(HeadSelf::stateful_pointer<HeadState> self, HeadOptions options);
 
 }  // namespace lanista
 

@@ -13,7 +13,7 @@ namespace lanista {
 StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
                                               std::shared_ptr<GuardedStrategy> strategy) {
   return {
-      [self, strategy](const v1::AskRequest& request) {
+      [self, strategy](const v1::AskRequest& request) -> caf::result<v1::AskReply> {
         v1::AskReply reply;
         const absl::Status& broken = self->state.broken;
         absl::StatusOr<Strategy::Proposal> proposal = broken.ok() ? strategy->Ask(request.count()) : broken;
@@ -21,6 +21,8 @@ StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<St
           *reply.mutable_error() = StatusToProto(proposal.status());
           return reply;
         }
+        // Between the parts of a long search the actor can hear that it is to end.
+        if (proposal->searching) return self->delegate(StrategyActor(self), request);
         for (v1::Sample& sample : proposal->samples) *reply.add_samples() = std::move(sample);
         reply.set_exhausted(proposal->exhausted);
         return reply;

@@ -361,9 +361,12 @@ void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExite
     return StartProcess();
   }
   v1::Discovered discovered;
-  *discovered.mutable_error() = StatusToProto(absl::FailedPreconditionError(
-      absl::StrCat("the space cannot be learned: ", discovery.assignment.has_value() ? "while" : "before",
-                   " its constructor ran, ", failure.message())));
+  // What somebody else did may pass.
+  const auto code =
+      failure.reason() == v1::WORKER_LOST ? absl::StatusCode::kUnavailable : absl::StatusCode::kFailedPrecondition;
+  *discovered.mutable_error() = StatusToProto(absl::Status(
+      code, absl::StrCat("the space cannot be learned: ", discovery.assignment.has_value() ? "while" : "before",
+                         " its constructor ran, ", failure.message())));
   discovery.promise.deliver(std::move(discovered));
   EndWork(/*end_process=*/true);
 }

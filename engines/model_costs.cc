@@ -1,6 +1,7 @@
 #include "engines/model_costs.h"
 
 #include "engines/cgo/logical_plan.h"
+#include "src/base/metric_names.h"
 #include "src/graph/schedule.h"
 #include "src/ops/registry.h"
 #include "src/views/graph_view.h"
@@ -25,9 +26,9 @@ void Set(const char* metric, std::optional<int64_t> value, v1::Metrics* costs) {
 }  // namespace
 
 std::optional<ModelCosts> ModelCosts::Create(const PlannerContext& context, const std::set<std::string>& metrics) {
-  const bool counts_params = metrics.count("params") > 0;
-  const bool counts_flops = metrics.count("flops") > 0;
-  const bool estimates_memory = metrics.count("memory") > 0;
+  const bool counts_params = metrics.count(kParamsMetric) > 0;
+  const bool counts_flops = metrics.count(kFlopsMetric) > 0;
+  const bool estimates_memory = metrics.count(kMemoryMetric) > 0;
   if (!counts_params && !counts_flops && !estimates_memory) return std::nullopt;
   std::optional<GraphMaker> graphs = GraphMaker::Create(context);
   if (!graphs.has_value()) return std::nullopt;
@@ -45,10 +46,10 @@ std::optional<v1::Metrics> ModelCosts::Of(const v1::Sample& sample) const {
   if (counts_params_ || counts_flops_) {
     const auto counted = CountGraphCosts(*model, ops::FindOp);
     if (!counted.ok()) return std::nullopt;
-    if (counts_params_) Set("params", counted->parameters, &costs);
-    if (counts_flops_) Set("flops", counted->flops, &costs);
+    if (counts_params_) Set(kParamsMetric, counted->parameters, &costs);
+    if (counts_flops_) Set(kFlopsMetric, counted->flops, &costs);
   }
-  if (estimates_memory_) Set("memory", MemoryOf(*model, training_), &costs);
+  if (estimates_memory_) Set(kMemoryMetric, MemoryOf(*model, training_), &costs);
   return costs;
 }
 

@@ -43,7 +43,7 @@ awk '
 base
 space           base
 config          base space
-goals
+goals           base
 devices         base
 strategies      base goals space
 stopping        base goals strategies

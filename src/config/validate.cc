@@ -16,6 +16,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "protos/experiment.pb.h"
 #include "protos/graph.pb.h"
+#include "src/base/metric_names.h"
 #include "src/base/utf8.h"
 #include "src/config/choices.h"
 #include "src/config/fields.h"
@@ -306,22 +307,20 @@ std::optional<Violation> CheckTogether(const v1::ConstraintConfig& limit, const 
 // What nobody could tell of the experiment's models; `field` (objectives or constraint) wants it.
 std::optional<Violation> CheckMetric(const v1::ExperimentConfig& config, const std::string& metric,
                                      absl::string_view field, const std::string& path) {
-  // These may report anything under any name.
-  const v1::EvaluatorConfig& evaluator = config.evaluator();
-  if (evaluator.has_table() || evaluator.has_custom()) return std::nullopt;
+  if (MayReportAnyMetric(config.evaluator())) return std::nullopt;
   // The engine `direct` is the default.
   const bool graphs = config.engine().has_graph() || config.engine().has_cgo();
-  if (metric == "flops" && !graphs) {
+  if (metric == kFlopsMetric && !graphs) {
     return Violation{path,
                      "on the engine `direct` a model is C++ code, and no graph whose operations could be counted: use "
                      "engine { graph {} } or engine { cgo {} }, or take the metric `params`"};
   }
-  if (metric == "memory" && field == "objectives") {
+  if (metric == kMemoryMetric && field == "objectives") {
     return Violation{path,
                      "`memory` is an estimate that is made before a model trains, and no metric that models have: "
                      "limit it by constraint { metric: \"memory\" max: ... }, or take the metric `params`"};
   }
-  if (metric == "memory" && !graphs) {
+  if (metric == kMemoryMetric && !graphs) {
     return Violation{path,
                      "the memory that a model takes is estimated from its graph, and models of the engine `direct` "
                      "have none: use engine { graph {} } or engine { cgo {} }, or limit `params`"};
@@ -343,14 +342,14 @@ std::optional<Violation> CheckGoals(const v1::ExperimentConfig& config, const st
   std::set<std::string> seen;
   for (int i = 0; i < config.objectives_size(); ++i) {
     const v1::ObjectiveConfig& objective = config.objectives(i);
-    const std::string metric = objective.has_metric() ? objective.metric() : "default";
+    const std::string metric = objective.has_metric() ? objective.metric() : kDefaultMetric;
     const std::string at = metric_path("objectives", i);
     if (metric.empty()) return Violation{at, "must not be empty; leave it out for the metric `default`"};
     if (!seen.insert(metric).second) {
       return Violation{at, absl::StrCat("'", metric, "' is an objective already; keep one")};
     }
     if (auto violation = CheckMetric(config, metric, "objectives", at)) return violation;
-    if (i == 0 && metric != "default" && config.has_early_stopping()) {
+    if (i == 0 && metric != kDefaultMetric && config.has_early_stopping()) {
       return Violation{at, "early_stopping compares reports of `default`: it has to be the first of the objectives"};
     }
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/config/validate.h"
 #include "src/evaluators/supervised.h"
@@ -36,7 +37,7 @@ class ClassificationMeasure : public Measure {
       return static_cast<double>(count.item<int64_t>()) / static_cast<double>(samples_);
     };
     const double accuracy = fraction(correct_);
-    MetricMap metrics{{"default", accuracy}, {"accuracy", accuracy}};
+    MetricMap metrics{{kDefaultMetric, accuracy}, {"accuracy", accuracy}};
     for (size_t i = 0; i < top_k_.size(); ++i) metrics[absl::StrCat("top", top_k_[i])] = fraction(hits_[i]);
     return metrics;
   }

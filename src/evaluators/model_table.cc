@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "src/base/hash.h"
+#include "src/base/metric_names.h"
 #include "src/base/read_file.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
@@ -26,7 +27,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
-constexpr char kDefault[] = "default";
 
 template <typename... What>
 absl::Status Invalid(const What&... what) {
@@ -230,7 +230,7 @@ absl::Status ModelTable::FindMetrics() {
 
 absl::Status ModelTable::FindDefaults(const v1::TableConfig& config) {
   default_metrics_.assign(config.default_metric().begin(), config.default_metric().end());
-  if (default_metrics_.empty()) default_metrics_.push_back(kDefault);
+  if (default_metrics_.empty()) default_metrics_.push_back(kDefaultMetric);
   std::set<std::string> names;
   for (const MetricColumn& metric : metrics_) names.insert(metric.name);
   for (const std::string& name : default_metrics_) {
@@ -343,9 +343,9 @@ absl::StatusOr<ModelTable::Results> ModelTable::Find(const v1::Sample& sample, u
   const auto with_default = [&default_metric](std::map<std::string, double> values) {
     const auto value = values.find(default_metric);
     if (value == values.end()) {
-      values.erase(kDefault);
+      values.erase(kDefaultMetric);
     } else {
-      values[kDefault] = value->second;
+      values[kDefaultMetric] = value->second;
     }
     return values;
   };

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/config/validate.h"
 #include "src/evaluators/supervised.h"
@@ -44,9 +45,9 @@ class RegressionMeasure : public Measure {
     MetricMap metrics{{"mse", squared_error_.mean().item<double>() / count},
                       {"mae", absolute_error_.mean().item<double>() / count},
                       {"r2", r2.mean().item<double>()}};
-    metrics["default"] = metrics.at(metric_ == v1::MEAN_SQUARED_ERROR    ? "mse"
-                                    : metric_ == v1::MEAN_ABSOLUTE_ERROR ? "mae"
-                                                                         : "r2");
+    metrics[kDefaultMetric] = metrics.at(metric_ == v1::MEAN_SQUARED_ERROR    ? "mse"
+                                         : metric_ == v1::MEAN_ABSOLUTE_ERROR ? "mae"
+                                                                              : "r2");
     return metrics;
   }
 

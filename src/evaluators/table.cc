@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/config/table_columns.h"
 #include "src/config/validate.h"
@@ -65,7 +66,7 @@ class TableEvaluator : public Evaluator {
       table_ = *std::move(table);
     }
     LANISTA_ASSIGN_OR_RETURN(const ModelTable::Results results, table_->Find(context.sample(), context.seed()));
-    if (results.final.count("default") == 0) {
+    if (results.final.count(kDefaultMetric) == 0) {
       return absl::NotFoundError(
           absl::StrCat(config_.path(), " has no value of `default` for the model ", Space::ToJson(context.sample())));
     }

@@ -1,24 +1,27 @@
 #include "src/experiment/cost_limits.h"
 
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "engines/model_costs.h"
+#include "src/base/metric_names.h"
 #include "src/goals/goals.h"
 
 namespace lanista {
 
-absl::StatusOr<LimitsOfSamples> CostLimits(const v1::ExperimentConfig& config, const PlannerContext& context) {
+std::optional<ModelCosts> LimitedCosts(const v1::ExperimentConfig& config, const PlannerContext& context) {
   // A table has costs of its own.
-  if (config.evaluator().has_table()) return LimitsOfSamples();
+  if (config.evaluator().has_table()) return std::nullopt;
   std::set<std::string> metrics;
   for (const v1::ConstraintConfig& limit : config.constraint()) metrics.insert(limit.metric());
-  std::optional<ModelCosts> created = ModelCosts::Create(context, metrics);
+  return ModelCosts::Create(context, metrics);
+}
+
+absl::StatusOr<LimitsOfSamples> CostLimits(const v1::ExperimentConfig& config, const PlannerContext& context) {
+  std::optional<ModelCosts> created = LimitedCosts(config, context);
   if (!created.has_value()) {
-    if (metrics.count("memory") == 0) return LimitsOfSamples();
+    if (config.evaluator().has_table() || !Goals(config).Limits(kMemoryMetric)) return LimitsOfSamples();
     return absl::InvalidArgumentError(
         "constraint: 'memory' is estimated from a model's graph before it trains, and the graphs of this space are "
         "known "

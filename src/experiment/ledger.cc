@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/hash.h"
+#include "src/base/metric_names.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
@@ -51,7 +52,7 @@ v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int s
 }
 
 bool StepCounter::Add(const v1::Intermediate& report) {
-  if (report.metrics().values().count("default") == 0 || report.step() <= last_report_) return false;
+  if (report.metrics().values().count(kDefaultMetric) == 0 || report.step() <= last_report_) return false;
   last_report_ = report.step();
   ++steps_;
   return true;
@@ -139,7 +140,7 @@ std::optional<v1::StepReport> Ledger::NextReport(int model, Open& open) {
   v1::StepReport report;
   report.set_model(model);
   report.set_step(step.step);
-  report.set_value(step.metrics.values().at("default"));
+  report.set_value(step.metrics.values().at(kDefaultMetric));
   return report;
 }
 

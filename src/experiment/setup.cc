@@ -194,7 +194,7 @@ absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldFolder(const StateDir& state
   LANISTA_ASSIGN_OR_RETURN(ExperimentLock lock, ExperimentLock::Acquire(folder));
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Create(folder, created, options));
   return std::make_shared<HeldExperiment>(
-      HeldExperiment{created.experiment(), folder, created, std::move(lock), std::move(writer)});
+      HeldExperiment{nullptr, created.experiment(), folder, created, std::move(lock), std::move(writer)});
 }
 
 // The same for a folder that was made just now. After an error it is gone, unless another process has taken it over.
@@ -205,6 +205,18 @@ absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldNew(const StateDir& state_di
   std::error_code ignored;
   if (!held.ok() && !absl::IsFailedPrecondition(held.status())) std::filesystem::remove_all(folder, ignored);
   return held;
+}
+
+// The first field in which the configuration of a request differs from that of an earlier one; empty: in none.
+std::string FirstDifference(v1::ExperimentConfig earlier, v1::ExperimentConfig now) {
+  // "latest" may have become another experiment meanwhile.
+  for (v1::ExperimentConfig* const config : {&earlier, &now}) {
+    if (config->has_warm_start()) config->mutable_warm_start()->clear_experiment();
+  }
+  MessageDifferencer differencer;
+  std::string difference;
+  differencer.ReportDifferencesToString(&difference);
+  return differencer.Compare(earlier, now) ? "" : difference.substr(0, difference.find('\n'));
 }
 
 }  // namespace
@@ -257,12 +269,13 @@ absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig&
   return planner;
 }
 
-absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::SpaceSpec& space,
+absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::Discovered& discovered,
                                                        v1::ExperimentConfig* config) {
   if (!config->has_warm_start()) return std::vector<v1::TellRequest>();
   LANISTA_RETURN_IF_ERROR(FindWarmStart(state_dir, config));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(config->warm_start().experiment()));
-  return ReadWarmStart(folder, *config, space);
+  return ReadWarmStart(folder, *config, discovered.space(),
+                       LimitedCosts(*config, PlannerContextOf(*config, discovered)));
 }
 
 absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::ExperimentConfig config, uint64_t seed,
@@ -271,7 +284,7 @@ absl::StatusOr<ExperimentSetup> NewExperiment(const StateDir& state_dir, v1::Exp
   LANISTA_ASSIGN_OR_RETURN(Deciders deciders, MakeDeciders(config, config, seed, discovered, devices));
 
   StartingPoint start;
-  LANISTA_ASSIGN_OR_RETURN(start.untold, WarmStart(state_dir, discovered.space(), &config));
+  LANISTA_ASSIGN_OR_RETURN(start.untold, WarmStart(state_dir, discovered, &config));
 
   v1::ExperimentCreated created;
   LANISTA_ASSIGN_OR_RETURN(*created.mutable_experiment(), state_dir.NewExperimentId(config.name()));
@@ -300,8 +313,12 @@ absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1
     LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
     const absl::StatusOr<JournalReader> earlier = JournalReader::Open(folder);
     if (earlier.ok()) {
-      if (earlier->experiment().request_id() == created.request_id()) return CreatedExperiment{id, nullptr};
-      continue;
+      if (earlier->experiment().request_id() != created.request_id()) continue;
+      const std::string difference = FirstDifference(earlier->first_config(), created.config());
+      if (difference.empty()) return CreatedExperiment{id, nullptr};
+      return absl::AlreadyExistsError(absl::StrCat("request_id: '", created.request_id(), "' has made ", id,
+                                                   " of another configuration (from there to here): ", difference,
+                                                   "; give another request id for another experiment"));
     }
     // Perhaps the same request's: another id would make a second experiment of it.
     if (!absl::IsNotFound(earlier.status()) && !absl::IsDataLoss(earlier.status())) return earlier.status();
@@ -327,7 +344,7 @@ absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& s
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<JournalWriter> writer, JournalWriter::Open(folder, options));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   return std::make_shared<HeldExperiment>(
-      HeldExperiment{id, folder, reader.experiment(), std::move(lock), std::move(writer)});
+      HeldExperiment{nullptr, id, folder, reader.experiment(), std::move(lock), std::move(writer)});
 }
 
 absl::Status RecordEnd(HeldExperiment& held, v1::StateChanged end) {
@@ -370,8 +387,9 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *deciders.strategy, deciders.stopper.get(), ledger));
   if (config.has_warm_start() && start.strategy_calls == 0) {
     const std::filesystem::path folder(held->folder);
-    LANISTA_ASSIGN_OR_RETURN(start.untold, ReadWarmStart(folder.parent_path() / config.warm_start().experiment(),
-                                                         config, discovered.space()));
+    LANISTA_ASSIGN_OR_RETURN(
+        start.untold, ReadWarmStart(folder.parent_path() / config.warm_start().experiment(), config, discovered.space(),
+                                    LimitedCosts(config, PlannerContextOf(config, discovered))));
   }
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));

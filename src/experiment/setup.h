@@ -24,6 +24,8 @@ namespace lanista {
 
 // An experiment whose lock this process holds, with its journal. Lets go of both when it is destroyed.
 struct HeldExperiment {
+  // Destroyed when nothing of the experiment is held any more; what its deleter does must not block. May be null.
+  std::shared_ptr<void> released;
   std::string id;
   std::string folder;
   // With the configuration that it had when it was held.
@@ -71,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig&
 
 // What the strategy of a new experiment hears first: the outcomes that `config.warm_start` names, whose experiment is
 // an id afterwards. None where there is no warm start. Errors as FindWarmStart's and ReadWarmStart's.
-absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::SpaceSpec& space,
+absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::Discovered& discovered,
                                                        v1::ExperimentConfig* config);
 
 // A new experiment whose space was discovered. After an error nothing is left behind.
@@ -89,7 +91,8 @@ struct CreatedExperiment {
 // Starts the journal of an experiment before anything of its space is known; ResumedExperiment goes on from there.
 // `created` has no id yet. A request id (if it is not empty) makes one experiment of its configuration's name, however
 // often it comes, and whenever the process that made it was killed. Errors as FindWarmStart's; where the experiment of
-// an earlier request cannot be read, the reason; FAILED_PRECONDITION: another process is about to make it. After an
+// an earlier request cannot be read, the reason; ALREADY_EXISTS: an earlier request had another configuration, with the
+// first field that differs; FAILED_PRECONDITION: another process is about to make it. After an
 // error nothing new is left behind.
 absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1::ExperimentCreated created,
                                                    const JournalOptions& options);

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "spdlog/spdlog.h"
+#include "src/base/display_text.h"
+#include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/experiment/ledger.h"
 #include "src/goals/goals.h"
@@ -24,7 +26,7 @@ using google::protobuf::util::MessageDifferencer;
 // "MAXIMIZE", or "MAXIMIZE accuracy, MINIMIZE flops".
 std::string DescribeObjectives(const v1::ExperimentConfig& config) {
   return absl::StrJoin(Goals(config).objectives(), ", ", [](std::string* text, const Goal& goal) {
-    absl::StrAppend(text, v1::Objective_Name(goal.objective), goal.metric == "default" ? "" : " " + goal.metric);
+    absl::StrAppend(text, v1::Objective_Name(goal.objective), goal.metric == kDefaultMetric ? "" : " " + goal.metric);
   });
 }
 
@@ -68,6 +70,18 @@ absl::Status CheckSame(const v1::ExperimentConfig& here, const v1::SpaceSpec& sp
   return CheckSameFiles(here, space, other);
 }
 
+// The metrics that are limited here and were not limited so there.
+std::vector<std::string> NewLimits(const v1::ExperimentConfig& here, const v1::ExperimentConfig& there) {
+  std::vector<std::string> metrics;
+  for (const v1::ConstraintConfig& limit : here.constraint()) {
+    const bool was_there =
+        std::any_of(there.constraint().begin(), there.constraint().end(),
+                    [&limit](const v1::ConstraintConfig& one) { return MessageDifferencer::Equals(one, limit); });
+    if (!was_there) metrics.push_back(limit.metric());
+  }
+  return metrics;
+}
+
 }  // namespace
 
 absl::Status FindWarmStart(const StateDir& state_dir, v1::ExperimentConfig* config) {
@@ -80,7 +94,8 @@ absl::Status FindWarmStart(const StateDir& state_dir, v1::ExperimentConfig* conf
 
 absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& folder,
                                                            const v1::ExperimentConfig& config,
-                                                           const v1::SpaceSpec& space) {
+                                                           const v1::SpaceSpec& space,
+                                                           const std::optional<ModelCosts>& costs) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(folder));
   LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::SpaceSpec> other, journal.Space());
   const std::string& id = journal.experiment().experiment();
@@ -101,15 +116,38 @@ absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& fo
   std::map<int, StepCounter> steps;
   for (const IntermediateRecord& report : reports) steps[report.model].Add(report.intermediate);
   const Goals goals(config);
+  const std::vector<std::string> new_limits = NewLimits(config, journal.experiment().config());
+  // How many models are left out because they lack a metric.
+  std::map<std::string, int> left_out;
   std::vector<v1::TellRequest> tells;
   for (ModelRecord& model : models) {
     // Nothing was learnt from a model that was canceled.
     if (!model.outcome.has_value() || model.outcome->outcome() == v1::CANCELED) continue;
     v1::TellRequest tell = TellOf(*model.outcome, std::move(model.sample), steps[model.model].steps(), goals);
     tell.set_model(0);
+    if (!new_limits.empty() && tell.has_value()) {
+      v1::Metrics metrics = std::move(*model.outcome->mutable_metrics());
+      if (costs.has_value()) {
+        const v1::Metrics counted = costs->Of(tell.sample()).value_or(v1::Metrics());
+        metrics.mutable_values()->insert(counted.values().begin(), counted.values().end());
+        tell.set_violation(goals.Violation(metrics));
+      }
+      const auto unknown = std::find_if(new_limits.begin(), new_limits.end(), [&metrics](const std::string& metric) {
+        return metrics.values().count(metric) == 0;
+      });
+      if (unknown != new_limits.end()) {
+        ++left_out[*unknown];
+        continue;
+      }
+    }
     // It was not trained because of limits that do not hold any more: nothing is known of it.
     if (tell.outcome() == v1::INFEASIBLE && tell.violation() == 0) continue;
     tells.push_back(std::move(tell));
+  }
+  for (const auto& [metric, count] : left_out) {
+    spdlog::warn("warm_start: {} of {} left out: the limit on '{}' is new here, and that metric is not known of {}",
+                 Counted(count, "model"), absl::StrCat(id, count == 1 ? " is" : " are"), metric,
+                 count == 1 ? "it" : "them");
   }
   return tells;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "src/base/metric_names.h"
 
 namespace lanista {
 namespace {
@@ -34,7 +35,7 @@ Goals::Goals(const v1::TrialSpec& trial) {
   Read(trial, v1::MAXIMIZE);
   if (!trial.engine().has_graph() && !trial.engine().has_cgo()) return;
   limits_.erase(std::remove_if(limits_.begin(), limits_.end(),
-                               [](const v1::ConstraintConfig& limit) { return limit.metric() == "memory"; }),
+                               [](const v1::ConstraintConfig& limit) { return limit.metric() == kMemoryMetric; }),
                 limits_.end());
 }
 
@@ -42,9 +43,9 @@ template <typename Config>
 void Goals::Read(const Config& config, v1::Objective objective) {
   const auto direction = [](v1::Objective one) { return one == v1::MINIMIZE ? v1::MINIMIZE : v1::MAXIMIZE; };
   for (const v1::ObjectiveConfig& one : config.objectives()) {
-    objectives_.push_back({one.has_metric() ? one.metric() : "default", direction(one.goal())});
+    objectives_.push_back({one.has_metric() ? one.metric() : kDefaultMetric, direction(one.goal())});
   }
-  if (objectives_.empty()) objectives_.push_back({"default", direction(objective)});
+  if (objectives_.empty()) objectives_.push_back({kDefaultMetric, direction(objective)});
   limits_.assign(config.constraint().begin(), config.constraint().end());
 }
 

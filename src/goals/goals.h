@@ -11,6 +11,7 @@
 #include "protos/experiment.pb.h"
 #include "protos/messages.pb.h"
 #include "protos/trial.pb.h"
+#include "src/base/metric_names.h"
 
 namespace lanista {
 
@@ -38,7 +39,9 @@ class Goals {
   bool has_several_objectives() const { return objectives_.size() > 1; }
   bool has_limits() const { return !limits_.empty(); }
   // The one objective is `default`, and there are no limits: what most experiments have.
-  bool only_default() const { return !has_several_objectives() && !has_limits() && objectives_[0].metric == "default"; }
+  bool only_default() const {
+    return !has_several_objectives() && !has_limits() && objectives_[0].metric == kDefaultMetric;
+  }
   // Whether any objective or limit is about this metric.
   bool Names(absl::string_view metric) const;
   // The same for limits alone.

@@ -6,7 +6,7 @@
 
 namespace lanista {
 
-bool Beats(const std::vector<double>& a, const std::vector<double>& b) {
+bool Beats(absl::Span<const double> a, absl::Span<const double> b) {
   bool better = false;
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] < b[i]) return false;

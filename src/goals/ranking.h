@@ -4,10 +4,13 @@
 
 #include <vector>
 
+#include "absl/types/span.h"
+
 namespace lanista {
 
-// Whether `a` is nowhere worse than `b`, and somewhere better. As many values in both; larger is better.
-bool Beats(const std::vector<double>& a, const std::vector<double>& b);
+// Whether `a` is nowhere worse than `b`, and somewhere better: Pareto's domination. As many values in both; larger is
+// better. The one comparison of models by several objectives, for those that are shown and for strategies.
+bool Beats(absl::Span<const double> a, absl::Span<const double> b);
 
 // A model that is to be compared with others.
 struct RankedModel {

@@ -84,7 +84,8 @@ int ReportError(const absl::Status& status, const CommandLine& line) {
   if (line.command == "run" || line.command == "validate") return kExitUsage;
   const bool asked_wrong =
       absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
-  const bool refused = absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
+  const bool refused = absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status) ||
+                       (line.command == "submit" && absl::IsAlreadyExists(status));
   return asked_wrong || (refused && !line.head.empty()) ? kExitUsage : kExitFailed;
 }
 

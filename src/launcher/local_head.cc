@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -108,7 +107,10 @@ bool SelectsNothing(const v1::ExperimentConfig& config) {
 class LocalHead::Impl {
  public:
   Impl(Options options, std::vector<v1::Device> devices)
-      : devices_(std::move(devices)), state_dir_(options.state_dir), system_(system_config_) {
+      : devices_(std::move(devices)),
+        state_dir_(options.state_dir),
+        end_limit_(options.end_limit),
+        system_(system_config_) {
     const SpawnWorker spawn_worker = [this, trial_program = options.trial_program](
                                          int number, const v1::Device& device,
                                          const WorkerOwnerActor& owner) -> WorkerActor {
@@ -134,13 +136,22 @@ class LocalHead::Impl {
 
   // Ends all actors. Returns the names of those that do not end: then this object must live as long as the process.
   std::vector<std::string> Shutdown() {
-    constexpr std::chrono::seconds kLimit(10);
     caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
     if (nodes_.has_value()) nodes_->End();
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
     if (served_) caf::anon_send_exit(served_, caf::exit_reason::user_shutdown);
-    return live_.WaitForNone(kLimit);
+    return live_.WaitForNone(end_limit_);
+  }
+
+  // From now on nobody waits for an answer. An actor that is busy for long (its disk hangs, a strategy is replayed)
+  // ends when it can; what it answers then is for nobody.
+  void ReleaseCallers() {
+    {
+      const std::lock_guard<std::mutex> lock(callers_->mutex);
+      callers_->released = true;
+    }
+    callers_->changed.notify_all();
   }
 
   // Sends a request to the head; `done` gets the answer, or UNAVAILABLE where the head ends before. As long as it
@@ -166,13 +177,27 @@ class LocalHead::Impl {
     });
   }
 
-  // The answer to a request to the head.
+  // The answer to a request to the head; UNAVAILABLE once ReleaseCallers was called.
   template <typename Answer, typename... Message>
   absl::StatusOr<Answer> Ask(Message... message) {
-    const auto promise = std::make_shared<std::promise<absl::StatusOr<Answer>>>();
-    Request<Answer>([promise](absl::StatusOr<Answer> answer) { promise->set_value(std::move(answer)); },
-                    std::move(message)...);
-    return promise->get_future().get();
+    // Both stay until the answer comes, which may be later than this call returns.
+    const std::shared_ptr<Callers> callers = callers_;
+    const auto answer = std::make_shared<std::optional<absl::StatusOr<Answer>>>();
+    std::unique_lock<std::mutex> lock(callers->mutex);
+    if (!callers->released) {
+      Request<Answer>(
+          [callers, answer](absl::StatusOr<Answer> came) {
+            {
+              const std::lock_guard<std::mutex> lock(callers->mutex);
+              answer->emplace(std::move(came));
+            }
+            callers->changed.notify_all();
+          },
+          std::move(message)...);
+    }
+    callers->changed.wait(lock, [&] { return answer->has_value() || callers->released; });
+    if (!answer->has_value()) return absl::UnavailableError("the head has ended");
+    return *std::move(*answer);
   }
 
   // Goes on with these; returns once the head has had all requests.
@@ -212,8 +237,17 @@ class LocalHead::Impl {
   const WatcherActor& served() const { return served_; }
 
  private:
+  // Threads that wait for answers.
+  struct Callers {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool released = false;
+  };
+
   const std::vector<v1::Device> devices_;
   const StateDir state_dir_;
+  const std::chrono::milliseconds end_limit_;
+  const std::shared_ptr<Callers> callers_ = std::make_shared<Callers>();
   // Before the system, whose destructor waits for the actors that use them.
   FinalStates final_states_;
   LiveActors live_;
@@ -337,7 +371,10 @@ void LocalHead::ResumeServed() {
   impl_->ResumeAll(left);
 }
 
-void LocalHead::End() { impl_->Shutdown(); }
+void LocalHead::End() {
+  impl_->Shutdown();
+  impl_->ReleaseCallers();
+}
 
 std::string LocalHead::WaitingFor(const std::string& experiment) { return impl_->WaitingFor(experiment); }
 

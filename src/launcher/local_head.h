@@ -41,6 +41,8 @@ class LocalHead : public ExperimentRunner {
     Watcher served = {};
     // Experiments that ask for a higher priority get this one.
     int max_priority = std::numeric_limits<int>::max();
+    // How long the end waits for actors that are busy.
+    std::chrono::milliseconds end_limit{10000};
   };
 
   // Starts an actor system with the devices that `config.training_service` selects. A head that serves clients needs
@@ -68,7 +70,8 @@ class LocalHead : public ExperimentRunner {
   // once this process holds all of it.
   void ResumeServed();
 
-  // Does what the destructor would, so that calls that wait return. Nothing is done afterwards.
+  // Does what the destructor would, and afterwards all calls return: those that wait, however busy the head is, and
+  // those that come later, with UNAVAILABLE. Nothing is done afterwards.
   void End();
 
   std::string WaitingFor(const std::string& experiment) override;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "src/base/display_text.h"
+#include "src/base/metric_names.h"
 #include "src/config/steps.h"
 #include "src/goals/ranking.h"
 #include "src/space/space.h"
@@ -37,10 +38,11 @@ std::string FormatNumber(double value) { return absl::StrFormat("%.5g", value); 
 std::string FormatMetrics(const v1::Metrics& metrics) {
   std::string text;
   const std::map<std::string, double> sorted(metrics.values().begin(), metrics.values().end());
-  const auto found = sorted.find("default");
+  const auto found = sorted.find(kDefaultMetric);
   if (found != sorted.end()) text = absl::StrCat("default ", FormatNumber(found->second));
   for (const auto& [name, value] : sorted) {
-    if (name != "default") absl::StrAppend(&text, text.empty() ? "" : "  ", OneLine(name), " ", FormatNumber(value));
+    if (name == kDefaultMetric) continue;
+    absl::StrAppend(&text, text.empty() ? "" : "  ", OneLine(name), " ", FormatNumber(value));
   }
   return text;
 }
@@ -65,6 +67,12 @@ std::string Rate(int models, absl::Duration elapsed) {
 bool MayRepeat(const v1::StrategyConfig& strategy) {
   return strategy.has_custom() ||
          (strategy.has_random() && strategy.random().has_dedup() && !strategy.random().dedup());
+}
+
+// As CostLimits (src/experiment/cost_limits.h) has it, where the head knows the graphs.
+bool MayPassOver(const v1::ExperimentConfig& config, const Goals& goals) {
+  if (config.evaluator().has_table() || !(config.engine().has_graph() || config.engine().has_cgo())) return false;
+  return goals.Limits(kParamsMetric) || goals.Limits(kFlopsMetric) || goals.Limits(kMemoryMetric);
 }
 
 std::optional<int> MaxModels(const v1::ExperimentConfig& config) {
@@ -103,6 +111,7 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
       goals_(config),
       live_(live),
       repeats_(MayRepeat(config.strategy())),
+      passes_over_(MayPassOver(config, goals_)),
       max_models_(MaxModels(config)),
       steps_(StepsOf(config.evaluator())),
       learning_since_(now),
@@ -122,7 +131,9 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
 }
 
 std::optional<int> Progress::total() const {
-  if (!space_size_) return max_models_;
+  // Nothing else comes, however many were expected.
+  if (state_ == v1::DONE) return finished();
+  if (!space_size_ || (passes_over_ && !max_models_)) return max_models_;
   // Models that break a limit take no part of max_trial_number, but they are models of the space.
   const int left = std::max(0, *space_size_ - infeasible_);
   return max_models_ ? std::min(*max_models_, left) : left;
@@ -263,7 +274,7 @@ std::string Progress::BestLine() const {
   for (size_t i = 0; i < best.values.size(); ++i) {
     const auto& [metric, objective] = goals_.objectives()[i];
     // Where `default` is all that counts, its name tells nothing.
-    const bool named = best.values.size() > 1 || metric != "default";
+    const bool named = best.values.size() > 1 || metric != kDefaultMetric;
     values.push_back(absl::StrCat(named ? OneLine(metric) + " " : "", FormatNumber(Turned(best.values[i], objective))));
   }
   if (!goals_.has_several_objectives()) return absl::StrCat("best: ", values[0], "  ", model);

@@ -89,7 +89,7 @@ class Progress {
 
   // Those that count towards max_trial_number.
   int finished() const { return succeeded_ + failed_ + stopped_early_ + canceled_; }
-  // The number of models that will be finished, if it is known.
+  // The number of models that will be finished, if it is known; else the most that may be, if that is.
   std::optional<int> total() const;
 
   // Constant after construction.
@@ -98,6 +98,8 @@ class Progress {
   const bool live_;
   // The same model may be proposed again.
   const bool repeats_;
+  // Models that break a limit may never be proposed: how many are left, only the strategy finds out.
+  const bool passes_over_;
   // The most models that are to be tried.
   const std::optional<int> max_models_;
   // Steps of a trial, where the configuration tells.

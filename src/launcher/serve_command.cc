@@ -119,7 +119,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
                              [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); },
                              line.max_priority};
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), DevicesOf(line)));
-  Experiments experiments(state_dir, head.get(), &news, line.max_experiments);
+  Experiments experiments(state_dir, head.get(), &news, {line.max_experiments, {}});
   // First the port: without it nothing may run.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server, HeadServer::Start(wanted, &experiments, protection));
   const absl::Cleanup end = [&] {

@@ -214,7 +214,9 @@ absl::Status HeadClient::Watch(const v1::WatchRequest& request,
       return absl::OkStatus();
     }
   }
-  return impl_->ToStatus(stream->Finish());
+  const absl::Status status = impl_->ToStatus(stream->Finish());
+  // A head that ends cancels the calls that come last; this side cancels none whose end counts.
+  return absl::IsCancelled(status) ? absl::UnavailableError("the head has ended the watch") : status;
 }
 
 }  // namespace lanista

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -19,6 +20,7 @@
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/config/config.h"
+#include "src/service/submitted_devices.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
 #include "src/views/documents.h"
@@ -84,6 +86,22 @@ absl::Status ReadPart(const std::string& path, int64_t offset, int limit, v1::Ge
   return absl::OkStatus();
 }
 
+// Whether the journal says that the experiment went on after so many changes of its state. Errors: it ended before.
+absl::StatusOr<bool> HasGoneOn(const std::string& folder, size_t earlier_states) {
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
+  const std::string& id = reader.experiment().experiment();
+  for (size_t i = earlier_states; i < states.size(); ++i) {
+    const v1::StateChanged& change = states[i].change;
+    if (change.state() == v1::RUNNING) return true;
+    if (IsFinal(change.state())) {
+      return absl::FailedPreconditionError(absl::StrCat(id, " ended before it went on: ", change.reason()));
+    }
+  }
+  if (reader.holder().has_value()) return false;
+  return absl::AbortedError(absl::StrCat(id, " ended before it went on, and nothing says why; see the head's log"));
+}
+
 }  // namespace
 
 absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next() {
@@ -119,7 +137,8 @@ absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateEx
   LANISTA_RETURN_IF_ERROR(
       CheckSize(static_cast<int64_t>(request.request_id().size()), kMaxRequestId, "request_id", "bytes"));
   LANISTA_RETURN_IF_ERROR(CheckSize(static_cast<int64_t>(request.config().name().size()), kMaxName, "name", "bytes"));
-  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, CompleteConfig(request.config()));
+  LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, CompleteConfig(request.config()));
+  LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
   const std::lock_guard<std::mutex> lock(creation_);
   LANISTA_RETURN_IF_ERROR(CheckRoom(config.name(), request.request_id()));
   v1::CreateExperimentReply reply;
@@ -130,7 +149,8 @@ absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateEx
 absl::StatusOr<v1::ValidateExperimentReply> Experiments::Validate(const v1::ValidateExperimentRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRunner());
   LANISTA_RETURN_IF_ERROR(CheckRange(request.plan_models(), 0, kMaxPlanModels, "plan_models"));
-  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, CompleteConfig(request.config()));
+  LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, CompleteConfig(request.config()));
+  LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
   LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, runner_->Validate(config, request.plan_models()));
   v1::ValidateExperimentReply reply;
   reply.mutable_space()->Swap(validated.mutable_space());
@@ -210,13 +230,23 @@ absl::StatusOr<v1::ResumeExperimentReply> Experiments::Resume(const v1::ResumeEx
   v1::ResumeExperimentReply reply;
   LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), Find(request.experiment()));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(reply.experiment()));
+  LANISTA_RETURN_IF_ERROR(AwaitRelease(reply.experiment(), folder));
   v1::ExperimentConfig config;
+  size_t earlier_states = 0;
   {
     LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
     LANISTA_ASSIGN_OR_RETURN(
         config, ConfigToResume(reader.experiment().config(), {request.set().begin(), request.set().end()}));
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
+    earlier_states = states.size();
   }
+  // What `run` was told of its own devices says nothing about the head's.
+  const bool sets_devices = std::any_of(request.set().begin(), request.set().end(), [](const std::string& one) {
+    return absl::StartsWith(one, "training_service");
+  });
+  if (sets_devices) LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
   LANISTA_RETURN_IF_ERROR(runner_->Resume(reply.experiment(), config));
+  LANISTA_RETURN_IF_ERROR(AwaitRunning(reply.experiment(), folder, earlier_states));
   return reply;
 }
 
@@ -224,6 +254,7 @@ absl::StatusOr<v1::DeleteExperimentReply> Experiments::Delete(const v1::DeleteEx
   LANISTA_RETURN_IF_ERROR(CheckRunner());
   LANISTA_RETURN_IF_ERROR(Annotate(CheckExperimentId(request.experiment()), "experiment"));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(request.experiment()));
+  LANISTA_RETURN_IF_ERROR(AwaitRelease(request.experiment(), folder));
   const absl::StatusOr<JournalReader> reader = JournalReader::Open(folder);
   if (reader.ok() && reader->holder() == getpid()) {
     return absl::FailedPreconditionError(absl::StrCat(request.experiment(), " is running: stop it first"));
@@ -299,7 +330,7 @@ absl::StatusOr<std::string> Experiments::Find(const std::string& experiment) con
 
 absl::Status Experiments::CheckRoom(const std::string& name, const std::string& request_id) const {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir_.List());
-  if (ids.size() < static_cast<size_t>(max_experiments_)) return absl::OkStatus();
+  if (ids.size() < static_cast<size_t>(options_.max_experiments)) return absl::OkStatus();
   // A request that comes again makes none.
   for (int attempt = 0; !request_id.empty(); ++attempt) {
     const std::string id = StateDir::IdOfRequest(name, request_id, attempt);
@@ -309,8 +340,36 @@ absl::Status Experiments::CheckRoom(const std::string& name, const std::string& 
     if (earlier.ok() && earlier->experiment().request_id() == request_id) return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(absl::StrCat("this head has ", ids.size(), " experiments, and takes ",
-                                                   max_experiments_,
+                                                   options_.max_experiments,
                                                    " (`serve --max-experiments`): `delete` those that nobody needs"));
+}
+
+absl::Status Experiments::AwaitRelease(const std::string& id, const std::string& folder) {
+  const bool released = news_.WaitUntil(id, options_.patience.release, [&folder] {
+    const absl::StatusOr<JournalReader> reader = JournalReader::Open(folder);
+    // The caller finds out what is wrong with it.
+    if (!reader.ok() || reader->holder() != getpid()) return true;
+    const absl::StatusOr<StateRecord> state = reader->State();
+    return !state.ok() || !IsFinal(state->change.state());
+  });
+  if (released) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(id,
+                   " has come to its end, but this head still holds it: it writes the last of it, or is about to go "
+                   "on with it; try again in a moment"));
+}
+
+absl::Status Experiments::AwaitRunning(const std::string& id, const std::string& folder, size_t earlier_states) {
+  absl::Status status;
+  const bool known = news_.WaitUntil(id, options_.patience.running, [&] {
+    const absl::StatusOr<bool> gone_on = HasGoneOn(folder, earlier_states);
+    status = gone_on.status();
+    return !gone_on.ok() || *gone_on;
+  });
+  if (known) return status;
+  return absl::DeadlineExceededError(absl::StrCat(id, " was taken up, but its journal has not said so for ",
+                                                  absl::FormatDuration(options_.patience.running),
+                                                  ": is its disk full? `watch ", id, "` shows when it goes on"));
 }
 
 absl::Status Experiments::CheckRunner() const {

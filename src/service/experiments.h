@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "nlohmann/json.hpp"
 #include "protos/service.pb.h"
 #include "src/service/experiment_runner.h"
@@ -53,16 +54,30 @@ inline constexpr int kMaxExperiments = 10000;
 // do.
 class Experiments {
  public:
-  // `runner`: null where nothing is run: requests that need one are refused. Both must outlive this. `max_experiments`:
-  // Create makes no more where the state folder has so many.
-  Experiments(StateDir state_dir, ExperimentRunner* runner, News* news, int max_experiments = kMaxExperiments)
-      : state_dir_(std::move(state_dir)), runner_(runner), news_(*news), max_experiments_(max_experiments) {}
+  // How long a call waits for what the runner does a moment later.
+  struct Patience {
+    // Until it is recorded that an experiment goes on.
+    absl::Duration running = absl::Seconds(30);
+    // Until an experiment that has come to its end is let go of.
+    absl::Duration release = absl::Seconds(10);
+  };
+  struct Options {
+    // Create makes no more where the state folder has so many.
+    int max_experiments = kMaxExperiments;
+    Patience patience;
+  };
+
+  // `runner`: null where nothing is run: requests that need one are refused. Both must outlive this.
+  Experiments(StateDir state_dir, ExperimentRunner* runner, News* news) : Experiments(state_dir, runner, news, {}) {}
+  Experiments(StateDir state_dir, ExperimentRunner* runner, News* news, Options options)
+      : state_dir_(std::move(state_dir)), runner_(runner), news_(*news), options_(std::move(options)) {}
 
   absl::StatusOr<v1::CreateExperimentReply> Create(const v1::CreateExperimentRequest& request);
   absl::StatusOr<v1::ValidateExperimentReply> Validate(const v1::ValidateExperimentRequest& request);
   absl::StatusOr<v1::GetExperimentReply> Get(const v1::GetExperimentRequest& request);
   absl::StatusOr<v1::ListExperimentsReply> List(const v1::ListExperimentsRequest& request);
   absl::StatusOr<v1::StopExperimentReply> Stop(const v1::StopExperimentRequest& request);
+  // Returns once the journal says that the experiment runs; else the error is why it does not.
   absl::StatusOr<v1::ResumeExperimentReply> Resume(const v1::ResumeExperimentRequest& request);
   absl::StatusOr<v1::DeleteExperimentReply> Delete(const v1::DeleteExperimentRequest& request);
   // The document of `trials`.
@@ -81,11 +96,17 @@ class Experiments {
   // RESOURCE_EXHAUSTED: there is no room for what the request would make.
   absl::Status CheckRoom(const std::string& name, const std::string& request_id) const;
   absl::Status CheckRunner() const;
+  // An experiment that has come to its end here is let go of a moment later: waits for that. FAILED_PRECONDITION: it
+  // still is not.
+  absl::Status AwaitRelease(const std::string& id, const std::string& folder);
+  // Waits until it is recorded that the experiment went on after so many changes of its state. Errors: it ended before,
+  // with the reason, or nothing was recorded in time.
+  absl::Status AwaitRunning(const std::string& id, const std::string& folder, size_t earlier_states);
 
   const StateDir state_dir_;
   ExperimentRunner* const runner_;
   News& news_;
-  const int max_experiments_;
+  const Options options_;
   // Held while one is made, so that there are never more.
   std::mutex creation_;
 };

@@ -41,6 +41,31 @@ std::shared_ptr<News::Waiter> News::Wait(const std::string& experiment, std::fun
   return waiter;
 }
 
+bool News::WaitUntil(const std::string& experiment, absl::Duration limit, const std::function<bool()>& done) {
+  // The last wake-up may come when this call has returned.
+  struct WakeUps {
+    std::mutex mutex;
+    std::condition_variable came;
+    bool any = false;
+  };
+  const auto wake_ups = std::make_shared<WakeUps>();
+  const std::shared_ptr<Waiter> waiter = Wait(experiment, [wake_ups] {
+    {
+      const std::lock_guard<std::mutex> lock(wake_ups->mutex);
+      wake_ups->any = true;
+    }
+    wake_ups->came.notify_one();
+  });
+  waiter->polls = true;
+  const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(limit);
+  while (!done()) {
+    std::unique_lock<std::mutex> lock(wake_ups->mutex);
+    if (!wake_ups->came.wait_until(lock, deadline, [&wake_ups] { return wake_ups->any; })) return false;
+    wake_ups->any = false;
+  }
+  return true;
+}
+
 void News::Publish(const std::string& experiment) { WakeThose(&experiment, /*only_polling=*/false); }
 
 void News::PublishAll() { WakeThose(nullptr, /*only_polling=*/false); }

@@ -12,6 +12,8 @@
 #include <string>
 #include <thread>
 
+#include "absl/time/time.h"
+
 namespace lanista {
 
 // A board without memory: what is to be known is in the journals, and a wake-up says only that it is worth a look. An
@@ -31,6 +33,10 @@ class News {
 
   // `wake` is called, on any thread, until the result is destroyed. Must not block.
   std::shared_ptr<Waiter> Wait(const std::string& experiment, std::function<void()> wake);
+
+  // Calls `done` at once and with each wake-up, on this thread, until it returns true; false if it has not after
+  // `limit`. Looks every second, too, because those who would publish may be gone.
+  bool WaitUntil(const std::string& experiment, absl::Duration limit, const std::function<bool()>& done);
 
   // Something was recorded.
   void Publish(const std::string& experiment);

@@ -1,4 +1,5 @@
 // JournalReader::EventsAfter: facts as those who watched saw them.
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -92,15 +93,18 @@ class EventQuery {
     event->set_model(static_cast<int>(fact.id));
     event->set_attempt(fact.attempt);
     event->set_sequence(fact.sequence);
-    LANISTA_RETURN_IF_ERROR(attempt_.Start(fact.id, fact.attempt));
-    LANISTA_RETURN_IF_ERROR(Find(attempt_));
-    event->set_trial(attempt_.Int(0));
-    if (fact.kind == "attempt_started") {
-      event->mutable_started()->set_resumed_steps(attempt_.Int(2));
-      return ParseAt(attempt_, 1, event->mutable_started()->mutable_device());
+    int& trial = trials_[{fact.id, fact.attempt}];
+    const bool reported = fact.kind == "attempt_reported";
+    if (trial == 0 || !reported) {
+      LANISTA_RETURN_IF_ERROR(attempt_.Start(fact.id, fact.attempt));
+      LANISTA_RETURN_IF_ERROR(Find(attempt_));
+      trial = attempt_.Int(0);
     }
-    if (fact.kind == "attempt_reported") return FillReport(fact, event->mutable_intermediate());
-    return FillEnd(fact, event);
+    event->set_trial(trial);
+    if (reported) return FillReport(fact, event->mutable_intermediate());
+    if (fact.kind == "attempt_ended") return FillEnd(fact, event);
+    event->mutable_started()->set_resumed_steps(attempt_.Int(2));
+    return ParseAt(attempt_, 1, event->mutable_started()->mutable_device());
   }
 
   absl::Status FillReport(const Fact& fact, v1::Intermediate* report) {
@@ -130,6 +134,9 @@ class EventQuery {
   }
 
   SqliteStatement state_, attempt_, report_, final_metrics_, outcome_;
+  // Trials of attempts that were looked up, by model and attempt: nearly all facts are reports, and of an attempt they
+  // need no more than that.
+  std::map<std::pair<int64_t, int>, int> trials_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
+#include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/space/space.h"
 #include "src/storage/journal.h"
@@ -30,7 +31,7 @@ std::string ToJson(const v1::Metrics& metrics) {
 }
 
 std::optional<double> DefaultOf(const v1::Metrics& metrics) {
-  const auto found = metrics.values().find("default");
+  const auto found = metrics.values().find(kDefaultMetric);
   if (found == metrics.values().end()) return std::nullopt;
   return found->second;
 }

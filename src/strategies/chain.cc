@@ -44,7 +44,8 @@ class Chain : public Strategy {
       if (proposal.exhausted || stage.models_left == 0) {
         ++current_;
       } else if (proposed < wanted) {
-        // The stage waits for outcomes.
+        // The stage waits for outcomes, or is to be asked again.
+        all.searching = proposal.searching && all.samples.empty();
         break;
       }
     }

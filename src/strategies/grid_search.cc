@@ -1,5 +1,6 @@
 // Grid search: every model of the space once, in its order or shuffled, one at a time: no list of models is ever made.
-// Models that came from elsewhere are left out.
+// Models that came from elsewhere are left out. One Ask tests a limited number of models against the limits; the next
+// goes on where it ended.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,14 +25,16 @@ class Walk : public Strategy {
 
   absl::StatusOr<Proposal> Ask(int count) override {
     Proposal proposal;
-    LANISTA_RETURN_IF_ERROR(LookAhead());
+    const int64_t most_refused = limits_.refused() + Proposals::kLimitTests;
+    LANISTA_RETURN_IF_ERROR(LookAhead(most_refused));
     while (static_cast<int>(proposal.samples.size()) < count && ahead_.has_value()) {
       running_.insert(Space::Key(*ahead_));
       proposal.samples.push_back(*std::move(ahead_));
       ahead_.reset();
-      LANISTA_RETURN_IF_ERROR(LookAhead());
+      LANISTA_RETURN_IF_ERROR(LookAhead(most_refused));
     }
-    proposal.exhausted = !ahead_.has_value();
+    proposal.exhausted = ended_ && !ahead_.has_value();
+    proposal.searching = proposal.samples.empty() && !proposal.exhausted;
     return proposal;
   }
 
@@ -50,19 +53,20 @@ class Walk : public Strategy {
   virtual std::optional<v1::Sample> Next() = 0;
 
  private:
-  // Finds the next model within the limits that did not come from elsewhere. The error of KnownLimits::NothingAllowed.
-  absl::Status LookAhead() {
-    while (!ended_ && (!ahead_.has_value() || elsewhere_.contains(Space::Key(*ahead_)))) {
-      ahead_ = Next();
-      while (ahead_.has_value() && !limits_.Allow(*ahead_)) {
-        // Once there was a model, the walk goes on to the end of the space, however far the next one is.
-        const bool gives_up = !found_ && limits_.refused() >= Proposals::kLimitTests;
-        ahead_ = gives_up ? std::nullopt : Next();
-      }
-      ended_ = !ahead_.has_value();
+  // Walks on to the next model within the limits that did not come from elsewhere, or until the limits have refused so
+  // many in all. The error of KnownLimits::NothingAllowed.
+  absl::Status LookAhead(int64_t most_refused) {
+    // It may have come from elsewhere since it was found.
+    if (ahead_.has_value() && elsewhere_.contains(Space::Key(*ahead_))) ahead_.reset();
+    while (!ended_ && !ahead_.has_value() && limits_.refused() < most_refused) {
+      std::optional<v1::Sample> next = Next();
+      ended_ = !next.has_value();
+      if (!ended_ && limits_.Allow(*next) && !elsewhere_.contains(Space::Key(*next))) ahead_ = std::move(next);
+      // Once there was a model, the walk goes on to the end of the space, however far the next one is.
+      if (!found_ && !ahead_.has_value() && limits_.refused() >= Proposals::kLimitTests) ended_ = true;
     }
     found_ = found_ || ahead_.has_value();
-    if (limits_.refused() > 0 && !found_) return limits_.NothingAllowed();
+    if (ended_ && limits_.refused() > 0 && !found_) return limits_.NothingAllowed();
     return absl::OkStatus();
   }
 

@@ -16,15 +16,6 @@ namespace {
 
 constexpr char kWho[] = "the strategy";
 
-absl::Status CheckWithinLimits(const std::vector<v1::Sample>& initial, const LimitsOfSamples& limits) {
-  for (size_t i = 0; limits.violation && i < initial.size(); ++i) {
-    if (limits.violation(initial[i]).value_or(0) <= 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("initial[", i, "].sample: it is not within the limits: it has ", limits.describe(initial[i])));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v1::ExperimentConfig& config,
@@ -33,8 +24,8 @@ absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v
   LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(std::move(spec)));
   // First the space, where it stays.
   auto guarded = std::make_shared<GuardedStrategy>(std::move(space), nullptr, Goals(config));
-  LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Sample> initial, ReadInitialModels(config.initial(), guarded->space_, seed));
-  LANISTA_RETURN_IF_ERROR(CheckWithinLimits(initial, limits));
+  LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Sample> initial,
+                           ReadInitialModels(config.initial(), guarded->space_, limits, seed));
 
   StrategyContext context(guarded->space_, StrategySeed(seed));
   if (config.has_max_trial_number()) {
@@ -76,7 +67,10 @@ absl::Status GuardedStrategy::Tell(const v1::TellRequest& tell) {
 absl::Status GuardedStrategy::Replay(const v1::StrategyCall& call) {
   if (call.has_tell()) return Tell(call.tell());
   const v1::AskReply& recorded = call.ask().reply();
-  LANISTA_ASSIGN_OR_RETURN(const Strategy::Proposal proposal, Ask(call.ask().count()));
+  LANISTA_ASSIGN_OR_RETURN(Strategy::Proposal proposal, Ask(call.ask().count()));
+  while (proposal.searching) {
+    LANISTA_ASSIGN_OR_RETURN(proposal, Ask(call.ask().count()));
+  }
   const auto differs = [&](const std::string& here, const std::string& there) {
     return absl::FailedPreconditionError(
         absl::StrCat("call ", call.sequence(), " of the strategy, which was asked for ", call.ask().count(),

@@ -3,10 +3,7 @@
 #define LANISTA_SRC_STRATEGIES_GUARDED_STRATEGY_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -15,15 +12,10 @@
 #include "protos/messages.pb.h"
 #include "src/goals/goals.h"
 #include "src/space/space.h"
+#include "src/strategies/known_limits.h"
 #include "src/strategies/strategy.h"
 
 namespace lanista {
-
-// Limits that can be checked before a model trains: StrategyContext's functions, both or none.
-struct LimitsOfSamples {
-  std::function<std::optional<double>(const v1::Sample&)> violation;
-  std::function<std::string(const v1::Sample&)> describe;
-};
 
 // A strategy, the space that it proposes models of, and what they are judged by. Used by one thread at a time.
 class GuardedStrategy {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -13,7 +14,7 @@
 namespace lanista {
 namespace {
 
-// Draws of what a sample leaves out, until what it names is active and the model is a new one.
+// Draws of what a sample leaves out, until what it names is active and the model is a new one within the limits.
 constexpr int kMostDraws = 1000;
 
 class InitialModels final : public Strategy {
@@ -33,6 +34,7 @@ class InitialModels final : public Strategy {
     LANISTA_ASSIGN_OR_RETURN(Proposal others, strategy_->Ask(left));
     for (v1::Sample& sample : others.samples) proposal.samples.push_back(std::move(sample));
     proposal.exhausted = others.exhausted;
+    proposal.searching = others.searching && proposal.samples.empty();
     return proposal;
   }
 
@@ -47,16 +49,30 @@ class InitialModels final : public Strategy {
   size_t proposed_ = 0;
 };
 
+// REQUIRES: limits.refused() > 0.
+absl::Status OutsideLimits(const KnownLimits& limits) {
+  const std::string nearest = limits.DescribeNearest();
+  return absl::InvalidArgumentError(
+      limits.refused() == 1
+          ? absl::StrCat("it is not within the limits: it has ", nearest)
+          : absl::StrCat("none of the ", limits.refused(),
+                         " models that were drawn for it is within the limits; the nearest has ", nearest));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<v1::Sample>> ReadInitialModels(
-    const google::protobuf::RepeatedPtrField<v1::InitialModelConfig>& initial, const Space& space, uint64_t seed) {
+    const google::protobuf::RepeatedPtrField<v1::InitialModelConfig>& initial, const Space& space,
+    const LimitsOfSamples& limits_of_samples, uint64_t seed) {
   std::mt19937_64 random(MixSeed({seed, StableHash("initial")}));
   std::vector<v1::Sample> samples;
   // Key of a model: its number.
   std::map<std::string, int> seen;
   for (int i = 0; i < initial.size(); ++i) {
     const std::string place = absl::StrCat("initial[", i, "].sample");
+    KnownLimits limits(limits_of_samples);
+    // Keys of models that it refused.
+    std::set<std::string> refused;
     absl::Status problem;
     bool found = false;
     for (int draw = 0; draw < kMostDraws && !found; ++draw) {
@@ -65,7 +81,14 @@ absl::StatusOr<std::vector<v1::Sample>> ReadInitialModels(
         problem = sample.status();
         continue;
       }
-      const auto [entry, is_new] = seen.emplace(Space::Key(*sample), i);
+      const std::string key = Space::Key(*sample);
+      if (refused.count(key) > 0) continue;
+      if (!limits.Allow(*sample)) {
+        refused.insert(key);
+        problem = OutsideLimits(limits);
+        continue;
+      }
+      const auto [entry, is_new] = seen.emplace(key, i);
       if (is_new) {
         samples.push_back(*std::move(sample));
         found = true;

@@ -11,15 +11,18 @@
 #include "protos/experiment.pb.h"
 #include "protos/space.pb.h"
 #include "src/space/space.h"
+#include "src/strategies/known_limits.h"
 #include "src/strategies/strategy.h"
 
 namespace lanista {
 
 // The models of `initial`. Active choices that a sample leaves out are drawn, the same ones for the same seed, so that
-// those that it names are active. INVALID_ARGUMENT names `initial[i].sample` and the label, and what is allowed there;
-// or an earlier one that is the same model.
+// those that it names are active and the model is within the limits. INVALID_ARGUMENT names `initial[i].sample` and the
+// label, and what is allowed there; or an earlier one that is the same model; or how far the nearest of the models that
+// were drawn is from the limits.
 absl::StatusOr<std::vector<v1::Sample>> ReadInitialModels(
-    const google::protobuf::RepeatedPtrField<v1::InitialModelConfig>& initial, const Space& space, uint64_t seed);
+    const google::protobuf::RepeatedPtrField<v1::InitialModelConfig>& initial, const Space& space,
+    const LimitsOfSamples& limits, uint64_t seed);
 
 // A strategy that proposes `first`, in this order, and then what `strategy` proposes, which hears of their outcomes and
 // does not propose them again.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "protos/space.pb.h"
@@ -13,15 +14,22 @@
 
 namespace lanista {
 
-// Which samples a strategy may propose. Used by one thread.
+// Limits that can be checked before a model trains: StrategyContext's functions, both or none.
+struct LimitsOfSamples {
+  std::function<std::optional<double>(const v1::Sample&)> violation;
+  std::function<std::string(const v1::Sample&)> describe;
+};
+
+// Which samples may be proposed. Used by one thread.
 class KnownLimits {
  public:
+  explicit KnownLimits(LimitsOfSamples limits) : limits_(std::move(limits)) {}
   // Uses the context's limits alone.
   explicit KnownLimits(const StrategyContext& context)
-      : violation_(context.violation), describe_(context.describe_violation) {}
+      : KnownLimits(LimitsOfSamples{context.violation, context.describe_violation}) {}
 
   // Whether there are any.
-  bool any() const { return static_cast<bool>(violation_); }
+  bool any() const { return static_cast<bool>(limits_.violation); }
 
   // Whether the sample keeps them, as far as that is known.
   bool Allow(const v1::Sample& sample);
@@ -29,13 +37,16 @@ class KnownLimits {
   // How often Allow refused.
   int64_t refused() const { return refused_; }
 
+  // What the nearest of the samples that were refused has, for people: "params 150 (at most 100)".
+  // REQUIRES: refused() > 0.
+  std::string DescribeNearest() const;
+
   // FAILED_PRECONDITION that says how far the nearest of the samples that were refused is from the limits.
   // REQUIRES: refused() > 0.
   absl::Status NothingAllowed() const;
 
  private:
-  const std::function<std::optional<double>(const v1::Sample&)> violation_;
-  const std::function<std::string(const v1::Sample&)> describe_;
+  const LimitsOfSamples limits_;
   int64_t refused_ = 0;
   double least_violation_ = 0;
   v1::Sample nearest_;

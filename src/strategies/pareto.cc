@@ -5,29 +5,26 @@
 #include <limits>
 #include <numeric>
 
+#include "absl/types/span.h"
+#include "src/goals/ranking.h"
+
 namespace lanista {
 namespace {
 
-size_t CountObjectives(const Observation& observation) {
-  if (!observation.objectives.empty()) return observation.objectives.size();
-  return observation.value.has_value() ? 1 : 0;
-}
-
-double Objective(const Observation& observation, size_t number) {
-  return observation.objectives.empty() ? *observation.value : observation.objectives[number];
+// The values that the observation is compared by. Refers to it.
+absl::Span<const double> Objectives(const Observation& observation) {
+  if (!observation.objectives.empty()) return observation.objectives;
+  if (!observation.value.has_value()) return {};
+  return absl::MakeConstSpan(&*observation.value, 1);
 }
 
 }  // namespace
 
 bool Dominates(const Observation& a, const Observation& b) {
   if (const int standing = CompareStanding(a, b); standing != 0) return standing < 0;
-  const size_t count = std::min(CountObjectives(a), CountObjectives(b));
-  bool better = false;
-  for (size_t i = 0; i < count; ++i) {
-    if (Objective(a, i) < Objective(b, i)) return false;
-    better = better || Objective(a, i) > Objective(b, i);
-  }
-  return better;
+  const absl::Span<const double> of_a = Objectives(a), of_b = Objectives(b);
+  const size_t count = std::min(of_a.size(), of_b.size());
+  return Beats(of_a.first(count), of_b.first(count));
 }
 
 std::vector<int> SortIntoFronts(const std::vector<const Observation*>& observations) {
@@ -63,10 +60,10 @@ std::vector<double> CrowdingDistances(const std::vector<const Observation*>& fro
   std::vector<double> distances(front.size(), 0);
   if (front.empty()) return distances;
   std::vector<size_t> order(front.size());
-  size_t objectives = CountObjectives(*front[0]);
-  for (const Observation* const other : front) objectives = std::min(objectives, CountObjectives(*other));
+  size_t objectives = Objectives(*front[0]).size();
+  for (const Observation* const other : front) objectives = std::min(objectives, Objectives(*other).size());
   for (size_t objective = 0; objective < objectives; ++objective) {
-    const auto value = [&](size_t i) { return Objective(*front[i], objective); };
+    const auto value = [&](size_t i) { return Objectives(*front[i])[objective]; };
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value(a) < value(b); });
     distances[order.front()] = distances[order.back()] = std::numeric_limits<double>::infinity();

@@ -9,8 +9,8 @@
 namespace lanista {
 
 // Constrained domination (Deb, Pratap, Agarwal and Meyarivan, "A Fast and Elitist Multiobjective Genetic Algorithm:
-// NSGA-II", 2002): `a` has the better standing (CompareStanding), or the same one and is nowhere worse and somewhere
-// better. `value` is the only objective where there are no `objectives`.
+// NSGA-II", 2002): `a` has the better standing (CompareStanding), or the same one and Beats `b`. `value` is the only
+// objective where there are no `objectives`.
 bool Dominates(const Observation& a, const Observation& b);
 
 // Deb's fast non-dominated sorting: the front of each observation, 0 for those that nothing dominates, 1 for those that

@@ -92,6 +92,9 @@ class Strategy {
     std::vector<v1::Sample> samples;
     // Nothing will ever come again.
     bool exhausted = false;
+    // There are no samples, because the strategy has not looked far enough yet, and not because it waits for outcomes:
+    // it is to be asked again at once. So that others are heard while it looks on.
+    bool searching = false;
   };
 
   // Does not wait for outcomes while it has anything sensible to propose: devices are idle.

@@ -18,6 +18,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
+#include "src/base/metric_names.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/base/unfinished_files.h"
@@ -36,8 +37,8 @@ struct BuildError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Thrown through the evaluator: the model breaks a limit on what it costs.
-struct InfeasibleError : std::runtime_error {
+// Thrown through the evaluator: the model is not to be trained, because of what it costs.
+struct RefusedError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -133,8 +134,10 @@ std::shared_ptr<nn::Model> ModelContext::model() {
 
 std::shared_ptr<nn::Model> ModelContext::Build() {
   const auto check_costs = [this] {
-    if (!infeasible_) return;
-    throw InfeasibleError(absl::StrCat("the model breaks a limit: ", trial_.goals.DescribeViolation(ToProto(costs_))));
+    if (!refused_.has_value()) return;
+    throw RefusedError(refused_->outcome == v1::FAILED ? refused_->failure.message()
+                                                       : absl::StrCat("the model breaks a limit: ",
+                                                                      trial_.goals.DescribeViolation(ToProto(costs_))));
   };
   // An evaluator may ask again.
   check_costs();
@@ -147,7 +150,6 @@ std::shared_ptr<nn::Model> ModelContext::Build() {
   if (!built.ok()) throw BuildError(std::string(built.status().message()));
   actual_sample_ = std::move(built->actual_sample);
   CountCosts(*built->model);
-  infeasible_ = trial_.goals.Violation(ToProto(costs_)) > 0;
   check_costs();
   return std::move(built->model);
 }
@@ -159,11 +161,23 @@ void ModelContext::CountCosts(const nn::Model& model) {
   for (const torch::Tensor& parameter : model.parameters()) {
     if (counted.insert(parameter.unsafeGetTensorImpl()).second) parameters += parameter.numel();
   }
-  costs_["params"] = static_cast<double>(parameters);
-  const auto* const graph = dynamic_cast<const ops::GraphModule*>(&model);
-  if (graph == nullptr) return;
-  const auto costs = CountGraphCosts(graph->graph(), ops::FindOp);
-  if (costs.ok() && costs->flops.has_value()) costs_["flops"] = static_cast<double>(*costs->flops);
+  costs_[kParamsMetric] = static_cast<double>(parameters);
+  if (const auto* const graph = dynamic_cast<const ops::GraphModule*>(&model)) {
+    const auto costs = CountGraphCosts(graph->graph(), ops::FindOp);
+    if (costs.ok() && costs->flops.has_value()) {
+      costs_[kFlopsMetric] = static_cast<double>(*costs->flops);
+    } else if (trial_.goals.Names(kFlopsMetric) && !MayReportAnyMetric(trial_.spec.evaluator())) {
+      const std::string why = costs.ok() ? absl::StrCat("the node ", costs->without_flops,
+                                                        " has no rule for them, or lacks a shape (see show-graph)")
+                                         : std::string(costs.status().message());
+      refused_ =
+          NoMetric(absl::StrCat("the model is not trained: an objective or a limit is on its 'flops', and ", why));
+      return;
+    }
+  }
+  if (trial_.goals.Violation(ToProto(costs_)) <= 0) return;
+  refused_.emplace();
+  refused_->outcome = v1::INFEASIBLE;
 }
 
 std::string ModelContext::output_folder() {
@@ -200,7 +214,7 @@ void ModelContext::ReportIntermediate(const MetricMap& metrics) {
 void ModelContext::ReportFinal(const MetricMap& metrics) {
   CheckMetrics(metrics);
   if (final_.has_value()) throw std::logic_error("ReportFinal was called twice");
-  if (metrics.count("default") == 0) throw std::invalid_argument("the final metrics lack 'default'");
+  if (metrics.count(kDefaultMetric) == 0) throw std::invalid_argument("the final metrics lack 'default'");
   final_ = metrics;
 }
 
@@ -212,11 +226,7 @@ GuardResult ModelContext::Run(const std::function<absl::Status()>& code) const {
     return left_early ? absl::OkStatus() : status;
   });
   if (left_early) result.outcome = v1::STOPPED_EARLY;
-  if (infeasible_) {
-    result = {};
-    result.outcome = v1::INFEASIBLE;
-  }
-  return result;
+  return refused_.value_or(result);
 }
 
 void ModelContext::Started(Evaluator* evaluator) {
@@ -262,7 +272,7 @@ absl::Status ModelContext::KeepWeights() {
 bool ModelContext::LacksCosts() const {
   if (built_ != nullptr || !final_.has_value() || trial_.spec.space().has_choices()) return false;
   const auto lacks = [this](const char* cost) { return trial_.goals.Names(cost) && final_->count(cost) == 0; };
-  return lacks("params") || lacks("flops");
+  return lacks(kParamsMetric) || lacks(kFlopsMetric);
 }
 
 void ModelContext::CompleteMetrics(GuardResult* result) {

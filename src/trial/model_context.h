@@ -71,8 +71,9 @@ class ModelContext final : public TrialContext {
   // Whether this one has to end, whatever others do.
   bool stopped() const { return trial_.stopped(model_.model()); }
 
-  // GuardTrial(code), where CANCELLED of a model that was stopped is STOPPED_EARLY. INFEASIBLE once the model turned
-  // out to break a limit on its costs, whatever the code made of the exception that told it.
+  // GuardTrial(code), where CANCELLED of a model that was stopped is STOPPED_EARLY. Once the model
+  // turned out not to be worth training for what it costs: INFEASIBLE or FAILED, whatever the code made of the
+  // exception that told it.
   GuardResult Run(const std::function<absl::Status()>& code) const;
 
   // Finds out whether the attempt goes on from what an earlier one left, and emits that it began. `evaluator` is null
@@ -89,9 +90,10 @@ class ModelContext final : public TrialContext {
   void Ended(GuardResult result, const v1::SpaceSpec* actual_space = nullptr);
 
  private:
-  // The model, new, on the CPU. Counts what it costs. Throws if it cannot be built, or breaks a limit on its costs.
+  // The model, new, on the CPU. Counts what it costs. Throws if it cannot be built, or is not to be trained.
   std::shared_ptr<nn::Model> Build();
-  // `params`, and `flops` of one run where the model is a graph whose nodes all know theirs.
+  // `params`, and `flops` of one run where the model is a graph whose nodes all know theirs. Sets refused_ where the
+  // model is not to be trained.
   void CountCosts(const nn::Model& model);
   // Whether goals name costs that nobody has counted or reported, of a model that can be built.
   bool LacksCosts() const;
@@ -107,14 +109,15 @@ class ModelContext final : public TrialContext {
   const std::string identity_;
   bool resumed_ = false;
   std::optional<v1::DataSpec> data_;
-  // None before model(), and of a model that breaks a limit.
+  // None before model(), and of a model that is not to be trained.
   std::shared_ptr<nn::Model> built_;
   // Once it was built: the choices that it asked for.
   std::optional<v1::Sample> actual_sample_;
   // Metrics of the model itself.
   MetricMap costs_;
-  // They break a limit.
-  bool infeasible_ = false;
+  // How the attempt ends because of them, whatever the evaluator does: they break a limit, or goals name FLOPs that
+  // nobody can tell.
+  std::optional<GuardResult> refused_;
   std::optional<MetricMap> final_;
   int next_step_ = 0;
   int sequence_ = 0;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "src/base/display_text.h"
+#include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/goals/goals.h"
 #include "src/goals/ranking.h"
@@ -129,7 +130,7 @@ Json BestJson(const std::vector<ModelRecord>& models) {
     Json entry;
     entry["model"] = model.model;
     const Json metrics = MetricsJson(model.outcome->metrics());
-    entry["default"] = metrics.value("default", Json());
+    entry["default"] = metrics.value(kDefaultMetric, Json());
     entry["metrics"] = metrics;
     entry["sample"] = SampleJson(model);
     best.push_back(std::move(entry));
@@ -453,7 +454,7 @@ void SelectTrials(const std::string& sort, const std::string& status, int limit,
 Json MetricsJson(const v1::Metrics& metrics) {
   std::map<std::string, double> sorted(metrics.values().begin(), metrics.values().end());
   Json json = Json::object();
-  if (const auto found = sorted.find("default"); found != sorted.end()) json["default"] = found->second;
+  if (const auto found = sorted.find(kDefaultMetric); found != sorted.end()) json["default"] = found->second;
   for (const auto& [name, value] : sorted) json[name] = value;
   return json;
 }

@@ -208,6 +208,19 @@ std::optional<int64_t> Whole(const std::optional<double>& count) {
   return count.has_value() ? std::make_optional(static_cast<int64_t>(*count)) : std::nullopt;
 }
 
+// The innermost of the first rows whose FLOPs are not known.
+std::string FindWithoutFlops(const std::vector<Row>& rows) {
+  const Row* found = nullptr;
+  for (const Row& row : rows) {
+    // Behind it, and not inside it.
+    if (found != nullptr && row.depth <= found->depth) break;
+    // Rows of deeper levels do not count where the row around them knows its FLOPs.
+    const int level = found == nullptr ? 0 : found->depth + 1;
+    if (row.depth == level && !row.flops.has_value()) found = &row;
+  }
+  return found == nullptr ? "" : absl::StrCat(found->path, " (", found->type, ")");
+}
+
 // Of the whole model.
 GraphCosts SumUp(const std::vector<Row>& rows) {
   std::optional<double> parameters = 0, flops = 0;
@@ -216,7 +229,7 @@ GraphCosts SumUp(const std::vector<Row>& rows) {
     parameters = Sum(parameters, row.parameters);
     flops = Sum(flops, row.flops);
   }
-  return {Whole(parameters), Whole(flops)};
+  return {Whole(parameters), Whole(flops), flops.has_value() ? "" : FindWithoutFlops(rows)};
 }
 
 Json CountJson(const std::optional<int64_t>& count) { return count.has_value() ? Json(*count) : Json(); }

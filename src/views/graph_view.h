@@ -37,6 +37,8 @@ absl::StatusOr<nlohmann::ordered_json> GraphDocument(const v1::ModelGraph& model
 struct GraphCosts {
   std::optional<int64_t> parameters;
   std::optional<int64_t> flops;
+  // A node that is why `flops` are not known: "layers.act (aten::erfinv)". Empty: they are known.
+  std::string without_flops;
 };
 absl::StatusOr<GraphCosts> CountGraphCosts(const v1::ModelGraph& model, graph::OpLookup find_op);
 

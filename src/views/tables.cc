@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "src/base/display_text.h"
+#include "src/base/metric_names.h"
 
 namespace lanista {
 namespace {
@@ -229,7 +230,7 @@ std::string ShowText(const Json& document, int width) {
   const std::string& name = document["name"].get_ref<const std::string&>();
   const Json& size = document["space_size"];
   const std::vector<std::string> metrics = ObjectiveMetrics(document);
-  const bool only_default = metrics.size() == 1 && metrics[0] == "default";
+  const bool only_default = metrics.size() == 1 && metrics[0] == kDefaultMetric;
   const Json& limits = document["constraints"];
   const Json& nearest = document["nearest"];
   const Json& waiting_for = document["waiting_for"];

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "src/base/display_text.h"
+#include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/space/space.h"
 
@@ -18,8 +19,6 @@ namespace lanista {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr char kDefault[] = "default";
 
 // A model that succeeded.
 struct Line {
@@ -37,7 +36,7 @@ Line LineOf(const Json& model, const v1::Sample& sample) {
     if (metric.value().is_number()) line.metrics[metric.key()] = metric.value().get<double>();
   }
   for (const Json& step : model["metrics"]["intermediate"]) {
-    const Json value = step["metrics"].value(kDefault, Json());
+    const Json value = step["metrics"].value(kDefaultMetric, Json());
     if (step["step"].get<size_t>() != line.curve.size() || !value.is_number()) break;
     line.curve.push_back(value.get<double>());
   }
@@ -66,7 +65,7 @@ std::vector<std::string> MetricsOf(const std::vector<Line>& lines) {
     for (const auto& [name, value] : line.metrics) names.insert(name);
   }
   std::vector<std::string> sorted(names.begin(), names.end());
-  std::stable_partition(sorted.begin(), sorted.end(), [](const std::string& name) { return name == kDefault; });
+  std::stable_partition(sorted.begin(), sorted.end(), [](const std::string& name) { return name == kDefaultMetric; });
   return sorted;
 }
 
@@ -136,7 +135,7 @@ absl::StatusOr<std::string> TrialsCsv(const JournalReader& reader, const Json& d
     return absl::FailedPreconditionError(
         absl::StrCat("'", metric, "' is a choice and a metric: a table cannot have two columns of one name"));
   }
-  for (size_t step = 1; step <= steps; ++step) add_column(absl::StrCat(kDefault, "@", step));
+  for (size_t step = 1; step <= steps; ++step) add_column(absl::StrCat(kDefaultMetric, "@", step));
   writer.EndLine();
 
   for (const Line& line : lines) {

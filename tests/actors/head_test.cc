@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
@@ -143,6 +145,11 @@ class HeadTest : public ::testing::Test {
                 }
               },
               [this, self](const v1::Discover&) -> caf::result<v1::Discovered> {
+                ++discoveries_;
+                if (lost_discoveries_ > 0) {
+                  --lost_discoveries_;
+                  return ToCafError(absl::UnavailableError("the worker went down: somebody killed it"));
+                }
                 if (!hold_discoveries_) return discovered_;
                 held_discoveries_.push_back(self->make_response_promise<v1::Discovered>());
                 return held_discoveries_.back();
@@ -162,7 +169,7 @@ class HeadTest : public ::testing::Test {
     });
     absl::StatusOr<StateDir> state_dir = StateDir::Open(state_);
     EXPECT_TRUE(state_dir.ok()) << state_dir.status();
-    HeadOptions options{*state_dir, service_, live_, /*served=*/true, /*max_priority=*/5};
+    HeadOptions options{*state_dir, service_, live_, /*served=*/true, /*max_priority=*/5, std::chrono::milliseconds(1)};
     head_ = system_.spawn<caf::detached>(Head, options);
   }
   ~HeadTest() override {
@@ -244,6 +251,10 @@ class HeadTest : public ::testing::Test {
   v1::Discovered discovered_;
   // Trials do not end by themselves.
   bool hold_trials_ = false;
+  // So many are not answered but lost.
+  std::atomic<int> lost_discoveries_{0};
+  // So many were asked for.
+  std::atomic<int> discoveries_{0};
   // Discoveries do not end.
   bool hold_discoveries_ = false;
   std::vector<caf::typed_response_promise<v1::Discovered>> held_discoveries_;
@@ -350,6 +361,13 @@ TEST_F(HeadTest, WhatIsCreatedRunsToItsEnd) {
   EXPECT_TRUE(Read(*id).Served().value());
 }
 
+TEST_F(HeadTest, ItsWatchersLookAgainOnceAnExperimentThatEndedIsLetGoOf) {
+  const std::string id = Create(Search(), "").value();
+  events_.WaitForState(id, v1::DONE);
+  events_.WaitForNews(id);
+  EXPECT_EQ(Read(id).holder(), std::nullopt);
+}
+
 TEST_F(HeadTest, WhatIsWrongWithACreatedExperimentIsItsEnd) {
   v1::ExperimentConfig config = Search();
   config.mutable_strategy()->mutable_custom()->set_name("nobody's");
@@ -369,6 +387,19 @@ TEST_F(HeadTest, WhatIsWrongWithACreatedExperimentIsItsEnd) {
   *discovered_.mutable_error() = StatusToProto(absl::InvalidArgumentError("no such data"));
   const std::string other = Create(Search(), "").value();
   EXPECT_EQ(events_.WaitForState(other, v1::EXPERIMENT_FAILED).state().reason(), "no such data");
+}
+
+TEST_F(HeadTest, ADiscoveryThatIsLostIsTriedAgainButNotForEver) {
+  lost_discoveries_ = 3;
+  const std::string id = Create(Search(), "").value();
+  EXPECT_EQ(events_.WaitForState(id, v1::DONE).state().reason(), "the space is exhausted");
+  EXPECT_EQ(discoveries_, 4);
+
+  lost_discoveries_ = 1000;
+  discoveries_ = 0;
+  const std::string lost = Create(Search(), "").value();
+  EXPECT_THAT(events_.WaitForState(lost, v1::EXPERIMENT_FAILED).state().reason(), HasSubstr("somebody killed it"));
+  EXPECT_EQ(discoveries_, 7);
 }
 
 TEST_F(HeadTest, WhatIsToGoOnCanBeStoppedBeforeItDoes) {

@@ -22,12 +22,17 @@ v1::SpaceSpec OneChoice() {
 // A user's strategy, perhaps with a defect.
 class UsersStrategy final : public Strategy {
  public:
-  enum Defect { kNone, kThrowsInAsk, kThrowsInTell, kProposesTooMany, kProposesOthers };
+  enum Defect { kNone, kThrowsInAsk, kThrowsInTell, kProposesTooMany, kProposesOthers, kSearches };
   explicit UsersStrategy(Defect defect) : defect_(defect) {}
 
   absl::StatusOr<Proposal> Ask(int count) override {
     if (defect_ == kThrowsInAsk) throw 42;
+    ++asks_;
     Proposal proposal;
+    if (defect_ == kSearches && asks_ < kParts) {
+      proposal.searching = true;
+      return proposal;
+    }
     proposal.samples.assign(static_cast<size_t>(count), MakeSample(defect_ == kProposesOthers ? 10 : 1));
     if (defect_ == kProposesTooMany) proposal.samples.push_back(MakeSample(2));
     return proposal;
@@ -36,10 +41,15 @@ class UsersStrategy final : public Strategy {
     ++tells_;
     if (defect_ == kThrowsInTell) throw std::out_of_range("no such arm");
   }
+  int asks() const { return asks_; }
   int tells() const { return tells_; }
+
+  // kSearches: it is to be asked as often before it has something to propose.
+  static constexpr int kParts = 50;
 
  private:
   const Defect defect_;
+  int asks_ = 0;
   int tells_ = 0;
 };
 
@@ -77,6 +87,29 @@ class StrategyTest : public ActorTest {
 TEST_F(StrategyTest, ProposesWhatWasAskedFor) {
   StartStrategy(UsersStrategy::kNone);
   EXPECT_EQ(Ask(3).samples_size(), 3);
+}
+
+TEST_F(StrategyTest, AStrategyThatSearchesOnIsAskedUntilItHasSomething) {
+  StartStrategy(UsersStrategy::kSearches);
+  EXPECT_EQ(Ask(3).samples_size(), 3);
+  EXPECT_EQ(strategy_->asks(), UsersStrategy::kParts);
+}
+
+TEST_F(StrategyTest, TheEndIsHeardBetweenTwoPartsOfASearch) {
+  StartStrategy(UsersStrategy::kSearches);
+  v1::AskRequest ask;
+  ask.set_count(1);
+  auto request = self_->request(actor_, std::chrono::seconds(1), ask);
+  for (int i = 0; i < 5; ++i) scheduler().run_once();
+  const int asks = strategy_->asks();
+  EXPECT_GT(asks, 0);
+  EXPECT_LT(asks, UsersStrategy::kParts);
+  caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown);
+  Run();
+  bool failed = false;
+  request.receive([](const v1::AskReply&) { ADD_FAILURE() << "it searched to the end"; },
+                  [&](const caf::error&) { failed = true; });
+  EXPECT_TRUE(failed);
 }
 
 TEST_F(StrategyTest, WhateverAskThrowsIsAnAnswer) {
@@ -132,7 +165,7 @@ TEST(GuardedStrategyTest, SeveralObjectivesNeedAStrategyThatKnowsThem) {
 TEST(GuardedStrategyTest, InitialModelsKeepTheLimits) {
   v1::ExperimentConfig config;
   config.mutable_strategy()->mutable_random();
-  config.add_initial()->set_sample("{}");
+  config.add_initial()->set_sample(R"({"x": 1})");
   LimitsOfSamples limits;
   limits.violation = [](const v1::Sample&) { return 0.5; };
   limits.describe = [](const v1::Sample&) { return "params 150 (at most 100)"; };

@@ -8,6 +8,7 @@
 #include "caf/event_based_actor.hpp"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/time_util.h"
+#include "src/base/status.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
@@ -717,6 +718,18 @@ TEST_F(WorkerTest, WhatADiscoveryTriesIsNotBlamedForAProcessThatSomebodyElseKill
   Exit(SIGKILL);
   SayReady();
   EXPECT_EQ(process().requests.at(0).discover().skip_size(), 1) << "it is always the same one";
+}
+
+TEST_F(WorkerTest, ADiscoveryThatSomebodyElseKeepsKillingMayBeTriedLater) {
+  StartWarmWorker();
+  Discover();
+  for (int kill = 0; kill < 3; ++kill) {
+    ASSERT_FALSE(discovered_.has_value());
+    Exit(SIGKILL);
+    if (kill < 2) SayReady();
+  }
+  ASSERT_TRUE(discovered_.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(StatusFromProto(discovered_->error()))) << discovered_->error().message();
 }
 
 TEST_F(WorkerTest, ADiscoveryThatComesWhileTheProcessIsReplacedIsSentOnce) {

@@ -130,6 +130,9 @@ TEST_F(ServeTest, OneRequestMakesOneExperiment) {
   const std::string id = Submit({"--request-id", "tuesday"});
   EXPECT_EQ(Submit({"--request-id", "tuesday"}), id);
   EXPECT_NE(Submit(), Submit());
+  const CommandResult other = Ask({"submit", config_, "--request-id", "tuesday", "--set", "max_trial_number=21"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("max_trial_number: 20 -> 21"));
   Kill();
   Start();
   EXPECT_EQ(Submit({"--request-id", "tuesday"}), id);
@@ -198,6 +201,29 @@ TEST_F(ServeTest, OnlyWhatAServerHadGoesOnByItself) {
   Kill();
   Start();
   EXPECT_EQ(Ask({"show", "own", "--json"}).Json()["status"], "RUNNING");
+}
+
+TEST_F(ServeTest, TheDevicesAreTheHeadsAndASubmittedConfigurationCapsItsTrials) {
+  const std::string id = Submit({"--set", "training_service.local.cpu_slots=1"});
+  WatchToEnd(id);
+  v1::GetExperimentRequest get;
+  get.set_experiment(id);
+  const auto reply = HeadClient(*ParseAddress(head_)).Get(get);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->config().trial_concurrency(), 1);
+  const CommandResult refused = Ask({"submit", config_, "--set", "training_service.local.threads_per_slot=2"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("training_service[0].local.threads_per_slot: "));
+}
+
+TEST_F(ServeTest, AWatcherGoesOnOverAPlannedRestart) {
+  BackgroundCommand shown(kLanista, {"submit", config_, "--watch", "--head", head_, "--set", "max_trial_number=1500"});
+  ASSERT_TRUE(shown.WaitForLine("model 5 succeeded"));
+  kill(serve_->pid(), SIGTERM);
+  EXPECT_EQ(serve_->Wait(), 0);
+  Start();
+  EXPECT_TRUE(shown.WaitForLine("max_trial_number: 1500 models"));
+  EXPECT_EQ(shown.Wait(), 0);
 }
 
 // An experiment of a served head's that was killed in this state.

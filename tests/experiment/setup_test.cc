@@ -499,6 +499,45 @@ TEST_F(SetupTest, AWarmStartMayTakeTheBestOnly) {
   EXPECT_EQ(told.size(), 3u);
 }
 
+TEST_F(SetupTest, AWarmStartLeavesOutModelsOfWhichItIsNotKnownWhetherTheyKeepALimit) {
+  const std::string earlier = RunNew(MakeConfig(12), kToTheEnd);
+  const std::vector<ModelRecord> models = Read(earlier).Models().value();
+  const auto failed = std::count_if(models.begin(), models.end(),
+                                    [](const ModelRecord& model) { return model.outcome->outcome() == v1::FAILED; });
+  v1::ExperimentConfig config = MakeConfig(4);
+  config.mutable_warm_start()->set_experiment(earlier);
+  v1::ConstraintConfig& limit = *config.add_constraint();
+  const auto told = [&] {
+    const absl::StatusOr<ExperimentSetup> setup = New(config);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    return setup->start.untold;
+  };
+  // Nobody has measured it; that others failed is still worth telling.
+  limit.set_metric("latency");
+  limit.set_max(1);
+  std::vector<v1::TellRequest> tells = told();
+  EXPECT_EQ(tells.size(), failed);
+  for (const v1::TellRequest& tell : tells) EXPECT_EQ(tell.outcome(), v1::FAILED);
+
+  limit.set_metric("default");
+  limit.set_max(20);
+  tells = told();
+  EXPECT_EQ(tells.size(), 12u) << "those that break the limit say how far they are from it";
+  int broken = 0;
+  for (const v1::TellRequest& tell : tells) {
+    EXPECT_EQ(tell.violation() > 0, tell.value() > 20) << tell.ShortDebugString();
+    broken += tell.violation() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(broken, 0);
+
+  // An experiment that had the limit has judged its models by it.
+  limit.set_metric("latency");
+  v1::ExperimentConfig limited = MakeConfig(12);
+  *limited.mutable_constraint() = config.constraint();
+  config.mutable_warm_start()->set_experiment(RunNew(limited, kToTheEnd));
+  EXPECT_EQ(told().size(), 12u);
+}
+
 TEST_F(SetupTest, AWarmStartFromAnotherSpaceObjectiveOrEvaluatorIsRefusedWithTheDifference) {
   const std::string earlier = RunNew(MakeConfig(4), kToTheEnd);
   v1::ExperimentConfig config = MakeConfig(4);
@@ -809,6 +848,35 @@ TEST_F(SetupTest, ARequestMakesOneExperimentWhereverItWasCutOff) {
   other.set_request_id("monday");
   ASSERT_TRUE(JournalWriter::Create(folder, other).ok());
   EXPECT_EQ(CreateExperiment(state_dir_, created, {})->id, StateDir::IdOfRequest("search", "tuesday", 1));
+}
+
+TEST_F(SetupTest, ARequestWithAnotherConfigurationIsRefusedWithTheFirstDifference) {
+  const std::string earlier = RunNew(MakeConfig(2), kToTheEnd);
+  v1::ExperimentCreated created;
+  *created.mutable_config() = MakeConfig(8);
+  created.mutable_config()->mutable_warm_start()->set_experiment("latest");
+  created.set_request_id("tuesday");
+  const std::string id = CreateExperiment(state_dir_, created, {})->id;
+  EXPECT_EQ(CreateExperiment(state_dir_, created, {})->id, id) << "though another one is the latest by now";
+
+  created.mutable_config()->set_max_trial_number(9);
+  created.mutable_config()->set_objective(v1::MINIMIZE);
+  const absl::Status status = CreateExperiment(state_dir_, created, {}).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(status)) << status;
+  EXPECT_EQ(status.message(),
+            absl::StrCat("request_id: 'tuesday' has made ", id,
+                         " of another configuration (from there to here): modified: max_trial_number: 8 -> 9; give "
+                         "another request id for another experiment"));
+  EXPECT_EQ(state_dir_.List()->size(), 2u) << "nothing is left of it";
+
+  // A resume may have changed what it runs with: what it was made of counts.
+  {
+    const auto held = HoldExperiment(state_dir_, id, {});
+    v1::JournalBatch batch;
+    *batch.add_records()->mutable_config()->mutable_config() = created.config();
+    ASSERT_TRUE((*held)->writer->Write(batch).ok());
+  }
+  EXPECT_TRUE(absl::IsAlreadyExists(CreateExperiment(state_dir_, created, {}).status()));
 }
 
 TEST_F(SetupTest, WhatWasStoppingWhenItsProcessEndedIsStopped) {

@@ -156,6 +156,24 @@ TEST(ProgressTest, ModelsThatBreakALimitAreModelsOfTheSpace) {
   EXPECT_THAT(progress.Block(24, 80, At(0))[0], HasSubstr("  0%  0/1 model  infeasible 1"));
 }
 
+TEST(ProgressTest, ModelsThatAreNeverProposedAreNotWaitedFor) {
+  v1::ExperimentConfig config = ConfigWithGoals();
+  config.mutable_engine()->mutable_graph();
+  const auto head = [](const Progress& progress) { return progress.Block(24, 80, At(0))[0]; };
+  Progress limited(config, /*live=*/true, At(0));
+  limited.Update(SpaceOfTwo(), At(0));
+  limited.Update(Outcome(1, "outcome: SUCCEEDED " + Metrics(0.5, 500, 10)), At(0));
+  EXPECT_THAT(head(limited), HasSubstr(" 50%  1/2 models")) << "as far as anybody knows";
+  limited.Update(Event("state { state: DONE }"), At(0));
+  EXPECT_THAT(head(limited), HasSubstr("#]  100%  1/1 model"));
+
+  config.clear_max_trial_number();
+  Progress unlimited(config, /*live=*/true, At(0));
+  EXPECT_THAT(unlimited.Update(SpaceOfTwo(), At(0)), ElementsAre("experiment digits-1: 2 models in the space"));
+  unlimited.Update(Outcome(1, "outcome: SUCCEEDED " + Metrics(0.5, 500, 10)), At(0));
+  EXPECT_EQ(head(unlimited), "digits  1 model  succeeded 1") << "how many keep the limit is not known";
+}
+
 TEST(ProgressTest, WhatGoesOnKnowsTheEarlierFront) {
   EarlierProgress earlier;
   earlier.counts.succeeded = 3;

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -84,7 +87,7 @@ TEST_F(ExperimentsTest, WhatIsToBeRunIsCompleteAndChecked) {
 
 TEST_F(ExperimentsTest, AFullStateFolderTakesNoMore) {
   Create("a-1");
-  Experiments two(state_dir_, &runner_, &news_, 2);
+  Experiments two(state_dir_, &runner_, &news_, {2, {}});
   v1::CreateExperimentRequest request;
   *request.mutable_config() = SmallConfig();
   request.set_request_id("r");
@@ -265,6 +268,11 @@ TEST_F(ExperimentsTest, OnlyWhatRunsHereIsStoppedAndWhatRunsIsNotDeleted) {
   resume.set_experiment("a-1");
   resume.add_set("max_trial_number=20");
   resume.add_set("priority=-5");
+  runner_.on_resume_ = [this] {
+    Hold("a-1");
+    Write("a-1", "records { state { state: RUNNING } }");
+    Release("a-1");
+  };
   EXPECT_TRUE(experiments_.Resume(resume).ok());
   EXPECT_EQ(runner_.config_.max_trial_number(), 20);
   EXPECT_EQ(runner_.config_.priority(), -5);
@@ -289,6 +297,112 @@ TEST_F(ExperimentsTest, WhatIsAboutToGoOnAfterItsEndCanBeStopped) {
   EXPECT_THAT(runner_.calls_, ElementsAre("stop a-1: enough"));
   Release("a-1");
   EXPECT_THAT(Error(experiments_.Stop(stop), absl::StatusCode::kFailedPrecondition), HasSubstr("come to its end"));
+}
+
+// Whether an answer is there although nothing has happened that it has to wait for.
+template <typename Answer>
+bool IsThere(const std::future<Answer>& answer) {
+  return answer.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready;
+}
+
+TEST_F(ExperimentsTest, AResumeIsAnsweredWhenItIsRecordedThatTheExperimentRuns) {
+  Create("a-1");
+  Write("a-1", "records { state { state: RUNNING } }");
+  Release("a-1");
+  Signal taken_up;
+  runner_.on_resume_ = [&] {
+    Hold("a-1");
+    taken_up.Give();
+  };
+  v1::ResumeExperimentRequest request;
+  request.set_experiment("a-1");
+  auto answer = std::async(std::launch::async, [&] { return experiments_.Resume(request).status(); });
+  taken_up.Wait();
+  EXPECT_FALSE(IsThere(answer));
+  Write("a-1", "records { state { state: INTERRUPTED } }");
+  EXPECT_FALSE(IsThere(answer));
+  Write("a-1", "records { state { state: RUNNING } }");
+  EXPECT_EQ(answer.get(), absl::OkStatus());
+  Release("a-1");
+
+  const auto error = [&](std::function<void()> then) {
+    runner_.on_resume_ = [this, then] {
+      Hold("a-1");
+      then();
+    };
+    const absl::Status status = experiments_.Resume(request).status();
+    Release("a-1");
+    return status;
+  };
+  const absl::Status failed =
+      error([this] { Write("a-1", "records { state { state: EXPERIMENT_FAILED reason: 'the data has gone' } }"); });
+  EXPECT_TRUE(absl::IsFailedPrecondition(failed)) << failed;
+  EXPECT_EQ(failed.message(), "a-1 ended before it went on: the data has gone");
+  const absl::Status died = error([this] { Release("a-1"); });
+  EXPECT_TRUE(absl::IsAborted(died)) << died;
+
+  Experiments hasty(state_dir_, &runner_, &news_, {/*running=*/absl::Milliseconds(1), absl::Seconds(10)});
+  runner_.on_resume_ = [this] { Hold("a-1"); };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(hasty.Resume(request).status()));
+}
+
+TEST_F(ExperimentsTest, WhatHasComeToItsEndIsWaitedForUntilTheHeadLetsGoOfIt) {
+  Create("a-1");
+  Write("a-1", "records { state { state: DONE } }");
+  v1::DeleteExperimentRequest remove;
+  remove.set_experiment("a-1");
+  v1::ResumeExperimentRequest resume;
+  resume.set_experiment("a-1");
+  Experiments hasty(state_dir_, &runner_, &news_, {absl::Seconds(30), /*release=*/absl::Milliseconds(1)});
+  for (const absl::Status& status : {hasty.Delete(remove).status(), hasty.Resume(resume).status()}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("a-1 has come to its end, but this head still holds it"));
+  }
+  EXPECT_THAT(runner_.calls_, IsEmpty());
+
+  runner_.on_resume_ = [this] {
+    Hold("a-1");
+    Write("a-1", "records { state { state: RUNNING } } records { state { state: DONE } }");
+  };
+  auto resumed = std::async(std::launch::async, [&] { return experiments_.Resume(resume).status(); });
+  EXPECT_FALSE(IsThere(resumed));
+  Release("a-1");
+  EXPECT_EQ(resumed.get(), absl::OkStatus());
+  auto removed = std::async(std::launch::async, [&] { return experiments_.Delete(remove).status(); });
+  EXPECT_FALSE(IsThere(removed));
+  Release("a-1");
+  EXPECT_EQ(removed.get(), absl::OkStatus());
+}
+
+TEST_F(ExperimentsTest, ASubmittedTrainingServiceCapsTheTrials) {
+  v1::CreateExperimentRequest request;
+  const auto create = [&](const std::string& more) {
+    *request.mutable_config() = SmallConfig();
+    request.mutable_config()->MergeFrom(Parse<v1::ExperimentConfig>(more));
+    return experiments_.Create(request);
+  };
+  const auto cap = [&](const std::string& more) {
+    const auto created = create(more);
+    EXPECT_TRUE(created.ok()) << created.status();
+    EXPECT_EQ(runner_.config_.training_service_size(), 1);
+    EXPECT_EQ(runner_.config_.training_service(0).local().ByteSizeLong(), 0u);
+    return runner_.config_.has_trial_concurrency() ? runner_.config_.trial_concurrency() : 0;
+  };
+  EXPECT_EQ(cap(""), 0) << "all that the head has";
+  EXPECT_EQ(cap("training_service { local { threads_per_slot: 1 use_active_gpu: false isolation: PROCESS } }"), 0);
+  EXPECT_EQ(cap("training_service { local { cpu_slots: 2 } }"), 2);
+  EXPECT_EQ(cap("training_service { local { cpu_slots: 2 } } training_service { local { gpu_indices: [0, 3] } }"), 4);
+  EXPECT_EQ(cap("training_service { local { cpu_slots: 2000000000 gpu_indices: 0 } } trial_concurrency: 3"), 3);
+
+  for (const auto& [field, value] : {std::pair("threads_per_slot", "4"), std::pair("use_active_gpu", "true"),
+                                     std::pair("isolation", "IN_PROCESS"), std::pair("memory_limit", "1000000000")}) {
+    const std::string text =
+        absl::StrCat("training_service { local {} } training_service { local { ", field, ": ", value, " } }");
+    EXPECT_THAT(Error(create(text), absl::StatusCode::kInvalidArgument),
+                HasSubstr(absl::StrCat("training_service[1].local.", field, ": ")));
+  }
+  EXPECT_THAT(Error(create("training_service { custom { name: 'cloud' } }"), absl::StatusCode::kPermissionDenied),
+              HasSubstr("training_service[0]: "));
 }
 
 TEST_F(ExperimentsTest, AWatcherGetsEverythingOnceWheneverItComes) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,6 +42,7 @@ class FakeRunner : public ExperimentRunner {
   absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config) override {
     config_ = config;
     calls_.push_back("resume " + experiment);
+    if (on_resume_) on_resume_();
     return absl::OkStatus();
   }
   void Stop(const std::string& experiment, const std::string& reason) override {
@@ -51,6 +53,8 @@ class FakeRunner : public ExperimentRunner {
 
   v1::ExperimentConfig config_;
   std::vector<std::string> calls_;
+  // What Resume does.
+  std::function<void()> on_resume_;
   // So many calls of Create get no answer.
   int lost_creations_ = 0;
 };
@@ -118,6 +122,12 @@ class ServiceTest : public ::testing::Test {
                            " } } records { outcome { attempt: 1 outcome: SUCCEEDED metrics { values { key: 'default' "
                            "value: 0.5 } } model: ",
                            model, " } }"));
+  }
+
+  // Goes on with one that was released.
+  void Hold(const std::string& id) {
+    locks_.emplace(id, ExperimentLock::Acquire(Folder(id)).value());
+    writers_[id] = JournalWriter::Open(Folder(id)).value();
   }
 
   // As the end of the process that runs it does.

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -125,6 +126,37 @@ TEST_F(JournalEventsTest, ComeInPartsOfAnySizeWithoutGapOrRepetition) {
       for (std::string& line : Lines(part)) parts.push_back(std::move(line));
     }
     EXPECT_THAT(parts, ElementsAreArray(all));
+  }
+}
+
+TEST_F(JournalEventsTest, EachReportHasTheTrialOfItsAttempt) {
+  const auto writer = Create();
+  const auto write = [&](const std::string& text) { ASSERT_TRUE(writer->Write(Batch(text)).ok()); };
+  write("records { model { model: 1 } } records { model { model: 2 } }");
+  write("records { trial { trial: 1 members { model: 1 attempt: 1 } members { model: 2 attempt: 1 } } }");
+  write("records { trial { trial: 2 members { model: 1 attempt: 2 } } }");
+  write("records { trial { trial: 3 members { model: 2 attempt: 2 } } }");
+  std::vector<std::string> written;
+  for (int sequence = 1; sequence <= 3; ++sequence) {
+    for (const auto& [trial, model, attempt] :
+         std::vector<std::array<int, 3>>{{1, 1, 1}, {1, 2, 1}, {2, 1, 2}, {3, 2, 2}}) {
+      const std::string place = absl::StrCat("model: ", model, " attempt: ", attempt, " sequence: ", sequence);
+      write(absl::StrCat("records { event { ", place,
+                         " intermediate { step: 1 metrics { values { key: 'default' value: 1 } } } } }"));
+      written.push_back(absl::StrCat("trial: ", trial, " ", place, " intermediate"));
+    }
+  }
+  for (const int limit : {1000, 5, 1}) {
+    std::vector<v1::ExperimentEvent> all;
+    for (int64_t after = 0; true; after = all.back().number()) {
+      const std::vector<v1::ExperimentEvent> part = Events(after, limit);
+      if (part.empty()) break;
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    std::vector<std::string> lines = Lines(all);
+    lines.erase(lines.begin());
+    ASSERT_EQ(lines.size(), written.size());
+    for (size_t i = 0; i < lines.size(); ++i) EXPECT_THAT(lines[i], HasSubstr(written[i]));
   }
 }
 

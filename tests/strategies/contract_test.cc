@@ -342,6 +342,46 @@ TEST(GridSearchTest, ShufflesAHugeSpaceWithoutListingIt) {
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 1000);
 }
 
+TEST(GridSearchTest, OneAskTestsALimitedNumberOfModelsAndTheNextGoesOn) {
+  // A million models; three of them keep the limits, far from each other.
+  const Space space = MakeSpace({MakeChoice("a", 1000), MakeChoice("b", 1000)});
+  const std::set<std::string> allowed = {Space::Key(space.Unrank(7)), Space::Key(space.Unrank(25000)),
+                                         Space::Key(space.Unrank(25001))};
+  int tests = 0;
+  StrategyContext context(space, 1);
+  context.violation = [&](const v1::Sample& sample) {
+    ++tests;
+    return allowed.count(Space::Key(sample)) > 0 ? 0.0 : 1.0;
+  };
+  for (const bool in_a_chain : {false, true}) {
+    const v1::StrategyConfig config =
+        in_a_chain ? ParseStrategy("chain { stage { strategy { grid_search {} } } }") : Named("grid_search");
+    const std::unique_ptr<Strategy> strategy = Make(config, context);
+    const auto ask = [&] {
+      tests = 0;
+      absl::StatusOr<Strategy::Proposal> proposal = strategy->Ask(2);
+      EXPECT_TRUE(proposal.ok()) << proposal.status();
+      EXPECT_LE(tests, 10010);
+      EXPECT_FALSE(proposal->exhausted);
+      EXPECT_EQ(proposal->searching, proposal->samples.empty());
+      return Keys(proposal->samples);
+    };
+    EXPECT_EQ(ask().size(), 1u) << "what was found runs while the walk goes on";
+    EXPECT_EQ(ask().size(), 0u);
+    EXPECT_EQ(ask().size(), 2u);
+    EXPECT_EQ(ask().size(), 0u);
+  }
+}
+
+TEST(GridSearchTest, ALongWalkUnderLimitsComesToTheEndOfTheSpace) {
+  const Space space = MakeSpace({MakeChoice("a", 200), MakeChoice("b", 200)});
+  StrategyContext context(space, 1);
+  context.violation = [&](const v1::Sample& sample) {
+    return sample.decisions(0).index(0) % 199 == 0 && sample.decisions(1).index(0) == 0 ? 0.0 : 1.0;
+  };
+  EXPECT_EQ(RunSearch(Make(Named("grid_search"), context).get(), 3, 100).size(), 2u);
+}
+
 TEST(GridSearchTest, ShuffleOfASpaceOfUnknownSizeSaysWhatToDo) {
   v1::SpaceSpec spec = MakeSpec({MakeChoice("a", 2)});
   spec.set_complete(false);

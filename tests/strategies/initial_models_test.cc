@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/strategies/testing.h"
 
 namespace lanista {
@@ -24,10 +26,10 @@ using testing::RunSearch;
 
 // `samples` as in a configuration, read with a seed.
 absl::StatusOr<std::vector<v1::Sample>> Read(const std::vector<std::string>& samples, const Space& space,
-                                             uint64_t seed = 1) {
+                                             uint64_t seed = 1, const LimitsOfSamples& limits = {}) {
   v1::ExperimentConfig config;
   for (const std::string& sample : samples) config.add_initial()->set_sample(sample);
-  return ReadInitialModels(config.initial(), space, seed);
+  return ReadInitialModels(config.initial(), space, limits, seed);
 }
 
 std::string Error(const std::vector<std::string>& samples, const Space& space) {
@@ -87,6 +89,40 @@ TEST(ReadInitialModels, TheSameWordsTwiceAreTwoModelsWhereThereIsRoom) {
   const auto samples = Read({R"({"layer": 1})", R"({"layer": 1})", R"({"layer": 1})"}, space).value();
   const std::vector<std::string> keys = Keys(samples);
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 3u);
+}
+
+// Samples whose decisions add up to more than `most` miss a limit.
+LimitsOfSamples AtMost(double most) {
+  LimitsOfSamples limits;
+  limits.violation = [most](const v1::Sample& sample) { return std::max(0.0, *testing::Score(sample).value - most); };
+  limits.describe = [](const v1::Sample& sample) { return absl::StrCat("a sum of ", *testing::Score(sample).value); };
+  return limits;
+}
+
+TEST(ReadInitialModels, WhatIsLeftOutIsDrawnWithinTheLimits) {
+  const Space space = MakeQuickStart();
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    // Of the nine models with the first layer, three add up to at most 1.
+    const auto samples = Read({R"({"layer": 0})", R"({"layer": 0})", R"({"layer": 0})"}, space, seed, AtMost(1));
+    ASSERT_TRUE(samples.ok()) << samples.status();
+    const std::vector<std::string> keys = Keys(*samples);
+    EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), 3u);
+    for (const v1::Sample& sample : *samples) EXPECT_LE(*testing::Score(sample).value, 1);
+  }
+}
+
+TEST(ReadInitialModels, LimitsThatNoDrawKeepsAreAnErrorWithTheSampleAndTheNearest) {
+  const Space space = MakeQuickStart();
+  const auto error = [&](const std::vector<std::string>& samples, double most) {
+    const auto read = Read(samples, space, 1, AtMost(most));
+    EXPECT_TRUE(absl::IsInvalidArgument(read.status())) << read.status();
+    return std::string(read.status().message());
+  };
+  EXPECT_EQ(error({R"({"layer": 0})", R"({"layer": 1, "dropout": 1})"}, 1),
+            "initial[1].sample: none of the 3 models that were drawn for it is within the limits; the nearest has a "
+            "sum of 2");
+  EXPECT_EQ(error({R"({"layer": 1, "dropout": 1, "feature": 2})"}, 1),
+            "initial[0].sample: it is not within the limits: it has a sum of 4");
 }
 
 TEST(ReadInitialModels, MistakesNameTheModelAndTheLabel) {

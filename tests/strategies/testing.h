@@ -116,6 +116,7 @@ inline std::vector<v1::Sample> RunSearch(Strategy* strategy, int count, size_t l
     EXPECT_TRUE(proposal.ok()) << proposal.status();
     if (!proposal.ok()) break;
     EXPECT_LE(proposal->samples.size(), count);
+    if (proposal->searching) continue;
     EXPECT_TRUE(proposal->exhausted || !proposal->samples.empty()) << "nothing is in flight, so nothing to wait for";
     if (!proposal->exhausted && proposal->samples.empty()) break;
     for (const v1::Sample& sample : proposal->samples) {

@@ -284,6 +284,34 @@ TEST_F(LimitsTest, FlopsThatAreNotKnownAreMissing) {
               HasSubstr("'flops' was not reported; the model has default, latency, params; FLOPs are known"));
 }
 
+TEST_F(LimitsTest, WhereNobodyCanTellItsFlopsAModelIsNotTrained) {
+  const std::string path = testing::TempDir() + "/four_features.csv";
+  std::ofstream csv(path);
+  csv << "a,b,c,d,y,z\n";
+  for (int row = 0; row < 20; ++row) csv << row % 2 << "," << row % 3 << "," << row % 5 << ",1,0,1\n";
+  csv.close();
+  SetEvaluator(
+      absl::StrCat("regression { max_epochs: 1 dataset { csv { path: '", path, "' target_columns: ['y', 'z'] } } }"));
+  for (const bool unknown : {false, true}) {
+    SetSpace(absl::StrCat("space { registered: 'width_graph' params { key: 'unknown_flops' value { b: ",
+                          unknown ? "true" : "false", " } } } engine { graph {} }"));
+    for (const char* const goals :
+         {"constraint { metric: 'flops' max: 1000 }", "objectives {} objectives { metric: 'flops' goal: MINIMIZE }"}) {
+      SetGoals(goals);
+      if (unknown) {
+        EXPECT_THAT(
+            Missing(),
+            HasSubstr("the model is not trained: an objective or a limit is on its 'flops', and the node erfinv "
+                      "(aten::erfinv) has no rule for them"));
+        EXPECT_FALSE(HasReported());
+      } else {
+        Succeeding();
+        EXPECT_TRUE(HasReported());
+      }
+    }
+  }
+}
+
 TEST_F(LimitsTest, ATableHasTheMetricsOfItsColumns) {
   const std::string path = testing::TempDir() + "/limits.csv";
   std::ofstream(path) << "width,default,params\n2,0.5,10\n20,0.7,100\n";

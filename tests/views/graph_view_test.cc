@@ -75,6 +75,43 @@ TEST(GraphView, CountsASharedModulesParametersOnce) {
   EXPECT_EQ((*document)["nodes"][2]["flops"], 2 * (*document)["nodes"][3]["flops"].get<int64_t>());
 }
 
+TEST(GraphView, NamesTheNodeWhoseFlopsAreNotKnown) {
+  const auto known = CountGraphCosts(Parse(kModel), ops::FindOp);
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_TRUE(known->flops.has_value());
+  EXPECT_EQ(known->without_flops, "");
+  const auto unknown = CountGraphCosts(Parse(R"(
+    name: "Net"
+    graphs {
+      name: "Net"
+      inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [2, 4] } } }
+      nodes { name: "switch" inputs { node: "x" } training_switch { training: "T" evaluation: "E" } }
+      nodes { name: "block" inputs { node: "switch" } cell { graph: "Block" } }
+      nodes { name: "last" inputs { node: "block" arg: "self" } op { type: "aten::erfinv" } }
+      outputs { node: "last" }
+    }
+    graphs {
+      name: "T" inputs { name: "x" }
+      nodes { name: "in_training_only" inputs { node: "x" arg: "self" } op { type: "aten::erfinv" } }
+      outputs { node: "in_training_only" }
+    }
+    graphs {
+      name: "E" inputs { name: "x" }
+      nodes { name: "relu" inputs { node: "x" } op { type: "ReLU" } }
+      outputs { node: "relu" }
+    }
+    graphs {
+      name: "Block" inputs { name: "x" }
+      nodes { name: "relu" inputs { node: "x" } op { type: "ReLU" } }
+      nodes { name: "act" inputs { node: "relu" arg: "self" } op { type: "aten::erfinv" } }
+      outputs { node: "act" }
+    })"),
+                                       ops::FindOp);
+  ASSERT_TRUE(unknown.ok()) << unknown.status();
+  EXPECT_FALSE(unknown->flops.has_value());
+  EXPECT_EQ(unknown->without_flops, "block.act (aten::erfinv)");
+}
+
 // Lists and assertions cost nothing, and a switch what it costs in evaluation: the sum is known.
 TEST(GraphView, CountsTheWorkOfEvaluation) {
   const auto document = GraphDocument(Parse(R"(
