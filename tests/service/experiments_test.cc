@@ -341,7 +341,8 @@ TEST_F(ExperimentsTest, AResumeIsAnsweredWhenItIsRecordedThatTheExperimentRuns) 
   const absl::Status died = error([this] { Release("a-1"); });
   EXPECT_TRUE(absl::IsAborted(died)) << died;
 
-  Experiments hasty(state_dir_, &runner_, &news_, {/*running=*/absl::Milliseconds(1), absl::Seconds(10)});
+  Experiments hasty(state_dir_, &runner_, &news_,
+                    {kMaxExperiments, {/*running=*/absl::Milliseconds(1), absl::Seconds(10)}});
   runner_.on_resume_ = [this] { Hold("a-1"); };
   EXPECT_TRUE(absl::IsDeadlineExceeded(hasty.Resume(request).status()));
 }
@@ -353,7 +354,8 @@ TEST_F(ExperimentsTest, WhatHasComeToItsEndIsWaitedForUntilTheHeadLetsGoOfIt) {
   remove.set_experiment("a-1");
   v1::ResumeExperimentRequest resume;
   resume.set_experiment("a-1");
-  Experiments hasty(state_dir_, &runner_, &news_, {absl::Seconds(30), /*release=*/absl::Milliseconds(1)});
+  Experiments hasty(state_dir_, &runner_, &news_,
+                    {kMaxExperiments, {absl::Seconds(30), /*release=*/absl::Milliseconds(1)}});
   for (const absl::Status& status : {hasty.Delete(remove).status(), hasty.Resume(resume).status()}) {
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("a-1 has come to its end, but this head still holds it"));
