@@ -24,7 +24,7 @@ struct CommandLine {
   // What the user called the program by, without its folder.
   std::string program = "lanista";
   // run, resume, validate, devices, version, list, show, trials, export, delete, import, convert, show-graph, serve,
-  // submit, watch or stop.
+  // submit, watch, stop or web.
   std::string command;
 
   // Global: before or after the command.
@@ -69,6 +69,14 @@ struct CommandLine {
   // None: as a `local` block without it.
   std::optional<int> cpu_slots;
   std::vector<int> gpus;
+
+  // run, resume, serve: "[HOST:]PORT" of the page; empty: no page. web: never empty.
+  std::string web;
+  // run, resume: the page stays open after the end.
+  bool web_stay = false;
+  // "none": no token; empty: the state folder's.
+  std::string web_token;
+  std::vector<std::string> web_hosts;
 
   // import, convert, show-graph.
   std::string file;

@@ -33,6 +33,7 @@ absl::StatusOr<int> Serve(const CommandContext& context);
 absl::StatusOr<int> SubmitExperiment(const CommandContext& context);
 absl::StatusOr<int> WatchExperiment(const CommandContext& context);
 absl::StatusOr<int> StopExperiment(const CommandContext& context);
+absl::StatusOr<int> ServeWeb(const CommandContext& context);
 absl::StatusOr<int> ImportGraph(const CommandContext& context);
 absl::StatusOr<int> ConvertGraph(const CommandContext& context);
 absl::StatusOr<int> ShowGraph(const CommandContext& context);

@@ -39,7 +39,7 @@ const std::map<std::string, Command>& Commands() {
       {"import", ImportGraph},          {"convert", ConvertGraph},
       {"show-graph", ShowGraph},        {"serve", Serve},
       {"submit", SubmitExperiment},     {"watch", WatchExperiment},
-      {"stop", StopExperiment},
+      {"stop", StopExperiment},         {"web", ServeWeb},
   };
   return *kCommands;
 }
