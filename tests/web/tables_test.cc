@@ -303,7 +303,9 @@ TEST(ImportanceTest, IsTheVarianceOfTheChanceToBeOneOfTheBest) {
     const std::vector<std::optional<double>> importance = ChoiceImportance(choices, best);
     for (size_t i = 0; i < choices.size(); ++i) {
       ASSERT_EQ(importance[i].has_value(), expected[i].has_value());
-      if (expected[i].has_value()) EXPECT_NEAR(*importance[i], *expected[i] / sum, 1e-12);
+      if (expected[i].has_value()) {
+        EXPECT_NEAR(*importance[i], *expected[i] / sum, 1e-12);
+      }
     }
     EXPECT_FALSE(importance[3].has_value()) << "one candidate";
     EXPECT_GT(*importance[0], *importance[1]);
