@@ -62,6 +62,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   std::optional<WebOptions> page;
   if (!line.web.empty()) {
     LANISTA_ASSIGN_OR_RETURN(page, PageOptions(line, state_dir.root(), "serve"));
+    page->open = false;
   }
   LoggingOptions logging;
   if (!line.log_level.empty()) logging.console_level = line.log_level;
@@ -96,6 +97,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   // Before anybody can ask: what goes on is never seen as interrupted.
   head->ResumeServed();
   server->Open();
+  if (web != nullptr) web->Open();
 
   const std::string address = server->address().ToText();
   spdlog::info("listening on {}", address);

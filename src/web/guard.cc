@@ -13,12 +13,15 @@
 namespace lanista {
 namespace {
 
-// "Example.org:81" as "example.org".
+// "Example.org:81" as "example.org"; what is behind the colon must be a port.
 std::string HostName(absl::string_view host) {
   const size_t bracket = host.rfind(']');
   const size_t colon = host.rfind(':');
   const bool has_port = colon != absl::string_view::npos && (bracket == absl::string_view::npos || bracket < colon);
-  return absl::AsciiStrToLower(has_port ? host.substr(0, colon) : host);
+  if (!has_port) return absl::AsciiStrToLower(host);
+  const absl::string_view port = host.substr(colon + 1);
+  const bool digits = std::all_of(port.begin(), port.end(), absl::ascii_isdigit);
+  return absl::AsciiStrToLower(digits ? host.substr(0, colon) : host);
 }
 
 bool IsLoopback(const std::string& name) {

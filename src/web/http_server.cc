@@ -36,7 +36,7 @@ constexpr int kReaders = 3;
 constexpr int kWriters = 4;
 constexpr size_t kMaxWaiting = 1000;
 
-constexpr char kClosing[] = "this server ends, or has not begun yet; try again";
+constexpr char kNotOpen[] = "this server ends, or has not begun yet; try again";
 
 // A socket that listens.
 absl::StatusOr<UniqueFd> Listen(const std::string& host, int port) {
@@ -89,10 +89,10 @@ unsigned int ConnectionLimit(int wanted) {
 class HttpServer::Impl {
  public:
   Impl(const Options& options, Check check, Handle handle)
-      : headers_(options.headers), check_(std::move(check)), handle_(std::move(handle)) {}
+      : headers_(options.headers), check_(std::move(check)), handle_(std::move(handle)), open_(options.open) {}
 
   ~Impl() {
-    Close();
+    SetOpen(false);
     // Each job resumes its connection.
     readers_.reset();
     writers_.reset();
@@ -117,9 +117,9 @@ class HttpServer::Impl {
     return absl::UnavailableError(absl::StrCat("cannot serve on ", options.host, ":", port_));
   }
 
-  void Close() {
+  void SetOpen(bool open) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    closing_ = true;
+    open_ = open;
   }
 
   int port() const { return port_; }
@@ -130,7 +130,6 @@ class HttpServer::Impl {
     std::string target;
     HttpRequest request;
     bool begun = false;
-    bool posted = false;
     size_t body_bytes = 0;
     std::optional<HttpResponse> response;
     std::shared_ptr<HttpStream> stream;
@@ -175,40 +174,34 @@ class HttpServer::Impl {
                      Exchange* exchange) {
     if (!exchange->begun) {
       exchange->begun = true;
-      Begin(connection, method, exchange);
-      return exchange->response.has_value() ? Answer(connection, exchange) : MHD_YES;
+      // A refused request's body is read first, where it has a size that one may wait for: a connection that is closed
+      // with unread bytes takes its answer with it.
+      const bool read_on = Begin(connection, method, exchange);
+      return exchange->response.has_value() && !read_on ? Answer(connection, exchange) : MHD_YES;
     }
     if (*body_size > 0) {
       exchange->body_bytes += *body_size;
       if (exchange->body_bytes > kMaxDiscarded) return MHD_NO;
-      if (exchange->body_bytes <= kMaxBody) exchange->request.body.append(body, *body_size);
+      if (exchange->body_bytes > kMaxBody && !exchange->response.has_value()) exchange->response = TooLarge();
+      if (!exchange->response.has_value()) exchange->request.body.append(body, *body_size);
       *body_size = 0;
       return MHD_YES;
     }
-    if (!exchange->posted) {
-      exchange->posted = true;
-      if (exchange->body_bytes <= kMaxBody) return Post(connection, exchange);
-      exchange->response = TooLarge();
-    }
-    return Answer(connection, exchange);
+    return exchange->response.has_value() ? Answer(connection, exchange) : Post(connection, exchange);
   }
 
-  // Sets the answer, where there is one before the body has come.
-  void Begin(MHD_Connection* connection, const char* method, Exchange* exchange) {
+  // Sets the answer, where there is one before the body has come. Whether that is to be read all the same.
+  bool Begin(MHD_Connection* connection, const char* method, Exchange* exchange) {
     HttpRequest& request = exchange->request;
     request.method = method;
     MHD_get_connection_values(connection, MHD_HEADER_KIND, &Impl::AddHeader, &request);
     const absl::Status parsed = ParseTarget(exchange->target, &request);
-    if (!parsed.ok()) {
-      exchange->response = ErrorResponse(parsed);
-      return;
-    }
-    exchange->response = check_(request);
+    exchange->response = parsed.ok() ? check_(request) : ErrorResponse(parsed);
     uint64_t length = 0;
-    if (!exchange->response.has_value() && absl::SimpleAtoi(request.Header("content-length"), &length) &&
-        length > kMaxBody) {
-      exchange->response = TooLarge();
-    }
+    const bool has_length = absl::SimpleAtoi(request.Header("content-length"), &length);
+    if (!exchange->response.has_value() && length > kMaxBody) exchange->response = TooLarge();
+    const bool chunked = !request.Header("transfer-encoding").empty();
+    return chunked || (has_length && length > 0 && length <= kMaxDiscarded);
   }
 
   static HttpResponse TooLarge() {
@@ -218,8 +211,8 @@ class HttpServer::Impl {
   // Has the request handled on another thread.
   MHD_Result Post(MHD_Connection* connection, Exchange* exchange) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (closing_) {
-      exchange->response = ErrorResponse(503, kClosing);
+    if (!open_) {
+      exchange->response = ErrorResponse(503, kNotOpen);
       return Answer(connection, exchange);
     }
     const bool reads = exchange->request.method == "GET" || exchange->request.method == "HEAD";
@@ -304,7 +297,7 @@ class HttpServer::Impl {
 
   std::mutex mutex_;
   // Protected by mutex_.
-  bool closing_ = false;
+  bool open_;
   bool streams_ended_ = false;
   std::set<std::shared_ptr<HttpStream>> streams_;
 
@@ -316,7 +309,8 @@ class HttpServer::Impl {
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() = default;
 
-void HttpServer::Close() { impl_->Close(); }
+void HttpServer::Open() { impl_->SetOpen(true); }
+void HttpServer::Close() { impl_->SetOpen(false); }
 int HttpServer::port() const { return impl_->port(); }
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const Options& options, Check check, Handle handle) {

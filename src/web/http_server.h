@@ -26,6 +26,8 @@ class HttpServer {
     // A connection on which nothing moves for so long is closed; one that waits for a handler, or for news on a stream,
     // is not.
     int timeout_seconds = 30;
+    // False: requests that Handle would answer get 503 until Open.
+    bool open = true;
     // Of every answer that does not have the same header.
     std::vector<std::pair<std::string, std::string>> headers;
   };
@@ -45,7 +47,8 @@ class HttpServer {
   // Ends streams, lets handlers that have begun answer, and closes all connections.
   ~HttpServer();
 
-  // Answers 503 from now on.
+  // Handles requests from now on; or answers them with 503.
+  void Open();
   void Close();
 
   // The port that it has.

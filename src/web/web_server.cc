@@ -66,6 +66,7 @@ class WebServer::Impl {
     http.port = options.port;
     http.max_connections = options.max_connections;
     http.timeout_seconds = options.timeout_seconds;
+    http.open = options.open;
     http.headers = SafetyHeaders();
     http.headers.emplace_back("Cache-Control", "no-store");
     LANISTA_ASSIGN_OR_RETURN(server_, HttpServer::Start(
@@ -76,6 +77,7 @@ class WebServer::Impl {
     return absl::OkStatus();
   }
 
+  void Open() { server_->Open(); }
   void Close() {
     server_->Close();
     streams_.Close();
@@ -105,6 +107,7 @@ class WebServer::Impl {
 WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WebServer::~WebServer() = default;
 
+void WebServer::Open() { impl_->Open(); }
 void WebServer::Close() { impl_->Close(); }
 const std::string& WebServer::link() const { return impl_->link(); }
 int WebServer::port() const { return impl_->port(); }

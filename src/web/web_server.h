@@ -21,6 +21,8 @@ struct WebOptions {
   // Other names that the page is reached by (`--web-host`).
   std::vector<std::string> names;
   ApiOptions api;
+  // False: the API answers 503 until Open.
+  bool open = true;
   // For tests.
   TableCache::Options tables;
   EventStreams::Options streams;
@@ -30,11 +32,12 @@ struct WebOptions {
 
 class WebServer {
  public:
-  // Serves from now on. UNAVAILABLE: it cannot listen there. `experiments` must outlive it.
+  // Takes the port. UNAVAILABLE: it cannot listen there. `experiments` must outlive it.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(const WebOptions& options, Experiments* experiments);
   // Waits for requests: what blocks in `experiments` must be about to return.
   ~WebServer();
 
+  void Open();
   // Ends streams without a word, and answers 503 from now on, so that pages try again later.
   void Close();
 

@@ -404,6 +404,16 @@ TEST_F(ServerTest, OneConnectionTakesManyRequests) {
   EXPECT_EQ(client.Receive().status, 404);
 }
 
+TEST_F(ServerTest, BeforeItIsOpenOnlyThePagesFilesAreThere) {
+  WebOptions options;
+  options.open = false;
+  Start(options);
+  EXPECT_EQ(Get("/").status, 200);
+  EXPECT_EQ(Get("/api/v1/info").status, 503);
+  server_->Open();
+  EXPECT_EQ(Get("/api/v1/info").status, 200);
+}
+
 TEST_F(ServerTest, AnOccupiedPortIsNamed) {
   Start();
   WebOptions options;
