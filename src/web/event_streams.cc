@@ -140,8 +140,7 @@ void EventStreams::Work() {
 
 bool EventStreams::Serve(const std::string& id, Feed* feed) {
   feed->readers.remove_if([](const Reader& reader) { return reader.stream->gone(); });
-  if (feed->watch != nullptr) ServeJoined(id, feed);
-  bool unfinished = false;
+  bool unfinished = feed->watch != nullptr && ServeJoined(id, feed);
   for (auto reader = feed->readers.begin(); reader != feed->readers.end();) {
     if (reader->watch != nullptr && CatchUp(feed, &*reader)) unfinished = true;
     reader = reader->stream == nullptr ? feed->readers.erase(reader) : std::next(reader);
@@ -149,8 +148,8 @@ bool EventStreams::Serve(const std::string& id, Feed* feed) {
   return unfinished;
 }
 
-void EventStreams::ServeJoined(const std::string& id, Feed* feed) {
-  while (true) {
+bool EventStreams::ServeJoined(const std::string& id, Feed* feed) {
+  for (int i = 0; i < kBatchesInARow; ++i) {
     const absl::StatusOr<ExperimentWatch::Batch> batch = feed->watch->Next();
     const bool ended = !batch.ok() || batch->ended;
     if (batch.ok() && !batch->events.empty()) {
@@ -178,10 +177,11 @@ void EventStreams::ServeJoined(const std::string& id, Feed* feed) {
       }
       // Those that are behind come to the end by themselves.
       feed->watch = nullptr;
-      return;
+      return false;
     }
-    if (batch->events.empty()) return;
+    if (batch->events.empty()) return false;
   }
+  return true;
 }
 
 bool EventStreams::CatchUp(Feed* feed, Reader* reader) {
@@ -199,20 +199,12 @@ bool EventStreams::CatchUp(Feed* feed, Reader* reader) {
       return false;
     }
     absl::StatusOr<ExperimentWatch::Batch> batch = reader->watch->Next();
+    bool joins = false;
     if (batch.ok() && feed->watch != nullptr) {
-      // What comes behind the tip, it gets with the others.
+      // What comes behind the tip, it gets with the others: its own watch, which is beyond it, is not used again.
       std::vector<v1::ExperimentEvent>& events = batch->events;
-      const bool beyond = !events.empty() && events.back().number() > feed->tip;
+      joins = events.empty() || events.back().number() >= feed->tip;
       while (!events.empty() && events.back().number() > feed->tip) events.pop_back();
-      if (beyond && events.empty()) {
-        reader->after = feed->tip;
-        continue;
-      }
-      if (beyond) {
-        reader->stream->Write(EncodeEvents(events));
-        reader->after = feed->tip;
-        continue;
-      }
     }
     if (batch.ok() && !batch->events.empty()) {
       reader->stream->Write(EncodeEvents(batch->events));
@@ -223,15 +215,16 @@ bool EventStreams::CatchUp(Feed* feed, Reader* reader) {
       reader->stream = nullptr;
       return false;
     }
-    if (!batch->events.empty()) continue;
-    // It has come to the journal's end.
-    if (feed->watch == nullptr) {
-      feed->watch = std::move(reader->watch);
-      feed->tip = reader->after;
+    if (joins) {
+      reader->after = feed->tip;
+      reader->watch = nullptr;
       return false;
     }
-    // Nothing between it and the tip is for watchers.
-    reader->after = feed->tip;
+    if (!batch->events.empty()) continue;
+    // It has come to the journal's end, as the first one.
+    feed->watch = std::move(reader->watch);
+    feed->tip = reader->after;
+    return false;
   }
   return true;
 }

@@ -89,7 +89,8 @@ class EventStreams {
   void Work();
   // Hands out what there is; whether some stream has not got all of it.
   bool Serve(const std::string& id, Feed* feed);
-  void ServeJoined(const std::string& id, Feed* feed);
+  // To those that are joined; whether there may be more.
+  bool ServeJoined(const std::string& id, Feed* feed);
   // Brings a reader on that is behind; one that has ended loses its stream. Whether it has more to read.
   bool CatchUp(Feed* feed, Reader* reader);
   void Comment();
