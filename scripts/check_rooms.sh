@@ -64,6 +64,7 @@ experiment      base goals space config strategies stopping storage engines
 actors          base goals space config strategies stopping storage views graph ops engines experiment
 service         base config storage views
 rpc             base service views
+web             base goals space config storage views service
 trial           base goals space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
-launcher        base goals space config devices strategies storage views graph ops exporters engines experiment actors service rpc
+launcher        base goals space config devices strategies storage views graph ops exporters engines experiment actors service rpc web
 TABLE

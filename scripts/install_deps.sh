@@ -10,11 +10,11 @@ tools="
   protobuf-compiler protobuf-compiler-grpc
   libopenblas0-pthread"
 
-# Libraries, with their headers.
+# Libraries, with their headers; node-d3 is built into the web page.
 libraries="
   libabsl-dev libbenchmark-dev libcaf-dev libcli11-dev libfmt-dev libgmock-dev libgmp-dev libgrpc++-dev libgtest-dev
-  libjpeg-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev libtorch-dev
-  nlohmann-json3-dev zlib1g-dev"
+  libjpeg-dev libmicrohttpd-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev
+  libtorch-dev nlohmann-json3-dev node-d3 zlib1g-dev"
 
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; openssl makes
 # certificates.

@@ -12,6 +12,7 @@ cat <<'END'
 
 That was a whole search. What next?
   bazel-bin/lanista list                       your experiments, with their ids
+  bazel-bin/lanista web                        a web page of them: it prints a link
   bazel-bin/lanista trials ID                  every model of one, and how it fared
   bazel-bin/lanista export ID --top 3 --format json --out best
   examples/README.md                           the same on the real MNIST, and more

@@ -4,6 +4,7 @@ Everything comes from the system's packages (scripts/install_deps.sh); nothing i
 """
 
 load("//third_party/absl:repository.bzl", "absl_repository")
+load("//third_party/d3:repository.bzl", "d3_repository")
 load("//third_party/libtorch:repository.bzl", "libtorch_repository")
 load("//third_party/offline:repository.bzl", "offline_repository")
 
@@ -11,6 +12,8 @@ def lanista_deps():
     """Defines the repositories that Lanista's packages refer to, unless the workspace has its own."""
     if not native.existing_rule("lanista_absl"):
         absl_repository(name = "lanista_absl")
+    if not native.existing_rule("lanista_d3"):
+        d3_repository(name = "lanista_d3")
     if not native.existing_rule("lanista_libtorch"):
         libtorch_repository(name = "lanista_libtorch")
 

@@ -56,6 +56,7 @@ class Parser {
       return CommandLineExit{kExitUsage, Mistake(error), json};
     }
     if (version_) line_.command = "version";
+    if (line_.command == "web" && line_.web.empty()) line_.web = "127.0.0.1:8081";
     if (line_.command.empty()) {
       return CommandLineExit{kExitUsage, absl::StrCat("name a command; see `", line_.program, " --help`"), line_.json};
     }
@@ -146,12 +147,45 @@ class Parser {
                       "lose nothing to power loss, either: wait for the disk with each record");
   }
 
+  void AddInsecure(CLI::App* command) {
+    command->add_flag("--insecure", line_.insecure,
+                      "listen elsewhere than on this machine: whoever reaches it can run programs as you");
+  }
+
+  // How the page may be reached.
+  void AddPageAccess(CLI::App* command) {
+    command
+        ->add_option("--web-token", line_.web_token,
+                     "none: whoever reaches the page may see and do everything; on this machine only")
+        ->check(CLI::IsMember({"none"}));
+    command->add_option("--web-host", line_.web_hosts, "another name that browsers reach the page by; may be repeated")
+        ->allow_extra_args(false);
+  }
+
+  // A page beside what the command does.
+  void AddPage(CLI::App* command) {
+    command->add_option("--web", line_.web, "[HOST:]PORT of a web page that shows it; port 0: any free one");
+    AddPageAccess(command);
+  }
+
+  void AddRunPage(CLI::App* command) {
+    AddPage(command);
+    command->add_flag("--web-stay", line_.web_stay, "keep the page open after the end, until Ctrl-C");
+  }
+
   void AddExperimentCommands() {
-    AddDurable(AddConfigCommand("run", "run an experiment to its end on this machine's devices"));
+    CLI::App* const run = AddConfigCommand("run", "run an experiment to its end on this machine's devices");
+    AddDurable(run);
+    AddRunPage(run);
+    AddInsecure(run);
     CLI::App* const resume = AddExperimentCommand(
         "resume", "go on with an experiment that was interrupted or stopped, or that may have higher limits (--set)");
     AddDurable(resume);
-    AddHead(resume);
+    CLI::Option* const head_to_resume = AddHead(resume);
+    AddRunPage(resume);
+    // For the page, too, which has nothing to do with --head.
+    resume->get_option("--insecure")->remove_needs(head_to_resume);
+    resume->get_option("--insecure")->description("send the token, or serve the page, elsewhere even without TLS");
     CLI::App* const validate =
         AddConfigCommand("validate", "check a configuration, print the space's choices and its size; run nothing");
     validate->add_flag("--explain-cgo", line_.explain_cgo,
@@ -186,6 +220,10 @@ class Parser {
     delete_command->add_flag("--yes", line_.yes, "do not ask; needed where stdin is no terminal");
     AddHead(delete_command);
     AddHead(AddExperimentCommand("watch", "show the progress of an experiment until its end"));
+    CLI::App* const web = AddCommand("web", "the web page of all experiments in the state folder");
+    web->add_option("--listen", line_.web, "where browsers find it; port 0: any free one (default: 127.0.0.1:8081)");
+    AddPageAccess(web);
+    AddInsecure(web);
   }
 
   void AddDevices(CLI::App* command) {
@@ -214,6 +252,7 @@ class Parser {
     serve->add_option("--max-experiments", line_.max_experiments, "clients may fill the state folder with so many")
         ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
+    AddPage(serve);
     AddDevices(serve);
     serve
         ->add_option("--lost-after", line_.lost_after,

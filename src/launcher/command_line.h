@@ -41,7 +41,7 @@ struct CommandLine {
   // What the user called the program by, without its folder.
   std::string program = "lanista";
   // run, resume, validate, devices, version, list, show, trials, export, delete, import, convert, show-graph, serve,
-  // submit, watch, stop, node, nodes or drain.
+  // submit, watch, stop, node, nodes, drain or web.
   std::string command;
 
   // Global: before or after the command.
@@ -101,6 +101,14 @@ struct CommandLine {
   int give_up_after = 3600;
   // drain: a node's name.
   std::string node;
+
+  // run, resume, serve: "[HOST:]PORT" of the page; empty: no page. web: never empty.
+  std::string web;
+  // run, resume: the page stays open after the end.
+  bool web_stay = false;
+  // "none": no token; empty: the state folder's.
+  std::string web_token;
+  std::vector<std::string> web_hosts;
 
   // import, convert, show-graph.
   std::string file;

@@ -36,6 +36,7 @@ absl::StatusOr<int> StopExperiment(const CommandContext& context);
 absl::StatusOr<int> RunNode(const CommandContext& context);
 absl::StatusOr<int> ShowNodes(const CommandContext& context);
 absl::StatusOr<int> DrainNode(const CommandContext& context);
+absl::StatusOr<int> ServeWeb(const CommandContext& context);
 absl::StatusOr<int> ImportGraph(const CommandContext& context);
 absl::StatusOr<int> ConvertGraph(const CommandContext& context);
 absl::StatusOr<int> ShowGraph(const CommandContext& context);

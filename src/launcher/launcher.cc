@@ -51,6 +51,7 @@ const std::map<std::string, Command>& Commands() {
       {"node", RunNode},
       {"nodes", ShowNodes},
       {"drain", DrainNode},
+      {"web", ServeWeb},
   };
   return *kCommands;
 }

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/head_connection.h"
 #include "src/launcher/local_head.h"
+#include "src/launcher/page.h"
 #include "src/launcher/progress.h"
 #include "src/launcher/progress_view.h"
 #include "src/launcher/results.h"
@@ -52,6 +54,21 @@ class Interrupt {
     head_ = nullptr;
   }
 
+  // The user asked for it on the page.
+  void Stop(const std::string& experiment, const std::string& reason) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (head_ == nullptr) return;
+    stopped_ = true;
+    head_->Stop(experiment, reason);
+  }
+
+  // After the end: blocks until the next signal.
+  void WaitForSignal() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    waits_ = true;
+    signaled_.wait(lock, [this] { return !waits_; });
+  }
+
   // True once the user has stopped the experiment.
   bool stopped() const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -60,6 +77,11 @@ class Interrupt {
 
   void OnSignal(int count) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (waits_) {
+      waits_ = false;
+      signaled_.notify_all();
+      return;
+    }
     if (count == 1 && head_ != nullptr && !experiment_.empty()) {
       stopped_ = true;
       if (quiet_) PrintNote("stopping the experiment; a second Ctrl-C ends it at once");
@@ -84,6 +106,9 @@ class Interrupt {
   const bool quiet_;
   std::string experiment_;
   bool stopped_ = false;
+  // In WaitForSignal.
+  bool waits_ = false;
+  std::condition_variable signaled_;
 };
 
 // The live progress of a run, with log lines above it.
@@ -157,12 +182,23 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   Interrupt interrupt(*head, line.json);
   const SignalThread signals([&](int count) { interrupt.OnSignal(count); });
 
+  std::unique_ptr<RunPage> page;
+  if (!line.web.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(
+        page, RunPage::Start(line, state_dir, [&interrupt](const std::string& experiment, const std::string& reason) {
+          interrupt.Stop(experiment, reason);
+        }));
+    // With --json stdout has the one document.
+    line.json ? PrintNote(PageLine(page->link())) : PrintLine(PageLine(page->link()));
+    std::fflush(stdout);
+  }
   std::optional<Display> display;
   if (!line.json) display.emplace(config, earlier, *head);
   LANISTA_ASSIGN_OR_RETURN(const std::string id, start(*head, [&](const v1::ExperimentEvent& event) {
                              // Set with the first event, because a user may press Ctrl-C before the experiment's id is
                              // here.
                              interrupt.Started(event.experiment());
+                             if (page != nullptr) page->OnEvent(event);
                              if (display) display->OnEvent(event);
                            }));
   const v1::StateChanged end = head->Wait(id);
@@ -183,6 +219,11 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   }
   if (!error.empty()) PrintError(error);
   if (line.json && !no_result.ok()) PrintJson({{"error", error}});
+  if (page != nullptr && line.web_stay) {
+    PrintNote(absl::StrCat("the page stays open until Ctrl-C: ", page->link()));
+    std::fflush(stdout);
+    interrupt.WaitForSignal();
+  }
   return error.empty() && !interrupt.stopped() ? kExitDone : kExitFailed;
 }
 

@@ -1,13 +1,11 @@
 // serve.
 #include <signal.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,38 +24,19 @@
 #include "src/launcher/device_options.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/local_head.h"
+#include "src/launcher/page.h"
 #include "src/launcher/signal_thread.h"
+#include "src/launcher/until_signal.h"
 #include "src/rpc/address.h"
 #include "src/rpc/head_server.h"
 #include "src/rpc/port_protection.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
 #include "src/storage/state_dir.h"
+#include "src/web/web_server.h"
 
 namespace lanista {
 namespace {
-
-// The first signal ends the head; a second one ends it at once.
-class UntilSignal {
- public:
-  void OnSignal(int count) {
-    if (count > 1) _exit(kExitKilled);
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      came_ = true;
-    }
-    changed_.notify_one();
-  }
-  void Wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return came_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool came_ = false;
-};
 
 absl::StatusOr<Address> ListenAddress(const CommandLine& line) {
   absl::StatusOr<Address> address = ParseAddress(line.listen);
@@ -103,6 +82,11 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
   LANISTA_ASSIGN_OR_RETURN(const std::string head_file, ResolvePath(line.head_file, UserDirectory()));
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
+  std::optional<WebOptions> page;
+  if (!line.web.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(page, PageOptions(line, state_dir.root(), "serve"));
+    page->open = false;
+  }
   LoggingOptions logging;
   if (!line.log_level.empty()) logging.console_level = line.log_level;
   logging.file = absl::StrCat(state_dir.root(), "/lanista.log");
@@ -122,11 +106,17 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   Experiments experiments(state_dir, head.get(), &news, {line.max_experiments, {}});
   // First the port: without it nothing may run.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server, HeadServer::Start(wanted, &experiments, protection));
+  std::unique_ptr<WebServer> web;
+  if (page.has_value()) {
+    LANISTA_ASSIGN_OR_RETURN(web, WebServer::Start(*page, &experiments));
+  }
   const absl::Cleanup end = [&] {
     // Clients hear that the head ends before they could see that nobody runs their experiments.
     server->Close();
+    if (web != nullptr) web->Close();
     // Calls that wait for the head return.
     head->End();
+    web.reset();
     server.reset();
   };
   LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head->AcceptNodes(std::chrono::seconds(line.lost_after)));
@@ -135,14 +125,17 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   // Before anybody can ask: what goes on is never seen as interrupted.
   head->ResumeServed();
   server->Open();
+  if (web != nullptr) web->Open();
 
   const std::string address = server->address().ToText();
   spdlog::info("listening on {}", address);
   if (!head_file.empty()) LANISTA_RETURN_IF_ERROR(WriteFile(head_file, address + "\n"));
   if (line.json) {
-    PrintJson({{"listening", address}});
+    PrintJson({{"listening", address},
+               {"page", web == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(web->link())}});
   } else {
     PrintLine(absl::StrCat("listening on ", address));
+    if (web != nullptr) PrintLine(PageLine(web->link()));
   }
   std::fflush(stdout);
 

@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "src/base/status.h"
@@ -16,34 +15,11 @@
 #include "src/launcher/progress_view.h"
 #include "src/space/space.h"
 #include "src/storage/state_dir.h"
+#include "src/views/documents.h"
 #include "src/views/plan_view.h"
 #include "src/views/tables.h"
 
 namespace lanista {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json ChoiceToJson(const v1::Choice& choice) {
-  Json candidates = Json::array();
-  for (const v1::Value& candidate : choice.candidates()) candidates.push_back(Json::parse(ValueToText(candidate)));
-  // The choice is active if any condition holds; a condition holds if all of its terms do.
-  Json conditions = Json::array();
-  for (const v1::Condition& condition : choice.active_if()) {
-    Json terms = Json::array();
-    for (const v1::Term& term : condition.all_of())
-      terms.push_back({{"label", term.label()}, {"chosen", term.chosen()}});
-    conditions.push_back(terms);
-  }
-  return {{"label", choice.label()},
-          {"kind", absl::AsciiStrToLower(v1::ChoiceKind_Name(choice.kind()))},
-          {"candidates", candidates},
-          {"n_chosen", choice.n_chosen()},
-          {"active_if", conditions}};
-}
-
-}  // namespace
-
 absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(context.line.config, context.line.overrides));
   const InterruptNote interrupted("interrupted: nothing was started");
@@ -63,13 +39,9 @@ absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, std::move(answer));
   LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(std::move(*validated.mutable_space())));
   if (context.line.json) {
-    Json choices = Json::array();
-    for (const v1::Choice& choice : space.spec().choices()) choices.push_back(ChoiceToJson(choice));
-    Json document = {{"name", config.name()},
-                     {"choices", choices},
-                     {"space_size", space.size() ? Json(space.size()->get_str()) : Json(nullptr)},
-                     {"warnings", space.spec().warnings()}};
-    document["plan"] = context.line.explain_cgo ? PlanDocument(validated.plan()) : Json();
+    LANISTA_ASSIGN_OR_RETURN(nlohmann::ordered_json document, SpaceDocument(config.name(), space.spec()));
+    document["warnings"] = space.spec().warnings();
+    document["plan"] = context.line.explain_cgo ? PlanDocument(validated.plan()) : nlohmann::ordered_json();
     PrintJson(document);
     return kExitDone;
   }

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "protos/service.grpc.pb.h"
-#include "src/rpc/work_queue.h"
+#include "src/base/work_queue.h"
 #include "src/service/experiments.h"
 
 namespace lanista {

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
+#include "src/base/work_queue.h"
 #include "src/rpc/grpc_status.h"
-#include "src/rpc/work_queue.h"
 
 namespace lanista {
 

@@ -1,6 +1,5 @@
 #include "src/service/experiments.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
+#include "src/base/open_beneath.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/config/config.h"
@@ -65,24 +65,25 @@ absl::Status CheckWord(const std::string& word, const std::vector<std::string>& 
 
 std::string CompactText(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// At most `limit` bytes of a file from `offset` on, and its size; a file that is not there is empty.
-absl::Status ReadPart(const std::string& path, int64_t offset, int limit, v1::GetTrialReply* reply) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (file.get() < 0) return errno == ENOENT ? absl::OkStatus() : ErrnoToStatus(errno, path);
+// A part of a file below `folder`, and its size; a file that is not there is empty.
+absl::Status ReadPart(const std::string& folder, const std::string& name, int64_t offset, int limit, TrialLog* part) {
+  const absl::StatusOr<UniqueFd> file = OpenFileBeneath(folder, name);
+  if (absl::IsNotFound(file.status())) return absl::OkStatus();
+  if (!file.ok()) return file.status();
   struct stat status = {};
-  if (fstat(file.get(), &status) != 0) return ErrnoToStatus(errno, path);
-  reply->set_log_size(status.st_size);
-  std::string& log = *reply->mutable_log();
-  log.resize(static_cast<size_t>(std::clamp<int64_t>(status.st_size - offset, 0, limit)));
+  if (fstat(file->get(), &status) != 0) return lanista::ErrnoToStatus(errno, name);
+  part->size = status.st_size;
+  part->text.resize(static_cast<size_t>(std::clamp<int64_t>(status.st_size - offset, 0, limit)));
   size_t done = 0;
-  while (done < log.size()) {
-    const ssize_t got = pread(file.get(), &log[done], log.size() - done, offset + static_cast<int64_t>(done));
+  while (done < part->text.size()) {
+    const ssize_t got =
+        pread(file->get(), &part->text[done], part->text.size() - done, offset + static_cast<int64_t>(done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoToStatus(errno, path);
+    if (got < 0) return lanista::ErrnoToStatus(errno, name);
     if (got == 0) break;  // It became shorter.
     done += static_cast<size_t>(got);
   }
-  log.resize(done);
+  part->text.resize(done);
   return absl::OkStatus();
 }
 
@@ -283,31 +284,64 @@ absl::StatusOr<Json> Experiments::ListTrials(const v1::ListTrialsRequest& reques
 absl::StatusOr<v1::GetTrialReply> Experiments::GetTrial(const v1::GetTrialRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRange(request.log_offset(), 0, std::numeric_limits<int64_t>::max(), "log_offset"));
   LANISTA_RETURN_IF_ERROR(CheckRange(request.log_limit(), 0, kMaxLogBytes, "log_limit"));
-  LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
-  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
-  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
-  LANISTA_ASSIGN_OR_RETURN(const Json document, TrialsDocument(reader));
-  const Json& models = document["models"];
-  const auto model =
-      std::find_if(models.begin(), models.end(), [&](const Json& entry) { return entry["id"] == request.model(); });
-  if (model == models.end()) {
-    return absl::NotFoundError(absl::StrCat("model: ", id, " has no model ", request.model()));
-  }
+  LANISTA_ASSIGN_OR_RETURN(const ExperimentPlace place, Locate(request.experiment()));
   v1::GetTrialReply reply;
-  reply.set_json(CompactText(*model));
-  const Json& attempts = (*model)["attempts"];
-  if (request.attempt() == 0 && attempts.empty()) return reply;
-  const auto attempt = request.attempt() == 0 ? std::prev(attempts.end())
-                                              : std::find_if(attempts.begin(), attempts.end(), [&](const Json& entry) {
-                                                  return entry["attempt"] == request.attempt();
-                                                });
-  if (attempt == attempts.end()) {
-    return absl::NotFoundError(
-        absl::StrCat("attempt: model ", request.model(), " of ", id, " has no attempt ", request.attempt()));
+  {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
+    const absl::StatusOr<Json> model = TrialDocument(reader, request.model());
+    if (!model.ok()) return Annotate(model.status(), "model");
+    reply.set_json(CompactText(*model));
   }
-  const std::string log = absl::StrCat(folder, "/", TrialLogFile((*attempt)["trial"].get<int>()));
-  LANISTA_RETURN_IF_ERROR(ReadPart(log, request.log_offset(), request.log_limit(), &reply));
+  LANISTA_ASSIGN_OR_RETURN(
+      TrialLog log, ReadLog(place, request.model(), request.attempt(), request.log_offset(), request.log_limit()));
+  reply.set_log_size(log.size);
+  *reply.mutable_log() = std::move(log.text);
   return reply;
+}
+
+absl::StatusOr<TrialLog> Experiments::ReadLog(const ExperimentPlace& place, int model, int attempt, int64_t offset,
+                                              int limit) {
+  LANISTA_RETURN_IF_ERROR(CheckRange(offset, 0, std::numeric_limits<int64_t>::max(), "offset"));
+  LANISTA_RETURN_IF_ERROR(CheckRange(limit, 0, kMaxLogBytes, "limit"));
+  std::vector<AttemptRecord> attempts;
+  {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
+    bool known = false;
+    LANISTA_RETURN_IF_ERROR(reader.VisitModelsOf(std::vector<int>{model}, [&known](const ModelRecord&) {
+      known = true;
+      return absl::OkStatus();
+    }));
+    if (!known) return absl::NotFoundError(absl::StrCat("model: ", place.id, " has no model ", model));
+    LANISTA_RETURN_IF_ERROR(reader.VisitAttempts(std::vector<int>{model}, [&attempts](AttemptRecord record) {
+      attempts.push_back(std::move(record));
+      return absl::OkStatus();
+    }));
+  }
+  if (attempt == 0 && attempts.empty()) return TrialLog();
+  const auto found = attempt == 0
+                         ? std::prev(attempts.end())
+                         : std::find_if(attempts.begin(), attempts.end(),
+                                        [attempt](const AttemptRecord& record) { return record.attempt == attempt; });
+  if (found == attempts.end()) {
+    return absl::NotFoundError(absl::StrCat("attempt: model ", model, " of ", place.id, " has no attempt ", attempt));
+  }
+  TrialLog log;
+  log.attempt = found->attempt;
+  LANISTA_RETURN_IF_ERROR(ReadPart(place.folder, TrialLogFile(found->trial), offset, limit, &log));
+  return log;
+}
+
+absl::StatusOr<Json> Experiments::ListAll() {
+  ViewOptions options;
+  options.now = absl::Now();
+  return ListDocument(state_dir_, options);
+}
+
+absl::StatusOr<ExperimentPlace> Experiments::Locate(const std::string& experiment) const {
+  ExperimentPlace place;
+  LANISTA_ASSIGN_OR_RETURN(place.id, Find(experiment));
+  LANISTA_ASSIGN_OR_RETURN(place.folder, state_dir_.ExperimentFolder(place.id));
+  return place;
 }
 
 absl::StatusOr<std::unique_ptr<ExperimentWatch>> Experiments::Watch(const v1::WatchRequest& request,

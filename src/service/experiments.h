@@ -50,6 +50,22 @@ class ExperimentWatch {
 // Of a state folder, unless the user of `serve` says otherwise.
 inline constexpr int kMaxExperiments = 10000;
 
+// Where an experiment lies.
+struct ExperimentPlace {
+  // Whole.
+  std::string id;
+  std::string folder;
+};
+
+// A part of what a trial printed.
+struct TrialLog {
+  // The attempt whose trial it is; 0: there is none yet.
+  int attempt = 0;
+  // Of the whole log.
+  int64_t size = 0;
+  std::string text;
+};
+
 // The requests are checked here; errors name the field. Thread-safe. Calls read the disk, and block where the runner's
 // do.
 class Experiments {
@@ -83,6 +99,14 @@ class Experiments {
   // The document of `trials`.
   absl::StatusOr<nlohmann::ordered_json> ListTrials(const v1::ListTrialsRequest& request);
   absl::StatusOr<v1::GetTrialReply> GetTrial(const v1::GetTrialRequest& request);
+  // At most `limit` bytes (at most 1 MiB) from `offset` on. attempt 0: the last one. NOT_FOUND: no such model, attempt.
+  absl::StatusOr<TrialLog> ReadLog(const ExperimentPlace& place, int model, int attempt, int64_t offset, int limit);
+  // The document of `list`.
+  absl::StatusOr<nlohmann::ordered_json> ListAll();
+
+  // What `experiment` of a request stands for: an id, the beginning of one, or "latest".
+  absl::StatusOr<ExperimentPlace> Locate(const std::string& experiment) const;
+  const StateDir& state_dir() const { return state_dir_; }
 
   // `wake` is called, on any thread, when Next may have more; it may still come in the moment in which the watch is
   // destroyed, and must not block. Experiments that another process runs are looked at every second.

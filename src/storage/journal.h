@@ -139,6 +139,17 @@ struct IntermediateRecord {
   v1::Intermediate intermediate;
 };
 
+// A number that a model reported on the way.
+struct ReportedValue {
+  int model = 0;
+  int attempt = 0;
+  int sequence = 0;
+  int step = 0;
+  absl::Time time;
+  std::string name;
+  double value = 0;
+};
+
 // Models by outcome.
 struct ModelCounts {
   int total = 0;
@@ -206,6 +217,22 @@ class JournalReader {
   absl::StatusOr<std::vector<IntermediateRecord>> IntermediatesOf(const std::vector<int>& models) const;
   // The numbers of the facts that these models have their outcomes by. Not of version 2.
   absl::StatusOr<std::map<int, int64_t>> OutcomeNumbers(const std::vector<int>& models) const;
+  // The models of these trials.
+  absl::StatusOr<std::map<int, std::vector<int>>> MembersOf(const std::vector<int>& trials) const;
+
+  // For what keeps tables in memory: one pass over one table of the database, all models or (`only`) some.
+  using OnlyModels = std::optional<std::vector<int>>;
+  absl::Status VisitModelsOf(const OnlyModels& only, const std::function<absl::Status(ModelRecord)>& visit) const;
+  // Without the metrics of their ends, which are not read, and without `members`. In the order of model and attempt.
+  absl::Status VisitAttempts(const OnlyModels& only, const std::function<absl::Status(AttemptRecord)>& visit) const;
+  // What models reported on the way, number by number, in the order of model, attempt and sequence. The argument is
+  // another one's the next time.
+  absl::Status VisitReports(const OnlyModels& only, const std::function<void(const ReportedValue&)>& visit) const;
+  // The number of the last fact; nullopt for version 2, which has no order of facts.
+  absl::StatusOr<std::optional<int64_t>> LastNumber() const;
+  // The models that the facts behind the one with this number are about, sorted. Not of version 2.
+  absl::StatusOr<std::vector<int>> ModelsChangedAfter(int64_t number) const;
+
   // The number of the last trial; 0: there is none.
   absl::StatusOr<int> LastTrial() const;
 
@@ -224,6 +251,8 @@ class JournalReader {
   absl::StatusOr<std::vector<ModelRecord>> ModelsOf(const std::vector<RankedModel>& ranked) const;
   absl::Status QueryModels(const std::string& clauses, const std::function<absl::Status(ModelRecord)>& visit) const;
   absl::StatusOr<std::vector<AttemptRecord>> QueryAttempts(const std::string& clauses) const;
+  absl::Status ReadAttempts(bool with_metrics, const std::string& clauses,
+                            const std::function<absl::Status(AttemptRecord)>& visit) const;
   absl::StatusOr<std::vector<IntermediateRecord>> QueryIntermediates(const std::string& clauses) const;
 
   std::string folder_;

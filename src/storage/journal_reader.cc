@@ -24,6 +24,11 @@ std::string ImmutableUri(const std::string& file) {
   return absl::StrCat("file:", absl::StrReplaceAll(file, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}), "?immutable=1");
 }
 
+// Of a query of models: of these alone.
+std::string WhereModel(const JournalReader::OnlyModels& only) {
+  return only.has_value() ? absl::StrCat("WHERE model IN (", absl::StrJoin(*only, ","), ")") : "";
+}
+
 // What a query visits, as a list.
 template <typename Query>
 absl::StatusOr<std::vector<ModelRecord>> Collect(const Query& query) {
@@ -336,44 +341,123 @@ absl::StatusOr<int> JournalReader::LastTrial() const {
 }
 
 absl::StatusOr<std::vector<AttemptRecord>> JournalReader::QueryAttempts(const std::string& clauses) const {
-  // One row for each final metric of an attempt, or one row without.
+  std::vector<AttemptRecord> attempts;
+  LANISTA_RETURN_IF_ERROR(ReadAttempts(/*with_metrics=*/true, clauses, [&attempts](AttemptRecord attempt) {
+    attempts.push_back(std::move(attempt));
+    return absl::OkStatus();
+  }));
+  return attempts;
+}
+
+absl::Status JournalReader::ReadAttempts(bool with_metrics, const std::string& clauses,
+                                         const std::function<absl::Status(AttemptRecord)>& visit) const {
+  // With metrics: one row for each final metric of an attempt, or one row without.
+  const char* const joined = with_metrics ? R"sql(
+           JOIN (SELECT trial, count(*) AS members FROM attempt GROUP BY trial) AS s USING (trial)
+           LEFT JOIN metric AS m ON m.model = a.model AND m.attempt = a.attempt AND m.step IS NULL )sql"
+                                          : "";
   LANISTA_ASSIGN_OR_RETURN(
       SqliteStatement row,
       database_.Prepare(absl::StrCat(R"sql(
       SELECT a.model, a.attempt, a.trial, t.time, a.started, a.device_proto, a.ended, a.outcome,
-             a.reason, a.message, a.signal, a.exit_status, a.actual_sample, t.alone_because, a.models_memory,
-             m.name, m.value, s.members, )sql",
+             a.reason, a.message, a.signal, a.exit_status, a.actual_sample, t.alone_because, a.models_memory, )sql",
+                                     with_metrics ? "m.name, m.value, s.members, " : "NULL, NULL, 1, ",
                                      version_ < kVersionWithFacts ? "NULL, 0" : "lost_cause, resumed_steps",
-                                     R"sql(
-      FROM attempt AS a JOIN trial AS t USING (trial)
-           JOIN (SELECT trial, count(*) AS members FROM attempt GROUP BY trial) AS s USING (trial)
-           LEFT JOIN metric AS m ON m.model = a.model AND m.attempt = a.attempt AND m.step IS NULL )sql",
-                                     clauses, " ORDER BY a.model, a.attempt")));
-  std::vector<AttemptRecord> attempts;
+                                     " FROM attempt AS a JOIN trial AS t USING (trial) ", joined, clauses,
+                                     " ORDER BY a.model, a.attempt")));
+  std::optional<AttemptRecord> attempt;
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return attempts;
-    if (attempts.empty() || attempts.back().model != row.Int(0) || attempts.back().attempt != row.Int(1)) {
-      AttemptRecord& attempt = attempts.emplace_back();
-      attempt.model = row.Int(0);
-      attempt.attempt = row.Int(1);
-      attempt.trial = row.Int(2);
-      attempt.queued = TimeAt(row, 3);
-      attempt.started = OptionalTimeAt(row, 4);
-      LANISTA_RETURN_IF_ERROR(ParseAt(row, 5, &attempt.device));
-      attempt.ended = OptionalTimeAt(row, 6);
-      attempt.end.set_outcome(OutcomeAt(row, 7));
-      if (auto failure = FailureAt(row, 8)) *attempt.end.mutable_failure() = *std::move(failure);
-      if (!row.IsNull(12)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 12, attempt.end.mutable_actual_sample()));
-      attempt.alone_because = TextAt(row, 13);
-      attempt.end.set_models_memory(row.Int64(14));
-      attempt.end.set_lost_cause(LostCauseAt(row, 18));
-      attempt.resumed_steps = row.Int(19);
-      attempt.members = row.Int(17);
+    if (!found) return attempt.has_value() ? visit(*std::move(attempt)) : absl::OkStatus();
+    if (!attempt.has_value() || attempt->model != row.Int(0) || attempt->attempt != row.Int(1)) {
+      if (attempt.has_value()) LANISTA_RETURN_IF_ERROR(visit(*std::move(attempt)));
+      attempt.emplace();
+      attempt->model = row.Int(0);
+      attempt->attempt = row.Int(1);
+      attempt->trial = row.Int(2);
+      attempt->queued = TimeAt(row, 3);
+      attempt->started = OptionalTimeAt(row, 4);
+      LANISTA_RETURN_IF_ERROR(ParseAt(row, 5, &attempt->device));
+      attempt->ended = OptionalTimeAt(row, 6);
+      attempt->end.set_outcome(OutcomeAt(row, 7));
+      if (auto failure = FailureAt(row, 8)) *attempt->end.mutable_failure() = *std::move(failure);
+      if (!row.IsNull(12)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 12, attempt->end.mutable_actual_sample()));
+      attempt->alone_because = TextAt(row, 13);
+      attempt->end.set_models_memory(row.Int64(14));
+      attempt->end.set_lost_cause(LostCauseAt(row, 18));
+      attempt->resumed_steps = row.Int(19);
+      attempt->members = row.Int(17);
     }
     if (!row.IsNull(15)) {
-      (*attempts.back().end.mutable_metrics()->mutable_values())[TextAt(row, 15)] = ValueAt(row, 16);
+      (*attempt->end.mutable_metrics()->mutable_values())[TextAt(row, 15)] = ValueAt(row, 16);
     }
+  }
+}
+
+absl::StatusOr<std::map<int, std::vector<int>>> JournalReader::MembersOf(const std::vector<int>& trials) const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
+                           database_.Prepare(absl::StrCat("SELECT trial, model FROM attempt WHERE trial IN (",
+                                                          absl::StrJoin(trials, ","), ") ORDER BY model, attempt")));
+  std::map<int, std::vector<int>> members;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return members;
+    members[row.Int(0)].push_back(row.Int(1));
+  }
+}
+
+absl::Status JournalReader::VisitModelsOf(const OnlyModels& only,
+                                          const std::function<absl::Status(ModelRecord)>& visit) const {
+  return QueryModels(absl::StrCat(WhereModel(only), " ORDER BY model"), visit);
+}
+
+absl::Status JournalReader::VisitAttempts(const OnlyModels& only,
+                                          const std::function<absl::Status(AttemptRecord)>& visit) const {
+  return ReadAttempts(/*with_metrics=*/false, WhereModel(only), visit);
+}
+
+absl::Status JournalReader::VisitReports(const OnlyModels& only,
+                                         const std::function<void(const ReportedValue&)>& visit) const {
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare(absl::StrCat("SELECT model, attempt, sequence, step, time, name, value FROM metric ",
+                                     WhereModel(only), only.has_value() ? " AND" : " WHERE",
+                                     " step IS NOT NULL ORDER BY model, attempt, sequence, name")));
+  ReportedValue report;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return absl::OkStatus();
+    report.model = row.Int(0);
+    report.attempt = row.Int(1);
+    report.sequence = row.Int(2);
+    report.step = row.Int(3);
+    report.time = TimeAt(row, 4);
+    report.name = TextAt(row, 5);
+    report.value = ValueAt(row, 6);
+    visit(report);
+  }
+}
+
+absl::StatusOr<std::optional<int64_t>> JournalReader::LastNumber() const {
+  if (version_ < kVersionWithFacts) return std::optional<int64_t>();
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT ifnull(max(number), 0) FROM fact"));
+  LANISTA_RETURN_IF_ERROR(row.Next().status());
+  return std::optional<int64_t>(row.Int64(0));
+}
+
+absl::StatusOr<std::vector<int>> JournalReader::ModelsChangedAfter(int64_t number) const {
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare("SELECT id FROM fact WHERE number > ?1 AND kind IN ('model', 'attempt_started', "
+                        "'attempt_reported', 'attempt_ended', 'outcome', 'outcome_removed') "
+                        "UNION SELECT model FROM attempt WHERE trial IN "
+                        "(SELECT id FROM fact WHERE number > ?1 AND kind = 'trial') ORDER BY 1"));
+  LANISTA_RETURN_IF_ERROR(row.Start(number));
+  std::vector<int> models;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return models;
+    models.push_back(row.Int(0));
   }
 }
 

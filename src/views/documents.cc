@@ -17,6 +17,7 @@
 #include "src/goals/goals.h"
 #include "src/goals/ranking.h"
 #include "src/space/space.h"
+#include "src/views/standing.h"
 
 namespace lanista {
 namespace {
@@ -27,11 +28,6 @@ constexpr int kModelsNamedPerFailure = 10;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Json TimeJson(const std::optional<absl::Time>& time) { return time.has_value() ? lanista::TimeJson(*time) : Json(); }
-
-// Whole milliseconds, like the times themselves.
-double Seconds(absl::Duration duration) {
-  return static_cast<double>(absl::ToInt64Milliseconds(std::max(duration, absl::ZeroDuration()))) / 1000.0;
-}
 
 Json FailureJson(const v1::Failure& failure) {
   Json json;
@@ -52,11 +48,6 @@ Json CountsJson(const ModelCounts& counts) {
   json["canceled"] = counts.canceled;
   json["unfinished"] = counts.unfinished;
   return json;
-}
-
-// The word for people: without the prefix that C++ enums need.
-std::string StateName(v1::ExperimentState state) {
-  return state == v1::EXPERIMENT_FAILED ? "FAILED" : v1::ExperimentState_Name(state);
 }
 
 Json ObjectivesJson(const Goals& goals) {
@@ -83,37 +74,6 @@ void AddGoals(const v1::ExperimentConfig& config, Json* json) {
     constraint["min"] = limit.has_min() ? Json(limit.min()) : Json();
     (*json)["constraints"].push_back(std::move(constraint));
   }
-}
-
-// Where an experiment stands.
-struct Standing {
-  std::string status;
-  std::string reason;
-  bool interrupted = false;
-  std::optional<absl::Time> ended;
-  double seconds = 0;
-};
-
-absl::StatusOr<Standing> StandingOf(const JournalReader& reader, const ViewOptions& options) {
-  Standing standing;
-  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
-  standing.status = StateName(state.change.state());
-  standing.reason = state.change.reason();
-  absl::Time until = std::min(options.now, absl::Now());
-  if (IsFinal(state.change.state())) {
-    standing.ended = until = state.time;
-  } else if (!reader.holder().has_value()) {
-    standing.interrupted = true;
-    standing.status = "INTERRUPTED";
-    standing.reason = absl::StrCat("the process that ran it ended before the experiment did; `resume ",
-                                   reader.experiment().experiment(), "` goes on with it");
-    LANISTA_ASSIGN_OR_RETURN(until, reader.LastTime());
-  }
-  // Before a resume nothing ran.
-  LANISTA_ASSIGN_OR_RETURN(const absl::Duration away,
-                           reader.TimeIn({v1::DONE, v1::STOPPED, v1::EXPERIMENT_FAILED, v1::INTERRUPTED}, until));
-  standing.seconds = Seconds(until - reader.created() - away);
-  return standing;
 }
 
 // Number of models as decimal digits, or null.
@@ -219,6 +179,24 @@ Json AttemptJson(const AttemptRecord& attempt, const std::vector<int>& members) 
   return json;
 }
 
+Json ChoiceJson(const v1::Choice& choice) {
+  Json candidates = Json::array();
+  for (const v1::Value& candidate : choice.candidates()) candidates.push_back(Json::parse(ValueToText(candidate)));
+  // The choice is active if any condition holds; a condition holds if all of its terms do.
+  Json conditions = Json::array();
+  for (const v1::Condition& condition : choice.active_if()) {
+    Json terms = Json::array();
+    for (const v1::Term& term : condition.all_of())
+      terms.push_back({{"label", term.label()}, {"chosen", term.chosen()}});
+    conditions.push_back(terms);
+  }
+  return {{"label", choice.label()},
+          {"kind", absl::AsciiStrToLower(v1::ChoiceKind_Name(choice.kind()))},
+          {"candidates", candidates},
+          {"n_chosen", choice.n_chosen()},
+          {"active_if", conditions}};
+}
+
 // The verdict that stopped a model.
 Json StoppedJson(const ModelRecord& model) {
   if (!model.outcome.has_value() || model.outcome->stopped_step() == 0) return Json();
@@ -242,11 +220,59 @@ std::map<int, int> FrontsOf(const std::vector<ModelRecord>& models, const Goals&
   return fronts;
 }
 
-std::string ModelStatus(const ModelRecord& model, bool started, bool interrupted) {
-  if (model.outcome.has_value()) return v1::Outcome_Name(model.outcome->outcome());
-  if (interrupted) return "INTERRUPTED";
-  return started ? "RUNNING" : "QUEUED";
-}
+// The models of each trial.
+using TrialMembers = std::map<int, std::vector<int>>;
+
+// Makes entries of `models` of `trials`.
+struct ModelEntries {
+  using Attempts = std::vector<AttemptRecord>::const_iterator;
+  using Intermediates = std::vector<IntermediateRecord>::const_iterator;
+
+  // Of a model whose attempts and reports come next in these lists; moves behind them.
+  Json Make(const ModelRecord& model, Attempts& attempt, Attempts attempts_end, Intermediates& intermediate,
+            Intermediates intermediates_end) const {
+    Json attempts = Json::array();
+    ShownAttempt shown;
+    for (; attempt != attempts_end && attempt->model == model.model; ++attempt) {
+      attempts.push_back(AttemptJson(*attempt, members.at(attempt->trial)));
+      shown.See(*attempt, model.outcome);
+    }
+    Json steps = Json::array();
+    std::optional<int> last_step;
+    for (; intermediate != intermediates_end && intermediate->model == model.model; ++intermediate) {
+      const int number = intermediate->intermediate.step();
+      if (!shown.Shows(intermediate->attempt, number, last_step)) continue;
+      last_step = number;
+      Json step;
+      step["step"] = number;
+      step["time"] = TimeJson(intermediate->time);
+      step["metrics"] = MetricsJson(intermediate->intermediate.metrics());
+      steps.push_back(std::move(step));
+    }
+    const bool has_metrics = model.outcome.has_value() && !model.outcome->metrics().values().empty();
+    const bool failed = model.outcome.has_value() && model.outcome->has_failure();
+    Json entry;
+    entry["id"] = model.model;
+    entry["sample"] = SampleJson(model);
+    entry["status"] = ModelStatus(model.outcome, shown.started(), interrupted);
+    entry["metrics"]["final"] = has_metrics ? MetricsJson(model.outcome->metrics()) : Json();
+    entry["metrics"]["intermediate"] = std::move(steps);
+    entry["failure"] = failed ? FailureJson(model.outcome->failure()) : Json();
+    entry["stopped"] = StoppedJson(model);
+    const std::string breaks = has_metrics ? goals.DescribeViolation(model.outcome->metrics()) : "";
+    entry["violation"] = has_metrics ? Json(goals.Violation(model.outcome->metrics())) : Json();
+    entry["breaks"] = breaks.empty() ? Json() : Json(breaks);
+    const auto front = fronts.find(model.model);
+    entry["front"] = front == fronts.end() ? Json() : Json(front->second);
+    entry["attempts"] = std::move(attempts);
+    return entry;
+  }
+
+  const Goals& goals;
+  const std::map<int, int>& fronts;
+  const TrialMembers& members;
+  const bool interrupted;
+};
 
 double NumberOr(const Json& value, double otherwise) {
   return value.is_number() && !std::isnan(value.get<double>()) ? value.get<double>() : otherwise;
@@ -278,7 +304,7 @@ void SortByKey(std::vector<Json>* models, const KeyOf& key_of) {
 
 absl::StatusOr<Json> ListEntry(const std::string& folder, const ViewOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
-  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options));
+  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options.now));
   LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
   LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> best, reader.BestModels(1));
   Json json;
@@ -311,7 +337,7 @@ Json UnreadableEntry(const std::string& id, const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions& options) {
-  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options));
+  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options.now));
   LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
   const v1::ExperimentCreated& experiment = reader.experiment();
   Json json;
@@ -340,12 +366,11 @@ absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions
 }
 
 absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
-  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, {}));
+  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, absl::InfiniteFuture()));
   LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.Models());
   LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, reader.Attempts());
   LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> intermediates, reader.Intermediates());
-
-  std::map<int, std::vector<int>> members;  // Of each trial.
+  TrialMembers members;
   for (const AttemptRecord& attempt : attempts) members[attempt.trial].push_back(attempt.model);
 
   Json json;
@@ -353,57 +378,42 @@ absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
   AddGoals(reader.experiment().config(), &json);
   const Goals goals(reader.experiment().config());
   const std::map<int, int> fronts = FrontsOf(models, goals);
+  const ModelEntries entries{goals, fronts, members, standing.interrupted};
   json["models"] = Json::array();
   // All three lists are sorted by model.
   auto attempt = attempts.begin();
   auto intermediate = intermediates.begin();
   for (const ModelRecord& model : models) {
-    Json attempts_json = Json::array();
-    int shown = 0;
-    // What the shown attempt went on from: earlier attempts reported these steps.
-    int resumed_steps = 0;
-    bool started = false;
-    for (; attempt != attempts.end() && attempt->model == model.model; ++attempt) {
-      attempts_json.push_back(AttemptJson(*attempt, members[attempt->trial]));
-      const bool behind_outcome =
-          model.outcome.has_value() && model.outcome->attempt() > 0 && attempt->attempt > model.outcome->attempt();
-      if (!behind_outcome) {
-        shown = attempt->attempt;
-        resumed_steps = attempt->resumed_steps;
-      }
-      started = attempt->started.has_value() && !attempt->ended.has_value();
-    }
-    Json steps = Json::array();
-    for (; intermediate != intermediates.end() && intermediate->model == model.model; ++intermediate) {
-      const int number = intermediate->intermediate.step();
-      const bool earlier = intermediate->attempt < shown && number < resumed_steps &&
-                           (steps.empty() || steps.back()["step"].get<int>() < number);
-      if (intermediate->attempt != shown && !earlier) continue;
-      Json step;
-      step["step"] = number;
-      step["time"] = TimeJson(intermediate->time);
-      step["metrics"] = MetricsJson(intermediate->intermediate.metrics());
-      steps.push_back(std::move(step));
-    }
-    const bool has_metrics = model.outcome.has_value() && !model.outcome->metrics().values().empty();
-    const bool failed = model.outcome.has_value() && model.outcome->has_failure();
-    Json entry;
-    entry["id"] = model.model;
-    entry["sample"] = SampleJson(model);
-    entry["status"] = ModelStatus(model, started, standing.interrupted);
-    entry["metrics"]["final"] = has_metrics ? MetricsJson(model.outcome->metrics()) : Json();
-    entry["metrics"]["intermediate"] = std::move(steps);
-    entry["failure"] = failed ? FailureJson(model.outcome->failure()) : Json();
-    entry["stopped"] = StoppedJson(model);
-    const std::string breaks = has_metrics ? goals.DescribeViolation(model.outcome->metrics()) : "";
-    entry["violation"] = has_metrics ? Json(goals.Violation(model.outcome->metrics())) : Json();
-    entry["breaks"] = breaks.empty() ? Json() : Json(breaks);
-    const auto front = fronts.find(model.model);
-    entry["front"] = front == fronts.end() ? Json() : Json(front->second);
-    entry["attempts"] = std::move(attempts_json);
-    json["models"].push_back(std::move(entry));
+    json["models"].push_back(entries.Make(model, attempt, attempts.end(), intermediate, intermediates.end()));
   }
   return json;
+}
+
+absl::StatusOr<Json> TrialDocument(const JournalReader& reader, int model) {
+  LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, absl::InfiniteFuture()));
+  std::optional<ModelRecord> record;
+  LANISTA_RETURN_IF_ERROR(reader.VisitModelsOf(std::vector<int>{model}, [&record](ModelRecord found) {
+    record = std::move(found);
+    return absl::OkStatus();
+  }));
+  if (!record.has_value()) {
+    return absl::NotFoundError(absl::StrCat(reader.experiment().experiment(), " has no model ", model));
+  }
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, reader.AttemptsOf({model}));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> intermediates, reader.IntermediatesOf({model}));
+  std::vector<int> trials;
+  for (const AttemptRecord& attempt : attempts) trials.push_back(attempt.trial);
+  LANISTA_ASSIGN_OR_RETURN(const TrialMembers members, reader.MembersOf(trials));
+  const Goals goals(reader.experiment().config());
+  std::map<int, int> fronts;
+  if (record->outcome.has_value() && goals.BestValues(*record->outcome).has_value()) {
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.Models());
+    fronts = FrontsOf(models, goals);
+  }
+  auto attempt = attempts.begin();
+  auto intermediate = intermediates.begin();
+  return ModelEntries{goals, fronts, members, standing.interrupted}.Make(*record, attempt, attempts.end(), intermediate,
+                                                                         intermediates.end());
 }
 
 absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& options) {
@@ -465,6 +475,15 @@ Json SampleJson(const ModelRecord& model) {
 }
 
 Json TimeJson(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
+
+absl::StatusOr<Json> SpaceDocument(const std::string& name, v1::SpaceSpec spec) {
+  LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(std::move(spec)));
+  Json choices = Json::array();
+  for (const v1::Choice& choice : space.spec().choices()) choices.push_back(ChoiceJson(choice));
+  return Json{{"name", name},
+              {"choices", choices},
+              {"space_size", space.size() ? Json(space.size()->get_str()) : Json(nullptr)}};
+}
 
 std::string ToText(const Json& document) {
   return PrintableJson(document.dump(2, ' ', false, Json::error_handler_t::replace));

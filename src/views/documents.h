@@ -64,6 +64,13 @@ absl::StatusOr<nlohmann::ordered_json> ShowDocument(const JournalReader& reader,
 // }
 absl::StatusOr<nlohmann::ordered_json> TrialsDocument(const JournalReader& reader);
 
+// The entry of `models` of one model, without reading what all others reported. NOT_FOUND: there is no such model.
+absl::StatusOr<nlohmann::ordered_json> TrialDocument(const JournalReader& reader, int model);
+
+// Of a space: {"name", "choices": [{"label", "kind", "candidates", "n_chosen", "active_if": [[{"label", "chosen"}]]}],
+// "space_size": as in `show`}, the beginning of the document of `validate`. Errors: those of Space::FromProto.
+absl::StatusOr<nlohmann::ordered_json> SpaceDocument(const std::string& name, v1::SpaceSpec spec);
+
 // Keeps those models of a TrialsDocument that have the status (in any case; empty: all), in the order of `sort`
 // ("model": by number; "duration": by the seconds of the last attempt, the longest first; "best": see below), and at
 // most `limit` (0: all).

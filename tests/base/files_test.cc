@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "src/base/checksum.h"
+#include "src/base/open_beneath.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
 #include "src/base/unfinished_files.h"
@@ -163,6 +164,32 @@ TEST_F(OutputFilesTest, AWorkingFolderNeedsNoName) {
   EXPECT_TRUE(WriteFile("a", "x").ok());
   fs::current_path(before);
   EXPECT_EQ(Content(Path("a")), "x");
+}
+
+using OpenBeneathTest = Files;
+
+TEST_F(OpenBeneathTest, OpensWhatLiesBelowAndFollowsNoLink) {
+  fs::create_directories(Path("in/deep"));
+  Put("in/deep/file", "x");
+  Put("outside", "y");
+  fs::create_symlink(Path("outside"), Path("in/link"));
+  fs::create_symlink(Path("in/deep"), Path("in/folder_link"));
+  ASSERT_EQ(mkfifo(Path("in/pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(OpenFileBeneath(Path("in"), "deep/file").ok());
+  EXPECT_TRUE(OpenFolderBeneath(Path("in"), "deep").ok());
+  for (const char* const name :
+       {"link", "folder_link/file", "pipe", "deep", "deep/nothing", "deep/file/more", "nothing/x"}) {
+    EXPECT_TRUE(absl::IsNotFound(OpenFileBeneath(Path("in"), name).status())) << name;
+  }
+  for (const char* const name : {"folder_link", "deep/file", "nothing"}) {
+    EXPECT_TRUE(absl::IsNotFound(OpenFolderBeneath(Path("in"), name).status())) << name;
+  }
+  for (const absl::string_view name :
+       {absl::string_view("../outside"), absl::string_view("deep/../../outside"), absl::string_view("./deep/file"),
+        absl::string_view("/etc/passwd"), absl::string_view(""), absl::string_view("deep//file"),
+        absl::string_view("deep/file\0x", 11)}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(OpenFileBeneath(Path("in"), name).status())) << name;
+  }
 }
 
 TEST_F(ReadWholeFileTest, ReadsAllOrSaysWhyNot) {

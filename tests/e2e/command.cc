@@ -99,7 +99,9 @@ bool BackgroundCommand::WaitForLine(const std::string& text, int seconds) {
     for (size_t end; (end = unread_.find('\n')) != std::string::npos;) {
       const std::string line = unread_.substr(0, end);
       unread_.erase(0, end + 1);
-      if (line.find(text) != std::string::npos) return true;
+      if (line.find(text) == std::string::npos) continue;
+      line_ = line;
+      return true;
     }
     pollfd request = {stdout_, POLLIN, 0};
     if (poll(&request, 1, seconds * 1000) != 1) return false;

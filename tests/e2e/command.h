@@ -38,6 +38,8 @@ class BackgroundCommand {
 
   // Reads stdout until a line contains `text`; false at its end, or where nothing comes for `seconds`.
   bool WaitForLine(const std::string& text, int seconds = 60);
+  // The line that the last WaitForLine found.
+  const std::string& line() const { return line_; }
 
   // Its exit code, or minus the signal that ended it.
   int Wait();
@@ -49,6 +51,7 @@ class BackgroundCommand {
   pid_t pid_ = 0;
   int stdout_ = -1;
   std::string unread_;
+  std::string line_;
 };
 
 // Waits until the process is gone (it need not be ours); false after ten seconds.

@@ -52,6 +52,21 @@ TEST(CommandLineTest, TrialsAreSelectedByAnyStatus) {
   EXPECT_THAT(Ends({"trials", "latest", "--status", "GOOD"}), HasSubstr("2: "));
 }
 
+TEST(CommandLineTest, APageIsThereWhereOneIsAskedFor) {
+  EXPECT_EQ(Good({"run", "x.textproto"}).web, "");
+  const CommandLine run =
+      Good({"run", "x.textproto", "--web", "8081", "--web-stay", "--web-host", "a", "--web-host", "b"});
+  EXPECT_EQ(run.web, "8081");
+  EXPECT_TRUE(run.web_stay);
+  EXPECT_THAT(run.web_hosts, ElementsAre("a", "b"));
+  EXPECT_EQ(Good({"resume", "latest", "--web", "[::1]:0", "--web-token", "none"}).web_token, "none");
+  EXPECT_EQ(Good({"serve", "--web", "0"}).web, "0");
+  EXPECT_EQ(Good({"web"}).command, "web");
+  EXPECT_EQ(Good({"web"}).web, "127.0.0.1:8081");
+  EXPECT_EQ(Good({"web", "--listen", "127.0.0.1:0"}).web, "127.0.0.1:0");
+  EXPECT_THAT(Ends({"run", "x.textproto", "--web", "0", "--web-token", "mine"}), HasSubstr("2: "));
+}
+
 TEST(CommandLineTest, CommandsFindAHeadWhereOneIsNamed) {
   for (const char* command : {"show", "trials", "watch", "resume", "delete", "stop"}) {
     EXPECT_EQ(Good({command, "digits-1", "--head", "localhost:1"}).head, "localhost:1");

@@ -1,6 +1,6 @@
-// Threads for what blocks: gRPC's own must not.
-#ifndef LANISTA_SRC_RPC_WORK_QUEUE_H_
-#define LANISTA_SRC_RPC_WORK_QUEUE_H_
+// Threads for what blocks: those of gRPC and of the web server must not.
+#ifndef LANISTA_SRC_BASE_WORK_QUEUE_H_
+#define LANISTA_SRC_BASE_WORK_QUEUE_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -44,4 +44,4 @@ class WorkQueue {
 
 }  // namespace lanista
 
-#endif  // LANISTA_SRC_RPC_WORK_QUEUE_H_
+#endif  // LANISTA_SRC_BASE_WORK_QUEUE_H_

@@ -1,4 +1,4 @@
-#include "src/rpc/work_queue.h"
+#include "src/base/work_queue.h"
 
 #include <utility>
 

@@ -1,0 +1,55 @@
+#include "src/base/open_beneath.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "src/base/status.h"
+
+namespace lanista {
+namespace {
+
+// Part by part: every one is opened with O_NOFOLLOW, relative to the one before. (openat2 with RESOLVE_BENEATH would be
+// one call, but the C library has no function for it, and filters of containers may refuse it.)
+absl::StatusOr<UniqueFd> OpenBeneath(const std::string& folder, absl::string_view path, int flags) {
+  const std::vector<std::string> parts = absl::StrSplit(path, '/');
+  for (const std::string& part : parts) {
+    if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string::npos) {
+      return absl::InvalidArgumentError("this cannot be the name of a file below a folder");
+    }
+  }
+  constexpr int kFolder = O_RDONLY | O_CLOEXEC | O_DIRECTORY;
+  UniqueFd at(open(folder.c_str(), kFolder));
+  for (size_t i = 0; at.get() >= 0 && i < parts.size(); ++i) {
+    const bool last = i + 1 == parts.size();
+    UniqueFd next(openat(at.get(), parts[i].c_str(), (last ? flags : kFolder) | O_NOFOLLOW));
+    at = std::move(next);
+  }
+  if (at.get() >= 0) return at;
+  // ELOOP: it is a link; ENOTDIR: it is one to a folder, or a file where a folder was expected.
+  if (errno == ELOOP || errno == ENOTDIR || errno == ENOENT) {
+    return absl::NotFoundError(absl::StrCat("there is no file '", path, "'"));
+  }
+  return lanista::ErrnoToStatus(errno, path);
+}
+
+}  // namespace
+
+absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string_view path) {
+  LANISTA_ASSIGN_OR_RETURN(UniqueFd file, OpenBeneath(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status = {};
+  if (fstat(file.get(), &status) != 0) return lanista::ErrnoToStatus(errno, path);
+  if (!S_ISREG(status.st_mode)) return absl::NotFoundError(absl::StrCat("'", path, "' is no file"));
+  return file;
+}
+
+absl::StatusOr<UniqueFd> OpenFolderBeneath(const std::string& folder, absl::string_view path) {
+  return OpenBeneath(folder, path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+}
+
+}  // namespace lanista

@@ -1,0 +1,25 @@
+// Opening files whose names come from outside, or lie in folders that other programs write: nothing outside of the
+// folder is ever reached.
+#ifndef LANISTA_SRC_BASE_OPEN_BENEATH_H_
+#define LANISTA_SRC_BASE_OPEN_BENEATH_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "src/base/unique_fd.h"
+
+namespace lanista {
+
+// Opens a regular file, `path` relative to `folder`, for reading; no part of it may be a link, "." or "..". `folder`
+// itself is opened as it is. Thread-safe.
+//
+// NOT_FOUND: there is no such file, it is none, or something on the way to it is a link. INVALID_ARGUMENT: the path is
+// empty or absolute, or holds one of these parts or a NUL byte. Else the system's error.
+absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string_view path);
+// The same for a folder.
+absl::StatusOr<UniqueFd> OpenFolderBeneath(const std::string& folder, absl::string_view path);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_BASE_OPEN_BENEATH_H_

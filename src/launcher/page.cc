@@ -1,0 +1,117 @@
+#include "src/launcher/page.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/status.h"
+#include "src/rpc/address.h"
+#include "src/service/experiment_runner.h"
+#include "src/service/experiments.h"
+#include "src/service/news.h"
+#include "src/web/token.h"
+
+namespace lanista {
+namespace {
+
+constexpr char kNoExport[] = "the page writes no exports; `lanista export ID --top K --format F` does";
+
+// What the page cannot do in this mode, and what does it.
+WebActions ActionsOf(const std::string& mode) {
+  WebActions actions;
+  actions.export_models = kNoExport;
+  if (mode == "run") {
+    actions.resume = "this process runs one search; `lanista resume ID` goes on with another one";
+  } else if (mode == "view") {
+    actions.stop = "nothing runs here: Ctrl-C where the search runs stops it, or `lanista stop ID --head H:P`";
+    actions.resume = "nothing runs here; `lanista resume ID` goes on with it";
+    actions.remove = "this page only shows what is in the state folder; `lanista delete ID` deletes it";
+  }
+  return actions;
+}
+
+// For the page of a search: it can be stopped.
+class StoppingRunner : public ExperimentRunner {
+ public:
+  explicit StoppingRunner(std::function<void(const std::string&, const std::string&)> stop) : stop_(std::move(stop)) {}
+
+  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig&, int) override { return Refusal(); }
+  absl::StatusOr<std::string> Create(const v1::ExperimentConfig&, const std::string&) override { return Refusal(); }
+  absl::Status Resume(const std::string&, const v1::ExperimentConfig&) override { return Refusal(); }
+  void Stop(const std::string& experiment, const std::string& reason) override { stop_(experiment, reason); }
+
+ private:
+  static absl::Status Refusal() { return absl::FailedPreconditionError("this process runs one search"); }
+
+  const std::function<void(const std::string&, const std::string&)> stop_;
+};
+
+}  // namespace
+
+absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::string& state_dir, const std::string& mode) {
+  const std::string option = mode == "view" ? "--listen" : "--web";
+  // A port alone is one of this machine's.
+  const bool port_only = !absl::StrContains(line.web, ':');
+  const absl::StatusOr<Address> address = ParseAddress(port_only ? absl::StrCat("127.0.0.1:", line.web) : line.web);
+  if (!address.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, ": '", line.web, "' is no address; write PORT or HOST:PORT, for example 8081"));
+  }
+  if (!address->is_loopback() && !line.insecure) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " ", line.web,
+                     ": other machines reach it, and what is sent is not encrypted. Listen on 127.0.0.1 (and use `ssh "
+                     "-L` from elsewhere), or add --insecure where you trust the whole network"));
+  }
+  if (!address->is_loopback() && line.web_token == "none") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--web-token none: only where no other machine reaches the page; ", line.web, " is not such"));
+  }
+  WebOptions options;
+  options.host = address->host;
+  options.port = address->port;
+  options.names = line.web_hosts;
+  options.api = {mode, ActionsOf(mode)};
+  if (line.web_token == "none") return options;
+  LANISTA_ASSIGN_OR_RETURN(options.token, StateToken(state_dir));
+  return options;
+}
+
+std::string PageLine(const std::string& link) { return absl::StrCat("page: ", link); }
+
+class RunPage::Impl {
+ public:
+  Impl(const StateDir& state_dir, std::function<void(const std::string&, const std::string&)> stop)
+      : runner_(std::move(stop)), experiments_(state_dir, &runner_, &news_) {}
+
+  absl::Status Start(const WebOptions& options) {
+    LANISTA_ASSIGN_OR_RETURN(server_, WebServer::Start(options, &experiments_));
+    return absl::OkStatus();
+  }
+
+  const std::string& link() const { return server_->link(); }
+  void OnEvent(const v1::ExperimentEvent& event) { news_.Publish(event.experiment()); }
+
+ private:
+  News news_;
+  StoppingRunner runner_;
+  Experiments experiments_;
+  std::unique_ptr<WebServer> server_;
+};
+
+RunPage::RunPage(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RunPage::~RunPage() = default;
+
+absl::StatusOr<std::unique_ptr<RunPage>> RunPage::Start(
+    const CommandLine& line, const StateDir& state_dir,
+    std::function<void(const std::string&, const std::string&)> stop) {
+  LANISTA_ASSIGN_OR_RETURN(const WebOptions options, PageOptions(line, state_dir.root(), "run"));
+  auto impl = std::make_unique<Impl>(state_dir, std::move(stop));
+  LANISTA_RETURN_IF_ERROR(impl->Start(options));
+  return std::unique_ptr<RunPage>(new RunPage(std::move(impl)));
+}
+
+const std::string& RunPage::link() const { return impl_->link(); }
+void RunPage::OnEvent(const v1::ExperimentEvent& event) { impl_->OnEvent(event); }
+
+}  // namespace lanista

@@ -1,0 +1,46 @@
+// The web page of `run`, `resume`, `serve` and `web`: its options, and what its actions may do.
+#ifndef LANISTA_SRC_LAUNCHER_PAGE_H_
+#define LANISTA_SRC_LAUNCHER_PAGE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "protos/messages.pb.h"
+#include "src/launcher/command_line.h"
+#include "src/storage/state_dir.h"
+#include "src/web/web_server.h"
+
+namespace lanista {
+
+// What --web (or `web --listen`), --web-token, --web-host and --insecure ask for. `mode`: "run", "serve" or "view".
+// INVALID_ARGUMENT names the option.
+absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::string& state_dir, const std::string& mode);
+
+// "page: http://...".
+std::string PageLine(const std::string& link);
+
+// The page of a search that this process runs. It reads the journal, as any other reader does: the search does not wait
+// for it.
+class RunPage {
+ public:
+  // `stop`: asks the search to stop; called on any thread, until this is destroyed.
+  static absl::StatusOr<std::unique_ptr<RunPage>> Start(
+      const CommandLine& line, const StateDir& state_dir,
+      std::function<void(const std::string& experiment, const std::string& reason)> stop);
+  ~RunPage();
+
+  const std::string& link() const;
+  // Something was recorded. Does not block.
+  void OnEvent(const v1::ExperimentEvent& event);
+
+ private:
+  class Impl;
+  explicit RunPage(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_LAUNCHER_PAGE_H_

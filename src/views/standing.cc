@@ -1,0 +1,60 @@
+#include "src/views/standing.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "src/base/status.h"
+
+namespace lanista {
+namespace {
+
+// The word for people: without the prefix that C++ enums need.
+std::string StateName(v1::ExperimentState state) {
+  return state == v1::EXPERIMENT_FAILED ? "FAILED" : v1::ExperimentState_Name(state);
+}
+
+}  // namespace
+
+double Seconds(absl::Duration duration) {
+  return static_cast<double>(absl::ToInt64Milliseconds(std::max(duration, absl::ZeroDuration()))) / 1000.0;
+}
+
+absl::StatusOr<Standing> StandingOf(const JournalReader& reader, absl::Time now) {
+  Standing standing;
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
+  standing.status = StateName(state.change.state());
+  standing.reason = state.change.reason();
+  absl::Time until = std::min(now, absl::Now());
+  if (IsFinal(state.change.state())) {
+    standing.ended = until = state.time;
+  } else if (!reader.holder().has_value()) {
+    standing.interrupted = true;
+    standing.status = "INTERRUPTED";
+    standing.reason = absl::StrCat("the process that ran it ended before the experiment did; `resume ",
+                                   reader.experiment().experiment(), "` goes on with it");
+    LANISTA_ASSIGN_OR_RETURN(until, reader.LastTime());
+  }
+  // Before a resume nothing ran.
+  LANISTA_ASSIGN_OR_RETURN(const absl::Duration away,
+                           reader.TimeIn({v1::DONE, v1::STOPPED, v1::EXPERIMENT_FAILED, v1::INTERRUPTED}, until));
+  standing.seconds = Seconds(until - reader.created() - away);
+  return standing;
+}
+
+std::string ModelStatus(const std::optional<v1::ModelOutcome>& outcome, bool started, bool interrupted) {
+  if (outcome.has_value()) return v1::Outcome_Name(outcome->outcome());
+  if (interrupted) return "INTERRUPTED";
+  return started ? "RUNNING" : "QUEUED";
+}
+
+void ShownAttempt::See(const AttemptRecord& attempt, const std::optional<v1::ModelOutcome>& outcome) {
+  const bool behind_outcome = outcome.has_value() && outcome->attempt() > 0 && attempt.attempt > outcome->attempt();
+  if (!behind_outcome) {
+    number_ = attempt.attempt;
+    resumed_steps_ = attempt.resumed_steps;
+  }
+  started_ = attempt.started.has_value() && !attempt.ended.has_value();
+}
+
+}  // namespace lanista

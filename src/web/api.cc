@@ -1,0 +1,399 @@
+#include "src/web/api.h"
+
+#include <sys/stat.h>
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/json_util.h"
+#include "src/base/status.h"
+#include "src/base/version.h"
+#include "src/storage/journal.h"
+#include "src/views/documents.h"
+#include "src/web/columns.h"
+#include "src/web/curves.h"
+#include "src/web/http_stream.h"
+#include "src/web/importance.h"
+#include "src/web/model_files.h"
+#include "src/web/notes.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kExperiment[] = "api/v1/experiments/*";
+constexpr int kMaxLogBytes = 1 << 20;
+
+Json ActionJson(const std::string& because) { return {{"enabled", because.empty()}, {"because", because}}; }
+
+// A whole number of the query; `otherwise` where it is not there. INVALID_ARGUMENT: it is none.
+template <typename Number>
+absl::StatusOr<Number> QueryNumber(const HttpRequest& request, const std::string& name, Number otherwise) {
+  const auto found = request.query.find(name);
+  Number number = otherwise;
+  if (found == request.query.end() || absl::SimpleAtoi(found->second, &number)) return number;
+  return absl::InvalidArgumentError(absl::StrCat(name, ": '", found->second, "' is no whole number"));
+}
+
+std::string QueryText(const HttpRequest& request, const std::string& name, const std::string& otherwise) {
+  const auto found = request.query.find(name);
+  return found == request.query.end() ? otherwise : found->second;
+}
+
+// The object that a body holds; an empty body is an empty one.
+absl::StatusOr<Json> ParseBody(const HttpRequest& request) {
+  if (request.body.empty()) return Json::object();
+  Json body = Json::parse(request.body, nullptr, /*allow_exceptions=*/false);
+  if (body.is_object()) return body;
+  return absl::InvalidArgumentError("the body must be a JSON object");
+}
+
+// A field of a body; a default-made one where it is not there. INVALID_ARGUMENT: it is of another type.
+template <typename Value>
+absl::StatusOr<Value> BodyField(const Json& body, const char* name, bool (Json::*is_type)() const noexcept) {
+  const auto found = body.find(name);
+  if (found == body.end()) return Value();
+  if (((*found).*is_type)()) return found->get<Value>();
+  return absl::InvalidArgumentError(absl::StrCat(name, ": has the wrong type"));
+}
+
+absl::StatusOr<std::string> TextField(const Json& body, const char* name) {
+  return BodyField<std::string>(body, name, &Json::is_string);
+}
+
+// For a header: what is no letter, digit or one of a few signs as %XX.
+std::string PercentEncoded(const std::string& text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_') {
+      encoded.push_back(c);
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    encoded.push_back('%');
+    encoded.push_back(kDigits[byte >> 4]);
+    encoded.push_back(kDigits[byte & 15]);
+  }
+  return encoded;
+}
+
+// 0: no model's number.
+int ModelNumber(const std::string& text) {
+  int model = 0;
+  return absl::SimpleAtoi(text, &model) && model > 0 ? model : 0;
+}
+
+// What a call of Experiments returned, as an answer.
+template <typename Reply, typename ToJson>
+HttpResponse Answer(const absl::StatusOr<Reply>& reply, const ToJson& to_json) {
+  return reply.ok() ? JsonResponse(to_json(*reply)) : ErrorResponse(reply.status());
+}
+
+HttpResponse Answer(const absl::StatusOr<TableCache::Text>& text) {
+  return text.ok() ? JsonResponse(*text) : ErrorResponse(text.status());
+}
+
+}  // namespace
+
+void Api::AddRoutes(Router* router) {
+  using Parameters = Router::Parameters;
+  using AboutExperiment = std::function<HttpResponse(const HttpRequest&, const ExperimentPlace&, const Parameters&)>;
+  // A route below kExperiment, whose first parameter it has looked up.
+  const auto add = [this, router](const std::string& method, const std::string& rest, AboutExperiment handler) {
+    router->Add(method, kExperiment + rest,
+                [this, handler = std::move(handler)](const HttpRequest& request, const Parameters& parameters) {
+                  const absl::StatusOr<ExperimentPlace> place = experiments_.Locate(parameters[0]);
+                  return place.ok() ? handler(request, *place, parameters) : ErrorResponse(place.status());
+                });
+  };
+  using AboutModel = std::function<HttpResponse(const HttpRequest&, const ExperimentPlace&, int, const Parameters&)>;
+  const auto add_model = [&add](const std::string& rest, AboutModel handler) {
+    add("GET", "/models/*" + rest,
+        [handler = std::move(handler)](const HttpRequest& request, const ExperimentPlace& place,
+                                       const Parameters& parameters) {
+          const int model = ModelNumber(parameters[1]);
+          if (model == 0) return ErrorResponse(404, absl::StrCat(place.id, " has no model '", parameters[1], "'"));
+          return handler(request, place, model, parameters);
+        });
+  };
+
+  router->Add("GET", "api/v1/info", [this](const HttpRequest&, const Parameters&) { return Info(); });
+  router->Add("GET", "api/v1/experiments", [this](const HttpRequest&, const Parameters&) {
+    return Answer(experiments_.ListAll(), [](const Json& document) { return document; });
+  });
+  add("GET", "", [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) {
+    return Answer(tables_.Show(place));
+  });
+  add("GET", "/space",
+      [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) { return Space(place); });
+  add("GET", "/config",
+      [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) { return Config(place); });
+  add("GET", "/columns", [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) {
+    return Answer(tables_.Columns(place));
+  });
+  add("GET", "/curves", [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
+    return Curves(request, place);
+  });
+  add("GET", "/attempts",
+      [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) { return Attempts(place); });
+  add("GET", "/importance", [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
+    return Importance(request, place);
+  });
+  add("GET", "/events", [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
+    return Events(request, place);
+  });
+  add("GET", "/notes", [](const HttpRequest&, const ExperimentPlace& place, const Parameters&) {
+    return Answer(ReadNotes(place.folder), [](const Json& notes) { return notes; });
+  });
+  add("PUT", "/notes/*",
+      [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters& parameters) {
+        return PutNote(request, place, parameters[1]);
+      });
+  add_model("", [this](const HttpRequest&, const ExperimentPlace& place, int model, const Parameters&) {
+    return Model(place, model);
+  });
+  add_model("/log", [this](const HttpRequest& request, const ExperimentPlace& place, int model, const Parameters&) {
+    return Log(request, place, model);
+  });
+  add_model("/files", [this](const HttpRequest&, const ExperimentPlace& place, int model, const Parameters&) {
+    return Files(place, model);
+  });
+  add_model("/files/*", [this](const HttpRequest&, const ExperimentPlace& place, int model,
+                               const Parameters& parameters) { return File(place, model, parameters[2]); });
+  add_model("/graph", [this](const HttpRequest&, const ExperimentPlace& place, int model, const Parameters&) {
+    return Graph(place, model);
+  });
+  router->Add(
+      "POST", std::string(kExperiment) + "/stop",
+      [this](const HttpRequest& request, const Parameters& parameters) { return Stop(request, parameters[0]); });
+  router->Add(
+      "POST", std::string(kExperiment) + "/resume",
+      [this](const HttpRequest& request, const Parameters& parameters) { return Resume(request, parameters[0]); });
+  router->Add("DELETE", kExperiment, [this](const HttpRequest& request, const Parameters& parameters) {
+    return Delete(request, parameters[0]);
+  });
+  add("POST", "/export", [this](const HttpRequest&, const ExperimentPlace&, const Parameters&) {
+    return ErrorResponse(501, options_.actions.export_models);
+  });
+}
+
+HttpResponse Api::Info() const {
+  const WebActions& actions = options_.actions;
+  return JsonResponse(Json{{"version", kVersion},
+                           {"mode", options_.mode},
+                           {"actions",
+                            {{"stop", ActionJson(actions.stop)},
+                             {"resume", ActionJson(actions.resume)},
+                             {"delete", ActionJson(actions.remove)},
+                             {"export", ActionJson(actions.export_models)},
+                             {"note", ActionJson(actions.note)}}}});
+}
+
+HttpResponse Api::Space(const ExperimentPlace& place) const {
+  const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
+  if (!reader.ok()) return ErrorResponse(reader.status());
+  absl::StatusOr<std::optional<v1::SpaceSpec>> space = reader->Space();
+  if (!space.ok()) return ErrorResponse(space.status());
+  if (!space->has_value()) return ErrorResponse(404, absl::StrCat("the space of ", place.id, " is not known yet"));
+  return Answer(SpaceDocument(reader->name(), *std::move(*space)), [](const Json& document) { return document; });
+}
+
+HttpResponse Api::Config(const ExperimentPlace& place) const {
+  const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
+  if (!reader.ok()) return ErrorResponse(reader.status());
+  const v1::ExperimentConfig& config = reader->experiment().config();
+  std::string text, json;
+  google::protobuf::TextFormat::PrintToString(config, &text);
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  if (!google::protobuf::util::MessageToJsonString(config, &json, options).ok()) json = "null";
+  return JsonResponse(Json{{"textproto", text}, {"config", Json::parse(json, nullptr, false)}});
+}
+
+HttpResponse Api::Curves(const HttpRequest& request, const ExperimentPlace& place) {
+  const std::string metric = QueryText(request, "metric", "default");
+  const bool times = QueryText(request, "times", "0") == "1";
+  HttpResponse response;
+  response.headers.emplace_back("Content-Type", "application/octet-stream");
+  const absl::Status status = tables_.WithTable(place, [&](const ExperimentTable& table) {
+    response.body = std::make_shared<const std::string>(EncodeCurves(table, metric, times));
+  });
+  return status.ok() ? std::move(response) : ErrorResponse(status);
+}
+
+HttpResponse Api::Importance(const HttpRequest& request, const ExperimentPlace& place) {
+  const std::string top_text = QueryText(request, "top", "0.1");
+  double top = 0;
+  if (!absl::SimpleAtod(top_text, &top) || !(top > 0 && top <= 1)) {
+    return ErrorResponse(400, absl::StrCat("top: '", top_text, "' is no number above 0 and up to 1"));
+  }
+  Json document;
+  const absl::Status status = tables_.WithTable(place, [&](const ExperimentTable& table) {
+    document = ImportanceDocument(table, QueryText(request, "metric", "default"), top);
+  });
+  return status.ok() ? JsonResponse(document) : ErrorResponse(status);
+}
+
+HttpResponse Api::Attempts(const ExperimentPlace& place) {
+  Json document;
+  const absl::Status status =
+      tables_.WithTable(place, [&](const ExperimentTable& table) { document = AttemptsDocument(table); });
+  return status.ok() ? JsonResponse(document) : ErrorResponse(status);
+}
+
+HttpResponse Api::Model(const ExperimentPlace& place, int model) const {
+  const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
+  if (!reader.ok()) return ErrorResponse(reader.status());
+  return Answer(TrialDocument(*reader, model), [](const Json& document) { return document; });
+}
+
+HttpResponse Api::Log(const HttpRequest& request, const ExperimentPlace& place, int model) {
+  const absl::StatusOr<int> attempt = QueryNumber(request, "attempt", 0);
+  const absl::StatusOr<int64_t> offset = QueryNumber<int64_t>(request, "offset", 0);
+  const absl::StatusOr<int> limit = QueryNumber(request, "limit", kMaxLogBytes);
+  for (const absl::Status& status : {attempt.status(), offset.status(), limit.status()}) {
+    if (!status.ok()) return ErrorResponse(status);
+  }
+  absl::StatusOr<TrialLog> log = experiments_.ReadLog(place, model, *attempt, *offset, *limit);
+  if (!log.ok()) return ErrorResponse(log.status());
+  HttpResponse response;
+  response.headers = {{"Content-Type", "text/plain; charset=utf-8"},
+                      {"X-Log-Size", absl::StrCat(log->size)},
+                      {"X-Log-Attempt", absl::StrCat(log->attempt)}};
+  response.body = std::make_shared<const std::string>(std::move(log->text));
+  return response;
+}
+
+HttpResponse Api::Files(const ExperimentPlace& place, int model) const {
+  return Answer(ListModelFiles(place, model), [](const std::vector<ModelFile>& files) {
+    Json list = Json::array();
+    for (const ModelFile& file : files) list.push_back({{"name", file.name}, {"bytes", file.bytes}});
+    return Json{{"files", std::move(list)}};
+  });
+}
+
+HttpResponse Api::File(const ExperimentPlace& place, int model, const std::string& name) const {
+  absl::StatusOr<UniqueFd> file = OpenModelFile(place, model, name);
+  if (!file.ok()) return ErrorResponse(file.status());
+  struct stat status = {};
+  if (fstat(file->get(), &status) != 0) return ErrorResponse(500, "the file cannot be read");
+  HttpResponse response;
+  response.headers = {{"Content-Type", "application/octet-stream"},
+                      {"Content-Disposition", absl::StrCat("attachment; filename*=UTF-8''", PercentEncoded(name))}};
+  response.file = *std::move(file);
+  response.file_size = static_cast<uint64_t>(status.st_size);
+  return response;
+}
+
+HttpResponse Api::Graph(const ExperimentPlace& place, int model) const {
+  const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
+  if (!reader.ok()) return ErrorResponse(reader.status());
+  const v1::EngineConfig& engine = reader->experiment().config().engine();
+  if (!engine.has_graph() && !engine.has_cgo()) {
+    return ErrorResponse(404, "there is no graph: the engine `direct` builds models from C++ code alone");
+  }
+  return ErrorResponse(501, absl::StrCat("this server does not make graphs; `lanista export ", place.id,
+                                         " --format json` and `show-graph` do (model ", model, ")"));
+}
+
+HttpResponse Api::Events(const HttpRequest& request, const ExperimentPlace& place) {
+  absl::StatusOr<int64_t> after = QueryNumber<int64_t>(request, "after", 0);
+  int64_t last = 0;
+  if (absl::SimpleAtoi(request.Header("last-event-id"), &last)) after = last;
+  if (!after.ok()) return ErrorResponse(after.status());
+  HttpResponse response;
+  // Proxies are to hand on each message as it comes.
+  response.headers = {{"Content-Type", "text/event-stream"}, {"X-Accel-Buffering", "no"}};
+  if (request.method == "HEAD") return response;
+  absl::StatusOr<std::shared_ptr<HttpStream>> stream = streams_.Open(place.id, *after);
+  if (!stream.ok()) return ErrorResponse(stream.status());
+  response.stream = *std::move(stream);
+  return response;
+}
+
+HttpResponse Api::PutNote(const HttpRequest& request, const ExperimentPlace& place, const std::string& model) {
+  if (!options_.actions.note.empty()) return ErrorResponse(409, options_.actions.note);
+  const absl::StatusOr<Json> body = ParseBody(request);
+  if (!body.ok()) return ErrorResponse(body.status());
+  const absl::StatusOr<bool> star = BodyField<bool>(*body, "star", &Json::is_boolean);
+  if (!star.ok()) return ErrorResponse(star.status());
+  const absl::StatusOr<std::string> note = TextField(*body, "note");
+  if (!note.ok()) return ErrorResponse(note.status());
+  const int number = ModelNumber(model);
+  {
+    const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
+    if (!reader.ok()) return ErrorResponse(reader.status());
+    bool known = false;
+    const absl::Status status = reader->VisitModelsOf(std::vector<int>{number}, [&known](const ModelRecord&) {
+      known = true;
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return ErrorResponse(status);
+    if (!known) return ErrorResponse(404, absl::StrCat(place.id, " has no model '", model, "'"));
+  }
+  const absl::Status written = WriteNote(place.folder, number, *star, *note);
+  if (!written.ok()) return ErrorResponse(written);
+  return JsonResponse(Json{{"star", *star}, {"note", *note}});
+}
+
+HttpResponse Api::Stop(const HttpRequest& request, const std::string& experiment) {
+  if (!options_.actions.stop.empty()) return ErrorResponse(409, options_.actions.stop);
+  const absl::StatusOr<Json> body = ParseBody(request);
+  if (!body.ok()) return ErrorResponse(body.status());
+  const absl::StatusOr<std::string> reason = TextField(*body, "reason");
+  if (!reason.ok()) return ErrorResponse(reason.status());
+  v1::StopExperimentRequest stop;
+  stop.set_experiment(experiment);
+  stop.set_reason(reason->empty() ? "stopped on the web page" : *reason);
+  return Answer(experiments_.Stop(stop), [](const v1::StopExperimentReply& reply) {
+    return Json{{"id", reply.experiment()}};
+  });
+}
+
+HttpResponse Api::Resume(const HttpRequest& request, const std::string& experiment) {
+  if (!options_.actions.resume.empty()) return ErrorResponse(409, options_.actions.resume);
+  const absl::StatusOr<Json> body = ParseBody(request);
+  if (!body.ok()) return ErrorResponse(body.status());
+  v1::ResumeExperimentRequest resume;
+  resume.set_experiment(experiment);
+  const Json list = body->value("set", Json::array());
+  if (!list.is_array()) return ErrorResponse(400, "set: must be a list of texts");
+  for (const Json& set : list) {
+    if (!set.is_string()) return ErrorResponse(400, "set: must be a list of texts");
+    resume.add_set(set.get<std::string>());
+  }
+  return Answer(experiments_.Resume(resume), [](const v1::ResumeExperimentReply& reply) {
+    return Json{{"id", reply.experiment()}};
+  });
+}
+
+HttpResponse Api::Delete(const HttpRequest& request, const std::string& experiment) {
+  if (!options_.actions.remove.empty()) return ErrorResponse(409, options_.actions.remove);
+  const absl::StatusOr<Json> body = ParseBody(request);
+  if (!body.ok()) return ErrorResponse(body.status());
+  const absl::StatusOr<std::string> name = TextField(*body, "name");
+  if (!name.ok()) return ErrorResponse(name.status());
+  const absl::StatusOr<ExperimentPlace> place = experiments_.Locate(experiment);
+  if (!place.ok()) return ErrorResponse(place.status());
+  if (place->id != experiment) return ErrorResponse(400, "only the whole id of an experiment deletes it");
+  {
+    const absl::StatusOr<JournalReader> reader = JournalReader::Open(place->folder);
+    if (!reader.ok()) return ErrorResponse(reader.status());
+    if (reader->name() != *name) return ErrorResponse(400, "name: is not the experiment's");
+  }
+  v1::DeleteExperimentRequest remove;
+  remove.set_experiment(experiment);
+  const absl::StatusOr<v1::DeleteExperimentReply> reply = experiments_.Delete(remove);
+  if (reply.ok()) tables_.Forget(experiment);
+  return Answer(reply, [](const v1::DeleteExperimentReply& done) { return Json{{"deleted", done.experiment()}}; });
+}
+
+}  // namespace lanista

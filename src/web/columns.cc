@@ -1,0 +1,200 @@
+#include "src/web/columns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/goals/ranking.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json NumberJson(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json MillisJson(const std::optional<absl::Time>& time) {
+  return time.has_value() ? Json(absl::ToUnixMillis(*time)) : Json();
+}
+
+// Words by number, in the order in which they come.
+class Words {
+ public:
+  int NumberOf(const std::string& word) {
+    const auto [place, is_new] = numbers_.emplace(word, static_cast<int>(numbers_.size()));
+    if (is_new) words_.push_back(word);
+    return place->second;
+  }
+  const Json& words() const { return words_; }
+
+ private:
+  std::map<std::string, int> numbers_;
+  Json words_ = Json::array();
+};
+
+bool HasMetrics(const TableModel& model) {
+  return model.outcome.has_value() && !model.outcome->metrics().values().empty();
+}
+
+// The fronts of models that may be among the best.
+std::map<int, int> FrontsOf(const ExperimentTable& table) {
+  std::vector<RankedModel> ranked;
+  for (const TableModel& model : table.models()) {
+    if (!model.outcome.has_value()) continue;
+    std::optional<std::vector<double>> values = table.goals().BestValues(*model.outcome);
+    if (values.has_value()) ranked.push_back({model.model, *std::move(values)});
+  }
+  SortBestFirst(ranked);
+  std::map<int, int> fronts;
+  for (const RankedModel& model : ranked) fronts[model.model] = model.front;
+  return fronts;
+}
+
+Json ChosenJson(const TableModel& model, size_t choice) {
+  if (choice >= model.chosen.size() || model.chosen[choice].empty()) return Json();
+  const std::vector<int32_t>& chosen = model.chosen[choice];
+  return chosen.size() == 1 ? Json(chosen[0]) : Json(chosen);
+}
+
+Json ChoicesJson(const ExperimentTable& table) {
+  Json choices = Json::array();
+  for (size_t i = 0; i < table.choices().size(); ++i) {
+    const TableChoice& choice = table.choices()[i];
+    Json candidates = Json::array();
+    for (const std::string& candidate : choice.candidates) candidates.push_back(Json::parse(candidate, nullptr, false));
+    Json chosen = Json::array();
+    for (const TableModel& model : table.models()) chosen.push_back(ChosenJson(model, i));
+    choices.push_back({{"label", choice.label},
+                       {"kind", choice.kind},
+                       {"candidates", std::move(candidates)},
+                       {"chosen", std::move(chosen)}});
+  }
+  return choices;
+}
+
+// The final metrics, `default` first and then by name.
+Json MetricsJson(const ExperimentTable& table) {
+  std::set<std::string> names;
+  for (const TableModel& model : table.models()) {
+    if (!model.outcome.has_value()) continue;
+    for (const auto& [name, value] : model.outcome->metrics().values()) names.insert(name);
+  }
+  std::vector<std::string> order(names.begin(), names.end());
+  std::stable_partition(order.begin(), order.end(), [](const std::string& name) { return name == "default"; });
+  Json metrics = Json::object();
+  for (const std::string& name : order) {
+    Json values = Json::array();
+    for (const TableModel& model : table.models()) {
+      Json value;
+      if (model.outcome.has_value()) {
+        const auto found = model.outcome->metrics().values().find(name);
+        if (found != model.outcome->metrics().values().end()) value = NumberJson(found->second);
+      }
+      values.push_back(std::move(value));
+    }
+    metrics[name] = std::move(values);
+  }
+  return metrics;
+}
+
+}  // namespace
+
+Json ColumnsDocument(const ExperimentTable& table) {
+  Json document;
+  document["id"] = table.id();
+  document["number"] = table.number();
+  document["status"] = table.standing().status;
+  document["started"] = MillisJson(table.started());
+  document["objectives"] = Json::array();
+  for (const Goal& goal : table.goals().objectives()) {
+    document["objectives"].push_back({{"metric", goal.metric}, {"goal", v1::Objective_Name(goal.objective)}});
+  }
+  Json ids = Json::array(), status_of = Json::array(), start = Json::array(), end = Json::array(),
+       attempts = Json::array(), steps = Json::array(), latest = Json::array(), violation = Json::array(),
+       front = Json::array(), stopped = Json::array(), failures = Json::array(), failure_of = Json::array();
+  Words statuses;
+  std::map<std::pair<std::string, std::string>, size_t> known_failures;
+  const std::map<int, int> fronts = FrontsOf(table);
+  for (const TableModel& model : table.models()) {
+    ids.push_back(model.model);
+    status_of.push_back(
+        statuses.NumberOf(ModelStatus(model.outcome, model.shown.started(), table.standing().interrupted)));
+    const AttemptRecord* const shown = model.shown_attempt();
+    start.push_back(shown == nullptr ? Json() : MillisJson(shown->started));
+    end.push_back(shown == nullptr ? Json() : MillisJson(shown->ended));
+    attempts.push_back(model.attempts.size());
+    steps.push_back(model.steps.size());
+    const bool has_default = HasMetrics(model) && model.outcome->metrics().values().count("default") > 0;
+    latest.push_back(has_default || !model.latest.has_value() ? Json() : NumberJson(*model.latest));
+    violation.push_back(HasMetrics(model) ? NumberJson(table.goals().Violation(model.outcome->metrics())) : Json());
+    const auto found = fronts.find(model.model);
+    front.push_back(found == fronts.end() ? Json() : Json(found->second));
+    const bool was_stopped = model.outcome.has_value() && model.outcome->stopped_step() != 0;
+    stopped.push_back(was_stopped ? Json(model.outcome->stopped_step()) : Json());
+    if (!model.outcome.has_value() || !model.outcome->has_failure()) {
+      failure_of.push_back(nullptr);
+      continue;
+    }
+    const v1::Failure& failure = model.outcome->failure();
+    const std::string reason = v1::FailureReason_Name(failure.reason());
+    const auto [place, is_new] = known_failures.try_emplace({reason, failure.message()}, failures.size());
+    if (is_new) failures.push_back({{"reason", reason}, {"message", failure.message()}});
+    failure_of.push_back(place->second);
+  }
+  document["model"] = std::move(ids);
+  document["statuses"] = statuses.words();
+  document["status_of"] = std::move(status_of);
+  document["start"] = std::move(start);
+  document["end"] = std::move(end);
+  document["attempts"] = std::move(attempts);
+  document["steps"] = std::move(steps);
+  document["choices"] = ChoicesJson(table);
+  document["metrics"] = MetricsJson(table);
+  document["latest"] = std::move(latest);
+  document["violation"] = std::move(violation);
+  document["front"] = std::move(front);
+  document["stopped_step"] = std::move(stopped);
+  document["failures"] = std::move(failures);
+  document["failure_of"] = std::move(failure_of);
+  return document;
+}
+
+Json AttemptsDocument(const ExperimentTable& table) {
+  Json models = Json::array(), numbers = Json::array(), trials = Json::array(), device = Json::array(),
+       start = Json::array(), end = Json::array(), outcome = Json::array();
+  Words devices;
+  for (const TableModel& model : table.models()) {
+    for (const AttemptRecord& attempt : model.attempts) {
+      models.push_back(attempt.model);
+      numbers.push_back(attempt.attempt);
+      trials.push_back(attempt.trial);
+      const std::string name = absl::StrCat(attempt.device.node(), "/", DeviceName(attempt.device));
+      device.push_back(attempt.started.has_value() ? Json(devices.NumberOf(name)) : Json());
+      start.push_back(MillisJson(attempt.started));
+      end.push_back(MillisJson(attempt.ended));
+      outcome.push_back(attempt.ended.has_value() ? Json(v1::Outcome_Name(attempt.end.outcome())) : Json());
+    }
+  }
+  Json document;
+  document["devices"] = devices.words();
+  document["model"] = std::move(models);
+  document["attempt"] = std::move(numbers);
+  document["trial"] = std::move(trials);
+  document["device"] = std::move(device);
+  document["start"] = std::move(start);
+  document["end"] = std::move(end);
+  document["outcome"] = std::move(outcome);
+  return document;
+}
+
+}  // namespace lanista

@@ -1,0 +1,72 @@
+#include "src/web/curves.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace lanista {
+namespace {
+
+static_assert(sizeof(float) == 4, "the format has floats of 32 bits");
+
+constexpr uint32_t kHasSteps = 1;
+
+void AppendNumber(uint32_t number, std::string* bytes) {
+  for (int shift = 0; shift < 32; shift += 8) bytes->push_back(static_cast<char>(number >> shift & 0xff));
+}
+
+void AppendNumbers(const std::vector<uint32_t>& numbers, std::string* bytes) {
+  for (const uint32_t number : numbers) AppendNumber(number, bytes);
+}
+
+uint32_t Bits(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+// The start of the attempt that made the model's first report, in microseconds: the last one that had started by then.
+int64_t FirstStart(const TableModel& model) {
+  int64_t start = model.times.front();
+  for (const AttemptRecord& attempt : model.attempts) {
+    if (!attempt.started.has_value()) continue;
+    const int64_t started = absl::ToUnixMicros(*attempt.started);
+    if (started <= model.times.front()) start = started;
+  }
+  return start;
+}
+
+}  // namespace
+
+std::string EncodeCurves(const ExperimentTable& table, absl::string_view metric, bool times) {
+  const std::vector<std::string>& names = table.metric_names();
+  const size_t number = static_cast<size_t>(std::find(names.begin(), names.end(), metric) - names.begin());
+  std::vector<uint32_t> models, counts, steps, values;
+  uint32_t flags = 0;
+  for (const TableModel& model : table.models()) {
+    if (number >= model.curves.size() || model.curves[number].values.empty()) continue;
+    const TableCurve& curve = model.curves[number];
+    models.push_back(static_cast<uint32_t>(model.model));
+    counts.push_back(static_cast<uint32_t>(curve.values.size()));
+    const int64_t start = times ? FirstStart(model) : 0;
+    for (size_t i = 0; i < curve.values.size(); ++i) {
+      const size_t at = curve.at.empty() ? i : curve.at[i];
+      steps.push_back(static_cast<uint32_t>(model.steps[at]));
+      if (steps.back() != i) flags = kHasSteps;
+      values.push_back(
+          Bits(times ? static_cast<float>(static_cast<double>(model.times[at] - start) / 1e6) : curve.values[i]));
+    }
+  }
+  std::string bytes = "LNC1";
+  bytes.reserve(16 + 4 * (models.size() + counts.size() + steps.size() + values.size()));
+  AppendNumber(static_cast<uint32_t>(models.size()), &bytes);
+  AppendNumber(static_cast<uint32_t>(values.size()), &bytes);
+  AppendNumber(flags, &bytes);
+  AppendNumbers(models, &bytes);
+  AppendNumbers(counts, &bytes);
+  if (flags == kHasSteps) AppendNumbers(steps, &bytes);
+  AppendNumbers(values, &bytes);
+  return bytes;
+}
+
+}  // namespace lanista

@@ -1,0 +1,243 @@
+#include "src/web/event_streams.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/json_util.h"
+#include "src/base/status.h"
+#include "src/storage/journal.h"
+
+namespace lanista {
+namespace {
+
+using Text = std::shared_ptr<const std::string>;
+
+// Of one stream in a row, so that others get their turn.
+constexpr int kBatchesInARow = 4;
+
+Text MakeText(std::string text) { return std::make_shared<const std::string>(std::move(text)); }
+
+// The message with these events.
+Text EncodeEvents(const std::vector<v1::ExperimentEvent>& events) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string list;
+  for (const v1::ExperimentEvent& event : events) {
+    std::string json;
+    if (!google::protobuf::util::MessageToJsonString(event, &json, options).ok()) continue;
+    absl::StrAppend(&list, list.empty() ? "" : ",", json);
+  }
+  // Last words are no fact, and have no number.
+  const int64_t number = events.back().number();
+  const std::string id = number > 0 ? absl::StrCat("id: ", number, "\n") : "";
+  return MakeText(absl::StrCat(id, "event: facts\ndata: {\"events\":[", list, "]}\n\n"));
+}
+
+Text EndMessage(const char* event) { return MakeText(absl::StrCat("event: ", event, "\ndata: {}\n\n")); }
+
+// The number of the last of them; `otherwise` where that has none.
+int64_t LastNumber(const std::vector<v1::ExperimentEvent>& events, int64_t otherwise) {
+  return events.empty() || events.back().number() == 0 ? otherwise : events.back().number();
+}
+
+// Writes what ends a watch to a stream, and ends that. Whoever reads it comes again after another error, and is told
+// of it then.
+void WriteEnd(const absl::Status& status, HttpStream* stream) {
+  if (status.ok()) stream->Write(EndMessage("ended"));
+  if (absl::IsAborted(status)) stream->Write(EndMessage("gone"));
+  stream->End();
+}
+
+}  // namespace
+
+EventStreams::EventStreams(Experiments* experiments, Options options)
+    : experiments_(*experiments), options_(options), thread_(&EventStreams::Work, this) {}
+
+EventStreams::~EventStreams() {
+  Close();
+  thread_.join();
+}
+
+void EventStreams::Close() {
+  {
+    const std::lock_guard<std::mutex> lock(wakes_->mutex);
+    wakes_->ended = true;
+  }
+  wakes_->changed.notify_all();
+}
+
+absl::StatusOr<std::shared_ptr<HttpStream>> EventStreams::Open(const std::string& experiment, int64_t after) {
+  LANISTA_ASSIGN_OR_RETURN(const ExperimentPlace place, experiments_.Locate(experiment));
+  {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
+    LANISTA_ASSIGN_OR_RETURN(const std::optional<int64_t> number, reader.LastNumber());
+    if (!number.has_value()) {
+      return absl::FailedPreconditionError(absl::StrCat("an older Lanista wrote the journal of ", place.id,
+                                                        ", without the order of its facts; `resume` upgrades it"));
+    }
+  }
+  Reader reader;
+  reader.stream = std::make_shared<HttpStream>();
+  reader.after = after;
+  LANISTA_ASSIGN_OR_RETURN(reader.watch, Watch(place.id, after));
+  const std::shared_ptr<HttpStream> stream = reader.stream;
+  {
+    const std::lock_guard<std::mutex> lock(wakes_->mutex);
+    if (wakes_->ended) return absl::UnavailableError("this server ends; try again");
+    arrivals_.emplace_back(place.id, std::move(reader));
+    wakes_->woken.insert(place.id);
+  }
+  wakes_->changed.notify_one();
+  return stream;
+}
+
+absl::StatusOr<std::unique_ptr<ExperimentWatch>> EventStreams::Watch(const std::string& id, int64_t after) {
+  v1::WatchRequest request;
+  request.set_experiment(id);
+  request.set_after(after);
+  return experiments_.Watch(request, [wakes = wakes_, id] {
+    {
+      const std::lock_guard<std::mutex> lock(wakes->mutex);
+      wakes->woken.insert(id);
+    }
+    wakes->changed.notify_one();
+  });
+}
+
+void EventStreams::Work() {
+  Clock::time_point next_comment = Clock::now() + options_.comment_interval;
+  Wakes& wakes = *wakes_;
+  std::unique_lock<std::mutex> lock(wakes.mutex);
+  while (true) {
+    wakes.changed.wait_until(lock, next_comment, [&wakes] { return wakes.ended || !wakes.woken.empty(); });
+    if (wakes.ended) break;
+    const std::set<std::string> woken = std::exchange(wakes.woken, {});
+    for (auto& [id, reader] : std::exchange(arrivals_, {})) feeds_[id].readers.push_back(std::move(reader));
+    lock.unlock();
+    std::set<std::string> unfinished;
+    for (const std::string& id : woken) {
+      const auto feed = feeds_.find(id);
+      if (feed == feeds_.end()) continue;
+      if (Serve(id, &feed->second)) unfinished.insert(id);
+      if (feed->second.readers.empty()) feeds_.erase(feed);
+    }
+    if (Clock::now() >= next_comment) {
+      Comment();
+      next_comment = Clock::now() + options_.comment_interval;
+    }
+    lock.lock();
+    wakes.woken.insert(unfinished.begin(), unfinished.end());
+    if (wakes.changed.wait_for(lock, options_.pause, [&wakes] { return wakes.ended; })) break;
+  }
+  for (auto& [id, reader] : arrivals_) reader.stream->End();
+  lock.unlock();
+  for (auto& [id, feed] : feeds_) {
+    for (Reader& reader : feed.readers) reader.stream->End();
+  }
+  feeds_.clear();
+}
+
+bool EventStreams::Serve(const std::string& id, Feed* feed) {
+  feed->readers.remove_if([](const Reader& reader) { return reader.stream->gone(); });
+  bool unfinished = feed->watch != nullptr && ServeJoined(id, feed);
+  for (auto reader = feed->readers.begin(); reader != feed->readers.end();) {
+    if (reader->watch != nullptr && CatchUp(feed, &*reader)) unfinished = true;
+    reader = reader->stream == nullptr ? feed->readers.erase(reader) : std::next(reader);
+  }
+  return unfinished;
+}
+
+bool EventStreams::ServeJoined(const std::string& id, Feed* feed) {
+  for (int i = 0; i < kBatchesInARow; ++i) {
+    const absl::StatusOr<ExperimentWatch::Batch> batch = feed->watch->Next();
+    const bool ended = !batch.ok() || batch->ended;
+    if (batch.ok() && !batch->events.empty()) {
+      const Text text = EncodeEvents(batch->events);
+      const int64_t before = feed->tip;
+      feed->tip = LastNumber(batch->events, feed->tip);
+      for (Reader& reader : feed->readers) {
+        if (reader.watch != nullptr || reader.after != before) continue;
+        if (reader.stream->unsent() >= options_.max_unsent) {
+          // It goes on by itself, as fast as its client reads.
+          absl::StatusOr<std::unique_ptr<ExperimentWatch>> watch = Watch(id, reader.after);
+          if (watch.ok()) reader.watch = *std::move(watch);
+          if (!watch.ok()) reader.stream->Abort();
+          continue;
+        }
+        reader.stream->Write(text);
+        reader.after = feed->tip;
+      }
+    }
+    if (ended) {
+      for (auto reader = feed->readers.begin(); reader != feed->readers.end();) {
+        const bool joined = reader->watch == nullptr;
+        if (joined) WriteEnd(batch.status(), reader->stream.get());
+        reader = joined ? feed->readers.erase(reader) : std::next(reader);
+      }
+      // Those that are behind come to the end by themselves.
+      feed->watch = nullptr;
+      return false;
+    }
+    if (batch->events.empty()) return false;
+  }
+  return true;
+}
+
+bool EventStreams::CatchUp(Feed* feed, Reader* reader) {
+  for (int i = 0; i < kBatchesInARow; ++i) {
+    if (feed->watch != nullptr && reader->after == feed->tip) {
+      reader->watch = nullptr;
+      return false;
+    }
+    // It knows what the feed has not seen yet.
+    if (feed->watch != nullptr && reader->after > feed->tip) return false;
+    if (reader->stream->unsent() >= options_.max_unsent) {
+      if (Clock::now() - reader->stream->last_taken() < options_.patience) return true;
+      reader->stream->Abort();
+      reader->stream = nullptr;
+      return false;
+    }
+    absl::StatusOr<ExperimentWatch::Batch> batch = reader->watch->Next();
+    bool joins = false;
+    if (batch.ok() && feed->watch != nullptr) {
+      // What comes behind the tip, it gets with the others: its own watch, which is beyond it, is not used again.
+      std::vector<v1::ExperimentEvent>& events = batch->events;
+      joins = events.empty() || events.back().number() >= feed->tip;
+      while (!events.empty() && events.back().number() > feed->tip) events.pop_back();
+    }
+    if (batch.ok() && !batch->events.empty()) {
+      reader->stream->Write(EncodeEvents(batch->events));
+      reader->after = LastNumber(batch->events, reader->after);
+    }
+    if (!batch.ok() || batch->ended) {
+      WriteEnd(batch.status(), reader->stream.get());
+      reader->stream = nullptr;
+      return false;
+    }
+    if (joins) {
+      reader->after = feed->tip;
+      reader->watch = nullptr;
+      return false;
+    }
+    if (!batch->events.empty()) continue;
+    // It has come to the journal's end, as the first one.
+    feed->watch = std::move(reader->watch);
+    feed->tip = reader->after;
+    return false;
+  }
+  return true;
+}
+
+void EventStreams::Comment() {
+  static const Text* const kComment = new Text(MakeText(":\n\n"));
+  for (auto feed = feeds_.begin(); feed != feeds_.end();) {
+    for (const Reader& reader : feed->second.readers) {
+      if (reader.stream->unsent() == 0) reader.stream->Write(*kComment);
+    }
+    feed->second.readers.remove_if([](const Reader& reader) { return reader.stream->gone(); });
+    feed = feed->second.readers.empty() ? feeds_.erase(feed) : std::next(feed);
+  }
+}
+
+}  // namespace lanista

@@ -1,0 +1,90 @@
+#include "src/web/notes.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/open_beneath.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+#include "src/web/http.h"
+
+namespace lanista {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kFile[] = "notes.json";
+constexpr char kDraft[] = "notes.json.new";
+constexpr size_t kMaxNote = 10000;
+constexpr off_t kMaxFile = 64 << 20;
+
+// Beside its place, and then renamed: a link that stands there is replaced, and not followed.
+absl::Status ReplaceFile(const std::string& folder, const std::string& content) {
+  const UniqueFd at(open(folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+  if (at.get() < 0) return lanista::ErrnoToStatus(errno, folder);
+  unlinkat(at.get(), kDraft, 0);
+  UniqueFd file(openat(at.get(), kDraft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  const std::string what = absl::StrCat("cannot write ", folder, "/", kFile);
+  if (file.get() < 0) return lanista::ErrnoToStatus(errno, what);
+  size_t done = 0;
+  bool good = true;
+  while (good && done < content.size()) {
+    const ssize_t written = write(file.get(), content.data() + done, content.size() - done);
+    good = written >= 0 || errno == EINTR;
+    if (written > 0) done += static_cast<size_t>(written);
+  }
+  good = good && fsync(file.get()) == 0 && file.Close() == 0 && renameat(at.get(), kDraft, at.get(), kFile) == 0;
+  if (good) return absl::OkStatus();
+  const int why = errno;
+  unlinkat(at.get(), kDraft, 0);
+  return lanista::ErrnoToStatus(why, what);
+}
+
+}  // namespace
+
+absl::StatusOr<Json> ReadNotes(const std::string& folder) {
+  Json notes = Json{{"notes", Json::object()}};
+  const absl::StatusOr<UniqueFd> file = OpenFileBeneath(folder, kFile);
+  if (absl::IsNotFound(file.status())) return notes;
+  if (!file.ok()) return file.status();
+  struct stat status = {};
+  if (fstat(file->get(), &status) != 0) return lanista::ErrnoToStatus(errno, kFile);
+  const absl::Status damaged =
+      absl::DataLossError(absl::StrCat(folder, "/", kFile, ": holds no notes; move it away, or repair it"));
+  if (status.st_size > kMaxFile) return damaged;
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  if (pread(file->get(), &text[0], text.size(), 0) != status.st_size) return damaged;
+  const Json read = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!read.is_object() || !read.contains("notes") || !read["notes"].is_object()) return damaged;
+  for (const auto& [model, note] : read["notes"].items()) {
+    if (!note.is_object()) return damaged;
+    const auto star = note.find("star"), words = note.find("note");
+    notes["notes"][model] = {{"star", star != note.end() && *star == true},
+                             {"note", words != note.end() && words->is_string() ? *words : Json("")}};
+  }
+  return notes;
+}
+
+absl::Status WriteNote(const std::string& folder, int model, bool star, const std::string& text) {
+  if (text.size() > kMaxNote) {
+    return absl::InvalidArgumentError(absl::StrCat("note: has more than ", kMaxNote, " bytes"));
+  }
+  static std::mutex* const mutex = new std::mutex;
+  const std::lock_guard<std::mutex> lock(*mutex);
+  LANISTA_ASSIGN_OR_RETURN(Json notes, ReadNotes(folder));
+  const std::string key = std::to_string(model);
+  if (star || !text.empty()) {
+    notes["notes"][key] = {{"star", star}, {"note", text}};
+  } else {
+    notes["notes"].erase(key);
+  }
+  return ReplaceFile(folder, CompactText(notes) + "\n");
+}
+
+}  // namespace lanista

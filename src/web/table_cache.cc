@@ -1,0 +1,121 @@
+#include "src/web/table_cache.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "src/base/status.h"
+#include "src/views/documents.h"
+#include "src/web/columns.h"
+#include "src/web/http.h"
+
+namespace lanista {
+namespace {
+
+// Texts without a table are small.
+constexpr size_t kMaxSlots = 1000;
+
+}  // namespace
+
+absl::StatusOr<TableCache::Stamp> TableCache::StampOf(const JournalReader& reader) {
+  Stamp stamp;
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
+  stamp.state = state.change.state();
+  stamp.state_time = state.time;
+  stamp.held = reader.holder().has_value();
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<int64_t> number, reader.LastNumber());
+  if (number.has_value()) {
+    stamp.number = *number;
+  } else {
+    LANISTA_ASSIGN_OR_RETURN(const absl::Time last, reader.LastTime());
+    stamp.number = absl::ToUnixMicros(last);
+  }
+  stamp.looked = Clock::now();
+  return stamp;
+}
+
+bool TableCache::IsFresh(const std::optional<Stamp>& stamp) const {
+  return stamp.has_value() && Clock::now() - stamp->looked < options_.refresh_interval;
+}
+
+std::shared_ptr<TableCache::Entry> TableCache::Find(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Slot& slot = slots_[id];
+  slot.used = Clock::now();
+  return slot.entry;
+}
+
+absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) {
+  const std::shared_ptr<Entry> entry = Find(place.id);
+  const std::lock_guard<std::mutex> lock(entry->mutex);
+  if (IsFresh(entry->show_stamp)) return entry->show;
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
+  LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
+  // While it runs, its seconds grow.
+  const bool may_stay = !stamp.held || IsFinal(stamp.state);
+  if (!may_stay || !entry->show_stamp.has_value() || !entry->show_stamp->IsOf(stamp)) {
+    ViewOptions options;
+    options.now = absl::Now();
+    LANISTA_ASSIGN_OR_RETURN(const nlohmann::ordered_json document, ShowDocument(reader, options));
+    entry->show = std::make_shared<const std::string>(CompactText(document));
+  }
+  entry->show_stamp = stamp;
+  return entry->show;
+}
+
+absl::StatusOr<TableCache::Text> TableCache::Columns(const ExperimentPlace& place) {
+  const std::shared_ptr<Entry> entry = Find(place.id);
+  const std::lock_guard<std::mutex> lock(entry->mutex);
+  LANISTA_RETURN_IF_ERROR(Refresh(place, entry.get()));
+  if (entry->columns == nullptr) {
+    entry->columns = std::make_shared<const std::string>(CompactText(ColumnsDocument(*entry->table)));
+  }
+  return entry->columns;
+}
+
+absl::Status TableCache::WithTable(const ExperimentPlace& place,
+                                   const std::function<void(const ExperimentTable&)>& use) {
+  const std::shared_ptr<Entry> entry = Find(place.id);
+  const std::lock_guard<std::mutex> lock(entry->mutex);
+  LANISTA_RETURN_IF_ERROR(Refresh(place, entry.get()));
+  use(*entry->table);
+  return absl::OkStatus();
+}
+
+absl::Status TableCache::Refresh(const ExperimentPlace& place, Entry* entry) {
+  if (entry->table != nullptr && IsFresh(entry->table_stamp)) return absl::OkStatus();
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
+  LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
+  const bool same = entry->table != nullptr && entry->table_stamp.has_value() && entry->table_stamp->IsOf(stamp);
+  entry->table_stamp = stamp;
+  if (same) return absl::OkStatus();
+  if (entry->table == nullptr) entry->table = std::make_unique<ExperimentTable>();
+  entry->columns = nullptr;
+  const absl::Status updated = entry->table->Update(reader);
+  if (!updated.ok()) entry->table = nullptr;
+  CountBytes(place.id, updated.ok() ? entry->table->bytes() : 0);
+  return updated;
+}
+
+void TableCache::Forget(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  slots_.erase(id);
+}
+
+void TableCache::CountBytes(const std::string& id, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto counted = slots_.find(id);
+  if (counted != slots_.end()) counted->second.bytes = bytes;
+  while (true) {
+    size_t all = 0;
+    auto oldest = slots_.end();
+    for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
+      all += slot->second.bytes;
+      if (slot != counted && (oldest == slots_.end() || slot->second.used < oldest->second.used)) oldest = slot;
+    }
+    if (oldest == slots_.end() || (all <= options_.max_bytes && slots_.size() <= kMaxSlots)) return;
+    // Whoever uses it holds it.
+    slots_.erase(oldest);
+  }
+}
+
+}  // namespace lanista

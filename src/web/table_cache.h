@@ -1,0 +1,96 @@
+// Tables and documents of experiments, made once for all who ask.
+#ifndef LANISTA_SRC_WEB_TABLE_CACHE_H_
+#define LANISTA_SRC_WEB_TABLE_CACHE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "src/service/experiments.h"
+#include "src/storage/journal.h"
+#include "src/web/experiment_table.h"
+
+namespace lanista {
+
+// What was made from a journal is made again when the journal has grown, and not more often than twice a second; so
+// that of an experiment that has ended is made once. The least recently used tables are dropped where all together take
+// too much memory. Thread-safe; calls read the disk.
+class TableCache {
+ public:
+  struct Options {
+    std::chrono::milliseconds refresh_interval{500};
+    size_t max_bytes = 256 << 20;
+  };
+
+  TableCache() : TableCache(Options()) {}
+  explicit TableCache(Options options) : options_(options) {}
+
+  using Text = std::shared_ptr<const std::string>;
+
+  // The document of `show`, and that of `columns`.
+  absl::StatusOr<Text> Show(const ExperimentPlace& place);
+  absl::StatusOr<Text> Columns(const ExperimentPlace& place);
+  // Calls `use` with the table, which stays as it is meanwhile.
+  absl::Status WithTable(const ExperimentPlace& place, const std::function<void(const ExperimentTable&)>& use);
+
+  // The experiment was deleted.
+  void Forget(const std::string& id);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // How far a journal was when something was made from it.
+  struct Stamp {
+    int64_t number = 0;
+    v1::ExperimentState state = v1::EXPERIMENT_STATE_UNSPECIFIED;
+    absl::Time state_time;
+    bool held = false;
+    Clock::time_point looked;
+
+    bool IsOf(const Stamp& other) const {
+      return number == other.number && state == other.state && state_time == other.state_time && held == other.held;
+    }
+  };
+
+  struct Entry {
+    std::mutex mutex;
+    // Protected by mutex.
+    std::optional<Stamp> show_stamp;
+    Text show;
+    std::optional<Stamp> table_stamp;
+    std::unique_ptr<ExperimentTable> table;
+    // Of the table as it is; null: not made yet.
+    Text columns;
+  };
+
+  static absl::StatusOr<Stamp> StampOf(const JournalReader& reader);
+  bool IsFresh(const std::optional<Stamp>& stamp) const;
+  std::shared_ptr<Entry> Find(const std::string& id);
+  // REQUIRES: the entry's mutex.
+  absl::Status Refresh(const ExperimentPlace& place, Entry* entry);
+  // Of the table of `id`; drops others where there is too much.
+  void CountBytes(const std::string& id, size_t bytes);
+
+  struct Slot {
+    std::shared_ptr<Entry> entry = std::make_shared<Entry>();
+    size_t bytes = 0;
+    Clock::time_point used;
+  };
+
+  const Options options_;
+  std::mutex mutex_;
+  // Protected by mutex_.
+  std::map<std::string, Slot> slots_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_WEB_TABLE_CACHE_H_

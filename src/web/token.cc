@@ -1,0 +1,79 @@
+#include "src/web/token.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+
+namespace lanista {
+namespace {
+
+constexpr size_t kTokenBytes = 24;
+constexpr size_t kTokenLength = 2 * kTokenBytes;
+
+absl::StatusOr<std::string> DrawToken() {
+  std::string bytes(kTokenBytes, '\0');
+  if (getrandom(&bytes[0], bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return lanista::ErrnoToStatus(errno, "cannot draw a token");
+  }
+  return absl::BytesToHexString(bytes);
+}
+
+// nullopt: there is no file.
+absl::StatusOr<std::optional<std::string>> ReadToken(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.get() < 0 && errno == ENOENT) return std::optional<std::string>();
+  struct stat status = {};
+  if (file.get() < 0 || fstat(file.get(), &status) != 0) {
+    return lanista::ErrnoToStatus(errno, absl::StrCat("cannot read the page's token ", path));
+  }
+  if (!S_ISREG(status.st_mode) || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || status.st_uid != geteuid()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": others may read or change this token; delete the file, and a new one is made"));
+  }
+  std::string text(kTokenLength + 1, '\0');
+  const ssize_t got = pread(file.get(), &text[0], text.size(), 0);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  if (text.size() != kTokenLength || !std::all_of(text.begin(), text.end(), absl::ascii_isxdigit)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": holds no token; delete the file, and a new one is made"));
+  }
+  return std::optional<std::string>(std::move(text));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> StateToken(const std::string& state_dir) {
+  const std::string path = absl::StrCat(state_dir, "/web_token");
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<std::string> kept, ReadToken(path));
+  if (kept.has_value()) return *kept;
+  LANISTA_ASSIGN_OR_RETURN(const std::string token, DrawToken());
+  // Complete under another name first, and then linked: of two programs that do this at once, one wins, and both use
+  // what is there.
+  std::string draft = absl::StrCat(path, ".XXXXXX");
+  const UniqueFd file(mkostemp(draft.data(), O_CLOEXEC));
+  if (file.get() < 0) {
+    if (errno == EROFS || errno == EACCES) return token;
+    return lanista::ErrnoToStatus(errno, absl::StrCat("cannot keep the page's token in ", state_dir));
+  }
+  const bool written = write(file.get(), token.data(), token.size()) == static_cast<ssize_t>(token.size());
+  const bool linked = written && (link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);
+  const int why = errno;
+  unlink(draft.c_str());
+  if (!linked) return lanista::ErrnoToStatus(why, absl::StrCat("cannot write ", path));
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<std::string> now, ReadToken(path));
+  if (now.has_value()) return *now;
+  return absl::UnavailableError(absl::StrCat(path, " vanished while it was read; try again"));
+}
+
+}  // namespace lanista

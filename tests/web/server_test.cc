@@ -1,0 +1,679 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
+#include "src/views/documents.h"
+#include "src/web/event_streams.h"
+#include "src/web/http_stream.h"
+#include "src/web/notes.h"
+#include "src/web/token.h"
+#include "src/web/web_server.h"
+#include "tests/service/service_testing.h"
+#include "tests/web/http_client.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+constexpr char kToken[] = "secret";
+
+class ServerTest : public ServiceTest {
+ protected:
+  void Start(WebOptions options = {}) {
+    options.token = kToken;
+    if (options.api.mode.empty()) options.api.mode = "serve";
+    options.tables.refresh_interval = std::chrono::milliseconds(0);
+    auto server = WebServer::Start(options, &experiments_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  std::string Request(const std::string& method, const std::string& path, const std::string& body = "",
+                      const std::string& headers = "") const {
+    const std::string type = body.empty() && method == "GET" ? "" : "Content-Type: application/json\r\n";
+    return absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ", kToken, "\r\n",
+                        type, headers, body.empty() ? "" : absl::StrCat("Content-Length: ", body.size(), "\r\n"),
+                        "\r\n", body);
+  }
+
+  ClientResponse Ask(const std::string& method, const std::string& path, const std::string& body = "",
+                     const std::string& headers = "") const {
+    HttpClient client(server_->port());
+    EXPECT_TRUE(client.Send(Request(method, path, body, headers)));
+    return client.Receive(method == "HEAD");
+  }
+  ClientResponse Get(const std::string& path) const { return Ask("GET", path); }
+  Json GetJson(const std::string& path) const {
+    const ClientResponse response = Get(path);
+    EXPECT_EQ(response.status, 200) << path << " " << response.body;
+    return Json::parse(response.body, nullptr, false);
+  }
+  static std::string Error(const ClientResponse& response) {
+    return Json::parse(response.body, nullptr, false).value("error", "");
+  }
+
+  std::unique_ptr<WebServer> server_;
+};
+
+TEST_F(ServerTest, ThePagesFilesNeedNoTokenAndAreKeptByBrowsers) {
+  Start();
+  HttpClient client(server_->port());
+  const auto ask = [&client](const std::string& path, const std::string& headers = "", const char* method = "GET") {
+    EXPECT_TRUE(client.Send(absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: localhost\r\n", headers, "\r\n")));
+    return client.Receive(std::string(method) == "HEAD");
+  };
+  const ClientResponse page = ask("/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.headers.at("content-type"), "text/html; charset=utf-8");
+  EXPECT_THAT(page.body, HasSubstr("<html"));
+  EXPECT_EQ(ask("/index.html").body, page.body);
+  EXPECT_EQ(ask("/index.html?x=1").body, page.body);
+  const ClientResponse script = ask("/d3.min.js", "Accept-Encoding: gzip, br\r\n");
+  EXPECT_EQ(script.headers.at("content-type"), "text/javascript; charset=utf-8");
+  EXPECT_EQ(script.headers.at("content-encoding"), "gzip");
+  EXPECT_EQ(script.body.substr(0, 2), "\x1f\x8b");
+  EXPECT_LT(script.body.size(), 100000u);
+  const ClientResponse whole = ask("/d3.min.js");
+  EXPECT_EQ(whole.headers.count("content-encoding"), 0u);
+  EXPECT_THAT(whole.body, HasSubstr("https://d3js.org"));
+  EXPECT_NE(whole.headers.at("etag"), script.headers.at("etag"));
+  const ClientResponse same = ask("/d3.min.js", absl::StrCat("If-None-Match: ", whole.headers.at("etag"), "\r\n"));
+  EXPECT_EQ(same.status, 304);
+  EXPECT_EQ(same.body, "");
+  const ClientResponse head = ask("/d3.min.js", "", "HEAD");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.headers.at("content-length"), std::to_string(whole.body.size()));
+  EXPECT_EQ(ask("/nothing.js").status, 404);
+  EXPECT_EQ(ask("/page/index.html").status, 404);
+}
+
+TEST_F(ServerTest, EveryAnswerHasTheSafetyHeaders) {
+  Start();
+  Create("a-1");
+  std::vector<ClientResponse> answers = {Get("/"),
+                                         Get("/nothing"),
+                                         Get("/api/v1/info"),
+                                         Get("/api/v1/nothing"),
+                                         Get("/%"),
+                                         Ask("POST", "/api/v1/info", "{}"),
+                                         Ask("PUT", "/api/v1/info", std::string(70000, ' ')),
+                                         Get("/api/v1/experiments/a-1/curves")};
+  HttpClient stranger(server_->port());
+  ASSERT_TRUE(stranger.Send("GET / HTTP/1.1\r\nHost: evil.org\r\n\r\n"));
+  answers.push_back(stranger.Receive());
+  EXPECT_EQ(answers.back().status, 421);
+  ASSERT_TRUE(stranger.Send("GET /api/v1/info HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  answers.push_back(stranger.Receive());
+  EXPECT_EQ(answers.back().status, 401);
+  for (const ClientResponse& answer : answers) {
+    SCOPED_TRACE(answer.status);
+    EXPECT_NE(answer.status, 0);
+    const std::map<std::string, std::string>& headers = answer.headers;
+    ASSERT_EQ(headers.count("content-security-policy"), 1u);
+    EXPECT_THAT(headers.at("content-security-policy"), HasSubstr("default-src 'none'; script-src 'self';"));
+    EXPECT_THAT(headers.at("content-security-policy"), HasSubstr("frame-ancestors 'none'; require-trusted-types-for"));
+    EXPECT_EQ(headers.at("x-content-type-options"), "nosniff");
+    EXPECT_EQ(headers.at("referrer-policy"), "no-referrer");
+    EXPECT_EQ(headers.count("cache-control"), 1u);
+    EXPECT_EQ(headers.count("access-control-allow-origin"), 0u);
+    EXPECT_EQ(headers.count("set-cookie"), 0u);
+  }
+  EXPECT_EQ(answers[2].headers.at("cache-control"), "no-store");
+}
+
+TEST_F(ServerTest, DocumentsAreThoseOfTheCommandLine) {
+  Start();
+  Create("a-1");
+  Write("a-1",
+        "records { discovered { space { complete: true choices { label: 'op' kind: LAYER_CHOICE candidates { s: 'c' } "
+        "n_chosen: 1 } } } } records { state { state: RUNNING } }");
+  WriteModel("a-1", 1);
+  Write("a-1", "records { state { state: DONE } }");
+  Release("a-1");
+  const auto reader = JournalReader::Open(Folder("a-1"));
+  const auto printed = [](const nlohmann::ordered_json& document) { return Json::parse(ToText(document)); };
+  EXPECT_EQ(GetJson("/api/v1/experiments"), printed(*ListDocument(state_dir_)));
+  EXPECT_EQ(GetJson("/api/v1/experiments/latest"), printed(*ShowDocument(*reader)));
+  EXPECT_EQ(GetJson("/api/v1/experiments/a/models/1"), printed((*TrialsDocument(*reader))["models"][0]));
+  EXPECT_EQ(GetJson("/api/v1/experiments/a-1/columns")["status"], "DONE");
+  EXPECT_EQ(GetJson("/api/v1/experiments/a-1/attempts")["model"], Json::array({1}));
+  EXPECT_EQ(GetJson("/api/v1/experiments/a-1/importance?top=0.5")["models"], 1);
+  EXPECT_EQ(GetJson("/api/v1/experiments/a-1/space")["choices"][0]["candidates"], Json::array({"c"}));
+  const Json config = GetJson("/api/v1/experiments/a-1/config");
+  EXPECT_THAT(config["textproto"].get<std::string>(), HasSubstr("max_trial_number: 10"));
+  EXPECT_EQ(config["config"]["max_trial_number"], 10);
+  EXPECT_EQ(GetJson("/api/v1/info")["mode"], "serve");
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/curves?metric=default").body.substr(0, 4), "LNC1");
+  const ClientResponse head = Ask("HEAD", "/api/v1/experiments/a-1");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.body, "");
+}
+
+TEST_F(ServerTest, WhatIsWrongIsSaid) {
+  Start();
+  Create("a-1");
+  Create("a-2");
+  EXPECT_EQ(Get("/api/v1/experiments/nobody").status, 404);
+  EXPECT_EQ(Get("/api/v1/experiments/a").status, 400) << "two begin so";
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/space").status, 404);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/models/1").status, 404);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/models/one").status, 404);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/models/99999999999999").status, 404);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/importance?top=2").status, 400);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/importance?top=nan").status, 400);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/events?after=x").status, 400);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/events?after=-1").status, 400);
+  EXPECT_EQ(Get("/api/v1/experiments/nobody/events").status, 404);
+  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/export", "{}").status, 501);
+  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1", "{}").status, 405);
+  EXPECT_EQ(Ask("OPTIONS", "/api/v1/info").status, 405);
+  EXPECT_EQ(Ask("TRACE", "/").status, 405);
+  for (const char* const path :
+       {"/..", "/../etc/passwd", "/api/v1/experiments/..", "/api/v1/experiments/%2e%2e",
+        "/api/v1/experiments/a-1%2f..%2fa-2", "/api/v1/experiments/a-1%00", "/api/v1/experiments//columns"}) {
+    EXPECT_EQ(Get(path).status, 404) << path;
+  }
+}
+
+TEST_F(ServerTest, LogsComeByRange) {
+  Start();
+  Create("a-1");
+  WriteModel("a-1", 1);
+  std::ofstream(Folder("a-1") + "/" + TrialLogFile(1)) << "0123456789";
+  const std::string path = "/api/v1/experiments/a-1/models/1/log";
+  const ClientResponse whole = Get(path);
+  EXPECT_EQ(whole.body, "0123456789");
+  EXPECT_EQ(whole.headers.at("content-type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(whole.headers.at("x-log-attempt"), "1");
+  EXPECT_EQ(Get(path + "?offset=3&limit=4").body, "3456");
+  for (const char* const range : {"?offset=10", "?offset=1000", "?offset=9223372036854775807", "?limit=0"}) {
+    const ClientResponse none = Get(path + range);
+    EXPECT_EQ(none.status, 200) << range;
+    EXPECT_EQ(none.body, "");
+    EXPECT_EQ(none.headers.at("x-log-size"), "10");
+  }
+  for (const char* const range : {"?offset=-1", "?limit=-1", "?limit=1048577", "?offset=99999999999999999999"}) {
+    EXPECT_EQ(Get(path + range).status, 400) << range;
+  }
+  EXPECT_EQ(Get(path + "?attempt=2").status, 404);
+  // A link is not followed.
+  std::filesystem::remove(Folder("a-1") + "/" + TrialLogFile(1));
+  std::filesystem::create_symlink("/etc/passwd", Folder("a-1") + "/" + TrialLogFile(1));
+  EXPECT_EQ(Get(path).body, "");
+}
+
+TEST_F(ServerTest, FilesAreThoseOfTheModelAndNoOthers) {
+  Start();
+  Create("a-1");
+  WriteModel("a-1", 1);
+  const std::string folder = Folder("a-1") + "/" + TrialOutputFolder(1, 1, false);
+  const std::string path = "/api/v1/experiments/a-1/models/1/files";
+  EXPECT_THAT(GetJson(path)["files"], IsEmpty()) << "there is no folder";
+  std::filesystem::create_directories(folder + "/inner");
+  std::ofstream(folder + "/model \"1\".onnx") << "bytes";
+  std::ofstream(folder + "/empty");
+  std::ofstream(folder + "/inner/file") << "hidden";
+  std::filesystem::create_symlink("/etc/passwd", folder + "/link");
+  ASSERT_EQ(mkfifo((folder + "/pipe").c_str(), 0600), 0);
+  EXPECT_EQ(GetJson(path)["files"],
+            Json::parse(R"([{"name": "empty", "bytes": 0}, {"name": "model \"1\".onnx", "bytes": 5}])"));
+  const ClientResponse file = Get(path + "/model%20%221%22.onnx");
+  EXPECT_EQ(file.body, "bytes");
+  EXPECT_EQ(file.headers.at("content-disposition"), "attachment; filename*=UTF-8''model%20%221%22.onnx");
+  EXPECT_EQ(Get(path + "/empty").status, 200);
+  for (const char* const name : {"/link", "/pipe", "/inner", "/inner/file", "/inner%2ffile", "/..", "/%2e%2e",
+                                 "/nothing", "/..%2f..%2fjournal.db", "/empty%00", "/"}) {
+    EXPECT_EQ(Get(path + name).status, 404) << name;
+  }
+  // A folder that is a link is none, either.
+  std::filesystem::rename(folder, folder + "-moved");
+  std::filesystem::create_symlink(folder + "-moved", folder);
+  EXPECT_EQ(Get(path + "/empty").status, 404);
+  EXPECT_THAT(GetJson(path)["files"], IsEmpty());
+}
+
+TEST_F(ServerTest, NotesAreKeptBesideTheJournal) {
+  Start();
+  Create("a-1");
+  WriteModel("a-1", 1);
+  const std::string path = "/api/v1/experiments/a-1/notes";
+  EXPECT_EQ(GetJson(path), Json::parse(R"({"notes": {}})"));
+  const ClientResponse put = Ask("PUT", path + "/1", R"({"star": true, "note": "the \u003cb\u003e best"})");
+  EXPECT_EQ(put.status, 200) << put.body;
+  EXPECT_EQ(Json::parse(put.body), Json::parse(R"({"star": true, "note": "the <b> best"})"));
+  EXPECT_EQ(GetJson(path), Json::parse(R"({"notes": {"1": {"star": true, "note": "the <b> best"}}})"));
+  EXPECT_EQ(Ask("PUT", path + "/2", R"({"star": true})").status, 404);
+  EXPECT_EQ(Ask("PUT", path + "/0", R"({"star": true})").status, 404);
+  for (const char* const body : {"[]", "{", R"({"star": 1})", R"({"note": null})"}) {
+    EXPECT_EQ(Ask("PUT", path + "/1", body).status, 400) << body;
+  }
+  EXPECT_EQ(Ask("PUT", path + "/1", absl::StrCat(R"({"note": ")", std::string(10001, 'x'), "\"}")).status, 400);
+  EXPECT_EQ(Ask("PUT", path + "/1", R"({"star": false, "note": ""})").status, 200);
+  EXPECT_EQ(GetJson(path), Json::parse(R"({"notes": {}})"));
+  // A link in its place is replaced, and what it leads to stays.
+  const std::string victim = temp_.path() + "/victim";
+  std::ofstream(victim) << "precious";
+  std::filesystem::remove(Folder("a-1") + "/notes.json");
+  std::filesystem::create_symlink(victim, Folder("a-1") + "/notes.json");
+  EXPECT_EQ(Ask("PUT", path + "/1", R"({"star": true})").status, 200);
+  std::string kept;
+  std::getline(std::ifstream(victim), kept);
+  EXPECT_EQ(kept, "precious");
+  std::ofstream(Folder("a-1") + "/notes.json") << "no notes";
+  EXPECT_THAT(Error(Ask("PUT", path + "/1", R"({"star": true})")), HasSubstr("holds no notes"));
+}
+
+TEST_F(ServerTest, ActionsDoWhatTheyCanAndSayWhyNot) {
+  Start();
+  Create("a-1");
+  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a/stop", R"({"reason": "enough"})").status, 200);
+  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/stop").status, 200);
+  EXPECT_THAT(runner_.calls_, ElementsAre("stop a-1: enough", "stop a-1: stopped on the web page"));
+  EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/a-1", R"({"name": "small"})").status, 409) << "it runs";
+  Release("a-1");
+  const ClientResponse resumed = Ask("POST", "/api/v1/experiments/a-1/resume", R"({"set": ["max_trial_number=20"]})");
+  EXPECT_EQ(resumed.status, 200) << resumed.body;
+  EXPECT_EQ(runner_.config_.max_trial_number(), 20);
+  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/resume", R"({"set": "x"})").status, 400);
+  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/resume", R"({"set": [1]})").status, 400);
+  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/resume", R"({"set": ["seed=1"]})").status, 400);
+  EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/a-1", R"({"name": "other"})").status, 400);
+  EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/a-1").status, 400);
+  EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/a", R"({"name": "small"})").status, 400) << "only a whole id";
+  EXPECT_TRUE(std::filesystem::exists(Folder("a-1")));
+  EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/a-1", R"({"name": "small"})").status, 200);
+  EXPECT_FALSE(std::filesystem::exists(Folder("a-1")));
+
+  WebOptions view;
+  view.api.mode = "view";
+  view.api.actions.stop = "nothing runs here";
+  view.api.actions.remove = "nothing is deleted here";
+  Start(view);
+  Create("b-1");
+  const Json actions = GetJson("/api/v1/info")["actions"];
+  EXPECT_EQ(actions["stop"], Json::parse(R"({"enabled": false, "because": "nothing runs here"})"));
+  EXPECT_EQ(actions["note"], Json::parse(R"({"enabled": true, "because": ""})"));
+  const ClientResponse refused = Ask("POST", "/api/v1/experiments/b-1/stop", "{}");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(Error(refused), "nothing runs here");
+  EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/b-1", R"({"name": "small"})").status, 409);
+}
+
+TEST_F(ServerTest, ALargeBodyIsRefused) {
+  Start();
+  const std::string path = "/api/v1/info";
+  EXPECT_EQ(Ask("POST", path, std::string(65536, ' ')).status, 405) << "read, and then routed";
+  EXPECT_EQ(Ask("POST", path, std::string(65537, ' ')).status, 413);
+  HttpClient early(server_->port());
+  ASSERT_TRUE(early.Send(Request("POST", path, "", "Content-Length: 1000000000000\r\n")));
+  EXPECT_EQ(early.Receive().status, 413) << "before it is sent";
+  const std::string chunk = absl::StrCat("8000\r\n", std::string(0x8000, ' '), "\r\n");
+  HttpClient chunks(server_->port());
+  ASSERT_TRUE(chunks.Send(Request("POST", path, "", "Transfer-Encoding: chunked\r\n")));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(chunks.Send(chunk));
+  ASSERT_TRUE(chunks.Send("0\r\n\r\n"));
+  EXPECT_EQ(chunks.Receive().status, 413);
+  HttpClient endless(server_->port());
+  ASSERT_TRUE(endless.Send(Request("POST", path, "", "Transfer-Encoding: chunked\r\n")));
+  while (endless.Send(chunk)) {
+  }
+  EXPECT_EQ(Get(path).status, 200);
+}
+
+TEST_F(ServerTest, EndlessHeadersAreCutOff) {
+  Start();
+  HttpClient one_line(server_->port());
+  ASSERT_TRUE(one_line.Send("GET / HTTP/1.1\r\nHost: localhost\r\nX: "));
+  const std::string part(100000, 'x');
+  while (one_line.Send(part)) {
+  }
+  HttpClient many_lines(server_->port());
+  ASSERT_TRUE(many_lines.Send("GET / HTTP/1.1\r\nHost: localhost\r\n"));
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) absl::StrAppend(&lines, "X-", i, ": y\r\n");
+  while (many_lines.Send(lines)) {
+  }
+  HttpClient target(server_->port());
+  ASSERT_TRUE(target.Send("GET /"));
+  while (target.Send(part)) {
+  }
+  EXPECT_EQ(Get("/api/v1/info").status, 200);
+}
+
+TEST_F(ServerTest, ASlowClientHoldsUpNobody) {
+  Start();
+  HttpClient slow(server_->port());
+  const std::string request = Request("GET", "/api/v1/info");
+  for (const char c : request.substr(0, request.size() - 1)) ASSERT_TRUE(slow.Send(std::string(1, c)));
+  EXPECT_EQ(Get("/api/v1/info").status, 200);
+  ASSERT_TRUE(slow.Send(request.substr(request.size() - 1)));
+  EXPECT_EQ(slow.Receive().status, 200);
+}
+
+TEST_F(ServerTest, AClientThatSaysNothingIsClosed) {
+  WebOptions options;
+  options.timeout_seconds = 1;
+  Start(options);
+  HttpClient silent(server_->port());
+  HttpClient half(server_->port());
+  ASSERT_TRUE(half.Send("GET / HTTP/1.1\r\nHo"));
+  EXPECT_TRUE(silent.WaitForClose());
+  EXPECT_TRUE(half.WaitForClose());
+}
+
+TEST_F(ServerTest, AThousandIdleConnectionsLeaveRoom) {
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = limit.rlim_max;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  // Both ends of each are this process's; of its files, connections take at most half.
+  const int count = static_cast<int>(std::min<rlim_t>(1000, limit.rlim_cur / 3));
+  Start();
+  std::vector<std::unique_ptr<HttpClient>> idle;
+  for (int i = 0; i < count; ++i) idle.push_back(std::make_unique<HttpClient>(server_->port()));
+  EXPECT_EQ(Get("/api/v1/info").status, 200);
+  ASSERT_TRUE(idle.back()->Send(Request("GET", "/api/v1/info")));
+  EXPECT_EQ(idle.back()->Receive().status, 200);
+}
+
+TEST_F(ServerTest, OneConnectionTakesManyRequests) {
+  Start();
+  HttpClient client(server_->port());
+  const std::string request = Request("GET", "/api/v1/info");
+  ASSERT_TRUE(client.Send(request + request + Request("GET", "/nothing")));
+  EXPECT_EQ(client.Receive().status, 200);
+  EXPECT_EQ(client.Receive().status, 200);
+  EXPECT_EQ(client.Receive().status, 404);
+}
+
+TEST_F(ServerTest, BeforeItIsOpenOnlyThePagesFilesAreThere) {
+  WebOptions options;
+  options.open = false;
+  Start(options);
+  EXPECT_EQ(Get("/").status, 200);
+  EXPECT_EQ(Get("/api/v1/info").status, 503);
+  server_->Open();
+  EXPECT_EQ(Get("/api/v1/info").status, 200);
+}
+
+TEST_F(ServerTest, AnOccupiedPortIsNamed) {
+  Start();
+  WebOptions options;
+  options.port = server_->port();
+  const auto second = WebServer::Start(options, &experiments_);
+  EXPECT_TRUE(absl::IsUnavailable(second.status()));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(absl::StrCat("127.0.0.1:", server_->port())));
+  options.host = "no such host";
+  EXPECT_TRUE(absl::IsInvalidArgument(WebServer::Start(options, &experiments_).status()));
+}
+
+// A client of an event stream.
+class EventClient {
+ public:
+  EventClient(int port, const std::string& request) : client_(port) {
+    EXPECT_TRUE(client_.Send(request));
+    const ClientResponse response = client_.ReceiveHeaders();
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.headers.at("content-type"), "text/event-stream");
+    EXPECT_EQ(response.headers.at("x-accel-buffering"), "no");
+  }
+
+  // Reads until so many events were seen, or the stream ends.
+  void ReadEvents(size_t count) {
+    while (numbers_.size() < count && ReadMessage()) {
+    }
+  }
+  void ReadToEnd() {
+    while (ReadMessage()) {
+    }
+  }
+  // The next message; false: the stream has ended.
+  bool ReadMessage() {
+    size_t end;
+    while ((end = text_.find("\n\n")) == std::string::npos) {
+      const std::optional<std::string> chunk = client_.ReceiveChunk();
+      if (!chunk.has_value() || chunk->empty()) return false;
+      text_ += *chunk;
+    }
+    const std::string message = text_.substr(0, end);
+    text_.erase(0, end + 2);
+    if (message == ":") {
+      ++comments_;
+      return true;
+    }
+    std::map<std::string, std::string> fields;
+    for (const absl::string_view line : absl::StrSplit(message, '\n')) {
+      const std::pair<std::string, std::string> field = absl::StrSplit(line, absl::MaxSplits(": ", 1));
+      fields[field.first] = field.second;
+    }
+    kinds_.push_back(fields["event"]);
+    if (fields["event"] != "facts") return true;
+    for (const Json& event : Json::parse(fields["data"])["events"]) {
+      numbers_.push_back(std::stoll(event["number"].get<std::string>()));
+    }
+    EXPECT_EQ(fields["id"], std::to_string(numbers_.back()));
+    return true;
+  }
+
+  std::vector<int64_t> numbers_;
+  std::vector<std::string> kinds_;
+  int comments_ = 0;
+
+ private:
+  HttpClient client_;
+  std::string text_;
+};
+
+class EventsTest : public ServerTest {
+ protected:
+  std::unique_ptr<EventClient> Watch(const std::string& id, int64_t after, const std::string& headers = "") const {
+    return std::make_unique<EventClient>(
+        server_->port(),
+        Request("GET", absl::StrCat("/api/v1/experiments/", id, "/events?after=", after), "", headers));
+  }
+
+  // All that a watcher is to see.
+  std::vector<int64_t> AllNumbers(const std::string& id) const {
+    std::vector<int64_t> numbers;
+    for (const v1::ExperimentEvent& event : *JournalReader::Open(Folder(id))->EventsAfter(0, 1000000, 1 << 30)) {
+      numbers.push_back(event.number());
+    }
+    return numbers;
+  }
+};
+
+TEST_F(EventsTest, AStreamThatIsResumedMissesAndRepeatsNothing) {
+  Start();
+  Create("a-1");
+  Write("a-1", "records { state { state: RUNNING } }");
+  std::thread search([this] {
+    for (int model = 1; model <= 300; ++model) WriteModel("a-1", model);
+    Write("a-1", "records { state { state: DONE } }");
+    Release("a-1");
+  });
+  std::vector<int64_t> seen;
+  for (const size_t part : {1, 5, 100, 3, 200}) {
+    const int64_t after = seen.empty() ? 0 : seen.back();
+    // The header counts, and not the address.
+    const auto watch = Watch("a-1", 0, after == 0 ? "" : absl::StrCat("Last-Event-ID: ", after, "\r\n"));
+    watch->ReadEvents(part);
+    seen.insert(seen.end(), watch->numbers_.begin(), watch->numbers_.end());
+  }
+  const auto rest = Watch("a-1", seen.back());
+  rest->ReadToEnd();
+  search.join();
+  seen.insert(seen.end(), rest->numbers_.begin(), rest->numbers_.end());
+  EXPECT_EQ(seen, AllNumbers("a-1"));
+  EXPECT_EQ(rest->kinds_.back(), "ended");
+}
+
+TEST_F(EventsTest, AllStreamsOfAnExperimentGetTheSame) {
+  Start();
+  Create("a-1");
+  std::vector<std::unique_ptr<EventClient>> streams;
+  // Some come early, some late, and some know more than others.
+  for (int model = 1; model <= 40; ++model) {
+    streams.push_back(Watch("a-1", model % 3 == 0 ? 5 * (model - 1) + 1 : 0));
+    WriteModel("a-1", model);
+  }
+  Write("a-1", "records { state { state: DONE } }");
+  Release("a-1");
+  const std::vector<int64_t> all = AllNumbers("a-1");
+  for (size_t i = 0; i < streams.size(); ++i) {
+    streams[i]->ReadToEnd();
+    const int model = static_cast<int>(i) + 1;
+    const int64_t after = model % 3 == 0 ? 5 * (model - 1) + 1 : 0;
+    EXPECT_EQ(streams[i]->numbers_, std::vector<int64_t>(std::upper_bound(all.begin(), all.end(), after), all.end()));
+    EXPECT_EQ(std::count(streams[i]->kinds_.begin(), streams[i]->kinds_.end(), "ended"), 1);
+  }
+}
+
+TEST_F(EventsTest, AStreamThatIsReadSlowlyGetsAllOfIt) {
+  WebOptions options;
+  options.streams.max_unsent = 1;
+  Start(options);
+  Create("a-1");
+  const auto slow = Watch("a-1", 0);
+  const auto quick = Watch("a-1", 0);
+  quick->ReadEvents(1);
+  for (int model = 1; model <= 200; ++model) WriteModel("a-1", model);
+  Write("a-1", "records { state { state: DONE } }");
+  Release("a-1");
+  quick->ReadToEnd();
+  EXPECT_EQ(quick->numbers_, AllNumbers("a-1"));
+  slow->ReadToEnd();
+  EXPECT_EQ(slow->numbers_, AllNumbers("a-1"));
+}
+
+TEST_F(EventsTest, AStreamThatIsNeverReadIsClosedAndTakesLittleMemory) {
+  EventStreams::Options options;
+  options.max_unsent = 100000;
+  options.patience = std::chrono::milliseconds(0);
+  EventStreams streams(&experiments_, options);
+  Create("a-1");
+  const auto stream = streams.Open("a-1", 0);
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  size_t most = 0;
+  // As nobody takes anything, it is closed at some time; each model is about 1,000 bytes.
+  for (int model = 1; !(*stream)->gone(); ++model) {
+    WriteModel("a-1", model);
+    most = std::max(most, (*stream)->unsent());
+  }
+  EXPECT_GE(most, 1u);
+  EXPECT_LT(most, 100000u + (4u << 20));
+}
+
+TEST_F(EventsTest, AStreamWithoutNewsGetsComments) {
+  WebOptions options;
+  options.streams.comment_interval = std::chrono::milliseconds(1);
+  Start(options);
+  Create("a-1");
+  const auto watch = Watch("a-1", 0);
+  while (watch->comments_ < 3) ASSERT_TRUE(watch->ReadMessage());
+  EXPECT_THAT(watch->numbers_, ElementsAre(1));
+}
+
+TEST_F(EventsTest, WhatNobodyRunsAnyMoreIsGone) {
+  Start();
+  Create("a-1");
+  const auto early = Watch("a-1", 0);
+  early->ReadEvents(1);
+  Release("a-1");
+  early->ReadToEnd();
+  EXPECT_THAT(early->kinds_, ElementsAre("facts", "gone"));
+  const auto late = Watch("a-1", 0);
+  late->ReadToEnd();
+  EXPECT_THAT(late->kinds_, ElementsAre("facts", "gone"));
+}
+
+TEST_F(EventsTest, TheServersEndIsNotTheExperiments) {
+  Start();
+  Create("a-1");
+  const auto watch = Watch("a-1", 0);
+  watch->ReadEvents(1);
+  server_->Close();
+  watch->ReadToEnd();
+  EXPECT_THAT(watch->kinds_, ElementsAre("facts"));
+  EXPECT_EQ(Get("/api/v1/info").status, 503);
+  const auto other = std::make_unique<HttpClient>(server_->port());
+  server_.reset();
+  EXPECT_TRUE(other->WaitForClose());
+}
+
+TEST_F(EventsTest, TheServerEndsWithOpenStreams) {
+  Start();
+  Create("a-1");
+  const auto watch = Watch("a-1", 0);
+  watch->ReadEvents(1);
+  server_.reset();
+  watch->ReadToEnd();
+  EXPECT_THAT(watch->kinds_, ElementsAre("facts"));
+}
+
+TEST_F(EventsTest, AHeadRequestOpensNoStream) {
+  Start();
+  Create("a-1");
+  const ClientResponse head = Ask("HEAD", "/api/v1/experiments/a-1/events");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.headers.at("content-type"), "text/event-stream");
+}
+
+TEST_F(EventsTest, TwoHundredStreamsTakeNoThreads) {
+  Start();
+  Create("a-1");
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+  };
+  const auto before = threads();
+  std::vector<std::unique_ptr<EventClient>> streams;
+  for (int i = 0; i < 200; ++i) streams.push_back(Watch("a-1", 0));
+  EXPECT_EQ(threads(), before);
+  WriteModel("a-1", 1);
+  for (const auto& stream : streams) stream->ReadEvents(4);
+  for (const auto& stream : streams) EXPECT_THAT(stream->numbers_, ElementsAre(1, 4, 5, 6));
+}
+
+TEST(TokenTest, IsDrawnOnceAndReadByNobodyElse) {
+  TempFolder temp;
+  const auto token = StateToken(temp.path());
+  ASSERT_TRUE(token.ok()) << token.status();
+  EXPECT_EQ(token->size(), 48u);
+  EXPECT_EQ(*StateToken(temp.path()), *token);
+  TempFolder other;
+  EXPECT_NE(*StateToken(other.path()), *token);
+  const std::string file = temp.path() + "/web_token";
+  struct stat status = {};
+  ASSERT_EQ(stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(temp.path()), std::filesystem::directory_iterator()), 1);
+  ASSERT_EQ(chmod(file.c_str(), 0640), 0);
+  EXPECT_THAT(std::string(StateToken(temp.path()).status().message()), HasSubstr("others may read"));
+  ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+  std::ofstream(file) << "short";
+  EXPECT_THAT(std::string(StateToken(temp.path()).status().message()), HasSubstr("holds no token"));
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink("/etc/passwd", file);
+  EXPECT_FALSE(StateToken(temp.path()).ok());
+  EXPECT_FALSE(StateToken(temp.path() + "/nothing").ok());
+}
+
+}  // namespace
+}  // namespace lanista
