@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "spdlog/spdlog.h"
+#include "src/base/bounded_message.h"
 
 namespace lanista {
 namespace {
@@ -113,7 +114,7 @@ absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message
     case v1::NodeMessage::kDevice:
       return node->OnDevice(message.device());
     case v1::NodeMessage::kLeaving: {
-      const std::string because = message.leaving().because().substr(0, 1000);
+      const std::string because = BoundedMessage(message.leaving().because());
       spdlog::info("node {} leaves: {}", node->name(), because);
       Remove(node, v1::NODE_LEFT, absl::StrCat("node ", node->name(), " left: ", because), absl::OkStatus());
       return absl::OkStatus();

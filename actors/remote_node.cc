@@ -8,6 +8,7 @@
 #include "actors/model_events.h"
 #include "google/protobuf/util/time_util.h"
 #include "spdlog/spdlog.h"
+#include "src/base/bounded_message.h"
 #include "src/base/clock.h"
 #include "src/base/event_window.h"
 #include "src/storage/journal.h"
@@ -43,9 +44,10 @@ absl::Time ToTime(const google::protobuf::Timestamp& time) {
 
 absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
   if (hello.protocol_version() != kNodeProtocolVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the node speaks version ", hello.protocol_version(), " of the protocol (Lanista ", hello.version(),
-        "), the head version ", kNodeProtocolVersion, ": install the same release on both machines"));
+    return absl::FailedPreconditionError(absl::StrCat("the node speaks version ", hello.protocol_version(),
+                                                      " of the protocol (Lanista ", BoundedMessage(hello.version()),
+                                                      "), the head version ", kNodeProtocolVersion,
+                                                      ": install the same release on both machines"));
   }
   absl::Status name = CheckNodeName(hello.name());
   if (!name.ok()) return name;
@@ -210,8 +212,9 @@ absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
   Device& device = devices_[static_cast<size_t>(news.device())];
   if (!news.down_because().empty()) {
     device.idle = device.warm = false;
-    spdlog::warn("node {}: {}: {}", name_, DeviceName(device.device), news.down_because());
-    RemoveWorker(device, v1::WORKER_DOWN, news.down_because());
+    const std::string why = BoundedMessage(news.down_because());
+    spdlog::warn("node {}: {}: {}", name_, DeviceName(device.device), why);
+    RemoveWorker(device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", why));
     CheckDrained();
     return absl::OkStatus();
   }
@@ -384,7 +387,7 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
       return OnDiscovered(*device, std::move(*news.mutable_discovered()));
     case v1::AssignmentNews::kLost:
       SayReceived(assignment);
-      RemoveWorker(*device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", news.lost()));
+      RemoveWorker(*device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", BoundedMessage(news.lost())));
       CheckDrained();
       return absl::OkStatus();
     case v1::AssignmentNews::KIND_NOT_SET:
@@ -434,7 +437,6 @@ absl::Status RemoteNode::OnTrialEnded(Device& device, const v1::TrialEnded& ende
 absl::Status RemoteNode::OnDiscovered(Device& device, v1::Discovered discovered) {
   auto* const discovery = std::get_if<Discovery>(&device.assignment->work);
   if (discovery == nullptr) return Lie("discovered what it was not asked for");
-  if (!discovered.has_error() && discovered.program() != program_) return Lie("runs another program than it said");
   SayReceived(*device.assignment);
   discovery->promise.deliver(std::move(discovered));
   EndAssignment(device);

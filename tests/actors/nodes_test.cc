@@ -215,7 +215,8 @@ class NodesTest : public ActorTest {
   }
   std::vector<std::string> Listed() {
     std::vector<std::string> lines;
-    for (const v1::NodeStatus& node : Ask<v1::NodeList>(v1::ListNodesRequest())->nodes()) {
+    const v1::NodeList list = *Ask<v1::NodeList>(v1::ListNodesRequest());
+    for (const v1::NodeStatus& node : list.nodes()) {
       lines.push_back(absl::StrCat(node.name(), " ", v1::NodeCondition_Name(node.condition()), " ", node.busy(), "/",
                                    node.devices()));
     }

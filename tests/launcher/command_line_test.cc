@@ -45,6 +45,24 @@ TEST(CommandLineTest, EveryCommandIsKnown) {
   }
 }
 
+TEST(CommandLineTest, NodesHaveAHeadAndDevices) {
+  const CommandLine node =
+      Good({"node", "--head", "h:1", "--cpu-slots", "4", "--gpus", "0,2", "--name", "n", "--give-up-after", "60"});
+  EXPECT_EQ(node.command, "node");
+  EXPECT_EQ(node.head, "h:1");
+  EXPECT_EQ(node.cpu_slots, 4);
+  EXPECT_THAT(node.gpus, ElementsAre(0, 2));
+  EXPECT_EQ(node.name, "n");
+  EXPECT_EQ(node.give_up_after, 60);
+  EXPECT_EQ(Good({"node", "--head", "h:1"}).give_up_after, 3600);
+  EXPECT_EQ(Good({"nodes", "--head", "h:1"}).command, "nodes");
+  EXPECT_EQ(Good({"drain", "n", "--head", "h:1"}).node, "n");
+  EXPECT_EQ(Good({"serve", "--lost-after", "5"}).lost_after, 5);
+  for (const char* command : {"node", "nodes"}) EXPECT_THAT(Ends({command}), HasSubstr("--head")) << command;
+  EXPECT_THAT(Ends({"node", "--head", "h:1", "--give-up-after", "0"}), HasSubstr("2: "));
+  EXPECT_THAT(Ends({"serve", "--lost-after", "0"}), HasSubstr("2: "));
+}
+
 TEST(CommandLineTest, TrialsAreSelectedByAnyStatus) {
   for (const char* status : {"SUCCEEDED", "STOPPED_EARLY", "INFEASIBLE", "infeasible"}) {
     EXPECT_EQ(Good({"trials", "latest", "--status", status}).trials.status, status);

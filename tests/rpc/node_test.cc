@@ -265,7 +265,6 @@ TEST_F(NodeServiceTest, MessagesAreLargeButNotTooLarge) {
 
   StartNode("m");
   const NodeLinkPtr link = Joined();
-  opened_.Take();
   opened_.Take()->Send(News(1, 65 << 20));
   EXPECT_EQ(gateway_.lost_.Take(), link);
 }
