@@ -288,7 +288,8 @@ TEST_F(LimitsTest, WhereNobodyCanTellItsFlopsAModelIsNotTrained) {
   const std::string path = testing::TempDir() + "/four_features.csv";
   std::ofstream csv(path);
   csv << "a,b,c,d,y,z\n";
-  for (int row = 0; row < 20; ++row) csv << row % 2 << "," << row % 3 << "," << row % 5 << ",1,0,1\n";
+  for (int row = 0; row < 20; ++row)
+    csv << row % 2 << "," << row % 3 << "," << row % 5 << "," << row << "," << row << "," << -row << "\n";
   csv.close();
   SetEvaluator(
       absl::StrCat("regression { max_epochs: 1 dataset { csv { path: '", path, "' target_columns: ['y', 'z'] } } }"));
