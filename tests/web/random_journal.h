@@ -27,8 +27,8 @@ class RandomJournal {
       name: "made"
       space { registered: "mnist_cnn" }
       engine { direct {} }
-      objectives { metric: "default" objective: MAXIMIZE }
-      objectives { metric: "params" objective: MINIMIZE }
+      objectives { metric: "default" goal: MAXIMIZE }
+      objectives { metric: "params" goal: MINIMIZE }
       constraint { metric: "params" max: 900 }
     )pb");
     writer_ = JournalWriter::Create(folder, created).value();

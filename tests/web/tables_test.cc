@@ -189,8 +189,9 @@ TEST_P(TablesTest, AttemptsAreThoseOfTrials) {
   RandomJournal journal(temp_.path(), GetParam());
   journal.Grow(40);
   const Json attempts = Printed(AttemptsDocument(Read()));
+  const Json trials = Trials();
   size_t i = 0;
-  for (const Json& model : Trials()["models"]) {
+  for (const Json& model : trials["models"]) {
     for (const Json& attempt : model["attempts"]) {
       ASSERT_LT(i, attempts["model"].size());
       EXPECT_EQ(attempts["model"][i], model["id"]);
