@@ -163,9 +163,9 @@ function update(changes) {
   drawNav();
   drawBanner();
   if (view) {
+    const begun = performance.now();
     if (FILTERED.has(store.route.view)) filterBar.update();
     const seen = first ? new Set(['all']) : changes;
-    const begun = performance.now();
     if (!(seen.size === 1 && (seen.has('connection') || seen.has('info')))) view.update(seen);
     performance.measure('update', {start: begun, end: performance.now()});
     if (performance.getEntriesByType('measure').length > 500) performance.clearMeasures();

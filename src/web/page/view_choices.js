@@ -429,7 +429,7 @@ export class ChoicesView {
     groups.exit().remove();
     const entered = groups.enter().append('g').attr('class', 'axis');
     entered.append('g').attr('class', 'grab brush');
-    entered.append('rect').attr('class', 'grab handle');
+    entered.append('rect').attr('class', 'grab mover');
     const self = this;
     this.drawing = true;
     entered.merge(groups).each(function(/** @type {string} */ id) {
@@ -455,7 +455,7 @@ export class ChoicesView {
         }
         self.setBrushes(next);
       });
-      group.select('rect.handle').attr('x', -30).attr('y', 0).attr('width', 60).attr('height', TOP - 8).attr('fill', 'transparent').style('cursor', 'ew-resize')
+      group.select('rect.mover').attr('x', -30).attr('y', 0).attr('width', 60).attr('height', TOP - 8).attr('fill', 'transparent').style('cursor', 'ew-resize')
           .call(d3.drag().container(self.overlay.node()).on('drag', () => {
             group.attr('transform', `translate(${d3.event.x},0)`);
           }).on('end', () => {
