@@ -43,7 +43,6 @@ const MOVING = new Set(['CREATED', 'RUNNING', 'STOPPING']);
 /** @param {import('./store.js').Store} store */
 export function actionsMenu(store) {
   const list = el('div', {});
-  const root = menu('Actions', list);
   const refresh = () => {
     const {current} = store;
     if (!current) return;
@@ -58,11 +57,7 @@ export function actionsMenu(store) {
         actionButton('Copy the configuration', () => copyConfig(store), current.config ? '' : 'it is not known'),
         actionButton('Delete …', () => remove(store, whole), not('delete', moving ? 'it runs: stop it first' : ''), {class: 'danger'}));
   };
-  root.addEventListener('pointerdown', refresh, true);
-  root.addEventListener('focusin', (/** @type {Event} */ event) => {
-    if (event.target === root.firstChild) refresh();
-  });
-  return {element: root, refresh};
+  return menu('Actions', list, '', {}, refresh);
 }
 
 /** @param {import('./store.js').Store} store @param {string} id */

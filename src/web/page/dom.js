@@ -52,6 +52,33 @@ export function fill(element, ...children) {
   element.replaceChildren(.../** @type {any[]} */ (children.filter((c) => c !== null && c !== undefined && c !== false)));
 }
 
+/** What people call a control. @param {Element} element */
+function nameOf(element) {
+  const name = element.getAttribute('aria-label') ?? element.closest('label')?.textContent ?? element.textContent ?? '';
+  return `${element.tagName} ${name.split(' = ')[0]}`;
+}
+
+/**
+ * Fills a place anew; what had the focus has it again, and a menu that was open is open.
+ * @param {Element} place @param {...(Node|string|null|false|undefined)} children
+ */
+export function refill(place, ...children) {
+  const active = document.activeElement;
+  const focused = active && place.contains(active) ? nameOf(active) : null;
+  const open = [...place.querySelectorAll('[aria-haspopup][aria-expanded="true"]')].map(nameOf);
+  fill(place, ...children);
+  for (const opener of place.querySelectorAll('[aria-haspopup]')) {
+    if (open.includes(nameOf(opener))) /** @type {HTMLElement} */ (opener).click();
+  }
+  if (focused === null) return;
+  for (const control of place.querySelectorAll('button, input, select, textarea, a')) {
+    if (nameOf(control) === focused) {
+      /** @type {HTMLElement} */ (control).focus();
+      return;
+    }
+  }
+}
+
 /** @param {string} label @param {(event: Event) => void} click @param {Record<string, any>} [attributes] */
 export function button(label, click, attributes = {}) {
   return el('button', {type: 'button', on: {click}, ...attributes}, label);
@@ -60,10 +87,12 @@ export function button(label, click, attributes = {}) {
 /** A button that may be disabled: it then stays reachable and says why. @param {string} label @param {() => void} click @param {string} because  empty: enabled @param {Record<string, any>} [attributes] */
 export function actionButton(label, click, because, attributes = {}) {
   const disabled = because !== '';
-  return button(label, () => {
+  const made = button(label, () => {
     if (!disabled) click();
   }, {...attributes, 'aria-disabled': disabled ? 'true' : null, title: disabled ? because : attributes.title ?? null,
     'aria-description': disabled ? because : null});
+  if (disabled) made.append(el('span', {class: 'why', 'aria-hidden': 'true'}, because));
+  return made;
 }
 
 /**

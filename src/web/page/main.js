@@ -43,7 +43,7 @@ const brand = el('a', {class: 'brand', href: '#/', title: 'All experiments'}, el
 const crumb = el('div', {class: 'crumb'});
 const connection = el('span', {class: 'connection', role: 'status'});
 const themeButton = button('', () => switchTheme(), {class: 'quiet'});
-fill(header, brand, crumb, el('div', {class: 'right'}, connection, actions.element, themeButton, button('?', () => showKeys(), {class: 'quiet', 'aria-label': 'Keys', title: 'Keys (?)'})));
+fill(header, brand, crumb, el('div', {class: 'right'}, connection, actions, themeButton, button('?', () => showKeys(), {class: 'quiet', 'aria-label': 'Keys', title: 'Keys (?)'})));
 
 function showTheme() {
   const dark = themeName() === 'dark';
@@ -72,7 +72,7 @@ function drawHeader() {
   const {current, route} = store;
   fill(crumb, route.id === null ? null : el('span', {class: 'name', title: oneLine(current?.show?.name ?? route.id)}, oneLine(current?.show?.name ?? route.id, 80)),
       route.id === null ? null : el('span', {class: 'muted mono'}, oneLine(route.id, 60)), current ? statusBadge(current.table.status) : null);
-  actions.element.hidden = !current;
+  actions.hidden = !current;
   const states = /** @type {Record<string, [string, string]>} */ ({live: ['live', 'live'], idle: ['', store.route.id === null ? 'connected' : 'up to date'], lost: ['lost', 'lost the head'], denied: ['lost', 'no access'], loading: ['', 'connecting'], paused: ['', 'paused']});
   const [kind, text] = states[store.connection] ?? states.loading;
   connection.className = `connection ${kind}`;
@@ -106,7 +106,7 @@ function drawBanner() {
     return;
   }
   const seconds = Math.max(0, Math.ceil((store.retryAt - Date.now()) / 1000));
-  const text = `Lost the head, trying again${seconds > 0 ? ` in ${seconds} s` : ' …'} What is shown is what was known before.`;
+  const text = `Lost the head, trying again${seconds > 0 ? ` in ${seconds} s.` : ' …'} What is shown is what was known before.`;
   if (!banner.firstChild) {
     fill(banner, el('div', {class: 'banner', role: 'alert'}, el('span', {class: 'spin', 'aria-hidden': 'true'}), el('span', {}, text), button('Try now', () => {
       store.stream.retry();

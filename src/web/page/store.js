@@ -14,6 +14,7 @@ const MOVING = new Set(['CREATED', 'RUNNING', 'STOPPING']);
 /** Least ms between two notices about events. */
 const EVENT_PACE = 150;
 const POLL = 5000;
+const ENDED_PAUSE = 1000;
 
 /**
  * The experiment that is shown, as far as it is loaded.
@@ -60,8 +61,12 @@ export class Store {
     this.listeners = new Set();
     /** @type {Set<string>} */
     this.changes = new Set();
-    this.scheduled = false;
+    /** A timer, or 0. */
+    this.scheduled = 0;
+    this.scheduledPaced = false;
     this.lastNotice = 0;
+    /** How long the views took, ms: events leave most of the time to the reader. */
+    this.noticeCost = 0;
     this.loading = 0;
     this.reloadTimer = 0;
     this.lastReload = 0;
@@ -83,15 +88,20 @@ export class Store {
   /** Tells views, soon and once. @param {string} what @param {boolean} [paced] */
   changed(what, paced = false) {
     this.changes.add(what);
-    if (this.scheduled) return;
-    this.scheduled = true;
-    const wait = paced ? Math.max(0, this.lastNotice + EVENT_PACE - performance.now()) : 0;
-    setTimeout(() => {
-      this.scheduled = false;
-      this.lastNotice = performance.now();
+    // What the reader does is shown at once, also when events wait for their time.
+    if (this.scheduled && (paced || !this.scheduledPaced)) return;
+    clearTimeout(this.scheduled);
+    this.scheduledPaced = paced;
+    const pace = Math.max(EVENT_PACE, 4 * this.noticeCost);
+    const wait = paced ? Math.max(0, this.lastNotice + pace - performance.now()) : 0;
+    this.scheduled = window.setTimeout(() => {
+      this.scheduled = 0;
+      const begun = performance.now();
       const changes = this.changes;
       this.changes = new Set();
       for (const listener of this.listeners) listener(changes);
+      this.lastNotice = performance.now();
+      this.noticeCost = this.lastNotice - begun;
     }, wait);
   }
 
@@ -344,7 +354,8 @@ export class Store {
     } else {
       this.stream.unwatch();
       this.setConnection('idle');
-      this.reload();
+      // The end is recorded before the columns have it, perhaps.
+      setTimeout(() => this.reload(), ENDED_PAUSE);
     }
   }
 

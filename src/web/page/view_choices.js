@@ -4,7 +4,7 @@ import {experimentPath} from './api.js';
 import {brushedRows, brushFilter, brushText, choiceDepths, makeAxis, OFF_SHARE, readBrushes, writeBrushes} from './axes.js';
 import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {findColumn} from './columns.js';
-import {announce, button, checkbox, el, fill, select, stateBox} from './dom.js';
+import {announce, button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatNumber, oneLine, valueText} from './format.js';
 import {menu} from './menu.js';
@@ -62,6 +62,7 @@ export class ChoicesView {
   }
 
   destroy() {
+    clearTimeout(this.importanceTimer);
     this.chart.destroy();
     this.boxChart.destroy();
   }
@@ -137,7 +138,7 @@ export class ChoicesView {
     const brushes = this.brushes();
     const all = columns.filter((c) => c.group !== 'model' || ['duration', 'steps'].includes(c.id));
     const models = () => this.brushed.map((row) => this.current().table.model[row]);
-    fill(this.tools,
+    refill(this.tools,
         select('Colour and boxes', this.metrics().map((m) => [m, oneLine(m, 40)]), this.metric(), (m) => store.setParams({m})),
         checkbox('with unfinished models', store.param('all') === '1', (on) => store.setParams({all: on ? '1' : null})),
         menu('Axes', el('div', {}, button('As at first', () => store.setParams({axes: null})), ...all.map((c) => checkbox(oneLine(c.title, 60), this.order.includes(c.id), (on) =>
@@ -150,7 +151,7 @@ export class ChoicesView {
           store.setParams({f: filter ? `(${filter}) and ${mine}` : mine, brush: null});
         }) : null,
         brushes.size > 0 ? button('Clear brushes', () => this.setBrushes(new Map()), {class: 'quiet'}) : null);
-    fill(this.axesBar, ...this.order.map((id, i) => this.axisMenu(id, i)));
+    refill(this.axesBar, ...this.order.map((id, i) => this.axisMenu(id, i)));
   }
 
   /** What the mouse does by dragging, for the keyboard. @param {string} id @param {number} i */
@@ -530,7 +531,7 @@ export class ChoicesView {
     } else {
       const choices = document.choices.slice().sort((/** @type {any} */ a, /** @type {any} */ b) => (b.importance ?? -1) - (a.importance ?? -1));
       const most = Math.max(1e-12, ...choices.map((/** @type {any} */ c) => c.importance ?? 0));
-      fill(this.importance, tools, el('div', {class: 'bars', role: 'list'}, ...choices.slice(0, 40).map((/** @type {any} */ one) => {
+      refill(this.importance, tools, el('div', {class: 'bars', role: 'list'}, ...choices.slice(0, 40).map((/** @type {any} */ one) => {
         const bar = el('div', {class: 'bar-fill'});
         bar.style.width = `${100 * (one.importance ?? 0) / most}%`;
         const value = one.importance === null ? 'unknown' : formatNumber(one.importance, 3);

@@ -4,7 +4,7 @@ import {ApiError, experimentPath} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain} from './chart.js';
 import {chosenText, durationOf} from './columns.js';
 import {diffGraphs, diffSamples} from './diff.js';
-import {button, checkbox, el, fill, select, stateBox, statusBadge} from './dom.js';
+import {button, checkbox, el, fill, refill, select, stateBox, statusBadge} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatDuration, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
@@ -61,7 +61,7 @@ export class CompareView {
     const toolsKey = JSON.stringify([metrics, this.store.route.params]);
     if (toolsKey !== this.toolsKey) {
       this.toolsKey = toolsKey;
-      fill(this.tools, select('Metric', metrics.map((m) => [m, oneLine(m, 40)]), this.metric(), (m) => this.store.setParams({m})));
+      refill(this.tools, select('Metric', metrics.map((m) => [m, oneLine(m, 40)]), this.metric(), (m) => this.store.setParams({m})));
     }
     if (!current?.curves.has(this.metric())) this.store.loadCurves(this.metric(), false).catch((error) => this.store.failed(error));
     this.chart.redraw();
@@ -77,7 +77,7 @@ export class CompareView {
     const cell = (/** @type {string|null} */ value, /** @type {boolean} */ differs) => el('td', {class: `${differs ? 'differs' : ''}${value === null ? ' none' : ''}`}, value ?? 'not chosen');
     const plain = (/** @type {string} */ name, /** @type {(row: number) => string|Node} */ text) => el('tr', {}, el('th', {scope: 'row'}, name), ...rows.map((row) => el('td', {}, text(row))));
     const differing = diffSamples(table, rows, chosenText).filter((line) => line.differs).length;
-    fill(this.samples, el('div', {class: 'row spread'}, el('h2', {}, `${counted(differing, 'choice')} of ${table.choices.length} differ`), checkbox('only differences', onlyDifferences, (on) => this.store.setParams({diff: on ? '1' : null}))),
+    refill(this.samples, el('div', {class: 'row spread'}, el('h2', {}, `${counted(differing, 'choice')} of ${table.choices.length} differ`), checkbox('only differences', onlyDifferences, (on) => this.store.setParams({diff: on ? '1' : null}))),
         el('div', {class: 'scroll'}, el('table', {}, el('caption', {class: 'hidden-text'}, 'Models side by side; ≠ marks what differs'),
             el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, ''), ...models.map((model) => {
               const dot = el('span', {class: 'dot', 'aria-hidden': 'true'});

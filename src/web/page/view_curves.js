@@ -1,7 +1,7 @@
 // What models reported while they trained: all at once as faint lines, the selected ones named.
 
 import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './chart.js';
-import {button, checkbox, el, fill, select, stateBox} from './dom.js';
+import {button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatDuration, formatNumber, oneLine} from './format.js';
 import {isBetter, isCandidate, quantileBands} from './stats.js';
@@ -122,7 +122,7 @@ export class CurvesView {
     if (this.toolsKey === key) return;
     this.toolsKey = key;
     const show = store.param('show', 'all');
-    fill(this.tools,
+    refill(this.tools,
         select('Metric', metrics.map((m) => [m, oneLine(m, 40)]), this.metric(), (m) => store.setParams({m, z: null})),
         select('Over', [['step', 'step'], ['time', 'time']], store.param('x', 'step'), (x) => store.setParams({x, z: null})),
         select('Show', [['all', 'all models'], ['5', 'the best 5'], ['10', 'the best 10'], ['25', 'the best 25'], ['100', 'the best 100'], ['selected', 'selected only'], ['bands', 'bands only']],

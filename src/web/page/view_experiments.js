@@ -3,7 +3,7 @@
 import {experimentPath} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {decodeColumns} from './decode.js';
-import {checkbox, el, fill, select, stateBox, statusBadge, timeElement} from './dom.js';
+import {checkbox, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
 import {counted, formatAge, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
 import {SERIES} from './palette.js';
 import {splitList, joinList} from './sort.js';
@@ -66,7 +66,7 @@ export class ExperimentsView {
     for (const id of compared) this.load(id);
     this.chart.element.hidden = compared.length === 0;
     if (changes.has('theme') || changes.has('params') || changes.has('compared') || changes.has('all') || changes.has('route')) {
-      fill(this.options, select('By', [['models', 'models'], ['time', 'time']], store.param('by', 'models'),
+      refill(this.options, select('By', [['models', 'models'], ['time', 'time']], store.param('by', 'models'),
           (by) => store.setParams({by})));
       this.chart.redraw();
     }

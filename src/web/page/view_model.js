@@ -2,7 +2,7 @@
 
 import {ApiError, experimentPath} from './api.js';
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
-import {actionButton, button, checkbox, el, fill, plainTable, saveFile, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
+import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
 import {cleanText, counted, formatBytes, formatDuration, formatNumber, oneLine, valueText} from './format.js';
 import {SERIES} from './palette.js';
 import {otherView, writeRoute} from './route.js';
@@ -80,6 +80,7 @@ export class ModelView {
   }
 
   async load() {
+    this.stale = this.busy;
     if (this.busy) return;
     this.busy = true;
     try {
@@ -91,6 +92,7 @@ export class ModelView {
     } finally {
       this.busy = false;
     }
+    if (this.stale) this.load();
   }
 
   fill() {
@@ -100,7 +102,7 @@ export class ModelView {
     const metrics = this.metricNames();
     this.chart.element.hidden = metrics.length === 0;
     const chosen = this.chosenMetrics();
-    fill(this.metricsPlace, ...metrics.slice(0, 8).map((m) => checkbox(oneLine(m, 30), chosen.includes(m), (on) =>
+    refill(this.metricsPlace, ...metrics.slice(0, 8).map((m) => checkbox(oneLine(m, 30), chosen.includes(m), (on) =>
       this.store.setParams({m: (on ? [...chosen, m] : chosen.filter((other) => other !== m)).join(',')}))),
     checkbox('log axis', this.store.param('log') === '1', (on) => this.store.setParams({log: on ? '1' : null})));
     this.chart.redraw();

@@ -1,6 +1,6 @@
 // The table of models: any column, sorted by several, drawn by window.
 
-import {button, el, fill, checkbox, saveFile, stateBox, statusBadge, timeElement} from './dom.js';
+import {button, checkbox, el, fill, refill, saveFile, stateBox, statusBadge, timeElement} from './dom.js';
 import {toCsv, toJson, fileName} from './exports.js';
 import {Grid} from './grid.js';
 import {joinList} from './sort.js';
@@ -88,7 +88,7 @@ export class ModelsView {
       this.columnList = el('div', {});
       this.columnsPlace.append(menu('Columns', this.columnList, 'columns'));
     }
-    fill(/** @type {Element} */ (this.columnList), button('As at first', () => this.store.setParams({c: null})), ...groups.flatMap(([group, title]) => [el('h3', {}, title),
+    refill(/** @type {Element} */ (this.columnList), button('As at first', () => this.store.setParams({c: null})), ...groups.flatMap(([group, title]) => [el('h3', {}, title),
       ...columns.filter((c) => c.group === group).map((c) => checkbox(oneLine(c.title, 60), shown.includes(c.id), toggle(c.id)))]));
     fill(this.sortPlace, sort.length > 0 ? el('span', {class: 'muted'}, `sorted by ${sort.map((k) => `${oneLine(k.column.title, 40)} ${k.descending ? '▼' : '▲'}`).join(', then ')}`) : null,
         sort.length > 0 ? button('Unsort', () => this.store.setParams({s: null}), {class: 'quiet'}) : null);

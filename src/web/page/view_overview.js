@@ -2,7 +2,7 @@
 
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {durationOf, findColumn} from './columns.js';
-import {button, el, fill, select, statusBadge, timeElement} from './dom.js';
+import {button, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {quoteForFilter} from './filter.js';
 import {counted, formatCount, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
@@ -48,8 +48,9 @@ export class OverviewView {
     this.front.tools.append(this.frontTools);
     this.failures = el('section', {class: 'card', 'aria-label': 'Failures'});
     this.waiting = el('section', {class: 'card', 'aria-label': 'Running and queued'});
-    this.element = el('div', {class: 'view'}, this.tiles, this.progress,
-        el('div', {class: 'cards'}, this.best.element, this.front.element),
+    this.empty = el('div', {});
+    this.charts = el('div', {class: 'cards'}, this.best.element, this.front.element);
+    this.element = el('div', {class: 'view'}, this.tiles, this.progress, this.empty, this.charts,
         el('div', {class: 'cards'}, this.waiting, this.failures));
     this.timer = setInterval(() => this.clock(), 1000);
   }
@@ -73,6 +74,9 @@ export class OverviewView {
     }
     this.drawTiles();
     this.clock();
+    const none = this.table().model.length === 0;
+    this.charts.hidden = none;
+    fill(this.empty, none ? stateBox('empty', 'No models yet', 'They show here as soon as the space is known and the strategy proposes the first.') : null);
     this.drawTools();
     this.best.redraw();
     this.front.redraw();
@@ -128,7 +132,7 @@ export class OverviewView {
     ].filter(Boolean);
     fill(this.progress, el('div', {class: 'row spread'}, el('div', {class: 'row'}, statusBadge(table.status), el('span', {}, facts.join(' · '))),
         left !== null ? el('span', {class: 'muted'}, 'ends at about ', timeElement(now + left * 1000)) : null),
-    progressBar(models, limits.maxModels), table.reason ? el('p', {class: 'message muted'}, oneLine(table.reason, 600)) : null);
+    progressBar(models, running ? limits.maxModels : null), table.reason ? el('p', {class: 'message muted'}, oneLine(table.reason, 600)) : null);
     this.progress.classList.add('view');
   }
 
@@ -142,13 +146,15 @@ export class OverviewView {
     this.toolsKey = key;
     const {x, y, goalX, goalY} = this.pair();
     const goals = /** @type {[string, string][]} */ ([['MAXIMIZE', 'more is better'], ['MINIMIZE', 'less is better']]);
-    fill(this.bestTools, select('By', [['models', 'models'], ['time', 'time']], store.param('by', 'models'), (by) => store.setParams({by})));
-    fill(this.frontTools, select('x', named, x?.id ?? '', (value) => store.setParams({x: value, gx: null})),
-        select('', goals, goalX, (gx) => store.setParams({gx})),
-        select('y', named, y?.id ?? '', (value) => store.setParams({y: value, gy: null})),
-        select('', goals, goalY, (gy) => store.setParams({gy})));
-    this.frontTools.querySelectorAll('select')[1]?.setAttribute('aria-label', 'goal of x');
-    this.frontTools.querySelectorAll('select')[3]?.setAttribute('aria-label', 'goal of y');
+    refill(this.bestTools, select('By', [['models', 'models'], ['time', 'time']], store.param('by', 'models'), (by) => store.setParams({by})));
+    const goal = (/** @type {string} */ label, /** @type {string} */ value, /** @type {(value: string) => void} */ change) => {
+      const field = select('', goals, value, change);
+      field.querySelector('select').setAttribute('aria-label', label);
+      return field;
+    };
+    refill(this.frontTools,
+        el('span', {class: 'row'}, select('x', named, x?.id ?? '', (value) => store.setParams({x: value, gx: null})), goal('goal of x', goalX, (gx) => store.setParams({gx}))),
+        el('span', {class: 'row'}, select('y', named, y?.id ?? '', (value) => store.setParams({y: value, gy: null})), goal('goal of y', goalY, (gy) => store.setParams({gy}))));
   }
 
   /** The two columns of the front, and which way they are better. */
