@@ -144,8 +144,7 @@ function failureIndex(table, failure) {
 
 /** @param {any} device  a v1::Device */
 function deviceName(device) {
-  const name = `${device.kind === 'GPU' ? 'cuda' : 'cpu'}:${device.index ?? 0}`;
-  return device.node ? `${device.node}/${name}` : name;
+  return `${device.node ?? ''}/${device.kind === 'GPU' ? 'cuda' : 'cpu'}:${device.index ?? 0}`;
 }
 
 /** @param {Loaded} loaded @param {any} event  a v1::ModelEvent */
@@ -245,7 +244,7 @@ function applyOutcome(table, outcome) {
   table.attempts[row] = Math.max(table.attempts[row], outcome.attempt ?? 0);
   setMetrics(table, row, outcome.metrics);
   const known = Object.keys(outcome.metrics?.values ?? {}).length > 0;
-  if (known) table.latest[row] = null;
+  if (outcome.metrics?.values?.default !== undefined) table.latest[row] = null;
   table.violation[row] =
       known ? findViolation(table.constraints, (metric) => table.metrics.get(metric)?.[row]) : null;
   table.stoppedStep[row] = outcome.outcome === 'STOPPED_EARLY' ? outcome.stopped_step ?? null : null;

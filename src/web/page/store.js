@@ -346,6 +346,9 @@ export class Store {
     } else if (message.type === 'connection') {
       if (message.state === 'missing') {
         this.failed(new ApiError(404, `there is no experiment "${current.id}" any more`));
+      } else if (message.state === 'none') {
+        this.stream.unwatch();
+        this.setConnection('idle');
       } else if (message.state !== 'paused') {
         this.setConnection(message.state, message.state === 'lost' ? Date.now() + message.wait : 0);
       }

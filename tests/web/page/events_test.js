@@ -60,6 +60,13 @@ test('an outcome ends a model, with metrics, sample, failure and fronts', () => 
   equal(all.attempts.outcome[0], 'SUCCEEDED');
 });
 
+test('the latest report stays where the outcome has no default', () => {
+  const all = loaded();
+  applyEvents(all, [{number: '11', outcome: {model: 5, attempt: 1, outcome: 'INFEASIBLE', metrics: {values: {flops: 7}}}}]);
+  equal(all.table.latest[4], 0.4);
+  equal(all.table.violation[4], 0);
+});
+
 test('a failure of a known kind is counted with the others', () => {
   const all = loaded();
   applyEvents(all, [{number: '11', outcome: {model: 5, attempt: 1, outcome: 'FAILED', metrics: {values: {}}, failure: {reason: 'OUT_OF_MEMORY', message: 'too big', signal: 0}}}]);
