@@ -317,12 +317,18 @@ export function drawAxes(ctx, frame, {x, y, xTitle, yTitle, xFormat, yFormat, be
   ctx.fillText(oneLine(yTitle, 60), Math.max(4, frame.left - 44), frame.top - 8);
 }
 
-/** The frame of a chart of this size. @param {number} width @param {number} height @returns {Frame} */
+/**
+ * The frame of a chart of this size.
+ * @param {number} width @param {number} height @returns {Frame}
+ */
 export function frameOf(width, height) {
   return {left: 56, top: 24, right: width - 14, bottom: height - 40};
 }
 
-/** A domain that is no single point and has some air. @param {number[]} values finite @param {number} [air] @returns {[number, number]} */
+/**
+ * A domain that is no single point and has some air.
+ * @param {number[]} values finite @param {number} [air] @returns {[number, number]}
+ */
 export function paddedDomain(values, air = 0.04) {
   let low = Infinity;
   let high = -Infinity;
@@ -340,7 +346,10 @@ export function paddedDomain(values, air = 0.04) {
   return [low >= 0 ? Math.max(0, low - pad) : low - pad, high + pad];
 }
 
-/** A mark whose shape tells the status, too. @param {CanvasRenderingContext2D} ctx @param {string} state @param {number} x @param {number} y @param {number} r */
+/**
+ * A mark whose shape tells the status, too.
+ * @param {CanvasRenderingContext2D} ctx @param {string} state @param {number} x @param {number} y @param {number} r
+ */
 export function drawMark(ctx, state, x, y, r) {
   ctx.beginPath();
   if (state === 'FAILED') {

@@ -36,14 +36,20 @@ export function durationOf(table, row, now) {
   return end === null ? null : Math.max(0, (end - start) / 1000);
 }
 
-/** What was chosen: a candidate, a list of them, or null. @param {import('./decode.js').Choice} choice @param {number} row */
+/**
+ * What was chosen: a candidate, a list of them, or null.
+ * @param {import('./decode.js').Choice} choice @param {number} row
+ */
 export function chosenValue(choice, row) {
   const chosen = choice.chosen[row];
   if (chosen === null || chosen === undefined) return null;
   return Array.isArray(chosen) ? chosen.map((i) => choice.candidates[i]) : choice.candidates[chosen];
 }
 
-/** The same as text; null: not chosen. @param {import('./decode.js').Choice} choice @param {number} row */
+/**
+ * The same as text; null: not chosen.
+ * @param {import('./decode.js').Choice} choice @param {number} row
+ */
 export function chosenText(choice, row) {
   const chosen = choice.chosen[row];
   if (chosen === null || chosen === undefined) return null;
@@ -51,7 +57,10 @@ export function chosenText(choice, row) {
                                  valueText(choice.candidates[chosen]);
 }
 
-/** Statuses as people read them. @param {string} status */
+/**
+ * Statuses as people read them.
+ * @param {string} status
+ */
 export function statusText(status) {
   return status.toLowerCase().replace(/_/g, ' ');
 }
@@ -78,7 +87,10 @@ export function allColumns(table, marks) {
   const time = (/** @type {string} */ id, /** @type {string} */ title, /** @type {(number|null)[]} */ values) => ({
     id, title, group: /** @type {const} */ ('model'), type: /** @type {const} */ ('time'),
     value: (/** @type {number} */ row) => values[row],
-    raw: (/** @type {number} */ row) => values[row] === null ? null : new Date(values[row]).toISOString(),
+    raw: (/** @type {number} */ row) => {
+      const ms = values[row];
+      return ms === null ? null : new Date(ms).toISOString();
+    },
     text: (/** @type {number} */ row) => formatTime(values[row]),
   });
   const flag = (/** @type {string} */ id, /** @type {string} */ title, /** @type {(row: number) => boolean} */ value) => ({

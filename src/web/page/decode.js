@@ -41,11 +41,15 @@ import {findFronts} from './fronts.js';
  * @property {(number|null)[]} stoppedStep
  * @property {{reason: string, message: string}[]} failures
  * @property {(number|null)[]} failureOf
+ * @property {boolean} frontsStale  outcomes came since `front` was computed
  * @property {boolean} incomplete  a model came whose sample no event tells: the table is to be loaded again
  * @property {number} revision  counts changes
  */
 
-/** "NaN" and "Infinity" as numbers. @param {unknown} value @returns {Value} */
+/**
+ * "NaN" and "Infinity" as numbers.
+ * @param {unknown} value @returns {Value}
+ */
 export function readNumber(value) {
   if (value === null || value === undefined) return null;
   if (typeof value === 'number') return value;
@@ -63,7 +67,7 @@ export function readTime(time) {
 /** @param {any[]} terms */
 function readCondition(terms) {
   return terms.flatMap((term) =>
-      (Array.isArray(term.chosen) ? term.chosen : [term.chosen]).map((chosen) => ({label: String(term.label), chosen})));
+      (Array.isArray(term.chosen) ? term.chosen : [term.chosen]).map((/** @type {number} */ chosen) => ({label: String(term.label), chosen})));
 }
 
 /**
@@ -109,6 +113,7 @@ export function decodeColumns(document) {
     stoppedStep: column(document.stopped_step),
     failures: (document.failures ?? []).slice(),
     failureOf: column(document.failure_of),
+    frontsStale: false,
     incomplete: false,
     revision: 0,
   };
@@ -193,7 +198,10 @@ export function decodeCurves(buffer) {
  * @property {Map<string, number>} indexOf  "model/attempt" -> index
  */
 
-/** The document of `attempts`. @param {any} document @returns {Attempts} */
+/**
+ * The document of `attempts`.
+ * @param {any} document @returns {Attempts}
+ */
 export function decodeAttempts(document) {
   const n = document.model.length;
   const indexOf = new Map();
@@ -211,9 +219,14 @@ export function decodeAttempts(document) {
   };
 }
 
-/** The fronts of all models anew, after outcomes. @param {Table} table */
+/**
+ * The fronts of all models anew, after outcomes.
+ * @param {Table} table
+ */
 export function updateFronts(table) {
+  /** @type {number[]} */
   const rows = [];
+  /** @type {number[][]} */
   const values = [];
   for (let row = 0; row < table.model.length; ++row) {
     table.front[row] = null;

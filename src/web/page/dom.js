@@ -47,12 +47,18 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Replaces what is in an element. @param {Element} element @param {...(Node|string|null|false|undefined)} children */
+/**
+ * Replaces what is in an element.
+ * @param {Element} element @param {...(Node|string|null|false|undefined)} children
+ */
 export function fill(element, ...children) {
   element.replaceChildren(.../** @type {any[]} */ (children.filter((c) => c !== null && c !== undefined && c !== false)));
 }
 
-/** What people call a control. @param {Element} element */
+/**
+ * What people call a control.
+ * @param {Element} element
+ */
 function nameOf(element) {
   const name = element.getAttribute('aria-label') ?? element.closest('label')?.textContent ?? element.textContent ?? '';
   return `${element.tagName} ${name.split(' = ')[0]}`;
@@ -84,7 +90,10 @@ export function button(label, click, attributes = {}) {
   return el('button', {type: 'button', on: {click}, ...attributes}, label);
 }
 
-/** A button that may be disabled: it then stays reachable and says why. @param {string} label @param {() => void} click @param {string} because  empty: enabled @param {Record<string, any>} [attributes] */
+/**
+ * A button that may be disabled: it then stays reachable and says why.
+ * @param {string} label @param {() => void} click @param {string} because  empty: enabled @param {Record<string, any>} [attributes]
+ */
 export function actionButton(label, click, because, attributes = {}) {
   const disabled = because !== '';
   const made = button(label, () => {
@@ -114,38 +123,56 @@ export function checkbox(label, checked, change) {
   return el('label', {class: 'check'}, box, el('span', {}, label));
 }
 
-/** A status: its glyph, its word, its colour. @param {string} status */
+/**
+ * A status: its glyph, its word, its colour.
+ * @param {string} status
+ */
 export function statusBadge(status) {
   return el('span', {class: `status status-${status.toLowerCase().replace(/[^a-z_]/g, '')}`},
       el('span', {class: 'glyph', 'aria-hidden': 'true'}, statusStyle(status).glyph), ` ${oneLine(statusText(status), 40)}`);
 }
 
-/** A time in the reader's zone with UTC in its title. @param {number|null} ms @param {string} [text] */
+/**
+ * A time in the reader's zone with UTC in its title.
+ * @param {number|null} ms @param {string} [text]
+ */
 export function timeElement(ms, text) {
   if (ms === null) return el('span', {}, NOTHING);
   return el('time', {datetime: new Date(ms).toISOString(), title: `${formatTime(ms)} here, ${formatUtc(ms)}`},
       text ?? formatTime(ms));
 }
 
-/** A block of text from outside. @param {string} text @param {Record<string, any>} [attributes] */
+/**
+ * A block of text from outside.
+ * @param {string} text @param {Record<string, any>} [attributes]
+ */
 export function textBlock(text, attributes = {}) {
   return el('pre', {class: 'text', ...attributes}, cleanText(text));
 }
 
-/** The states of a part that is not there (yet). @param {'loading'|'empty'|'error'} state @param {string} title @param {string} [more] */
+/**
+ * The states of a part that is not there (yet).
+ * @param {'loading'|'empty'|'error'} state @param {string} title @param {string} [more]
+ */
 export function stateBox(state, title, more = '') {
   return el('div', {class: `state state-${state}`, role: state === 'error' ? 'alert' : 'status'},
       el('span', {class: 'state-icon', 'aria-hidden': 'true'}, {loading: '', empty: '∅', error: '!'}[state]),
       el('div', {}, el('strong', {}, oneLine(title)), more ? el('p', {}, oneLine(more, 600)) : null));
 }
 
-/** Says something to who cannot see it. @param {string} text */
+/**
+ * Says something to who cannot see it.
+ * @param {string} text
+ */
 export function announce(text) {
   const live = document.getElementById('live');
   if (live) live.textContent = text;
 }
 
-/** Offers bytes as a file. @param {string} name @param {Blob} blob */
+/**
+ * Offers bytes as a file.
+ * @param {string} name @param {Blob} blob
+ */
 export function saveFile(name, blob) {
   const url = URL.createObjectURL(blob);
   const link = el('a', {href: url, download: name, hidden: true});
@@ -155,7 +182,10 @@ export function saveFile(name, blob) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/** A plain table with a caption. @param {string} caption @param {string[]} header @param {(string|Node)[][]} rows @param {Record<string, any>} [attributes] */
+/**
+ * A plain table with a caption.
+ * @param {string} caption @param {string[]} header @param {(string|Node)[][]} rows @param {Record<string, any>} [attributes]
+ */
 export function plainTable(caption, header, rows, attributes = {}) {
   return el('table', attributes,
       el('caption', {class: attributes.shown ? '' : 'hidden-text'}, caption),

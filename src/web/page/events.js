@@ -32,13 +32,23 @@ export function applyEvents(loaded, events) {
     changed = true;
     outcomes = outcomes || event.outcome !== undefined;
   }
-  if (outcomes) updateFronts(loaded.table);
+  if (outcomes) loaded.table.frontsStale = true;
   if (changed) ++loaded.table.revision;
   return changed;
 }
 
 /**
- * Applies one event. After outcomes, `updateFronts` is still to be called.
+ * What outcomes change in other models: to be called before fronts are read, once for many events.
+ * @param {Table} table
+ */
+export function settle(table) {
+  if (!table.frontsStale) return;
+  table.frontsStale = false;
+  updateFronts(table);
+}
+
+/**
+ * Applies one event.
  * @param {Loaded} loaded
  * @param {any} event
  */
@@ -101,7 +111,10 @@ function applySpace(table, space) {
   }
 }
 
-/** The row of a model, a new one where it is not known. @param {Table} table @param {number} model */
+/**
+ * The row of a model, a new one where it is not known.
+ * @param {Table} table @param {number} model
+ */
 function rowOf(table, model) {
   const known = table.rowOf.get(model);
   if (known !== undefined) return known;
@@ -237,6 +250,20 @@ function applyAttempt(attempts, event, time) {
   }
 }
 
+/**
+ * A choice by its label; a new one where discovery could not learn it: its candidates come one by one.
+ * @param {Table} table
+ * @param {string} label
+ */
+function choiceOf(table, label) {
+  const known = table.choices.find((c) => c.label === label);
+  if (known) return known;
+  const choice = {label, kind: '', candidates: /** @type {unknown[]} */ ([]), nChosen: 1, activeIf: [],
+    chosen: new Array(table.model.length).fill(null)};
+  table.choices.push(choice);
+  return choice;
+}
+
 /** @param {Table} table @param {any} outcome  a v1::ModelOutcome */
 function applyOutcome(table, outcome) {
   const row = rowOf(table, outcome.model);
@@ -250,17 +277,11 @@ function applyOutcome(table, outcome) {
   table.stoppedStep[row] = outcome.outcome === 'STOPPED_EARLY' ? outcome.stopped_step ?? null : null;
   table.failureOf[row] = failureIndex(table, outcome.failure);
   for (const decision of outcome.sample?.decisions ?? []) {
-    let choice = table.choices.find((c) => c.label === decision.label);
-    if (!choice) {
-      // A label that discovery could not learn: its candidates come one by one.
-      choice = {label: decision.label, kind: '', candidates: [], nChosen: 1, activeIf: [],
-        chosen: new Array(table.model.length).fill(null)};
-      table.choices.push(choice);
-    }
+    const choice = choiceOf(table, decision.label);
     const values = (decision.value ?? []).map(readValue);
-    const indices = (decision.index ?? []).map((/** @type {number} */ index, /** @type {number} */ k) => {
+    const indices = decision.index ?? [];
+    indices.forEach((/** @type {number} */ index, /** @type {number} */ k) => {
       if (choice.candidates[index] === undefined) choice.candidates[index] = values[k];
-      return index;
     });
     choice.chosen[row] = choice.nChosen > 1 ? indices : indices[0] ?? null;
   }

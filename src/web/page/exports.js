@@ -34,7 +34,10 @@ export function toJson(header, rows) {
       typeof value === 'number' && !Number.isFinite(value) ? String(value) : value, 1);
 }
 
-/** A name that every file system takes. @param {string} name */
+/**
+ * A name that every file system takes.
+ * @param {string} name
+ */
 export function fileName(name) {
   return name.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '').slice(0, 100) || 'lanista';
 }

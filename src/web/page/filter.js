@@ -206,7 +206,10 @@ export function compileFilter(text, columns) {
   return filter;
 }
 
-/** Seconds of "90", "90s", "2.5m", "3h", "1d"; NaN: none of these. @param {string} text */
+/**
+ * Seconds of "90", "90s", "2.5m", "3h", "1d"; NaN: none of these.
+ * @param {string} text
+ */
 function readDuration(text) {
   const match = /^([0-9.]+(?:e[+-]?\d+)?)(ms|s|m|min|h|d)?$/i.exec(text);
   if (!match) return NaN;
@@ -305,7 +308,10 @@ function compareChoice(column, operator, token) {
   };
 }
 
-/** The name that looks most like it; "": none does. @param {string} name @param {import('./columns.js').Column[]} columns */
+/**
+ * The name that looks most like it; "": none does.
+ * @param {string} name @param {import('./columns.js').Column[]} columns
+ */
 function nearest(name, columns) {
   let best = '';
   let least = Math.max(2, Math.floor(name.length / 3)) + 1;
@@ -335,14 +341,20 @@ function editDistance(a, b) {
   return row[b.length];
 }
 
-/** A name or value as a filter writes it: in quotes where it must be. @param {unknown} value */
+/**
+ * A name or value as a filter writes it: in quotes where it must be.
+ * @param {unknown} value
+ */
 export function quoteForFilter(value) {
   const text = typeof value === 'string' ? value : valueText(value);
   if (/^[\p{L}\p{N}_.:/+-]+$/u.test(text) && !/^(and|or|not|in|is)$/i.test(text)) return text;
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** The rows that a filter keeps, in their order. @param {number} rows @param {(row: number) => boolean} filter */
+/**
+ * The rows that a filter keeps, in their order.
+ * @param {number} rows @param {(row: number) => boolean} filter
+ */
 export function filterRows(rows, filter) {
   const kept = [];
   for (let row = 0; row < rows; ++row) {

@@ -9,7 +9,10 @@ import {themeName} from './chart.js';
 /** Chips of selected models that are shown. */
 const CHIPS = 8;
 
-/** The colour of a selected model, by its place in the selection. @param {import('./store.js').Store} store @param {number} model */
+/**
+ * The colour of a selected model, by its place in the selection.
+ * @param {import('./store.js').Store} store @param {number} model
+ */
 export function colorOf(store, model) {
   const colors = SERIES[themeName()];
   const place = [...store.selected].indexOf(model);

@@ -13,7 +13,10 @@ export function shapeText(shape) {
   return shape === null ? '' : `[${shape.map((d) => d === -1 ? '?' : d).join(', ')}]`;
 }
 
-/** The attributes that tell nodes apart, on one line. @param {import('./layout.js').GraphNode} node */
+/**
+ * The attributes that tell nodes apart, on one line.
+ * @param {import('./layout.js').GraphNode} node
+ */
 export function attributesText(node) {
   return Object.entries(node.attributes).map(([name, value]) => `${name}=${valueText(value)}`).join(' ');
 }
@@ -127,11 +130,15 @@ export class GraphDrawing {
     return `${node.path} ${node.type} ${attributesText(node)} ${node.choice ?? ''}`.toLowerCase().includes(this.found);
   }
 
-  /** Marks what has the text, and opens the cells that it is in. @param {string} text @returns {number} how many */
+  /**
+   * Marks what has the text, and opens the cells that it is in.
+   * @param {string} text @returns {number} how many
+   */
   search(text) {
     this.found = text.trim().toLowerCase();
     let count = 0;
-    const visit = (/** @type {import('./layout.js').GraphNode} */ node) => {
+    /** @type {(node: import('./layout.js').GraphNode) => boolean} */
+    const visit = (node) => {
       let inside = false;
       for (const child of node.children) inside = visit(child) || inside;
       if (inside) this.open.add(node.path);
@@ -205,7 +212,10 @@ export class GraphDrawing {
     if (x < 0 || y < 0 || x + box.width * t.k > this.element.clientWidth || y + box.height * t.k > this.element.clientHeight) this.show(box);
   }
 
-  /** Arrows follow the edges; left and right also step through a layer. @param {KeyboardEvent} event */
+  /**
+   * Arrows follow the edges; left and right also step through a layer.
+   * @param {KeyboardEvent} event
+   */
   key(event) {
     const boxes = this.drawn.boxes;
     if (boxes.length === 0) return;

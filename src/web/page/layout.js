@@ -30,7 +30,10 @@
  * @property {string[]} warnings
  */
 
-/** The document of `show-graph` as a tree. @param {any} document @returns {Graph} */
+/**
+ * The document of `show-graph` as a tree.
+ * @param {any} document @returns {Graph}
+ */
 export function buildGraph(document) {
   /** @type {GraphNode[]} */
   const roots = [];
@@ -58,7 +61,10 @@ export function buildGraph(document) {
   };
 }
 
-/** All nodes, each before what is in it. @param {GraphNode[]} nodes @returns {GraphNode[]} */
+/**
+ * All nodes, each before what is in it.
+ * @param {GraphNode[]} nodes @returns {GraphNode[]}
+ */
 export function allNodes(nodes) {
   /** @type {GraphNode[]} */
   const list = [];
@@ -169,7 +175,10 @@ function layoutLevel(nodes, inputs, prefix, isOpen, sizeOf) {
   return {boxes, lines, width: placed.width, height: placed.height};
 }
 
-/** Names that nodes of a cell read and that are no nodes of it: its inputs. @param {GraphNode[]} nodes */
+/**
+ * Names that nodes of a cell read and that are no nodes of it: its inputs.
+ * @param {GraphNode[]} nodes
+ */
 function readNames(nodes) {
   const own = new Set(nodes.map((node) => node.path));
   /** @type {Set<string>} */

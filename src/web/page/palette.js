@@ -52,7 +52,10 @@ function luminance(color) {
   return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
 }
 
-/** Contrast of two colours by WCAG 2, from 1 to 21. @param {string} a @param {string} b */
+/**
+ * Contrast of two colours by WCAG 2, from 1 to 21.
+ * @param {string} a @param {string} b
+ */
 export function contrast(a, b) {
   const [high, low] = [luminance(a), luminance(b)].sort((x, y) => y - x);
   return (high + 0.05) / (low + 0.05);

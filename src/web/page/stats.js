@@ -16,7 +16,10 @@ export function hasEnded(state) {
   return ENDED.has(state);
 }
 
-/** How many models have which status. @param {Table} table @returns {Map<string, number>} */
+/**
+ * How many models have which status.
+ * @param {Table} table @returns {Map<string, number>}
+ */
 export function countStates(table) {
   /** @type {Map<string, number>} */
   const counts = new Map();
@@ -24,7 +27,10 @@ export function countStates(table) {
   return counts;
 }
 
-/** Whether a model counts among the best: it succeeded and keeps the limits. @param {Table} table @param {number} row */
+/**
+ * Whether a model counts among the best: it succeeded and keeps the limits.
+ * @param {Table} table @param {number} row
+ */
 export function isCandidate(table, row) {
   return table.state[row] === 'SUCCEEDED' && !((table.violation[row] ?? 0) > 0);
 }
@@ -266,7 +272,10 @@ export function busyShare(intervals, from, to) {
  * @property {string|null} outcome  'MIXED' where its models ended differently
  */
 
-/** Attempts of the same trial are one bar. @param {import('./decode.js').Attempts} attempts @returns {Bar[]} */
+/**
+ * Attempts of the same trial are one bar.
+ * @param {import('./decode.js').Attempts} attempts @returns {Bar[]}
+ */
 export function barsOf(attempts) {
   /** @type {Map<string, Bar>} */
   const bars = new Map();

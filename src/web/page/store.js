@@ -3,7 +3,7 @@
 import {Api, ApiError, experimentPath, Token} from './api.js';
 import {allColumns, defaultColumns, findColumn} from './columns.js';
 import {completeTable, decodeAttempts, decodeColumns, decodeCurves} from './decode.js';
-import {applyEvents} from './events.js';
+import {applyEvents, settle} from './events.js';
 import {compileFilter, FilterError, filterRows} from './filter.js';
 import {readRoute, readSelection, writeRoute, writeSelection} from './route.js';
 import {readSort, sortRows, splitList} from './sort.js';
@@ -85,7 +85,10 @@ export class Store {
     return () => this.listeners.delete(listener);
   }
 
-  /** Tells views, soon and once. @param {string} what @param {boolean} [paced] */
+  /**
+   * Tells views, soon and once.
+   * @param {string} what @param {boolean} [paced]
+   */
   changed(what, paced = false) {
     this.changes.add(what);
     // What the reader does is shown at once, also when events wait for their time.
@@ -255,7 +258,10 @@ export class Store {
     }
   }
 
-  /** A document that need not be there. @param {string} path */
+  /**
+   * A document that need not be there.
+   * @param {string} path
+   */
   async optional(path) {
     try {
       return await this.api.json(path);
@@ -411,10 +417,14 @@ export class Store {
     return again ? load() : this.once('attempts', load);
   }
 
-  /** What filter, sort and columns of the address make of the table; computed when one of them changed. @returns {Selected} */
+  /**
+   * What filter, sort and columns of the address make of the table; computed when one of them changed.
+   * @returns {Selected}
+   */
   selection() {
     const current = /** @type {Current} */ (this.current);
     const {table} = current;
+    settle(table);
     const {f = '', s = '', c = ''} = this.route.params;
     const key = JSON.stringify([table.revision, f, s, c, /selected/.test(f) || /selected/.test(s) ? [...this.selected] : 0,
       [...current.notes.keys()].length]);
@@ -462,7 +472,10 @@ export class Store {
     this.changed('notes');
   }
 
-  /** Why an action cannot be done here; '': it can. @param {string} action */
+  /**
+   * Why an action cannot be done here; '': it can.
+   * @param {string} action
+   */
   whyNot(action) {
     const known = this.info?.actions?.[action];
     if (!known) return 'this server does not offer it';

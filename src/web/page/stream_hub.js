@@ -178,7 +178,10 @@ export class StreamHub {
     }
   }
 
-  /** Tries again now. @param {string} id */
+  /**
+   * Tries again now.
+   * @param {string} id
+   */
   retry(id) {
     this.streams.get(id)?.wake();
   }

@@ -12,15 +12,30 @@ import {joinList, splitList} from './sort.js';
 import {boxesByCandidate, hasEnded} from './stats.js';
 
 const COLORS = 16;
+/** Lines that are drawn at most; where there are more, the sentence says so. */
+const MOST_LINES = 12000;
 const TOP = 78;
 const BOTTOM = 30;
 /** Share of a place over which its lines spread, so that one sees how many there are. */
 const SPREAD = 0.62;
 
-/** A number from 0 to 1 that a model always has. @param {number} model */
+/**
+ * A number from 0 to 1 that a model always has.
+ * @param {number} model
+ */
 function scatter(model) {
   const x = Math.imul(model ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
   return ((x ^ (x >>> 13)) >>> 0) / 4294967296;
+}
+
+/**
+ * At most MOST_LINES of the rows, always the same ones.
+ * @param {import('./decode.js').Table} table @param {number[]} rows
+ */
+function thinned(table, rows) {
+  if (rows.length <= MOST_LINES) return rows;
+  const share = MOST_LINES / rows.length;
+  return rows.filter((row) => scatter(table.model[row] * 31 + 7) < share);
 }
 
 export class ChoicesView {
@@ -40,7 +55,7 @@ export class ChoicesView {
     this.tools = el('div', {class: 'row card'});
     this.axesBar = el('div', {class: 'axes-bar', role: 'group', 'aria-label': 'Axes: order, range, visibility'});
     this.chart = new Chart({title: 'Parallel coordinates', height: (w) => w < 600 ? 360 : Math.max(400, Math.min(640, window.innerHeight - 380)),
-      draw: (c, w, h) => this.draw(c, w, h), drawTop: (c) => this.drawTop(c), sentence: () => this.sentence(), table: () => this.table(),
+      draw: (c) => this.draw(c), drawTop: (c) => this.drawTop(c), sentence: () => this.sentence(), table: () => this.table(),
       find: (x, y) => this.find(x, y), activate: (p) => {
         if (p.model !== undefined) store.toggle(p.model);
       }, overlay: true, minWidth: () => 64 * this.order.length});
@@ -57,8 +72,13 @@ export class ChoicesView {
         el('div', {class: 'cards'}, this.importance, this.boxChart.element));
     this.overlay = d3.select(this.chart.overlay);
     this.drawing = false;
-    this.draggedAxis = '';
-    this.drawMs = 0;
+    this.toolsKey = '';
+    this.importanceKey = '';
+    this.importanceDrawn = '';
+    /** @type {any} */
+    this.importanceDocument = null;
+    /** @type {ReturnType<typeof setTimeout>|number} */
+    this.importanceTimer = 0;
   }
 
   destroy() {
@@ -154,7 +174,10 @@ export class ChoicesView {
     refill(this.axesBar, ...this.order.map((id, i) => this.axisMenu(id, i)));
   }
 
-  /** What the mouse does by dragging, for the keyboard. @param {string} id @param {number} i */
+  /**
+   * What the mouse does by dragging, for the keyboard.
+   * @param {string} id @param {number} i
+   */
   axisMenu(id, i) {
     const axis = /** @type {import('./axes.js').Axis} */ (this.axes.get(id));
     const {store, order} = this;
@@ -215,7 +238,10 @@ export class ChoicesView {
     return this.chart.height - BOTTOM - share * (this.chart.height - BOTTOM - TOP);
   }
 
-  /** Where a model crosses an axis: within its place, spread by its number. @param {import('./axes.js').Axis} axis @param {number} row */
+  /**
+   * Where a model crosses an axis: within its place, spread by its number.
+   * @param {import('./axes.js').Axis} axis @param {number} row
+   */
   crossing(axis, row) {
     const model = this.current().table.model[row];
     const low = axis.hasOff ? OFF_SHARE : 0;
@@ -264,6 +290,7 @@ export class ChoicesView {
     const inside = new Set(this.brushed);
     const brushing = this.brushes().size > 0;
     const colorOfRow = this.colorOfRow();
+    const {table} = this.current();
     const lines = (/** @type {number[]} */ rows) => {
       for (let s = 0; s < rows.length; s += 50) {
         ctx.beginPath();
@@ -284,11 +311,12 @@ export class ChoicesView {
     if (brushing) {
       ctx.strokeStyle = colors.line;
       ctx.globalAlpha = Math.min(0.5, 40 / Math.sqrt(this.rows.length + 1) / 8);
-      lines(this.rows.filter((row) => !inside.has(row)));
+      lines(thinned(table, this.rows.filter((row) => !inside.has(row))));
     }
-    ctx.globalAlpha = Math.max(0.1, Math.min(0.8, 8 / Math.sqrt(this.brushed.length + 1)));
+    const drawn = thinned(table, this.brushed);
+    ctx.globalAlpha = Math.max(0.1, Math.min(0.8, 8 / Math.sqrt(drawn.length + 1)));
     const groups = Array.from({length: COLORS + 1}, () => /** @type {number[]} */ ([]));
-    for (const row of this.brushed) groups[colorOfRow(row) + 1].push(row);
+    for (const row of drawn) groups[colorOfRow(row) + 1].push(row);
     groups.forEach((rows, g) => {
       ctx.strokeStyle = this.color(g - 1);
       lines(rows);
@@ -296,7 +324,6 @@ export class ChoicesView {
     ctx.globalAlpha = 1;
     axes.forEach((axis, i) => this.drawAxis(ctx, axis, i));
     this.placeBrushes();
-    this.drawMs = performance.now() - begun;
     performance.measure('draw choices', {start: begun, end: performance.now()});
   }
 
@@ -476,7 +503,7 @@ export class ChoicesView {
       const axis = this.axes.get(id);
       return axis ? [`${oneLine(axis.title, 40)}: ${brushText(axis, range, (v) => formatNumber(v, 3))}`] : [];
     });
-    return `${counted(this.rows.length, 'model')} over ${this.order.length} axes; ${themeName() === 'dark' ? 'bright' : 'dark'} lines have a ${this.lessIsBetter() ? 'low' : 'high'} ${oneLine(this.metric(), 40)}.${words.length > 0 ? ` ${formatNumber(this.brushed.length)} are within ${words.join('; ')}.` : ''} Drag along an axis to brush, drag its title to move it; the buttons above do the same by keyboard. "› " marks a choice that depends on another.`;
+    return `${counted(this.rows.length, 'model')} over ${this.order.length} axes${this.brushed.length > MOST_LINES ? ` (about ${formatNumber(MOST_LINES)} are drawn)` : ''}; ${themeName() === 'dark' ? 'bright' : 'dark'} lines have a ${this.lessIsBetter() ? 'low' : 'high'} ${oneLine(this.metric(), 40)}.${words.length > 0 ? ` ${formatNumber(this.brushed.length)} are within ${words.join('; ')}.` : ''} Drag along an axis to brush, drag its title to move it; the buttons above do the same by keyboard. "› " marks a choice that depends on another.`;
   }
 
   table() {

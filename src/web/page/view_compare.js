@@ -32,6 +32,7 @@ export class CompareView {
     /** @type {GraphDrawing[]} */
     this.drawings = [];
     this.key = '';
+    this.toolsKey = '';
   }
 
   destroy() {

@@ -56,7 +56,10 @@ export class CurvesView {
     this.hidden = 0;
     /** @type {import('./chart.js').Frame} */
     this.frame = frameOf(100, 100);
-    this.drawMs = 0;
+    this.toolsKey = '';
+    this.failedMetric = '';
+    /** @type {ReturnType<typeof quantileBands>|null} */
+    this.bands = null;
     this.installBrush();
   }
 
@@ -243,7 +246,6 @@ export class CurvesView {
     if (show === 'bands' || store.param('bands') === '1') this.drawBands(ctx, log);
     ctx.restore();
     this.drawOdd(ctx, log);
-    this.drawMs = performance.now() - begun;
     performance.measure('draw curves', {start: begun, end: performance.now()});
   }
 
@@ -275,7 +277,10 @@ export class CurvesView {
     ctx.setLineDash([]);
   }
 
-  /** NaN in a strip of its own below, infinities at the edges: marked, not dropped. @param {CanvasRenderingContext2D} ctx @param {boolean} log */
+  /**
+   * NaN in a strip of its own below, infinities at the edges: marked, not dropped.
+   * @param {CanvasRenderingContext2D} ctx @param {boolean} log
+   */
   drawOdd(ctx, log) {
     const {x, frame} = this;
     const colors = theme();
@@ -402,7 +407,10 @@ export class CurvesView {
     }
   }
 
-  /** The series nearest to a place. @param {number} px @param {number} py @returns {import('./chart.js').Point|null} */
+  /**
+   * The series nearest to a place.
+   * @param {number} px @param {number} py @returns {import('./chart.js').Point|null}
+   */
   find(px, py) {
     const {frame} = this;
     if (!this.x || px < frame.left || px > frame.right || py < frame.top - 8 || py > frame.bottom + STRIP) return null;
@@ -497,7 +505,10 @@ export class CurvesView {
   }
 }
 
-/** The index of the value nearest to `at` in an ascending list; -1: it is empty. @param {ArrayLike<number>} list @param {number} at */
+/**
+ * The index of the value nearest to `at` in an ascending list; -1: it is empty.
+ * @param {ArrayLike<number>} list @param {number} at
+ */
 function indexNear(list, at) {
   let low = 0;
   let high = list.length - 1;

@@ -11,7 +11,10 @@ import {bestSoFar} from './stats.js';
 
 const MOST = 8;
 
-/** How models fared, as a bar with words. @param {any} models @param {number|null} [most] */
+/**
+ * How models fared, as a bar with words.
+ * @param {any} models @param {number|null} [most]
+ */
 export function progressBar(models, most = null) {
   const ended = models.total - models.unfinished;
   const all = Math.max(1, most ?? models.total, models.total);

@@ -46,7 +46,10 @@ export class GraphView {
     }
   }
 
-  /** No graph: says why, and shows the sample as a tree. @param {ApiError} why */
+  /**
+   * No graph: says why, and shows the sample as a tree.
+   * @param {ApiError} why
+   */
   showSample(why) {
     const {current} = this.store;
     const row = current?.table.rowOf.get(this.model);

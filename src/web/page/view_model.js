@@ -176,7 +176,10 @@ export class ModelView {
                 ...a.merged_with.length > 0 ? ['merged with ', ...a.merged_with.slice(0, 12).flatMap((/** @type {number} */ m, /** @type {number} */ i) => i === 0 ? [link(m)] : [', ', link(m)])] : [])]))));
   }
 
-  /** A final metric; what JSON has no number for comes from the table by column. @param {string} name @param {number|null} value */
+  /**
+   * A final metric; what JSON has no number for comes from the table by column.
+   * @param {string} name @param {number|null} value
+   */
   exact(name, value) {
     const row = this.row();
     const known = value ?? (row === undefined ? null : this.store.current?.table.metrics.get(name)?.[row]);

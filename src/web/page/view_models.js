@@ -113,7 +113,10 @@ export class ModelsView {
     return text;
   }
 
-  /** Ascending, descending, not at all. @param {string} id @param {boolean} more */
+  /**
+   * Ascending, descending, not at all.
+   * @param {string} id @param {boolean} more
+   */
   sortBy(id, more) {
     const {sort} = this.store.selection();
     const now = sort.find((k) => k.column.id === id);

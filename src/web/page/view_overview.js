@@ -13,7 +13,10 @@ import {progressBar} from './view_experiments.js';
 
 const LISTED = 12;
 
-/** Limits of a configuration. @param {any} document  of `config` */
+/**
+ * Limits of a configuration.
+ * @param {any} document  of `config`
+ */
 export function limitsOf(document) {
   const config = document?.config ?? {};
   const most = Number(config.max_trial_number ?? config.maxTrialNumber);
@@ -52,6 +55,8 @@ export class OverviewView {
     this.charts = el('div', {class: 'cards'}, this.best.element, this.front.element);
     this.element = el('div', {class: 'view'}, this.tiles, this.progress, this.empty, this.charts,
         el('div', {class: 'cards'}, this.waiting, this.failures));
+    this.toolsKey = '';
+    this.failuresKey = '';
     this.timer = setInterval(() => this.clock(), 1000);
   }
 

@@ -1,5 +1,5 @@
 import {decodeAttempts, decodeColumns, decodeCurves} from '../../../src/web/page/decode.js';
-import {applyEvents} from '../../../src/web/page/events.js';
+import {applyEvents, settle} from '../../../src/web/page/events.js';
 import {check, equal, test} from './harness.js';
 import {curveBytes, sampleTable} from './sample_table.js';
 
@@ -56,6 +56,7 @@ test('an outcome ends a model, with metrics, sample, failure and fronts', () => 
   equal(table.metrics.get('accuracy')[4], 0.99);
   equal(table.choices[0].chosen[4], 1);
   equal(table.choices[2].chosen[4], [0, 1]);
+  settle(table);
   equal(table.front, [1, 1, null, 1, 0]);
   equal(all.attempts.outcome[0], 'SUCCEEDED');
 });
