@@ -95,7 +95,17 @@ export function makeAxis(table, column, depth) {
     place[row] = known ? 0 : -1;
     at[row] = known ? low + (1 - low) * (value - least) / span : OFF_SHARE / 2;
   }
-  return {id: column.id, title: column.title, kind: 'number', places: [], hasOff, domain: [least, most], depth, at, place};
+  return {
+    id: column.id,
+    title: column.title,
+    kind: 'number',
+    places: [],
+    hasOff,
+    domain: [least, most],
+    depth,
+    at,
+    place
+  };
 }
 
 /**
@@ -123,8 +133,14 @@ export function placesIn(axis, [from, to]) {
  */
 export function numbersIn(axis, [from, to]) {
   const low = axis.hasOff ? OFF_SHARE : 0;
-  const number = (/** @type {number} */ share) => axis.domain[0] + (Math.max(0, Math.min(1, (share - low) / (1 - low)))) * (axis.domain[1] - axis.domain[0] || 1);
-  return {from: number(from), to: number(to), some: to >= low, off: axis.hasOff && OFF_SHARE / 2 >= from && OFF_SHARE / 2 <= to};
+  const number = (/** @type {number} */ share) =>
+      axis.domain[0] + (Math.max(0, Math.min(1, (share - low) / (1 - low)))) * (axis.domain[1] - axis.domain[0] || 1);
+  return {
+    from: number(from),
+    to: number(to),
+    some: to >= low,
+    off: axis.hasOff && OFF_SHARE / 2 >= from && OFF_SHARE / 2 <= to
+  };
 }
 
 /**
@@ -140,7 +156,9 @@ export function brushedRows(axes, brushes, rows) {
       return [(/** @type {number} */ row) => places.has(axis.place[row])];
     }
     const {off} = numbersIn(axis, range);
-    return [(/** @type {number} */ row) => axis.place[row] < 0 ? off : axis.at[row] >= range[0] && axis.at[row] <= range[1]];
+    return [
+      (/** @type {number} */ row) => axis.place[row] < 0 ? off : axis.at[row] >= range[0] && axis.at[row] <= range[1]
+    ];
   });
   return tests.length === 0 ? rows : rows.filter((row) => tests.every((test) => test(row)));
 }

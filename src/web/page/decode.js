@@ -66,8 +66,9 @@ export function readTime(time) {
 
 /** @param {any[]} terms */
 function readCondition(terms) {
-  return terms.flatMap((term) =>
-      (Array.isArray(term.chosen) ? term.chosen : [term.chosen]).map((/** @type {number} */ chosen) => ({label: String(term.label), chosen})));
+  return terms.flatMap((term) => (Array.isArray(term.chosen) ? term.chosen : [
+                                   term.chosen
+                                 ]).map((/** @type {number} */ chosen) => ({label: String(term.label), chosen})));
 }
 
 /**
@@ -99,13 +100,13 @@ export function decodeColumns(document) {
     attempts: document.attempts ? document.attempts.slice() : new Array(n).fill(0),
     steps: document.steps ? document.steps.slice() : new Array(n).fill(0),
     choices: (document.choices ?? []).map((/** @type {any} */ choice) => ({
-      label: choice.label,
-      kind: choice.kind ?? '',
-      candidates: choice.candidates ?? [],
-      nChosen: choice.n_chosen ?? 1,
-      activeIf: (choice.active_if ?? []).map(readCondition),
-      chosen: column(choice.chosen),
-    })),
+                                            label: choice.label,
+                                            kind: choice.kind ?? '',
+                                            candidates: choice.candidates ?? [],
+                                            nChosen: choice.n_chosen ?? 1,
+                                            activeIf: (choice.active_if ?? []).map(readCondition),
+                                            chosen: column(choice.chosen),
+                                          })),
     metrics,
     latest: column(document.latest).map(readNumber),
     violation: column(document.violation).map(readNumber),

@@ -1,7 +1,7 @@
 // Elements out of data: text is text, never markup.
 
-import {cleanText, formatTime, formatUtc, NOTHING, oneLine} from './format.js';
 import {statusText} from './columns.js';
+import {cleanText, formatTime, formatUtc, NOTHING, oneLine} from './format.js';
 import {statusStyle} from './palette.js';
 
 /**
@@ -15,7 +15,8 @@ export function el(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === 'on') {
-      for (const [type, listener] of Object.entries(value)) element.addEventListener(type, /** @type {any} */ (listener));
+      for (const [type, listener] of Object.entries(value))
+        element.addEventListener(type, /** @type {any} */ (listener));
     } else if (name === 'text') {
       element.textContent = value;
     } else if (name === 'class') {
@@ -36,7 +37,8 @@ export function svg(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === 'on') {
-      for (const [type, listener] of Object.entries(value)) element.addEventListener(type, /** @type {any} */ (listener));
+      for (const [type, listener] of Object.entries(value))
+        element.addEventListener(type, /** @type {any} */ (listener));
     } else if (name === 'text') {
       element.textContent = value;
     } else {
@@ -52,7 +54,8 @@ export function svg(tag, attributes = {}, ...children) {
  * @param {Element} element @param {...(Node|string|null|false|undefined)} children
  */
 export function fill(element, ...children) {
-  element.replaceChildren(.../** @type {any[]} */ (children.filter((c) => c !== null && c !== undefined && c !== false)));
+  element.replaceChildren(
+      .../** @type {any[]} */ (children.filter((c) => c !== null && c !== undefined && c !== false)));
 }
 
 /**
@@ -74,7 +77,8 @@ export function refill(place, ...children) {
   const open = [...place.querySelectorAll('[aria-haspopup][aria-expanded="true"]')].map(nameOf);
   fill(place, ...children);
   for (const opener of place.querySelectorAll('[aria-haspopup]')) {
-    if (open.includes(nameOf(opener))) /** @type {HTMLElement} */ (opener).click();
+    if (open.includes(nameOf(opener))) /** @type {HTMLElement} */
+      (opener).click();
   }
   if (focused === null) return;
   for (const control of place.querySelectorAll('button, input, select, textarea, a')) {
@@ -92,14 +96,19 @@ export function button(label, click, attributes = {}) {
 
 /**
  * A button that may be disabled: it then stays reachable and says why.
- * @param {string} label @param {() => void} click @param {string} because  empty: enabled @param {Record<string, any>} [attributes]
+ * @param {string} label @param {() => void} click @param {string} because  empty: enabled @param {Record<string, any>}
+ *     [attributes]
  */
 export function actionButton(label, click, because, attributes = {}) {
   const disabled = because !== '';
   const made = button(label, () => {
     if (!disabled) click();
-  }, {...attributes, 'aria-disabled': disabled ? 'true' : null, title: disabled ? because : attributes.title ?? null,
-    'aria-description': disabled ? because : null});
+  }, {
+    ...attributes,
+    'aria-disabled': disabled ? 'true' : null,
+    title: disabled ? because : attributes.title ?? null,
+    'aria-description': disabled ? because : null
+  });
   if (disabled) made.append(el('span', {class: 'why', 'aria-hidden': 'true'}, because));
   return made;
 }
@@ -110,8 +119,9 @@ export function actionButton(label, click, because, attributes = {}) {
  * @param {(value: string) => void} change
  */
 export function select(label, options, value, change) {
-  const field = el('select', {on: {change: () => change(field.value)}},
-      ...options.map(([v, text]) => el('option', {value: v, selected: v === value}, text)));
+  const field =
+      el('select', {on: {change: () => change(field.value)}},
+         ...options.map(([v, text]) => el('option', {value: v, selected: v === value}, text)));
   field.value = value;
   return el('label', {class: 'field'}, el('span', {}, label), field);
 }
@@ -128,8 +138,10 @@ export function checkbox(label, checked, change) {
  * @param {string} status
  */
 export function statusBadge(status) {
-  return el('span', {class: `status status-${status.toLowerCase().replace(/[^a-z_]/g, '')}`},
-      el('span', {class: 'glyph', 'aria-hidden': 'true'}, statusStyle(status).glyph), ` ${oneLine(statusText(status), 40)}`);
+  return el(
+      'span', {class: `status status-${status.toLowerCase().replace(/[^a-z_]/g, '')}`},
+      el('span', {class: 'glyph', 'aria-hidden': 'true'}, statusStyle(status).glyph),
+      ` ${oneLine(statusText(status), 40)}`);
 }
 
 /**
@@ -138,7 +150,8 @@ export function statusBadge(status) {
  */
 export function timeElement(ms, text) {
   if (ms === null) return el('span', {}, NOTHING);
-  return el('time', {datetime: new Date(ms).toISOString(), title: `${formatTime(ms)} here, ${formatUtc(ms)}`},
+  return el(
+      'time', {datetime: new Date(ms).toISOString(), title: `${formatTime(ms)} here, ${formatUtc(ms)}`},
       text ?? formatTime(ms));
 }
 
@@ -155,7 +168,8 @@ export function textBlock(text, attributes = {}) {
  * @param {'loading'|'empty'|'error'} state @param {string} title @param {string} [more]
  */
 export function stateBox(state, title, more = '') {
-  return el('div', {class: `state state-${state}`, role: state === 'error' ? 'alert' : 'status'},
+  return el(
+      'div', {class: `state state-${state}`, role: state === 'error' ? 'alert' : 'status'},
       el('span', {class: 'state-icon', 'aria-hidden': 'true'}, {loading: '', empty: '∅', error: '!'}[state]),
       el('div', {}, el('strong', {}, oneLine(title)), more ? el('p', {}, oneLine(more, 600)) : null));
 }
@@ -184,11 +198,12 @@ export function saveFile(name, blob) {
 
 /**
  * A plain table with a caption.
- * @param {string} caption @param {string[]} header @param {(string|Node)[][]} rows @param {Record<string, any>} [attributes]
+ * @param {string} caption @param {string[]} header @param {(string|Node)[][]} rows @param {Record<string, any>}
+ *     [attributes]
  */
 export function plainTable(caption, header, rows, attributes = {}) {
-  return el('table', attributes,
-      el('caption', {class: attributes.shown ? '' : 'hidden-text'}, caption),
+  return el(
+      'table', attributes, el('caption', {class: attributes.shown ? '' : 'hidden-text'}, caption),
       el('thead', {}, el('tr', {}, ...header.map((h) => el('th', {scope: 'col'}, h)))),
       el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((cell) => el('td', {}, cell))))));
 }

@@ -93,9 +93,15 @@ export function readValue(value) {
 function applySpace(table, space) {
   for (const choice of space.choices ?? []) {
     const known = table.choices.find((c) => c.label === choice.label);
-    const activeIf = (choice.active_if ?? []).map((/** @type {any} */ condition) =>
-        (condition.all_of ?? []).flatMap((/** @type {any} */ term) =>
-            (term.chosen ?? []).map((/** @type {number} */ chosen) => ({label: term.label, chosen}))));
+    const activeIf =
+        (choice.active_if ?? [])
+            .map(
+                (/** @type {any} */ condition) =>
+                    (condition.all_of ?? [])
+                        .flatMap(
+                            (/** @type {any} */ term) =>
+                                (term.chosen ??
+                                 []).map((/** @type {number} */ chosen) => ({label: term.label, chosen}))));
     if (known) {
       known.activeIf = activeIf;
       continue;
@@ -124,8 +130,9 @@ function rowOf(table, model) {
   table.state.push('QUEUED');
   table.attempts.push(0);
   table.steps.push(0);
-  for (const column of [table.start, table.end, table.latest, table.violation, table.front, table.stoppedStep,
-    table.failureOf]) {
+  for (const column
+           of [table.start, table.end, table.latest, table.violation, table.front, table.stoppedStep,
+               table.failureOf]) {
     column.push(null);
   }
   for (const choice of table.choices) choice.chosen.push(null);
@@ -186,7 +193,8 @@ function applyModel(loaded, event) {
     const begun = table.start[row];
     for (const [name, value] of Object.entries(values)) {
       addPoint(loaded.curves.get(name), event.model, step, readNumber(value));
-      addPoint(loaded.times.get(name), event.model, step, begun === null || time === null ? NaN : (time - begun) / 1000);
+      addPoint(
+          loaded.times.get(name), event.model, step, begun === null || time === null ? NaN : (time - begun) / 1000);
     }
   } else if (event.ended && !late) {
     table.end[row] = time;
@@ -258,8 +266,14 @@ function applyAttempt(attempts, event, time) {
 function choiceOf(table, label) {
   const known = table.choices.find((c) => c.label === label);
   if (known) return known;
-  const choice = {label, kind: '', candidates: /** @type {unknown[]} */ ([]), nChosen: 1, activeIf: [],
-    chosen: new Array(table.model.length).fill(null)};
+  const choice = {
+    label,
+    kind: '',
+    candidates: /** @type {unknown[]} */ ([]),
+    nChosen: 1,
+    activeIf: [],
+    chosen: new Array(table.model.length).fill(null)
+  };
   table.choices.push(choice);
   return choice;
 }
@@ -272,8 +286,7 @@ function applyOutcome(table, outcome) {
   setMetrics(table, row, outcome.metrics);
   const known = Object.keys(outcome.metrics?.values ?? {}).length > 0;
   if (outcome.metrics?.values?.default !== undefined) table.latest[row] = null;
-  table.violation[row] =
-      known ? findViolation(table.constraints, (metric) => table.metrics.get(metric)?.[row]) : null;
+  table.violation[row] = known ? findViolation(table.constraints, (metric) => table.metrics.get(metric)?.[row]) : null;
   table.stoppedStep[row] = outcome.outcome === 'STOPPED_EARLY' ? outcome.stopped_step ?? null : null;
   table.failureOf[row] = failureIndex(table, outcome.failure);
   for (const decision of outcome.sample?.decisions ?? []) {

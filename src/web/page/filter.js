@@ -45,7 +45,7 @@ export function tokenize(text) {
       continue;
     }
     const start = at;
-    if (c === '"' || c === "'" || c === '`') {
+    if (c === '"' || c === '\'' || c === '`') {
       let value = '';
       ++at;
       while (at < text.length && text[at] !== c) {
@@ -71,8 +71,20 @@ export function tokenize(text) {
 }
 
 /** @type {Record<string, string>} */
-const OPERATORS = {'=': '=', '==': '=', '!=': '!=', '≠': '!=', '<': '<', '<=': '<=', '≤': '<=', '>': '>', '>=': '>=',
-  '≥': '>=', '~': '~', '!~': '!~'};
+const OPERATORS = {
+  '=': '=',
+  '==': '=',
+  '!=': '!=',
+  '≠': '!=',
+  '<': '<',
+  '<=': '<=',
+  '≤': '<=',
+  '>': '>',
+  '>=': '>=',
+  '≥': '>=',
+  '~': '~',
+  '!~': '!~'
+};
 
 /**
  * Compiles a filter; an empty one keeps every row.
@@ -88,7 +100,7 @@ export function compileFilter(text, columns) {
 
   const peek = () => tokens[next];
   const isWord = (/** @type {string} */ word) => peek().kind === 'word' && peek().text.toLowerCase() === word;
-  const isOperator = (/** @type {string[]} */ ...texts) => peek().kind === 'operator' && texts.includes(peek().text);
+  const isOperator = (/** @type {string[]} */...texts) => peek().kind === 'operator' && texts.includes(peek().text);
   const fail = (/** @type {string} */ message, token = peek()) => {
     throw new FilterError(message, token.start, token.end);
   };
@@ -125,8 +137,10 @@ export function compileFilter(text, columns) {
       const open = peek();
       ++next;
       const inner = expression(depth + 1);
-      if (!isOperator(')')) fail(peek().kind === 'end' ? 'this parenthesis is not closed' : `expected ")", "and" or "or"`,
-          peek().kind === 'end' ? open : peek());
+      if (!isOperator(')'))
+        fail(
+            peek().kind === 'end' ? 'this parenthesis is not closed' : `expected ")", "and" or "or"`,
+            peek().kind === 'end' ? open : peek());
       ++next;
       return inner;
     }
@@ -253,7 +267,8 @@ function compare(column, operator, token) {
     const status = wanted.replace(/ /g, '_');
     return (row) => {
       const value = column.value(row);
-      const same = value !== null && (value.toLowerCase() === wanted || (column.id === 'status' && value.toLowerCase() === status));
+      const same = value !== null &&
+          (value.toLowerCase() === wanted || (column.id === 'status' && value.toLowerCase() === status));
       return same === (operator === '=');
     };
   }
@@ -292,8 +307,8 @@ function compare(column, operator, token) {
 function compareChoice(column, operator, token) {
   const candidates = column.candidates ?? [];
   const number = readFilterNumber(token.text);
-  const matches = candidates.filter((c) =>
-      typeof c === 'number' ? c === number : valueText(c).toLowerCase() === token.text.toLowerCase());
+  const matches = candidates.filter(
+      (c) => typeof c === 'number' ? c === number : valueText(c).toLowerCase() === token.text.toLowerCase());
   if (matches.length === 0) {
     const known = candidates.slice(0, 8).map(valueText).join(', ');
     throw new FilterError(

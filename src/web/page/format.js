@@ -80,7 +80,8 @@ export function formatTime(ms) {
   if (ms === null || ms === undefined) return NOTHING;
   const t = new Date(ms);
   const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
-  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())}:` +
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${
+             two(t.getMinutes())}:` +
       two(t.getSeconds());
 }
 
@@ -114,11 +115,13 @@ export function cleanText(text, limit = MAX_TEXT) {
   const length = value.length;
   if (length > limit) value = value.slice(0, limit);
   value = value
-      // eslint-disable-next-line no-control-regex
-      .replace(/\u001b\[[0-9;:?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/g, '')
-      .replace(/\r\n/g, '\n')
-      .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) => String.fromCharCode(0x2400 + (c === '\u007f' ? 0x21 : c.charCodeAt(0))))
-      .replace(/[\u0080-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '\ufffd');
+              // eslint-disable-next-line no-control-regex
+              .replace(/\u001b\[[0-9;:?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/g, '')
+              .replace(/\r\n/g, '\n')
+              .replace(
+                  /[\u0000-\u0008\u000b-\u001f\u007f]/g,
+                  (c) => String.fromCharCode(0x2400 + (c === '\u007f' ? 0x21 : c.charCodeAt(0))))
+              .replace(/[\u0080-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '\ufffd');
   return length > limit ? `${value}… (${grouped(length - limit)} more characters)` : value;
 }
 

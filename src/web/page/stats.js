@@ -155,8 +155,14 @@ export function boxesByCandidate(choice, values, rows, label) {
     const sorted = Float64Array.from(groups.get(index) ?? []).sort();
     const at = (/** @type {number} */ q) => sorted.length === 0 ? NaN : quantile(sorted, q);
     return {
-      label: index < 0 ? 'not chosen' : label(choice.candidates[index]), candidate: index, count: sorted.length,
-      least: at(0), low: at(0.25), median: at(0.5), high: at(0.75), most: at(1),
+      label: index < 0 ? 'not chosen' : label(choice.candidates[index]),
+      candidate: index,
+      count: sorted.length,
+      least: at(0),
+      low: at(0.25),
+      median: at(0.5),
+      high: at(0.75),
+      most: at(1),
     };
   });
 }
@@ -207,11 +213,13 @@ export function groupFailures(table, rows) {
       messages.set(message, [table.model[row]]);
     }
   }
-  return [...reasons].map(([reason, messages]) => {
-    const list = [...messages].map(([message, models]) => ({message, models}));
-    list.sort((a, b) => b.models.length - a.models.length);
-    return {reason, count: list.reduce((sum, m) => sum + m.models.length, 0), messages: list};
-  }).sort((a, b) => b.count - a.count);
+  return [...reasons]
+      .map(([reason, messages]) => {
+        const list = [...messages].map(([message, models]) => ({message, models}));
+        list.sort((a, b) => b.models.length - a.models.length);
+        return {reason, count: list.reduce((sum, m) => sum + m.models.length, 0), messages: list};
+      })
+      .sort((a, b) => b.count - a.count);
 }
 
 /**
@@ -286,8 +294,15 @@ export function barsOf(attempts) {
     const key = `${attempts.trial[i]}/${device}`;
     const bar = bars.get(key);
     if (!bar) {
-      bars.set(key, {trial: attempts.trial[i], device, start, end: attempts.end[i], models: [attempts.model[i]],
-        attempts: [attempts.attempt[i]], outcome: attempts.outcome[i]});
+      bars.set(key, {
+        trial: attempts.trial[i],
+        device,
+        start,
+        end: attempts.end[i],
+        models: [attempts.model[i]],
+        attempts: [attempts.attempt[i]],
+        outcome: attempts.outcome[i]
+      });
       continue;
     }
     bar.models.push(attempts.model[i]);

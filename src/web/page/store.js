@@ -247,8 +247,17 @@ export class Store {
       const table = decodeColumns(columns);
       completeTable(table, space, show);
       table.reason = show.reason ?? '';
-      this.current = {id, table, attempts: null, curves: new Map(), times: new Map(), show, space, config,
-        notes: readNotes(notes)};
+      this.current = {
+        id,
+        table,
+        attempts: null,
+        curves: new Map(),
+        times: new Map(),
+        show,
+        space,
+        config,
+        notes: readNotes(notes)
+      };
       this.lastReload = performance.now();
       performance.measure('open', {start: begun, end: performance.now()});
       this.changed('table');
@@ -310,8 +319,8 @@ export class Store {
     if (!current) return;
     try {
       const path = experimentPath(current.id);
-      const [columns, show, space] = await Promise.all(
-          [this.api.json(`${path}/columns`), this.api.json(path), this.optional(`${path}/space`)]);
+      const [columns, show, space] =
+          await Promise.all([this.api.json(`${path}/columns`), this.api.json(path), this.optional(`${path}/space`)]);
       if (this.current !== current) return;
       const begun = performance.now();
       const table = decodeColumns(columns);
@@ -426,8 +435,10 @@ export class Store {
     const {table} = current;
     settle(table);
     const {f = '', s = '', c = ''} = this.route.params;
-    const key = JSON.stringify([table.revision, f, s, c, /selected/.test(f) || /selected/.test(s) ? [...this.selected] : 0,
-      [...current.notes.keys()].length]);
+    const key = JSON.stringify([
+      table.revision, f, s, c, /selected/.test(f) || /selected/.test(s) ? [...this.selected] : 0,
+      [...current.notes.keys()].length
+    ]);
     if (this.memo && this.memo.key === key && this.memoTable === table) return this.memo.value;
     const columns = allColumns(table, {selected: this.selected, notes: current.notes});
     const find = (/** @type {string} */ id) => findColumn(columns, id);
@@ -488,7 +499,9 @@ function readNotes(document) {
   /** @type {Map<number, {star: boolean, note: string}>} */
   const notes = new Map();
   for (const [model, note] of Object.entries(document?.notes ?? {})) {
-    notes.set(Number(model), {star: Boolean(/** @type {any} */ (note).star), note: String(/** @type {any} */ (note).note ?? '')});
+    notes.set(
+        Number(model),
+        {star: Boolean(/** @type {any} */ (note).star), note: String(/** @type {any} */ (note).note ?? '')});
   }
   return notes;
 }
