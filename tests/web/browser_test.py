@@ -40,13 +40,28 @@ def find_browser():
     return browser, shutil.which("chromedriver")
 
 
+# Names that a page could take for more than names.
+HOSTILE = """
+name: "<b>hostile</b>"
+space {
+  choices {
+    choice { label: "<img src=x onerror=alert(1)>" candidate: [ { s: "=1+1" }, { s: "<b>x</b>" } ] }
+    choice { label: "plain" candidate: [ { i: 1 }, { i: 2 } ] }
+  }
+}
+strategy { grid_search {} }
+evaluator { constant {} }
+"""
+
+
 class Browser:
     """One browser with one session."""
 
     def __init__(self):
         browser, driver = find_browser()
         self.profile = tempfile.mkdtemp(prefix="lanista-browser-")
-        self.driver = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.driver = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                       text=True)
         port = None
         for line in self.driver.stdout:
             if "started successfully on port" in line:
@@ -59,12 +74,13 @@ class Browser:
         self.base = "http://127.0.0.1:" + port
         options = {
             "binary": browser,
-            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
-                     "--window-size=1400,900", "--user-data-dir=" + self.profile],
+            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+                     "--no-first-run", "--window-size=1400,900", "--user-data-dir=" + self.profile],
         }
         capabilities = {"browserName": "chrome", "goog:chromeOptions": options,
                         "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
-        self.session = "/session/" + self.call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})["sessionId"]
+        session = self.call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
+        self.session = "/session/" + session["sessionId"]
 
     def close(self):
         try:
@@ -77,7 +93,8 @@ class Browser:
             shutil.rmtree(self.profile, ignore_errors=True)
 
     def call(self, method, path, body=None):
-        request = urllib.request.Request(self.base + path, method=method, data=None if body is None else json.dumps(body).encode(),
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, method=method, data=data,
                                          headers={"Content-Type": "application/json"})
         try:
             with urllib.request.urlopen(request, timeout=2 * PATIENCE) as answer:
@@ -117,15 +134,19 @@ class Browser:
         self.do("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def drag(self, x0, y0, x1, y1):
-        move = lambda x, y: {"type": "pointerMove", "duration": 50, "x": int(x), "y": int(y), "origin": "viewport"}
-        self.do("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
-            move(x0, y0), {"type": "pointerDown", "button": 0}, move((x0 + x1) / 2, (y0 + y1) / 2), move(x1, y1),
-            {"type": "pointerUp", "button": 0}]}]})
+        def move(x, y):
+            return {"type": "pointerMove", "duration": 50, "x": int(x), "y": int(y), "origin": "viewport"}
+
+        steps = [move(x0, y0), {"type": "pointerDown", "button": 0}, move((x0 + x1) / 2, (y0 + y1) / 2), move(x1, y1),
+                 {"type": "pointerUp", "button": 0}]
+        mouse = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
+        self.do("POST", "/actions", {"actions": [mouse]})
 
     def click(self, selector, text=None):
         """Clicks the first element of the selector (with this text, where there is one)."""
         script = ("const [selector, text] = arguments; const found = [...document.querySelectorAll(selector)].find("
-                  "(e) => (text === null || e.textContent.trim() === text) && e.offsetParent !== null); found?.click(); return !!found;")
+                  "(e) => (text === null || e.textContent.trim() === text) && e.offsetParent !== null); "
+                  "found?.click(); return !!found;")
         self.wait(script, selector, text)
 
     def log(self, kind):
@@ -183,6 +204,10 @@ class PageTests(unittest.TestCase):
         if cls.link is None:
             cls.state = os.path.join(cls.folder, "state")
             cls.lanista("run", os.path.join(ROOT, "bench/tables/digits_search.textproto"))
+            hostile = os.path.join(cls.folder, "hostile.textproto")
+            with open(hostile, "w", encoding="utf-8") as file:
+                file.write(HOSTILE)
+            cls.lanista("run", hostile)
             cls.server = subprocess.Popen([cls.program(), "web", "--listen", "127.0.0.1:0", "--state-dir", cls.state],
                                           stdout=subprocess.PIPE, text=True)
             for line in cls.server.stdout:
@@ -207,7 +232,8 @@ class PageTests(unittest.TestCase):
 
     @classmethod
     def lanista(cls, *arguments):
-        done = subprocess.run([cls.program(), *arguments, "--json", "--state-dir", cls.state], capture_output=True, text=True, check=True)
+        done = subprocess.run([cls.program(), *arguments, "--json", "--state-dir", cls.state], capture_output=True,
+                text=True, check=True)
         return json.loads(done.stdout)
 
     def setUp(self):
@@ -216,8 +242,13 @@ class PageTests(unittest.TestCase):
         self.addCleanup(self.check_console)
         self.browser.go(self.link)
         self.browser.wait("return document.querySelector('main table a') !== null")
-        self.experiment = self.browser.run(
-            "return [...document.querySelectorAll('main table a')].find((a) => a.textContent === 'digits_table').getAttribute('href').split('/')[2]")
+        self.experiment = self.find_experiment("digits_table")
+
+    def find_experiment(self, name):
+        """The id of an experiment in the list; None: there is none."""
+        return self.browser.run("""
+            const link = [...document.querySelectorAll('main table a')].find((a) => a.textContent === arguments[0]);
+            return link ? link.getAttribute('href').split('/')[2] : null;""", name)
 
     def check_console(self):
         """Called before the browser is closed, after each test."""
@@ -239,7 +270,8 @@ class PageTests(unittest.TestCase):
         self.settle()
 
     def settle(self):
-        self.browser.wait("return document.querySelector('.state-loading') === null && document.querySelector('main').children.length > 0")
+        self.browser.wait("return document.querySelector('.state-loading') === null && "
+                "document.querySelector('main').children.length > 0")
 
     def count(self):
         return self.browser.run("return document.querySelector('.filter [role=status]').textContent")
@@ -264,7 +296,8 @@ class PageTests(unittest.TestCase):
         self.browser.wait("return document.body.innerText.includes('This page needs its link')")
         # What the console says of the refused request is the browser's own.
         self.browser.log("browser")
-        self.browser.run("const field = document.querySelector('main input'); field.value = arguments[0]; field.form.requestSubmit();", self.link)
+        self.browser.run("const field = document.querySelector('main input'); field.value = arguments[0]; "
+                "field.form.requestSubmit();", self.link)
         self.browser.wait("return document.querySelector('main table a') !== null")
         self.browser.log("browser")
 
@@ -276,9 +309,11 @@ class PageTests(unittest.TestCase):
         text = self.browser.run("return document.querySelector('main').innerText")
         self.assertIn("model %d" % document["best"][0]["model"], text)
         self.assertIn("%g" % document["best"][0]["default"], text)
-        tiles = self.browser.run("return [...document.querySelectorAll('.tile')].map((t) => [t.lastChild.textContent.trim(), t.firstChild.textContent])")
+        tiles = self.browser.run("return [...document.querySelectorAll('.tile')].map((t) => "
+                "[t.lastChild.textContent.trim(), t.firstChild.textContent])")
         self.assertIn(["models", str(document["models"]["total"])], tiles)
-        self.assertTrue(any(label.endswith("succeeded") and value == str(document["models"]["succeeded"]) for label, value in tiles), tiles)
+        succeeded = [value for label, value in tiles if label.endswith("succeeded")]
+        self.assertEqual(succeeded, [str(document["models"]["succeeded"])])
         self.shot("overview")
 
     def test_every_number_of_the_table_is_that_of_trials(self):
@@ -315,7 +350,8 @@ class PageTests(unittest.TestCase):
         self.settle()
         self.assertIn("%d of" % kept, self.count())
         # An error points to its place, and hides nothing.
-        self.browser.run("const f = document.getElementById('filter'); f.value = 'widht = 16'; f.dispatchEvent(new Event('input'))")
+        self.browser.run("const f = document.getElementById('filter'); f.value = 'widht = 16'; "
+                "f.dispatchEvent(new Event('input'))")
         self.browser.wait("return document.querySelector('.filter-error mark')?.textContent === 'widht'")
         self.assertIn("did you mean width", self.browser.run("return document.querySelector('.filter-error').textContent"))
 
@@ -349,7 +385,8 @@ class PageTests(unittest.TestCase):
         # The lowest tenth of the axis is "not chosen".
         self.browser.drag(box[0], box[1] + box[2] * 0.995, box[0], box[1] + box[2] * 0.91)
         self.browser.wait("return /brush=/.test(location.hash)")
-        self.browser.wait("return document.querySelector('.chart figcaption').textContent.includes('kernel_1: not chosen')")
+        self.browser.wait("return document.querySelector('.chart figcaption').textContent.includes('kernel_1: "
+                "not chosen')")
         self.shot("choices")
         self.browser.click("button", "Make it the filter")
         self.browser.wait("return document.getElementById('filter').value === 'choice.kernel_1 is missing'")
@@ -367,9 +404,47 @@ class PageTests(unittest.TestCase):
         self.browser.drag(places[0][0], places[0][1], places[1][0] + 60, places[1][1])
         self.browser.wait("return decodeURIComponent(location.hash).includes('axes=choice.depth,choice.width,metric.default')")
 
+    def saved_by(self, selector, text):
+        """What a button saves, as text."""
+        self.browser.devtools("Page.setDownloadBehavior", {"behavior": "deny"})
+        self.browser.run("""
+            const make = URL.createObjectURL;
+            window.saved = null;
+            URL.createObjectURL = (blob) => {
+              blob.text().then((text) => { window.saved = text; });
+              return make.call(URL, blob);
+            };""")
+        self.browser.click(selector, text)
+        return self.browser.wait("return window.saved")
+
+    def test_csv_has_what_the_filter_keeps(self):
+        self.open("models", f="width = 8", s="-metric.default", c="model,choice.width,metric.default")
+        kept = int(self.count().split()[0])
+        lines = self.saved_by("button", "CSV").splitlines()
+        self.assertEqual(lines[0], "Model,width,default")
+        self.assertEqual(len(lines), kept + 1)
+        self.assertEqual({line.split(",")[1] for line in lines[1:]}, {"8"})
+        values = [float(line.split(",")[2]) for line in lines[1:]]
+        self.assertEqual(values, sorted(values, reverse=True))
+
+    def test_names_that_look_like_markup_are_text(self):
+        hostile = self.find_experiment("<b>hostile</b>")
+        if hostile is None:
+            self.skipTest("this page has no such experiment")
+        self.experiment = hostile
+        for view in ("overview", "models", "curves", "choices", "devices", "compare", "model/1", "graph/1"):
+            self.open(view, sel="1,2")
+            self.assertEqual(self.browser.run("return document.querySelectorAll('main b, img[src=x]').length"), 0)
+        # Of the graph that is not there.
+        self.browser.log("browser")
+        self.open("models")
+        self.assertEqual(set(self.cells("<img src=x onerror=alert(1)>")), {"=1+1", "<b>x</b>"})
+        self.assertIn("'=1+1", self.saved_by("button", "CSV"))
+
     def test_compare_marks_what_differs(self):
         self.open("compare", sel="1,2")
-        lines = self.browser.wait("return [...document.querySelectorAll('section[aria-label=Samples] tbody tr')].map((r) => [...r.children].map((c) => [c.textContent, c.className]))")
+        lines = self.browser.wait("return [...document.querySelectorAll('section[aria-label=Samples] tbody "
+                "tr')].map((r) => [...r.children].map((c) => [c.textContent, c.className]))")
         for line in lines[1:]:
             texts = {text for text, _ in line[1:]}
             differs = ["differs" in name for _, name in line[1:]]
@@ -383,7 +458,8 @@ class PageTests(unittest.TestCase):
             self.assertIn(word, text)
         # The engine direct has no graph: the page says so, and shows the sample.
         self.open("graph/1")
-        self.browser.wait("return document.querySelector('main').innerText.includes('What was chosen') || document.querySelector('.graph-place') !== null")
+        self.browser.wait("return document.querySelector('main').innerText.includes('What was chosen') || "
+                "document.querySelector('.graph-place') !== null")
         self.browser.log("browser")
 
     def test_the_keyboard_alone(self):
@@ -398,13 +474,16 @@ class PageTests(unittest.TestCase):
         self.browser.wait("return document.activeElement.id !== 'filter' && location.hash.includes('width')")
         keys("j")
         self.browser.wait("return document.activeElement.id === 'jump'")
-        first = self.browser.run("return document.querySelector('.grid-body [role=gridcell]').textContent.match(/\\d+/)[0]")
+        first = self.browser.run("return document.querySelector('.grid-body "
+                "[role=gridcell]').textContent.match(/\\d+/)[0]")
         keys(first + ENTER)
         self.browser.wait("return document.activeElement.getAttribute('role') === 'gridcell'")
         keys(DOWN + RIGHT + SPACE)
-        self.browser.wait("return /sel=/.test(location.hash) && document.querySelector('[role=row][aria-selected=true]') !== null")
+        self.browser.wait("return /sel=/.test(location.hash) && "
+                "document.querySelector('[role=row][aria-selected=true]') !== null")
         keys(END, hold=CONTROL)
-        self.browser.wait("return document.activeElement.closest('[role=row]').ariaRowIndex === document.querySelector('[role=grid]').ariaRowCount")
+        self.browser.wait("return document.activeElement.closest('[role=row]').ariaRowIndex === "
+                "document.querySelector('[role=grid]').ariaRowCount")
         keys(ENTER)
         self.browser.wait("return location.hash.includes('/model/')")
         self.settle()
@@ -421,45 +500,55 @@ class PageTests(unittest.TestCase):
             nodes = self.browser.devtools("Accessibility.getFullAXTree", {})["nodes"]
             for node in nodes:
                 role = node.get("role", {}).get("value")
-                if node.get("ignored") or role not in ("button", "link", "textbox", "searchbox", "checkbox", "combobox", "grid", "columnheader", "img", "figure", "table"):
+                if node.get("ignored") or role not in ("button", "link", "textbox", "searchbox", "checkbox",
+                        "combobox", "grid", "columnheader", "img", "figure", "table"):
                     continue
                 name = node.get("name", {}).get("value", "").strip()
                 if not name:
-                    element = self.browser.devtools("DOM.describeNode", {"backendNodeId": node["backendDOMNodeId"]})["node"]
-                    self.fail("%s: a %s has no name: %s %s" % (view, role, element["nodeName"], element.get("attributes")))
+                    element = self.browser.devtools("DOM.describeNode",
+                            {"backendNodeId": node["backendDOMNodeId"]})["node"]
+                    self.fail("%s: a %s has no name: %s %s" % (view, role, element["nodeName"],
+                            element.get("attributes")))
         self.browser.run("document.activeElement.blur()")
         for _ in range(8):
             self.browser.keys(TAB)
-            outline = self.browser.run("const s = getComputedStyle(document.activeElement); return [s.outlineStyle, parseFloat(s.outlineWidth)]")
+            outline = self.browser.run("const s = getComputedStyle(document.activeElement); return "
+                    "[s.outlineStyle, parseFloat(s.outlineWidth)]")
             self.assertEqual(outline[0], "solid")
             self.assertGreaterEqual(outline[1], 2)
 
     def test_dark_and_narrow(self):
         self.open("overview")
         light = self.browser.run("return getComputedStyle(document.body).backgroundColor")
-        self.browser.devtools("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        self.browser.devtools("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme",
+                "value": "dark"}]})
         self.browser.wait("return getComputedStyle(document.body).backgroundColor !== arguments[0]", light)
         self.browser.keys("t")
         self.browser.wait("return getComputedStyle(document.body).backgroundColor === arguments[0]", light)
         for width in (360, 3840):
-            self.browser.devtools("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False})
+            self.browser.devtools("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800,
+                    "deviceScaleFactor": 1, "mobile": False})
             for view in ("overview", "models", "curves", "choices", "devices", "compare", "model/1"):
                 self.open(view, sel="1,2")
-                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth - window.innerWidth"), 0, "%s at %d" % (view, width))
+                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth - "
+                        "window.innerWidth"), 0, "%s at %d" % (view, width))
             self.shot("width_%d" % width)
 
     def test_each_chart_is_a_table_too(self):
         for view in ("overview", "curves", "choices", "devices"):
             self.open(view)
-            self.browser.run("for (const b of document.querySelectorAll('.chart button')) if (b.textContent === 'Table') b.click()")
-            tables = self.browser.run("return [...document.querySelectorAll('.chart .chart-table')].filter((t) => t.offsetParent).map((t) => t.querySelectorAll('tbody tr').length)")
+            self.browser.run("for (const b of document.querySelectorAll('.chart button')) if (b.textContent === "
+                    "'Table') b.click()")
+            tables = self.browser.run("return [...document.querySelectorAll('.chart .chart-table')].filter((t) "
+                    "=> t.offsetParent).map((t) => t.querySelectorAll('tbody tr').length)")
             self.assertTrue(tables and all(rows > 0 for rows in tables), "%s: %s" % (view, tables))
 
 
 def main():
     browser, driver = find_browser()
     if not browser or not driver:
-        print("SKIPPED: the page is tested in chromium with chromium-driver, and %s is not installed" % ("chromium" if not browser else "chromium-driver"))
+        missing = "chromium-driver" if browser else "chromium"
+        print("SKIPPED: the page is tested in chromium by chromium-driver, and %s is not installed" % missing)
         return 1 if os.environ.get("LANISTA_BROWSER_REQUIRED") else 0
     return unittest.main(verbosity=2)
 
