@@ -13,18 +13,27 @@ import {menu} from './menu.js';
 export function openDialog(title, contents, verb, submit, options = {}) {
   const failed = el('p', {class: 'filter-error', role: 'alert'});
   const doit = el('button', {type: 'submit', class: options.danger ? 'danger' : 'primary'}, verb);
-  const dialog = el('dialog', {'aria-label': title, on: {close: () => dialog.remove()}}, el('form', {method: 'dialog', on: {submit: async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    doit.setAttribute('aria-disabled', 'true');
-    try {
-      const wrong = await submit();
-      failed.textContent = wrong ?? '';
-      if (wrong === null) dialog.close();
-    } catch (error) {
-      failed.textContent = oneLine(/** @type {Error} */ (error).message, 600);
-    }
-    doit.removeAttribute('aria-disabled');
-  }}}, el('h2', {}, title), ...contents, failed, el('div', {class: 'row'}, doit, button('Cancel', () => dialog.close()))));
+  const dialog =
+      el('dialog', {'aria-label': title, on: {close: () => dialog.remove()}},
+         el('form', {
+           method: 'dialog',
+           on: {
+             submit: async (/** @type {Event} */ event) => {
+               event.preventDefault();
+               doit.setAttribute('aria-disabled', 'true');
+               try {
+                 const wrong = await submit();
+                 failed.textContent = wrong ?? '';
+                 if (wrong === null) dialog.close();
+               } catch (error) {
+                 failed.textContent = oneLine(/** @type {Error} */ (error).message, 600);
+               }
+               doit.removeAttribute('aria-disabled');
+             }
+           }
+         },
+            el('h2', {}, title), ...contents, failed,
+            el('div', {class: 'row'}, doit, button('Cancel', () => dialog.close()))));
   document.body.append(dialog);
   dialog.showModal();
   dialog.querySelector('input, textarea')?.focus();
@@ -33,7 +42,9 @@ export function openDialog(title, contents, verb, submit, options = {}) {
 
 /** @param {string} title @param {Node[]} contents */
 export function openNotice(title, contents) {
-  const dialog = el('dialog', {'aria-label': title, on: {close: () => dialog.remove()}}, el('h2', {}, title), ...contents, button('Close', () => dialog.close()));
+  const dialog =
+      el('dialog', {'aria-label': title, on: {close: () => dialog.remove()}}, el('h2', {}, title), ...contents,
+         button('Close', () => dialog.close()));
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -43,7 +54,6 @@ const MOVING = new Set(['CREATED', 'RUNNING', 'STOPPING']);
 /** @param {import('./store.js').Store} store */
 export function actionsMenu(store) {
   const list = el('div', {});
-  const root = menu('Actions', list);
   const refresh = () => {
     const {current} = store;
     if (!current) return;
@@ -51,28 +61,38 @@ export function actionsMenu(store) {
     const whole = current.show.id ?? id;
     const moving = MOVING.has(current.table.status);
     const not = (/** @type {string} */ action, /** @type {string} */ state) => store.whyNot(action) || state;
-    fill(list,
-        actionButton('Stop …', () => stop(store, whole), not('stop', moving ? current.table.status === 'STOPPING' ? 'it is stopping already' : '' : 'it does not run')),
+    fill(
+        list,
+        actionButton(
+            'Stop …', () => stop(store, whole),
+            not('stop',
+                moving ? current.table.status === 'STOPPING' ? 'it is stopping already' : '' : 'it does not run')),
         actionButton('Resume …', () => resume(store, whole), not('resume', moving ? 'it runs' : '')),
-        actionButton('Export the best …', () => exportBest(store, whole), not('export', current.table.state.includes('SUCCEEDED') ? '' : 'no model has succeeded')),
+        actionButton(
+            'Export the best …', () => exportBest(store, whole),
+            not('export', current.table.state.includes('SUCCEEDED') ? '' : 'no model has succeeded')),
         actionButton('Copy the configuration', () => copyConfig(store), current.config ? '' : 'it is not known'),
-        actionButton('Delete …', () => remove(store, whole), not('delete', moving ? 'it runs: stop it first' : ''), {class: 'danger'}));
+        actionButton(
+            'Delete …', () => remove(store, whole), not('delete', moving ? 'it runs: stop it first' : ''),
+            {class: 'danger'}));
   };
-  root.addEventListener('pointerdown', refresh, true);
-  root.addEventListener('focusin', (/** @type {Event} */ event) => {
-    if (event.target === root.firstChild) refresh();
-  });
-  return {element: root, refresh};
+  return menu('Actions', list, '', {}, refresh);
 }
 
 /** @param {import('./store.js').Store} store @param {string} id */
 function stop(store, id) {
   const reason = el('input', {type: 'text', maxlength: '500', placeholder: 'stopped on the page'});
-  openDialog('Stop this experiment?', [el('p', {}, 'Running trials are canceled; it can be resumed later.'), el('label', {class: 'block'}, 'Reason (shown to people)', reason)], 'Stop', async () => {
-    await store.api.send('POST', `${experimentPath(id)}/stop`, {reason: reason.value || 'stopped on the page'});
-    announce('The experiment is being stopped.');
-    return null;
-  });
+  openDialog(
+      'Stop this experiment?',
+      [
+        el('p', {}, 'Running trials are canceled; it can be resumed later.'),
+        el('label', {class: 'block'}, 'Reason (shown to people)', reason)
+      ],
+      'Stop', async () => {
+        await store.api.send('POST', `${experimentPath(id)}/stop`, {reason: reason.value || 'stopped on the page'});
+        announce('The experiment is being stopped.');
+        return null;
+      });
 }
 
 /** @param {import('./store.js').Store} store @param {string} id */
@@ -80,42 +100,65 @@ function resume(store, id) {
   const config = store.current?.config?.config ?? {};
   const models = el('input', {type: 'number', min: '1', placeholder: String(config.max_trial_number ?? 'as it was')});
   const seconds = el('input', {type: 'number', min: '1', placeholder: 'as it was'});
-  const parallel = el('input', {type: 'number', min: '1', placeholder: String(config.trial_concurrency ?? 'as it was')});
-  openDialog('Resume this experiment', [el('p', {}, 'It goes on where it was left. Limits that stay empty are as they were.'),
-    el('label', {class: 'block'}, 'Most models (max_trial_number)', models), el('label', {class: 'block'}, 'Longest time in seconds (max_duration)', seconds), el('label', {class: 'block'}, 'Trials at the same time (trial_concurrency)', parallel)], 'Resume', async () => {
-    const set = [];
-    if (models.value) set.push(`max_trial_number=${models.value}`);
-    if (seconds.value) set.push(`max_duration={ seconds: ${seconds.value} }`);
-    if (parallel.value) set.push(`trial_concurrency=${parallel.value}`);
-    await store.api.send('POST', `${experimentPath(id)}/resume`, {set});
-    announce('The experiment goes on.');
-    await store.open(id);
-    return null;
-  });
+  const parallel =
+      el('input', {type: 'number', min: '1', placeholder: String(config.trial_concurrency ?? 'as it was')});
+  openDialog(
+      'Resume this experiment',
+      [
+        el('p', {}, 'It goes on where it was left. Limits that stay empty are as they were.'),
+        el('label', {class: 'block'}, 'Most models (max_trial_number)', models),
+        el('label', {class: 'block'}, 'Longest time in seconds (max_duration)', seconds),
+        el('label', {class: 'block'}, 'Trials at the same time (trial_concurrency)', parallel)
+      ],
+      'Resume', async () => {
+        const set = [];
+        if (models.value) set.push(`max_trial_number=${models.value}`);
+        if (seconds.value) set.push(`max_duration={ seconds: ${seconds.value} }`);
+        if (parallel.value) set.push(`trial_concurrency=${parallel.value}`);
+        await store.api.send('POST', `${experimentPath(id)}/resume`, {set});
+        announce('The experiment goes on.');
+        await store.open(id);
+        return null;
+      });
 }
 
 /** @param {import('./store.js').Store} store @param {string} id */
 function exportBest(store, id) {
   const top = el('input', {type: 'number', min: '1', value: '1'});
-  const format = el('select', {}, ...['json', 'python', 'cpp', 'torchscript', 'onnx', 'weights'].map((f) => el('option', {value: f}, f)));
-  openDialog('Export the best models', [el('label', {class: 'block'}, 'How many', top), el('label', {class: 'block'}, 'Format', format)], 'Export', async () => {
-    const {files} = await store.api.send('POST', `${experimentPath(id)}/export`, {top: Number(top.value), format: format.value});
-    openNotice('Exported', [el('ul', {}, ...files.map((/** @type {string} */ file) => el('li', {class: 'mono'}, oneLine(file, 400))))]);
-    return null;
-  });
+  const format =
+      el('select', {},
+         ...['json', 'python', 'cpp', 'torchscript', 'onnx', 'weights'].map((f) => el('option', {value: f}, f)));
+  openDialog(
+      'Export the best models',
+      [el('label', {class: 'block'}, 'How many', top), el('label', {class: 'block'}, 'Format', format)], 'Export',
+      async () => {
+        const {files} = await store.api.send(
+            'POST', `${experimentPath(id)}/export`, {top: Number(top.value), format: format.value});
+        openNotice('Exported', [
+          el('ul', {}, ...files.map((/** @type {string} */ file) => el('li', {class: 'mono'}, oneLine(file, 400))))
+        ]);
+        return null;
+      });
 }
 
 /** @param {import('./store.js').Store} store @param {string} id */
 function remove(store, id) {
   const name = store.current?.show.name ?? id;
   const field = el('input', {type: 'text', autocomplete: 'off', spellcheck: 'false'});
-  openDialog('Delete this experiment?', [el('p', {}, 'Its journal, logs, weights and files are removed for good.'), el('label', {class: 'block'}, el('span', {}, 'Type its name to confirm: ', el('strong', {class: 'mono'}, oneLine(name, 200))), field)], 'Delete', async () => {
-    if (field.value !== name) return 'This is not its name.';
-    await store.api.send('DELETE', experimentPath(id), {name});
-    announce('The experiment is deleted.');
-    location.hash = '#/';
-    return null;
-  }, {danger: true});
+  openDialog(
+      'Delete this experiment?',
+      [
+        el('p', {}, 'Its journal, logs, weights and files are removed for good.'),
+        el('label', {class: 'block'},
+           el('span', {}, 'Type its name to confirm: ', el('strong', {class: 'mono'}, oneLine(name, 200))), field)
+      ],
+      'Delete', async () => {
+        if (field.value !== name) return 'This is not its name.';
+        await store.api.send('DELETE', experimentPath(id), {name});
+        announce('The experiment is deleted.');
+        location.hash = '#/';
+        return null;
+      }, {danger: true});
 }
 
 /** @param {import('./store.js').Store} store */

@@ -99,8 +99,8 @@ export class Api {
 
   /** @param {'POST'|'PUT'|'DELETE'} method @param {string} path @param {unknown} body @returns {Promise<any>} */
   async send(method, path, body) {
-    const response = await this.fetch(path,
-        {method, headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
+    const response =
+        await this.fetch(path, {method, headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
     return response.json();
   }
 }

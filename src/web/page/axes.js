@@ -20,7 +20,10 @@ export const OFF_SHARE = 0.1;
  * @property {Int32Array} place  for each row its place; -1: not chosen, no value
  */
 
-/** How deep a choice lies in the space's tree. @param {import('./decode.js').Choice[]} choices @returns {Map<string, number>} */
+/**
+ * How deep a choice lies in the space's tree.
+ * @param {import('./decode.js').Choice[]} choices @returns {Map<string, number>}
+ */
 export function choiceDepths(choices) {
   /** @type {Map<string, number>} */
   const depths = new Map();
@@ -52,7 +55,7 @@ export function makeAxis(table, column, depth) {
     if (choice.nChosen > 1 || choice.chosen.some(Array.isArray)) {
       // Several at once: each combination that there is has a place.
       const texts = choice.chosen.map((_, row) => chosenText(choice, row));
-      places = [...new Set(texts.filter((t) => t !== null))].sort();
+      places = [...new Set(texts.flatMap((t) => t === null ? [] : [t]))].sort();
       const index = new Map(places.map((text, i) => [text, i]));
       texts.forEach((text, row) => {
         if (text !== null) place[row] = index.get(text) ?? -1;
@@ -92,12 +95,28 @@ export function makeAxis(table, column, depth) {
     place[row] = known ? 0 : -1;
     at[row] = known ? low + (1 - low) * (value - least) / span : OFF_SHARE / 2;
   }
-  return {id: column.id, title: column.title, kind: 'number', places: [], hasOff, domain: [least, most], depth, at, place};
+  return {
+    id: column.id,
+    title: column.title,
+    kind: 'number',
+    places: [],
+    hasOff,
+    domain: [least, most],
+    depth,
+    at,
+    place
+  };
 }
 
-/** A share of an axis that is brushed: what it means. @typedef {[number, number]} Range */
+/**
+ * A share of an axis that is brushed: what it means.
+ * @typedef {[number, number]} Range
+ */
 
-/** Places of a choice that a range covers (their middles); -1: "not chosen". @param {Axis} axis @param {Range} range */
+/**
+ * Places of a choice that a range covers (their middles); -1: "not chosen".
+ * @param {Axis} axis @param {Range} range
+ */
 export function placesIn(axis, [from, to]) {
   const low = axis.hasOff ? OFF_SHARE : 0;
   const found = axis.places.map((_, i) => i).filter((i) => {
@@ -108,11 +127,20 @@ export function placesIn(axis, [from, to]) {
   return found;
 }
 
-/** Numbers that a range covers, and whether it covers those without a value. @param {Axis} axis @param {Range} range */
+/**
+ * Numbers that a range covers, and whether it covers those without a value.
+ * @param {Axis} axis @param {Range} range
+ */
 export function numbersIn(axis, [from, to]) {
   const low = axis.hasOff ? OFF_SHARE : 0;
-  const number = (/** @type {number} */ share) => axis.domain[0] + (Math.max(0, Math.min(1, (share - low) / (1 - low)))) * (axis.domain[1] - axis.domain[0] || 1);
-  return {from: number(from), to: number(to), some: to >= low, off: axis.hasOff && OFF_SHARE / 2 >= from && OFF_SHARE / 2 <= to};
+  const number = (/** @type {number} */ share) =>
+      axis.domain[0] + (Math.max(0, Math.min(1, (share - low) / (1 - low)))) * (axis.domain[1] - axis.domain[0] || 1);
+  return {
+    from: number(from),
+    to: number(to),
+    some: to >= low,
+    off: axis.hasOff && OFF_SHARE / 2 >= from && OFF_SHARE / 2 <= to
+  };
 }
 
 /**
@@ -128,12 +156,17 @@ export function brushedRows(axes, brushes, rows) {
       return [(/** @type {number} */ row) => places.has(axis.place[row])];
     }
     const {off} = numbersIn(axis, range);
-    return [(/** @type {number} */ row) => axis.place[row] < 0 ? off : axis.at[row] >= range[0] && axis.at[row] <= range[1]];
+    return [
+      (/** @type {number} */ row) => axis.place[row] < 0 ? off : axis.at[row] >= range[0] && axis.at[row] <= range[1]
+    ];
   });
   return tests.length === 0 ? rows : rows.filter((row) => tests.every((test) => test(row)));
 }
 
-/** Brushes as a filter says it. @param {Map<string, Axis>} axes @param {Map<string, Range>} brushes */
+/**
+ * Brushes as a filter says it.
+ * @param {Map<string, Axis>} axes @param {Map<string, Range>} brushes
+ */
 export function brushFilter(axes, brushes) {
   const parts = [];
   for (const [id, range] of brushes) {
@@ -156,7 +189,10 @@ export function brushFilter(axes, brushes) {
   return parts.join(' and ');
 }
 
-/** What a brush says, in words. @param {Axis} axis @param {Range} range @param {(v: number) => string} format */
+/**
+ * What a brush says, in words.
+ * @param {Axis} axis @param {Range} range @param {(v: number) => string} format
+ */
 export function brushText(axis, range, format) {
   if (axis.kind === 'choice') {
     return placesIn(axis, range).map((p) => p < 0 ? 'not chosen' : oneLine(axis.places[p], 40)).join(', ') || 'nothing';

@@ -1,4 +1,5 @@
-// What all charts have: a canvas that fits its place, axes, a tooltip, the keyboard, the same as a table, CSV, JSON and PNG.
+// What all charts have: a canvas that fits its place, axes, a tooltip, the keyboard, the same as a table, CSV, JSON and
+// PNG.
 
 import {announce, button, el, fill, plainTable, saveFile} from './dom.js';
 import {fileName, toCsv, toJson} from './exports.js';
@@ -37,7 +38,8 @@ export const FONT = '12px system-ui, -apple-system, "Segoe UI", sans-serif';
  * @property {string} title
  * @property {number|((width: number) => number)} [height]
  * @property {(ctx: CanvasRenderingContext2D, width: number, height: number) => void} draw
- * @property {(ctx: CanvasRenderingContext2D, width: number, height: number) => void} [drawTop]  what changes with selection
+ * @property {(ctx: CanvasRenderingContext2D, width: number, height: number) => void} [drawTop]  what changes with
+ * selection
  * @property {() => string} sentence  what the chart shows, in words
  * @property {() => {header: string[], rows: unknown[][]}} table
  * @property {() => Point[]} [points]
@@ -52,30 +54,49 @@ export class Chart {
   constructor(options) {
     this.options = options;
     this.base = el('canvas', {'aria-hidden': 'true'});
-    this.top = el('canvas', {class: 'top', role: 'img', tabindex: '0', on: {
-      keydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
-      blur: () => this.point(null),
-    }});
-    this.overlay = options.overlay ?
-      document.createElementNS('http://www.w3.org/2000/svg', 'svg') : null;
+    this.top = el('canvas', {
+      class: 'top',
+      role: 'img',
+      tabindex: '0',
+      on: {
+        keydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+        blur: () => this.point(null),
+      }
+    });
+    this.overlay = options.overlay ? document.createElementNS('http://www.w3.org/2000/svg', 'svg') : null;
     this.tip = el('div', {class: 'tip', hidden: true});
-    this.plot = el('div', {class: 'plot', on: {
-      pointermove: (/** @type {PointerEvent} */ event) => this.hover(event),
-      pointerleave: () => this.point(null),
-      click: (/** @type {PointerEvent} */ event) => this.click(event),
-    }}, this.base, this.top, this.overlay, this.tip);
-    this.tablePlace = el('div', {class: 'chart-table', hidden: true, tabindex: '0', role: 'region',
-      'aria-label': `${options.title} as a table`});
+    this.plot =
+        el('div', {
+          class: 'plot',
+          on: {
+            pointermove: (/** @type {PointerEvent} */ event) => this.hover(event),
+            pointerleave: () => this.point(null),
+            click: (/** @type {PointerEvent} */ event) => this.click(event),
+          }
+        },
+           this.base, this.top, this.overlay, this.tip);
+    this.tablePlace = el('div', {
+      class: 'chart-table',
+      hidden: true,
+      tabindex: '0',
+      role: 'region',
+      'aria-label': `${options.title} as a table`
+    });
     this.tableButton = button('Table', () => this.toggleTable(), {'aria-pressed': 'false', class: 'quiet'});
     this.tools = el('div', {class: 'tools'});
     this.caption = el('p', {class: 'sentence'});
-    this.element = el('figure', {class: 'chart card', 'aria-label': options.title},
-        el('div', {class: 'chart-head'}, el('h2', {}, options.title),
-            el('div', {class: 'tools'}, this.tableButton,
-                button('CSV', () => this.save('csv'), {class: 'quiet', 'aria-label': `${options.title} as CSV`}),
-                button('JSON', () => this.save('json'), {class: 'quiet', 'aria-label': `${options.title} as JSON`}),
-                button('PNG', () => this.save('png'), {class: 'quiet', 'aria-label': `${options.title} as PNG`}))),
-        this.tools, options.minWidth ? el('div', {class: 'plot-scroll', tabindex: '0', role: 'group', 'aria-label': options.title}, this.plot) : this.plot, this.tablePlace, el('figcaption', {}, this.caption));
+    this.element =
+        el('figure', {class: 'chart card', 'aria-label': options.title},
+           el('div', {class: 'chart-head'}, el('h2', {}, options.title),
+              el('div', {class: 'tools'}, this.tableButton,
+                 button('CSV', () => this.save('csv'), {class: 'quiet', 'aria-label': `${options.title} as CSV`}),
+                 button('JSON', () => this.save('json'), {class: 'quiet', 'aria-label': `${options.title} as JSON`}),
+                 button('PNG', () => this.save('png'), {class: 'quiet', 'aria-label': `${options.title} as PNG`}))),
+           this.tools,
+           options.minWidth ?
+               el('div', {class: 'plot-scroll', tabindex: '0', role: 'group', 'aria-label': options.title}, this.plot) :
+               this.plot,
+           this.tablePlace, el('figcaption', {}, this.caption));
     this.width = 0;
     this.height = 0;
     /** @type {Point|null} */
@@ -142,7 +163,9 @@ export class Chart {
   describe() {
     const sentence = this.options.sentence();
     this.caption.textContent = sentence;
-    this.top.setAttribute('aria-label', `${this.options.title}. ${sentence} Arrow keys walk through it; the button Table has it as a table.`);
+    this.top.setAttribute(
+        'aria-label',
+        `${this.options.title}. ${sentence} Arrow keys walk through it; the button Table has it as a table.`);
     if (!this.tablePlace.hidden) this.fillTable();
   }
 
@@ -166,7 +189,8 @@ export class Chart {
   fillTable() {
     const {header, rows} = this.options.table();
     const shown = rows.slice(0, TABLE_ROWS).map((row) => row.map((cell) => oneLine(cell ?? '–', 120)));
-    fill(this.tablePlace, plainTable(this.options.title, header.map((h) => oneLine(h, 120)), shown),
+    fill(
+        this.tablePlace, plainTable(this.options.title, header.map((h) => oneLine(h, 120)), shown),
         rows.length > TABLE_ROWS ? el('p', {}, `${rows.length - TABLE_ROWS} more rows are in the CSV.`) : null);
   }
 
@@ -245,8 +269,16 @@ export class Chart {
   key(event) {
     const points = this.options.points?.() ?? [];
     if (points.length === 0) return;
-    const moves = /** @type {Record<string, number>} */ ({ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, PageDown: 10,
-      PageUp: -10, Home: -points.length, End: points.length});
+    const moves = /** @type {Record<string, number>} */ ({
+      ArrowRight: 1,
+      ArrowDown: 1,
+      ArrowLeft: -1,
+      ArrowUp: -1,
+      PageDown: 10,
+      PageUp: -10,
+      Home: -points.length,
+      End: points.length
+    });
     if (moves[event.key] !== undefined) {
       this.keyAt = Math.max(0, Math.min(points.length - 1, this.keyAt + moves[event.key]));
       this.point(points[this.keyAt]);
@@ -266,8 +298,8 @@ export class Chart {
  * Axes with their grid, at the left and below.
  * @param {CanvasRenderingContext2D} ctx
  * @param {Frame} frame
- * @param {{x: any, y: any, xTitle: string, yTitle: string, xFormat?: (v: any) => string, yFormat?: (v: any) => string, below?: number}} axes
- *     d3 scales; `below`: pixels between the frame and what is written below it
+ * @param {{x: any, y: any, xTitle: string, yTitle: string, xFormat?: (v: any) => string, yFormat?: (v: any) => string,
+ *     below?: number}} axes d3 scales; `below`: pixels between the frame and what is written below it
  */
 export function drawAxes(ctx, frame, {x, y, xTitle, yTitle, xFormat, yFormat, below = 0}) {
   const colors = theme();
@@ -317,12 +349,18 @@ export function drawAxes(ctx, frame, {x, y, xTitle, yTitle, xFormat, yFormat, be
   ctx.fillText(oneLine(yTitle, 60), Math.max(4, frame.left - 44), frame.top - 8);
 }
 
-/** The frame of a chart of this size. @param {number} width @param {number} height @returns {Frame} */
+/**
+ * The frame of a chart of this size.
+ * @param {number} width @param {number} height @returns {Frame}
+ */
 export function frameOf(width, height) {
   return {left: 56, top: 24, right: width - 14, bottom: height - 40};
 }
 
-/** A domain that is no single point and has some air. @param {number[]} values finite @param {number} [air] @returns {[number, number]} */
+/**
+ * A domain that is no single point and has some air.
+ * @param {number[]} values finite @param {number} [air] @returns {[number, number]}
+ */
 export function paddedDomain(values, air = 0.04) {
   let low = Infinity;
   let high = -Infinity;
@@ -340,7 +378,10 @@ export function paddedDomain(values, air = 0.04) {
   return [low >= 0 ? Math.max(0, low - pad) : low - pad, high + pad];
 }
 
-/** A mark whose shape tells the status, too. @param {CanvasRenderingContext2D} ctx @param {string} state @param {number} x @param {number} y @param {number} r */
+/**
+ * A mark whose shape tells the status, too.
+ * @param {CanvasRenderingContext2D} ctx @param {string} state @param {number} x @param {number} y @param {number} r
+ */
 export function drawMark(ctx, state, x, y, r) {
   ctx.beginPath();
   if (state === 'FAILED') {

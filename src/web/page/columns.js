@@ -36,14 +36,20 @@ export function durationOf(table, row, now) {
   return end === null ? null : Math.max(0, (end - start) / 1000);
 }
 
-/** What was chosen: a candidate, a list of them, or null. @param {import('./decode.js').Choice} choice @param {number} row */
+/**
+ * What was chosen: a candidate, a list of them, or null.
+ * @param {import('./decode.js').Choice} choice @param {number} row
+ */
 export function chosenValue(choice, row) {
   const chosen = choice.chosen[row];
   if (chosen === null || chosen === undefined) return null;
   return Array.isArray(chosen) ? chosen.map((i) => choice.candidates[i]) : choice.candidates[chosen];
 }
 
-/** The same as text; null: not chosen. @param {import('./decode.js').Choice} choice @param {number} row */
+/**
+ * The same as text; null: not chosen.
+ * @param {import('./decode.js').Choice} choice @param {number} row
+ */
 export function chosenText(choice, row) {
   const chosen = choice.chosen[row];
   if (chosen === null || chosen === undefined) return null;
@@ -51,7 +57,10 @@ export function chosenText(choice, row) {
                                  valueText(choice.candidates[chosen]);
 }
 
-/** Statuses as people read them. @param {string} status */
+/**
+ * Statuses as people read them.
+ * @param {string} status
+ */
 export function statusText(status) {
   return status.toLowerCase().replace(/_/g, ' ');
 }
@@ -64,27 +73,49 @@ export function statusText(status) {
  */
 export function allColumns(table, marks) {
   const number = (/** @type {string} */ id, /** @type {string} */ title, /** @type {(number|null)[]} */ values) => ({
-    id, title, group: /** @type {const} */ ('model'), type: /** @type {const} */ ('number'),
-    value: (/** @type {number} */ row) => values[row], raw: (/** @type {number} */ row) => values[row],
+    id,
+    title,
+    group: /** @type {const} */ ('model'),
+    type: /** @type {const} */ ('number'),
+    value: (/** @type {number} */ row) => values[row],
+    raw: (/** @type {number} */ row) => values[row],
     text: (/** @type {number} */ row) => formatNumber(values[row]),
   });
-  const text = (/** @type {string} */ id, /** @type {string} */ title, /** @type {(row: number) => string|null} */ value) => ({
-    id, title, group: /** @type {const} */ ('model'), type: /** @type {const} */ ('text'), value, raw: value,
-    text: (/** @type {number} */ row) => {
-      const t = value(row);
-      return t === null ? NOTHING : oneLine(t);
-    },
-  });
+  const text =
+      (/** @type {string} */ id, /** @type {string} */ title, /** @type {(row: number) => string|null} */ value) => ({
+        id,
+        title,
+        group: /** @type {const} */ ('model'),
+        type: /** @type {const} */ ('text'),
+        value,
+        raw: value,
+        text: (/** @type {number} */ row) => {
+          const t = value(row);
+          return t === null ? NOTHING : oneLine(t);
+        },
+      });
   const time = (/** @type {string} */ id, /** @type {string} */ title, /** @type {(number|null)[]} */ values) => ({
-    id, title, group: /** @type {const} */ ('model'), type: /** @type {const} */ ('time'),
+    id,
+    title,
+    group: /** @type {const} */ ('model'),
+    type: /** @type {const} */ ('time'),
     value: (/** @type {number} */ row) => values[row],
-    raw: (/** @type {number} */ row) => values[row] === null ? null : new Date(values[row]).toISOString(),
+    raw: (/** @type {number} */ row) => {
+      const ms = values[row];
+      return ms === null ? null : new Date(ms).toISOString();
+    },
     text: (/** @type {number} */ row) => formatTime(values[row]),
   });
-  const flag = (/** @type {string} */ id, /** @type {string} */ title, /** @type {(row: number) => boolean} */ value) => ({
-    id, title, group: /** @type {const} */ ('model'), type: /** @type {const} */ ('flag'), value, raw: value,
-    text: (/** @type {number} */ row) => value(row) ? 'yes' : '',
-  });
+  const flag = (/** @type {string} */ id, /** @type {string} */ title, /** @type {(row: number) => boolean} */ value) =>
+      ({
+        id,
+        title,
+        group: /** @type {const} */ ('model'),
+        type: /** @type {const} */ ('flag'),
+        value,
+        raw: value,
+        text: (/** @type {number} */ row) => value(row) ? 'yes' : '',
+      });
   const failure = (/** @type {number} */ row) => {
     const index = table.failureOf[row];
     return index === null || index === undefined ? null : table.failures[index];
@@ -95,8 +126,15 @@ export function allColumns(table, marks) {
   const columns = [
     number('model', 'Model', table.model),
     {...text('status', 'Status', (row) => table.state[row]), text: (row) => statusText(table.state[row])},
-    {id: 'duration', title: 'Duration', group: 'model', type: 'duration', value: duration, raw: duration,
-      text: (row) => formatDuration(duration(row))},
+    {
+      id: 'duration',
+      title: 'Duration',
+      group: 'model',
+      type: 'duration',
+      value: duration,
+      raw: duration,
+      text: (row) => formatDuration(duration(row))
+    },
     number('steps', 'Steps', table.steps),
     number('attempts', 'Attempts', table.attempts),
     time('start', 'Start', table.start),
@@ -113,16 +151,27 @@ export function allColumns(table, marks) {
   ];
   for (const [name, values] of table.metrics) {
     columns.push({
-      id: `metric.${name}`, title: name, group: 'metric', type: 'number', value: (row) => values[row],
-      raw: (row) => values[row], text: (row) => formatNumber(values[row]),
+      id: `metric.${name}`,
+      title: name,
+      group: 'metric',
+      type: 'number',
+      value: (row) => values[row],
+      raw: (row) => values[row],
+      text: (row) => formatNumber(values[row]),
     });
   }
   table.choices.forEach((choice, index) => {
     const numeric = choice.candidates.length > 0 && choice.candidates.every((c) => typeof c === 'number');
     columns.push({
-      id: `choice.${choice.label}`, title: choice.label, group: 'choice', type: numeric ? 'number' : 'text',
-      value: (row) => chosenValue(choice, row), raw: (row) => chosenValue(choice, row),
-      text: (row) => chosenText(choice, row) ?? NOTHING, candidates: choice.candidates, choice: index,
+      id: `choice.${choice.label}`,
+      title: choice.label,
+      group: 'choice',
+      type: numeric ? 'number' : 'text',
+      value: (row) => chosenValue(choice, row),
+      raw: (row) => chosenValue(choice, row),
+      text: (row) => chosenText(choice, row) ?? NOTHING,
+      candidates: choice.candidates,
+      choice: index,
     });
   });
   return columns;
@@ -134,10 +183,13 @@ export function allColumns(table, marks) {
  * @returns {string[]} ids
  */
 export function defaultColumns(table) {
-  const metrics = [...new Set([...table.objectives.map((o) => o.metric), ...table.constraints.map((c) => c.metric)])]
-      .filter((metric) => table.metrics.has(metric));
-  return ['model', 'status', ...metrics.map((m) => `metric.${m}`), 'duration', 'steps',
-    ...table.choices.slice(0, 12).map((c) => `choice.${c.label}`)];
+  const metrics =
+      [...new Set([...table.objectives.map((o) => o.metric), ...table.constraints.map((c) => c.metric)])].filter(
+          (metric) => table.metrics.has(metric));
+  return [
+    'model', 'status', ...metrics.map((m) => `metric.${m}`), 'duration', 'steps',
+    ...table.choices.slice(0, 12).map((c) => `choice.${c.label}`)
+  ];
 }
 
 /**

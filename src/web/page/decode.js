@@ -41,11 +41,15 @@ import {findFronts} from './fronts.js';
  * @property {(number|null)[]} stoppedStep
  * @property {{reason: string, message: string}[]} failures
  * @property {(number|null)[]} failureOf
+ * @property {boolean} frontsStale  outcomes came since `front` was computed
  * @property {boolean} incomplete  a model came whose sample no event tells: the table is to be loaded again
  * @property {number} revision  counts changes
  */
 
-/** "NaN" and "Infinity" as numbers. @param {unknown} value @returns {Value} */
+/**
+ * "NaN" and "Infinity" as numbers.
+ * @param {unknown} value @returns {Value}
+ */
 export function readNumber(value) {
   if (value === null || value === undefined) return null;
   if (typeof value === 'number') return value;
@@ -62,8 +66,9 @@ export function readTime(time) {
 
 /** @param {any[]} terms */
 function readCondition(terms) {
-  return terms.flatMap((term) =>
-      (Array.isArray(term.chosen) ? term.chosen : [term.chosen]).map((chosen) => ({label: String(term.label), chosen})));
+  return terms.flatMap((term) => (Array.isArray(term.chosen) ? term.chosen : [
+                                   term.chosen
+                                 ]).map((/** @type {number} */ chosen) => ({label: String(term.label), chosen})));
 }
 
 /**
@@ -95,13 +100,13 @@ export function decodeColumns(document) {
     attempts: document.attempts ? document.attempts.slice() : new Array(n).fill(0),
     steps: document.steps ? document.steps.slice() : new Array(n).fill(0),
     choices: (document.choices ?? []).map((/** @type {any} */ choice) => ({
-      label: choice.label,
-      kind: choice.kind ?? '',
-      candidates: choice.candidates ?? [],
-      nChosen: choice.n_chosen ?? 1,
-      activeIf: (choice.active_if ?? []).map(readCondition),
-      chosen: column(choice.chosen),
-    })),
+                                            label: choice.label,
+                                            kind: choice.kind ?? '',
+                                            candidates: choice.candidates ?? [],
+                                            nChosen: choice.n_chosen ?? 1,
+                                            activeIf: (choice.active_if ?? []).map(readCondition),
+                                            chosen: column(choice.chosen),
+                                          })),
     metrics,
     latest: column(document.latest).map(readNumber),
     violation: column(document.violation).map(readNumber),
@@ -109,6 +114,7 @@ export function decodeColumns(document) {
     stoppedStep: column(document.stopped_step),
     failures: (document.failures ?? []).slice(),
     failureOf: column(document.failure_of),
+    frontsStale: false,
     incomplete: false,
     revision: 0,
   };
@@ -193,7 +199,10 @@ export function decodeCurves(buffer) {
  * @property {Map<string, number>} indexOf  "model/attempt" -> index
  */
 
-/** The document of `attempts`. @param {any} document @returns {Attempts} */
+/**
+ * The document of `attempts`.
+ * @param {any} document @returns {Attempts}
+ */
 export function decodeAttempts(document) {
   const n = document.model.length;
   const indexOf = new Map();
@@ -211,9 +220,14 @@ export function decodeAttempts(document) {
   };
 }
 
-/** The fronts of all models anew, after outcomes. @param {Table} table */
+/**
+ * The fronts of all models anew, after outcomes.
+ * @param {Table} table
+ */
 export function updateFronts(table) {
+  /** @type {number[]} */
   const rows = [];
+  /** @type {number[][]} */
   const values = [];
   for (let row = 0; row < table.model.length; ++row) {
     table.front[row] = null;

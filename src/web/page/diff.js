@@ -134,6 +134,7 @@ function neighboursOf(nodes) {
 
 /** @param {GraphNode} left @param {GraphNode} right */
 function changesBetween(left, right) {
+  /** @type {{name: string, left: string, right: string}[]} */
   const changes = [];
   const compare = (/** @type {string} */ name, /** @type {unknown} */ x, /** @type {unknown} */ y) => {
     const l = x === undefined ? '' : JSON.stringify(x);

@@ -1,7 +1,7 @@
 // Elements out of data: text is text, never markup.
 
-import {cleanText, formatTime, formatUtc, NOTHING, oneLine} from './format.js';
 import {statusText} from './columns.js';
+import {cleanText, formatTime, formatUtc, NOTHING, oneLine} from './format.js';
 import {statusStyle} from './palette.js';
 
 /**
@@ -15,7 +15,8 @@ export function el(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === 'on') {
-      for (const [type, listener] of Object.entries(value)) element.addEventListener(type, /** @type {any} */ (listener));
+      for (const [type, listener] of Object.entries(value))
+        element.addEventListener(type, /** @type {any} */ (listener));
     } else if (name === 'text') {
       element.textContent = value;
     } else if (name === 'class') {
@@ -36,7 +37,8 @@ export function svg(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === 'on') {
-      for (const [type, listener] of Object.entries(value)) element.addEventListener(type, /** @type {any} */ (listener));
+      for (const [type, listener] of Object.entries(value))
+        element.addEventListener(type, /** @type {any} */ (listener));
     } else if (name === 'text') {
       element.textContent = value;
     } else {
@@ -47,9 +49,44 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Replaces what is in an element. @param {Element} element @param {...(Node|string|null|false|undefined)} children */
+/**
+ * Replaces what is in an element.
+ * @param {Element} element @param {...(Node|string|null|false|undefined)} children
+ */
 export function fill(element, ...children) {
-  element.replaceChildren(.../** @type {any[]} */ (children.filter((c) => c !== null && c !== undefined && c !== false)));
+  element.replaceChildren(
+      .../** @type {any[]} */ (children.filter((c) => c !== null && c !== undefined && c !== false)));
+}
+
+/**
+ * What people call a control.
+ * @param {Element} element
+ */
+function nameOf(element) {
+  const name = element.getAttribute('aria-label') ?? element.closest('label')?.textContent ?? element.textContent ?? '';
+  return `${element.tagName} ${name.split(' = ')[0]}`;
+}
+
+/**
+ * Fills a place anew; what had the focus has it again, and a menu that was open is open.
+ * @param {Element} place @param {...(Node|string|null|false|undefined)} children
+ */
+export function refill(place, ...children) {
+  const active = document.activeElement;
+  const focused = active && place.contains(active) ? nameOf(active) : null;
+  const open = [...place.querySelectorAll('[aria-haspopup][aria-expanded="true"]')].map(nameOf);
+  fill(place, ...children);
+  for (const opener of place.querySelectorAll('[aria-haspopup]')) {
+    if (open.includes(nameOf(opener))) /** @type {HTMLElement} */
+      (opener).click();
+  }
+  if (focused === null) return;
+  for (const control of place.querySelectorAll('button, input, select, textarea, a')) {
+    if (nameOf(control) === focused) {
+      /** @type {HTMLElement} */ (control).focus();
+      return;
+    }
+  }
 }
 
 /** @param {string} label @param {(event: Event) => void} click @param {Record<string, any>} [attributes] */
@@ -57,13 +94,23 @@ export function button(label, click, attributes = {}) {
   return el('button', {type: 'button', on: {click}, ...attributes}, label);
 }
 
-/** A button that may be disabled: it then stays reachable and says why. @param {string} label @param {() => void} click @param {string} because  empty: enabled @param {Record<string, any>} [attributes] */
+/**
+ * A button that may be disabled: it then stays reachable and says why.
+ * @param {string} label @param {() => void} click @param {string} because  empty: enabled @param {Record<string, any>}
+ *     [attributes]
+ */
 export function actionButton(label, click, because, attributes = {}) {
   const disabled = because !== '';
-  return button(label, () => {
+  const made = button(label, () => {
     if (!disabled) click();
-  }, {...attributes, 'aria-disabled': disabled ? 'true' : null, title: disabled ? because : attributes.title ?? null,
-    'aria-description': disabled ? because : null});
+  }, {
+    ...attributes,
+    'aria-disabled': disabled ? 'true' : null,
+    title: disabled ? because : attributes.title ?? null,
+    'aria-description': disabled ? because : null
+  });
+  if (disabled) made.append(el('span', {class: 'why', 'aria-hidden': 'true'}, because));
+  return made;
 }
 
 /**
@@ -72,8 +119,9 @@ export function actionButton(label, click, because, attributes = {}) {
  * @param {(value: string) => void} change
  */
 export function select(label, options, value, change) {
-  const field = el('select', {on: {change: () => change(field.value)}},
-      ...options.map(([v, text]) => el('option', {value: v, selected: v === value}, text)));
+  const field =
+      el('select', {on: {change: () => change(field.value)}},
+         ...options.map(([v, text]) => el('option', {value: v, selected: v === value}, text)));
   field.value = value;
   return el('label', {class: 'field'}, el('span', {}, label), field);
 }
@@ -85,38 +133,60 @@ export function checkbox(label, checked, change) {
   return el('label', {class: 'check'}, box, el('span', {}, label));
 }
 
-/** A status: its glyph, its word, its colour. @param {string} status */
+/**
+ * A status: its glyph, its word, its colour.
+ * @param {string} status
+ */
 export function statusBadge(status) {
-  return el('span', {class: `status status-${status.toLowerCase().replace(/[^a-z_]/g, '')}`},
-      el('span', {class: 'glyph', 'aria-hidden': 'true'}, statusStyle(status).glyph), ` ${oneLine(statusText(status), 40)}`);
+  return el(
+      'span', {class: `status status-${status.toLowerCase().replace(/[^a-z_]/g, '')}`},
+      el('span', {class: 'glyph', 'aria-hidden': 'true'}, statusStyle(status).glyph),
+      ` ${oneLine(statusText(status), 40)}`);
 }
 
-/** A time in the reader's zone with UTC in its title. @param {number|null} ms @param {string} [text] */
+/**
+ * A time in the reader's zone with UTC in its title.
+ * @param {number|null} ms @param {string} [text]
+ */
 export function timeElement(ms, text) {
   if (ms === null) return el('span', {}, NOTHING);
-  return el('time', {datetime: new Date(ms).toISOString(), title: `${formatTime(ms)} here, ${formatUtc(ms)}`},
+  return el(
+      'time', {datetime: new Date(ms).toISOString(), title: `${formatTime(ms)} here, ${formatUtc(ms)}`},
       text ?? formatTime(ms));
 }
 
-/** A block of text from outside. @param {string} text @param {Record<string, any>} [attributes] */
+/**
+ * A block of text from outside.
+ * @param {string} text @param {Record<string, any>} [attributes]
+ */
 export function textBlock(text, attributes = {}) {
   return el('pre', {class: 'text', ...attributes}, cleanText(text));
 }
 
-/** The states of a part that is not there (yet). @param {'loading'|'empty'|'error'} state @param {string} title @param {string} [more] */
+/**
+ * The states of a part that is not there (yet).
+ * @param {'loading'|'empty'|'error'} state @param {string} title @param {string} [more]
+ */
 export function stateBox(state, title, more = '') {
-  return el('div', {class: `state state-${state}`, role: state === 'error' ? 'alert' : 'status'},
+  return el(
+      'div', {class: `state state-${state}`, role: state === 'error' ? 'alert' : 'status'},
       el('span', {class: 'state-icon', 'aria-hidden': 'true'}, {loading: '', empty: '∅', error: '!'}[state]),
       el('div', {}, el('strong', {}, oneLine(title)), more ? el('p', {}, oneLine(more, 600)) : null));
 }
 
-/** Says something to who cannot see it. @param {string} text */
+/**
+ * Says something to who cannot see it.
+ * @param {string} text
+ */
 export function announce(text) {
   const live = document.getElementById('live');
   if (live) live.textContent = text;
 }
 
-/** Offers bytes as a file. @param {string} name @param {Blob} blob */
+/**
+ * Offers bytes as a file.
+ * @param {string} name @param {Blob} blob
+ */
 export function saveFile(name, blob) {
   const url = URL.createObjectURL(blob);
   const link = el('a', {href: url, download: name, hidden: true});
@@ -126,10 +196,14 @@ export function saveFile(name, blob) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/** A plain table with a caption. @param {string} caption @param {string[]} header @param {(string|Node)[][]} rows @param {Record<string, any>} [attributes] */
+/**
+ * A plain table with a caption.
+ * @param {string} caption @param {string[]} header @param {(string|Node)[][]} rows @param {Record<string, any>}
+ *     [attributes]
+ */
 export function plainTable(caption, header, rows, attributes = {}) {
-  return el('table', attributes,
-      el('caption', {class: attributes.shown ? '' : 'hidden-text'}, caption),
+  return el(
+      'table', attributes, el('caption', {class: attributes.shown ? '' : 'hidden-text'}, caption),
       el('thead', {}, el('tr', {}, ...header.map((h) => el('th', {scope: 'col'}, h)))),
       el('tbody', {}, ...rows.map((row) => el('tr', {}, ...row.map((cell) => el('td', {}, cell))))));
 }

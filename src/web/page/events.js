@@ -32,13 +32,23 @@ export function applyEvents(loaded, events) {
     changed = true;
     outcomes = outcomes || event.outcome !== undefined;
   }
-  if (outcomes) updateFronts(loaded.table);
+  if (outcomes) loaded.table.frontsStale = true;
   if (changed) ++loaded.table.revision;
   return changed;
 }
 
 /**
- * Applies one event. After outcomes, `updateFronts` is still to be called.
+ * What outcomes change in other models: to be called before fronts are read, once for many events.
+ * @param {Table} table
+ */
+export function settle(table) {
+  if (!table.frontsStale) return;
+  table.frontsStale = false;
+  updateFronts(table);
+}
+
+/**
+ * Applies one event.
  * @param {Loaded} loaded
  * @param {any} event
  */
@@ -83,9 +93,15 @@ export function readValue(value) {
 function applySpace(table, space) {
   for (const choice of space.choices ?? []) {
     const known = table.choices.find((c) => c.label === choice.label);
-    const activeIf = (choice.active_if ?? []).map((/** @type {any} */ condition) =>
-        (condition.all_of ?? []).flatMap((/** @type {any} */ term) =>
-            (term.chosen ?? []).map((/** @type {number} */ chosen) => ({label: term.label, chosen}))));
+    const activeIf =
+        (choice.active_if ?? [])
+            .map(
+                (/** @type {any} */ condition) =>
+                    (condition.all_of ?? [])
+                        .flatMap(
+                            (/** @type {any} */ term) =>
+                                (term.chosen ??
+                                 []).map((/** @type {number} */ chosen) => ({label: term.label, chosen}))));
     if (known) {
       known.activeIf = activeIf;
       continue;
@@ -101,7 +117,10 @@ function applySpace(table, space) {
   }
 }
 
-/** The row of a model, a new one where it is not known. @param {Table} table @param {number} model */
+/**
+ * The row of a model, a new one where it is not known.
+ * @param {Table} table @param {number} model
+ */
 function rowOf(table, model) {
   const known = table.rowOf.get(model);
   if (known !== undefined) return known;
@@ -111,8 +130,9 @@ function rowOf(table, model) {
   table.state.push('QUEUED');
   table.attempts.push(0);
   table.steps.push(0);
-  for (const column of [table.start, table.end, table.latest, table.violation, table.front, table.stoppedStep,
-    table.failureOf]) {
+  for (const column
+           of [table.start, table.end, table.latest, table.violation, table.front, table.stoppedStep,
+               table.failureOf]) {
     column.push(null);
   }
   for (const choice of table.choices) choice.chosen.push(null);
@@ -144,8 +164,7 @@ function failureIndex(table, failure) {
 
 /** @param {any} device  a v1::Device */
 function deviceName(device) {
-  const name = `${device.kind === 'GPU' ? 'cuda' : 'cpu'}:${device.index ?? 0}`;
-  return device.node ? `${device.node}/${name}` : name;
+  return `${device.node ?? ''}/${device.kind === 'GPU' ? 'cuda' : 'cpu'}:${device.index ?? 0}`;
 }
 
 /** @param {Loaded} loaded @param {any} event  a v1::ModelEvent */
@@ -174,7 +193,8 @@ function applyModel(loaded, event) {
     const begun = table.start[row];
     for (const [name, value] of Object.entries(values)) {
       addPoint(loaded.curves.get(name), event.model, step, readNumber(value));
-      addPoint(loaded.times.get(name), event.model, step, begun === null || time === null ? NaN : (time - begun) / 1000);
+      addPoint(
+          loaded.times.get(name), event.model, step, begun === null || time === null ? NaN : (time - begun) / 1000);
     }
   } else if (event.ended && !late) {
     table.end[row] = time;
@@ -238,6 +258,26 @@ function applyAttempt(attempts, event, time) {
   }
 }
 
+/**
+ * A choice by its label; a new one where discovery could not learn it: its candidates come one by one.
+ * @param {Table} table
+ * @param {string} label
+ */
+function choiceOf(table, label) {
+  const known = table.choices.find((c) => c.label === label);
+  if (known) return known;
+  const choice = {
+    label,
+    kind: '',
+    candidates: /** @type {unknown[]} */ ([]),
+    nChosen: 1,
+    activeIf: [],
+    chosen: new Array(table.model.length).fill(null)
+  };
+  table.choices.push(choice);
+  return choice;
+}
+
 /** @param {Table} table @param {any} outcome  a v1::ModelOutcome */
 function applyOutcome(table, outcome) {
   const row = rowOf(table, outcome.model);
@@ -245,23 +285,16 @@ function applyOutcome(table, outcome) {
   table.attempts[row] = Math.max(table.attempts[row], outcome.attempt ?? 0);
   setMetrics(table, row, outcome.metrics);
   const known = Object.keys(outcome.metrics?.values ?? {}).length > 0;
-  if (known) table.latest[row] = null;
-  table.violation[row] =
-      known ? findViolation(table.constraints, (metric) => table.metrics.get(metric)?.[row]) : null;
+  if (outcome.metrics?.values?.default !== undefined) table.latest[row] = null;
+  table.violation[row] = known ? findViolation(table.constraints, (metric) => table.metrics.get(metric)?.[row]) : null;
   table.stoppedStep[row] = outcome.outcome === 'STOPPED_EARLY' ? outcome.stopped_step ?? null : null;
   table.failureOf[row] = failureIndex(table, outcome.failure);
   for (const decision of outcome.sample?.decisions ?? []) {
-    let choice = table.choices.find((c) => c.label === decision.label);
-    if (!choice) {
-      // A label that discovery could not learn: its candidates come one by one.
-      choice = {label: decision.label, kind: '', candidates: [], nChosen: 1, activeIf: [],
-        chosen: new Array(table.model.length).fill(null)};
-      table.choices.push(choice);
-    }
+    const choice = choiceOf(table, decision.label);
     const values = (decision.value ?? []).map(readValue);
-    const indices = (decision.index ?? []).map((/** @type {number} */ index, /** @type {number} */ k) => {
+    const indices = decision.index ?? [];
+    indices.forEach((/** @type {number} */ index, /** @type {number} */ k) => {
       if (choice.candidates[index] === undefined) choice.candidates[index] = values[k];
-      return index;
     });
     choice.chosen[row] = choice.nChosen > 1 ? indices : indices[0] ?? null;
   }

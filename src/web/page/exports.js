@@ -1,14 +1,16 @@
 // CSV and JSON of what is shown. Pure.
 
 /**
- * One cell of CSV. A text that a spreadsheet would take for a formula gets an apostrophe, which spreadsheets do not show.
+ * One cell of CSV. A text that a spreadsheet would take for a formula gets an apostrophe, which spreadsheets do not
+ * show.
  * @param {unknown} value
  */
 export function csvCell(value) {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);
   let text = typeof value === 'string' ? value : JSON.stringify(value);
-  if (/^[\s\u0000-\u0020]*[=+\-@\t\r|%]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) text = `'${text}`;
+  if (/^[\s\u0000-\u0020]*[=+\-@\t\r|%]/.test(text) && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text))
+    text = `'${text}`;
   return /[",\n\r]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }
 
@@ -30,11 +32,14 @@ export function toCsv(header, rows) {
 export function toJson(header, rows) {
   const list = [];
   for (const row of rows) list.push(Object.fromEntries(header.map((name, i) => [name, row[i] ?? null])));
-  return JSON.stringify(list, (_, value) =>
-      typeof value === 'number' && !Number.isFinite(value) ? String(value) : value, 1);
+  return JSON.stringify(
+      list, (_, value) => typeof value === 'number' && !Number.isFinite(value) ? String(value) : value, 1);
 }
 
-/** A name that every file system takes. @param {string} name */
+/**
+ * A name that every file system takes.
+ * @param {string} name
+ */
 export function fileName(name) {
   return name.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '').slice(0, 100) || 'lanista';
 }

@@ -45,7 +45,7 @@ export function tokenize(text) {
       continue;
     }
     const start = at;
-    if (c === '"' || c === "'" || c === '`') {
+    if (c === '"' || c === '\'' || c === '`') {
       let value = '';
       ++at;
       while (at < text.length && text[at] !== c) {
@@ -71,8 +71,20 @@ export function tokenize(text) {
 }
 
 /** @type {Record<string, string>} */
-const OPERATORS = {'=': '=', '==': '=', '!=': '!=', '≠': '!=', '<': '<', '<=': '<=', '≤': '<=', '>': '>', '>=': '>=',
-  '≥': '>=', '~': '~', '!~': '!~'};
+const OPERATORS = {
+  '=': '=',
+  '==': '=',
+  '!=': '!=',
+  '≠': '!=',
+  '<': '<',
+  '<=': '<=',
+  '≤': '<=',
+  '>': '>',
+  '>=': '>=',
+  '≥': '>=',
+  '~': '~',
+  '!~': '!~'
+};
 
 /**
  * Compiles a filter; an empty one keeps every row.
@@ -88,7 +100,7 @@ export function compileFilter(text, columns) {
 
   const peek = () => tokens[next];
   const isWord = (/** @type {string} */ word) => peek().kind === 'word' && peek().text.toLowerCase() === word;
-  const isOperator = (/** @type {string[]} */ ...texts) => peek().kind === 'operator' && texts.includes(peek().text);
+  const isOperator = (/** @type {string[]} */...texts) => peek().kind === 'operator' && texts.includes(peek().text);
   const fail = (/** @type {string} */ message, token = peek()) => {
     throw new FilterError(message, token.start, token.end);
   };
@@ -125,8 +137,10 @@ export function compileFilter(text, columns) {
       const open = peek();
       ++next;
       const inner = expression(depth + 1);
-      if (!isOperator(')')) fail(peek().kind === 'end' ? 'this parenthesis is not closed' : `expected ")", "and" or "or"`,
-          peek().kind === 'end' ? open : peek());
+      if (!isOperator(')'))
+        fail(
+            peek().kind === 'end' ? 'this parenthesis is not closed' : `expected ")", "and" or "or"`,
+            peek().kind === 'end' ? open : peek());
       ++next;
       return inner;
     }
@@ -206,7 +220,10 @@ export function compileFilter(text, columns) {
   return filter;
 }
 
-/** Seconds of "90", "90s", "2.5m", "3h", "1d"; NaN: none of these. @param {string} text */
+/**
+ * Seconds of "90", "90s", "2.5m", "3h", "1d"; NaN: none of these.
+ * @param {string} text
+ */
 function readDuration(text) {
   const match = /^([0-9.]+(?:e[+-]?\d+)?)(ms|s|m|min|h|d)?$/i.exec(text);
   if (!match) return NaN;
@@ -250,7 +267,8 @@ function compare(column, operator, token) {
     const status = wanted.replace(/ /g, '_');
     return (row) => {
       const value = column.value(row);
-      const same = value !== null && (value.toLowerCase() === wanted || (column.id === 'status' && value.toLowerCase() === status));
+      const same = value !== null &&
+          (value.toLowerCase() === wanted || (column.id === 'status' && value.toLowerCase() === status));
       return same === (operator === '=');
     };
   }
@@ -289,8 +307,8 @@ function compare(column, operator, token) {
 function compareChoice(column, operator, token) {
   const candidates = column.candidates ?? [];
   const number = readFilterNumber(token.text);
-  const matches = candidates.filter((c) =>
-      typeof c === 'number' ? c === number : valueText(c).toLowerCase() === token.text.toLowerCase());
+  const matches = candidates.filter(
+      (c) => typeof c === 'number' ? c === number : valueText(c).toLowerCase() === token.text.toLowerCase());
   if (matches.length === 0) {
     const known = candidates.slice(0, 8).map(valueText).join(', ');
     throw new FilterError(
@@ -305,7 +323,10 @@ function compareChoice(column, operator, token) {
   };
 }
 
-/** The name that looks most like it; "": none does. @param {string} name @param {import('./columns.js').Column[]} columns */
+/**
+ * The name that looks most like it; "": none does.
+ * @param {string} name @param {import('./columns.js').Column[]} columns
+ */
 function nearest(name, columns) {
   let best = '';
   let least = Math.max(2, Math.floor(name.length / 3)) + 1;
@@ -335,14 +356,20 @@ function editDistance(a, b) {
   return row[b.length];
 }
 
-/** A name or value as a filter writes it: in quotes where it must be. @param {unknown} value */
+/**
+ * A name or value as a filter writes it: in quotes where it must be.
+ * @param {unknown} value
+ */
 export function quoteForFilter(value) {
   const text = typeof value === 'string' ? value : valueText(value);
   if (/^[\p{L}\p{N}_.:/+-]+$/u.test(text) && !/^(and|or|not|in|is)$/i.test(text)) return text;
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** The rows that a filter keeps, in their order. @param {number} rows @param {(row: number) => boolean} filter */
+/**
+ * The rows that a filter keeps, in their order.
+ * @param {number} rows @param {(row: number) => boolean} filter
+ */
 export function filterRows(rows, filter) {
   const kept = [];
   for (let row = 0; row < rows; ++row) {

@@ -21,12 +21,18 @@ export function formatNumber(value, digits = 4) {
   return String(Number(value.toPrecision(digits))).replace('-', '−');
 }
 
-/** 1234567 as "1,234,567". @param {number} value */
+/**
+ * 1234567 as "1,234,567".
+ * @param {number} value
+ */
 function grouped(value) {
   return String(Math.abs(value)).replace(/\B(?=(\d{3})+$)/g, ',').replace(/^/, value < 0 ? '−' : '');
 }
 
-/** 1234567 as "1.23 M", as `show-graph` prints it. @param {number|null|undefined} value */
+/**
+ * 1234567 as "1.23 M", as `show-graph` prints it.
+ * @param {number|null|undefined} value
+ */
 export function formatCount(value) {
   if (value === null || value === undefined) return '?';
   for (const [limit, unit] of /** @type {[number, string][]} */ ([[1e9, 'G'], [1e6, 'M'], [1e4, 'k']])) {
@@ -46,7 +52,11 @@ export function formatBytes(bytes) {
   return `${Number(value.toPrecision(3))} TiB`;
 }
 
-/** Seconds as "850 ms", "12.3 s", "4 min 05 s", "2 h 13 min", "3 d 4 h". @param {number|null|undefined} seconds */
+/**
+ * Seconds as "850 ms", "12.3 s", "4 min 05 s", "2 h 13 min", "3 d 4 h".
+ * @param {number|null|undefined} seconds
+ * @returns {string}
+ */
 export function formatDuration(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return NOTHING;
   if (!Number.isFinite(seconds)) return '∞';
@@ -62,21 +72,31 @@ export function formatDuration(seconds) {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** A time in the reader's zone. @param {number|null|undefined} ms since 1970 */
+/**
+ * A time in the reader's zone.
+ * @param {number|null|undefined} ms since 1970
+ */
 export function formatTime(ms) {
   if (ms === null || ms === undefined) return NOTHING;
   const t = new Date(ms);
   const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
-  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())}:` +
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${
+             two(t.getMinutes())}:` +
       two(t.getSeconds());
 }
 
-/** The same time in UTC, for titles. @param {number|null|undefined} ms since 1970 */
+/**
+ * The same time in UTC, for titles.
+ * @param {number|null|undefined} ms since 1970
+ */
 export function formatUtc(ms) {
   return ms === null || ms === undefined ? '' : `${new Date(ms).toISOString().replace('T', ' ').slice(0, 19)} UTC`;
 }
 
-/** "3 min ago". @param {number} ms since 1970 @param {number} now */
+/**
+ * "3 min ago".
+ * @param {number} ms since 1970 @param {number} now
+ */
 export function formatAge(ms, now) {
   const seconds = (now - ms) / 1000;
   if (seconds < 5) return 'just now';
@@ -95,20 +115,28 @@ export function cleanText(text, limit = MAX_TEXT) {
   const length = value.length;
   if (length > limit) value = value.slice(0, limit);
   value = value
-      // eslint-disable-next-line no-control-regex
-      .replace(/\u001b\[[0-9;:?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/g, '')
-      .replace(/\r\n/g, '\n')
-      .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) => String.fromCharCode(0x2400 + (c === '\u007f' ? 0x21 : c.charCodeAt(0))))
-      .replace(/[\u0080-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '\ufffd');
+              // eslint-disable-next-line no-control-regex
+              .replace(/\u001b\[[0-9;:?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/g, '')
+              .replace(/\r\n/g, '\n')
+              .replace(
+                  /[\u0000-\u0008\u000b-\u001f\u007f]/g,
+                  (c) => String.fromCharCode(0x2400 + (c === '\u007f' ? 0x21 : c.charCodeAt(0))))
+              .replace(/[\u0080-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '\ufffd');
   return length > limit ? `${value}… (${grouped(length - limit)} more characters)` : value;
 }
 
-/** The same on one line. @param {unknown} text @param {number} [limit] */
+/**
+ * The same on one line.
+ * @param {unknown} text @param {number} [limit]
+ */
 export function oneLine(text, limit = 300) {
   return cleanText(text, limit).replace(/[\n\t]+/g, ' ');
 }
 
-/** A candidate or any other JSON value as people write it. @param {unknown} value */
+/**
+ * A candidate or any other JSON value as people write it.
+ * @param {unknown} value
+ */
 export function valueText(value) {
   if (value === null || value === undefined) return NOTHING;
   if (typeof value === 'string') return oneLine(value);
@@ -116,7 +144,10 @@ export function valueText(value) {
   return oneLine(JSON.stringify(value));
 }
 
-/** "1 model", "5 models". @param {number} count @param {string} noun */
+/**
+ * "1 model", "5 models".
+ * @param {number} count @param {string} noun
+ */
 export function counted(count, noun) {
   return `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`;
 }

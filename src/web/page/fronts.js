@@ -54,7 +54,10 @@ export function findFronts(points) {
   return result;
 }
 
-/** How far a value is outside of a limit, in units of the limit. @param {number} beyond @param {number} limit */
+/**
+ * How far a value is outside of a limit, in units of the limit.
+ * @param {number} beyond @param {number} limit
+ */
 function relative(beyond, limit) {
   if (!(beyond > 0)) return 0;
   return limit === 0 ? beyond : beyond / Math.abs(limit);

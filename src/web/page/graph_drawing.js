@@ -13,7 +13,10 @@ export function shapeText(shape) {
   return shape === null ? '' : `[${shape.map((d) => d === -1 ? '?' : d).join(', ')}]`;
 }
 
-/** The attributes that tell nodes apart, on one line. @param {import('./layout.js').GraphNode} node */
+/**
+ * The attributes that tell nodes apart, on one line.
+ * @param {import('./layout.js').GraphNode} node
+ */
 export function attributesText(node) {
   return Object.entries(node.attributes).map(([name, value]) => `${name}=${valueText(value)}`).join(' ');
 }
@@ -23,7 +26,10 @@ function linesOf(node) {
   const lines = [oneLine(node.name, 40), oneLine(node.type, 40)];
   const attributes = oneLine(attributesText(node), 400);
   if (attributes) lines.push(attributes.length > 44 ? `${attributes.slice(0, 43)}…` : attributes);
-  const costs = [shapeText(node.shape), node.parameters ? `${formatCount(node.parameters)} params` : '', node.flops ? `${formatCount(node.flops)} FLOPs` : ''].filter(Boolean);
+  const costs = [
+    shapeText(node.shape), node.parameters ? `${formatCount(node.parameters)} params` : '',
+    node.flops ? `${formatCount(node.flops)} FLOPs` : ''
+  ].filter(Boolean);
   if (costs.length > 0) lines.push(costs.join('  '));
   if (node.choice) lines.push(`chosen: ${oneLine(node.choice, 38)}`);
   return lines;
@@ -32,7 +38,8 @@ function linesOf(node) {
 export class GraphDrawing {
   /**
    * @param {import('./layout.js').Graph} graph
-   * @param {{label: string, kinds?: Map<string, string>, pointed?: (node: import('./layout.js').GraphNode|null) => void}} options  kinds: path -> class, of a diff
+   * @param {{label: string, kinds?: Map<string, string>, pointed?: (node: import('./layout.js').GraphNode|null) =>
+   *     void}} options  kinds: path -> class, of a diff
    */
   constructor(graph, options) {
     this.graph = graph;
@@ -48,10 +55,16 @@ export class GraphDrawing {
     this.element = document.createElement('div');
     this.element.className = 'graph-place';
     this.element.append(this.svg);
-    this.zoom = d3.zoom().scaleExtent([0.02, 4]).on('zoom', () => this.canvas.setAttribute('transform', d3.event.transform.toString()));
+    this.zoom = d3.zoom().scaleExtent([0.02, 4]).on(
+        'zoom', () => this.canvas.setAttribute('transform', d3.event.transform.toString()));
     d3.select(this.svg).call(this.zoom).on('dblclick.zoom', null);
     this.svg.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.key(event));
-    this.drawn = {boxes: /** @type {import('./layout.js').Placed[]} */ ([]), lines: /** @type {import('./layout.js').Line[]} */ ([]), width: 0, height: 0};
+    this.drawn = {
+      boxes: /** @type {import('./layout.js').Placed[]} */ ([]),
+      lines: /** @type {import('./layout.js').Line[]} */ ([]),
+      width: 0,
+      height: 0
+    };
     this.layoutMs = 0;
     const measure = document.createElement('canvas').getContext('2d');
     if (measure) measure.font = '12px system-ui, sans-serif';
@@ -98,20 +111,47 @@ export class GraphDrawing {
     const own = this.options.kinds?.get(box.id) ?? '';
     // A cell that hides a difference shows that it does.
     const kind = own === 'same' && node && !box.open && this.hidesDifference(node) ? 'changed' : own;
-    const classes = ['node', folds ? 'cell' : '', node?.parameters ? 'weighted' : '', node?.choice ? 'choice' : '', kind === 'left' || kind === 'right' ? 'only' : kind === 'changed' ? 'changed' : '',
-      node && this.matches(node) ? 'found' : '', this.current === box.id ? 'current' : ''].filter(Boolean).join(' ');
-    const lines = node ? box.open ? [`▾ ${oneLine(node.name, 40)}: ${oneLine(node.type, 40)}${node.parameters ? `, ${formatCount(node.parameters)} params` : ''}`] : linesOf(node) : [oneLine(box.id.slice(6).split('/').pop(), 40), 'input'];
+    const classes = [
+      'node', folds ? 'cell' : '', node?.parameters ? 'weighted' : '', node?.choice ? 'choice' : '',
+      kind === 'left' || kind === 'right' ? 'only' :
+          kind === 'changed'              ? 'changed' :
+                                            '',
+      node && this.matches(node) ? 'found' : '', this.current === box.id ? 'current' : ''
+    ].filter(Boolean).join(' ');
+    const lines = node ? box.open ? [`▾ ${oneLine(node.name, 40)}: ${oneLine(node.type, 40)}${
+                                        node.parameters ? `, ${formatCount(node.parameters)} params` : ''}`] :
+                                    linesOf(node) :
+                         [oneLine(box.id.slice(6).split('/').pop(), 40), 'input'];
     if (folds && !box.open) lines[0] = `▸ ${lines[0]}`;
-    const words = node ? `${oneLine(node.path, 200)}, ${oneLine(node.type, 100)}${node.shape ? `, shape ${shapeText(node.shape)}` : ''}${node.parameters ? `, ${formatCount(node.parameters)} parameters` : ''}${node.flops ? `, ${formatCount(node.flops)} FLOPs` : ''}${kind && kind !== 'same' ? `, ${{left: 'only here', right: 'only here', changed: 'changed'}[kind] ?? ''}` : ''}` : lines.join(' ');
-    const group = svg('g', {class: classes, transform: `translate(${box.x},${box.y})`, tabindex: this.current === box.id ? '0' : '-1', role: folds ? 'button' : 'img', 'aria-label': words, 'aria-expanded': folds ? String(box.open) : null, 'data-id': box.id,
-      on: {click: (/** @type {Event} */ event) => {
-        event.stopPropagation();
-        this.goTo(box.id);
-      }, dblclick: (/** @type {Event} */ event) => {
-        event.stopPropagation();
-        if (folds) this.fold(box.id);
-      }}},
-    svg('title', {text: node ? `${words}\n${oneLine(attributesText(node), 600)}` : words}), svg('rect', {width: box.width, height: box.height, rx: 6}));
+    const words = node ?
+        `${oneLine(node.path, 200)}, ${oneLine(node.type, 100)}${node.shape ? `, shape ${shapeText(node.shape)}` : ''}${
+            node.parameters ? `, ${formatCount(node.parameters)} parameters` :
+                              ''}${node.flops ? `, ${formatCount(node.flops)} FLOPs` : ''}${
+            kind && kind !== 'same' ? `, ${{left: 'only here', right: 'only here', changed: 'changed'}[kind] ?? ''}` :
+                                      ''}` :
+                                      lines.join(' ');
+    const group =
+        svg('g', {
+          class: classes,
+          transform: `translate(${box.x},${box.y})`,
+          tabindex: this.current === box.id ? '0' : '-1',
+          role: folds ? 'button' : 'img',
+          'aria-label': words,
+          'aria-expanded': folds ? String(box.open) : null,
+          'data-id': box.id,
+          on: {
+            click: (/** @type {Event} */ event) => {
+              event.stopPropagation();
+              this.goTo(box.id);
+            },
+            dblclick: (/** @type {Event} */ event) => {
+              event.stopPropagation();
+              if (folds) this.fold(box.id);
+            }
+          }
+        },
+            svg('title', {text: node ? `${words}\n${oneLine(attributesText(node), 600)}` : words}),
+            svg('rect', {width: box.width, height: box.height, rx: 6}));
     lines.forEach((text, i) => group.append(svg('text', {x: 13, y: 20 + 16 * i, class: i === 0 ? '' : 'sub', text})));
     return group;
   }
@@ -127,11 +167,15 @@ export class GraphDrawing {
     return `${node.path} ${node.type} ${attributesText(node)} ${node.choice ?? ''}`.toLowerCase().includes(this.found);
   }
 
-  /** Marks what has the text, and opens the cells that it is in. @param {string} text @returns {number} how many */
+  /**
+   * Marks what has the text, and opens the cells that it is in.
+   * @param {string} text @returns {number} how many
+   */
   search(text) {
     this.found = text.trim().toLowerCase();
     let count = 0;
-    const visit = (/** @type {import('./layout.js').GraphNode} */ node) => {
+    /** @type {(node: import('./layout.js').GraphNode) => boolean} */
+    const visit = (node) => {
       let inside = false;
       for (const child of node.children) inside = visit(child) || inside;
       if (inside) this.open.add(node.path);
@@ -155,7 +199,8 @@ export class GraphDrawing {
 
   /** @param {boolean} open */
   foldAll(open) {
-    this.open = new Set(open ? [...this.byPath.values()].filter((node) => node.children.length > 0).map((node) => node.path) : []);
+    this.open = new Set(
+        open ? [...this.byPath.values()].filter((node) => node.children.length > 0).map((node) => node.path) : []);
     this.draw();
     this.fit();
   }
@@ -167,7 +212,9 @@ export class GraphDrawing {
     // Long graphs are shown from their top, at a size that can be read.
     const scale = Math.max(0.35, Math.min(1.1, (width - 32) / this.drawn.width, (height - 32) / this.drawn.height));
     const x = (width - this.drawn.width * scale) / 2;
-    d3.select(this.svg).call(this.zoom.transform, d3.zoomIdentity.translate(x, Math.max(16, (height - this.drawn.height * scale) / 2)).scale(scale));
+    d3.select(this.svg).call(
+        this.zoom.transform,
+        d3.zoomIdentity.translate(x, Math.max(16, (height - this.drawn.height * scale) / 2)).scale(scale));
   }
 
   /** @param {number} factor */
@@ -179,7 +226,13 @@ export class GraphDrawing {
   show(box) {
     const {clientWidth: width, clientHeight: height} = this.element;
     const {k} = d3.zoomTransform(this.svg);
-    d3.select(this.svg).call(this.zoom.transform, d3.zoomIdentity.translate(width / 2 - (box.x + box.width / 2) * k, height / 2 - (box.y + Math.min(box.height, height / k) / 2) * k).scale(k));
+    d3.select(this.svg).call(
+        this.zoom.transform,
+        d3.zoomIdentity
+            .translate(
+                width / 2 - (box.x + box.width / 2) * k,
+                height / 2 - (box.y + Math.min(box.height, height / k) / 2) * k)
+            .scale(k));
   }
 
   /** @param {string} id */
@@ -202,10 +255,15 @@ export class GraphDrawing {
     if (!box) return;
     const t = d3.zoomTransform(this.svg);
     const [x, y] = [t.applyX(box.x), t.applyY(box.y)];
-    if (x < 0 || y < 0 || x + box.width * t.k > this.element.clientWidth || y + box.height * t.k > this.element.clientHeight) this.show(box);
+    if (x < 0 || y < 0 || x + box.width * t.k > this.element.clientWidth ||
+        y + box.height * t.k > this.element.clientHeight)
+      this.show(box);
   }
 
-  /** Arrows follow the edges; left and right also step through a layer. @param {KeyboardEvent} event */
+  /**
+   * Arrows follow the edges; left and right also step through a layer.
+   * @param {KeyboardEvent} event
+   */
   key(event) {
     const boxes = this.drawn.boxes;
     if (boxes.length === 0) return;
@@ -218,10 +276,18 @@ export class GraphDrawing {
     };
     let next;
     switch (event.key) {
-      case 'ArrowDown': next = this.drawn.lines.find((l) => l.from === at.id)?.to ?? boxes[boxes.indexOf(at) + 1]?.id; break;
-      case 'ArrowUp': next = this.drawn.lines.find((l) => l.to === at.id)?.from ?? boxes[boxes.indexOf(at) - 1]?.id; break;
-      case 'ArrowRight': next = step(1); break;
-      case 'ArrowLeft': next = step(-1); break;
+      case 'ArrowDown':
+        next = this.drawn.lines.find((l) => l.from === at.id)?.to ?? boxes[boxes.indexOf(at) + 1]?.id;
+        break;
+      case 'ArrowUp':
+        next = this.drawn.lines.find((l) => l.to === at.id)?.from ?? boxes[boxes.indexOf(at) - 1]?.id;
+        break;
+      case 'ArrowRight':
+        next = step(1);
+        break;
+      case 'ArrowLeft':
+        next = step(-1);
+        break;
       case 'Enter':
       case ' ':
         if (at.node && at.node.children.length > 0) {
@@ -229,10 +295,17 @@ export class GraphDrawing {
           announce(this.open.has(at.id) ? 'open' : 'folded');
         }
         break;
-      case '+': this.scaleBy(1.3); break;
-      case '-': this.scaleBy(1 / 1.3); break;
-      case '0': this.fit(); break;
-      default: return;
+      case '+':
+        this.scaleBy(1.3);
+        break;
+      case '-':
+        this.scaleBy(1 / 1.3);
+        break;
+      case '0':
+        this.fit();
+        break;
+      default:
+        return;
     }
     if (next) this.focus(next);
     event.preventDefault();
@@ -250,7 +323,8 @@ export class GraphDrawing {
     const originals = this.svg.querySelectorAll('rect, text, path');
     copy.querySelectorAll('rect, text, path').forEach((element, i) => {
       const style = getComputedStyle(originals[i]);
-      for (const name of ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'font-size', 'font-family']) element.setAttribute(name, style.getPropertyValue(name));
+      for (const name of ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'font-size', 'font-family'])
+        element.setAttribute(name, style.getPropertyValue(name));
     });
     copy.querySelector('g')?.setAttribute('transform', 'translate(16,16)');
     copy.setAttribute('width', String(this.drawn.width + 32));
@@ -274,10 +348,14 @@ export class GraphDrawing {
     const line = d3.line().curve(d3.curveMonotoneY).context(ctx);
     const paint = (/** @type {import('./layout.js').Placed} */ box) => {
       ctx.fillStyle = box.open ? color('--page') : color('--card');
-      ctx.strokeStyle = box.node?.choice ? color('--warn') : box.node?.parameters ? color('--accent') : color('--muted');
+      ctx.strokeStyle = box.node?.choice ? color('--warn') :
+          box.node?.parameters           ? color('--accent') :
+                                           color('--muted');
       ctx.fillRect(box.x, box.y, box.width, box.height);
       ctx.strokeRect(box.x, box.y, box.width, box.height);
-      const lines = box.node ? box.open ? [`${oneLine(box.node.name, 40)}: ${oneLine(box.node.type, 40)}`] : linesOf(box.node) : [oneLine(box.id.slice(6).split('/').pop(), 40), 'input'];
+      const lines = box.node ?
+          box.open ? [`${oneLine(box.node.name, 40)}: ${oneLine(box.node.type, 40)}`] : linesOf(box.node) :
+          [oneLine(box.id.slice(6).split('/').pop(), 40), 'input'];
       ctx.fillStyle = color('--text');
       lines.forEach((text, i) => {
         ctx.font = `${i === 0 ? 12 : 11}px system-ui, sans-serif`;

@@ -1,4 +1,5 @@
-// A table of many rows as an ARIA grid: only the rows in sight are elements. Arrow keys move the cell that has the focus.
+// A table of many rows as an ARIA grid: only the rows in sight are elements. Arrow keys move the cell that has the
+// focus.
 
 import {announce, el, fill} from './dom.js';
 
@@ -35,17 +36,25 @@ export class Grid {
     this.rows = 0;
     this.head = el('div', {class: 'grid-head', role: 'rowgroup'});
     this.body = el('div', {class: 'grid-body', role: 'rowgroup'});
-    this.element = el('div', {class: 'grid', role: 'grid', 'aria-label': options.label, 'aria-multiselectable': 'true', tabindex: '-1',
-      on: {
-        scroll: () => this.draw(),
-        keydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
-        click: (/** @type {MouseEvent} */ event) => this.click(event),
-        dblclick: (/** @type {MouseEvent} */ event) => {
-          const row = this.rowAt(event.target);
-          if (row >= 0) this.options.rowOpened(row);
+    this.element =
+        el('div', {
+          class: 'grid',
+          role: 'grid',
+          'aria-label': options.label,
+          'aria-multiselectable': 'true',
+          tabindex: '-1',
+          on: {
+            scroll: () => this.draw(),
+            keydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+            click: (/** @type {MouseEvent} */ event) => this.click(event),
+            dblclick: (/** @type {MouseEvent} */ event) => {
+              const row = this.rowAt(event.target);
+              if (row >= 0) this.options.rowOpened(row);
+            },
+            focusin: (/** @type {FocusEvent} */ event) => this.focused(event),
+          }
         },
-        focusin: (/** @type {FocusEvent} */ event) => this.focused(event),
-      }}, this.head, this.body);
+           this.head, this.body);
     // The cell that has, or would get, the focus; row -1 is the header.
     this.at = {row: -1, column: 0};
     this.first = -1;
@@ -69,12 +78,21 @@ export class Grid {
     this.element.setAttribute('aria-colcount', String(columns.length));
     const width = columns.reduce((sum, column) => sum + column.width, 0);
     fill(this.head, el('div', {role: 'row', 'aria-rowindex': '1', class: 'grid-row'}, ...columns.map((column, i) => {
-      const cell = el('div', {role: 'columnheader', class: `grid-cell${column.numeric ? ' numeric' : ''}`,
-        'aria-colindex': String(i + 1), 'aria-sort': column.sorted ?? 'none', 'data-column': String(i), tabindex: '-1', title: column.title},
-      el('span', {class: 'clip'}, column.title), column.note ? el('span', {class: 'sort-note'}, column.note) : null);
-      cell.style.width = `${column.width}px`;
-      return cell;
-    })));
+           const cell =
+               el('div', {
+                 role: 'columnheader',
+                 class: `grid-cell${column.numeric ? ' numeric' : ''}`,
+                 'aria-colindex': String(i + 1),
+                 'aria-sort': column.sorted ?? 'none',
+                 'data-column': String(i),
+                 tabindex: '-1',
+                 title: column.title
+               },
+                  el('span', {class: 'clip'}, column.title),
+                  column.note ? el('span', {class: 'sort-note'}, column.note) : null);
+           cell.style.width = `${column.width}px`;
+           return cell;
+         })));
     this.head.style.width = `${width}px`;
     this.body.style.width = `${width}px`;
     this.body.style.height = `${Math.min(rows * ROW_HEIGHT, MAX_HEIGHT)}px`;
@@ -101,14 +119,27 @@ export class Grid {
     const rows = [];
     for (let row = first; row < last; ++row) {
       const selected = this.options.isSelected(row);
-      const line = el('div', {role: 'row', class: `grid-row${selected ? ' selected' : ''}`, 'aria-rowindex': String(row + 2),
-        'aria-selected': String(selected), 'data-row': String(row)},
-      ...this.columns.map((column, i) => {
-        const cell = el('div', {role: 'gridcell', class: `grid-cell${column.numeric ? ' numeric' : ''}`, 'aria-colindex': String(i + 1),
-          'data-column': String(i), tabindex: '-1'}, this.options.cell(row, column));
-        cell.style.width = `${column.width}px`;
-        return cell;
-      }));
+      const line =
+          el('div', {
+            role: 'row',
+            class: `grid-row${selected ? ' selected' : ''}`,
+            'aria-rowindex': String(row + 2),
+            'aria-selected': String(selected),
+            'data-row': String(row)
+          },
+             ...this.columns.map((column, i) => {
+               const cell =
+                   el('div', {
+                     role: 'gridcell',
+                     class: `grid-cell${column.numeric ? ' numeric' : ''}`,
+                     'aria-colindex': String(i + 1),
+                     'data-column': String(i),
+                     tabindex: '-1'
+                   },
+                      this.options.cell(row, column));
+               cell.style.width = `${column.width}px`;
+               return cell;
+             }));
       line.style.transform = `translateY(${row * ROW_HEIGHT - shift}px)`;
       rows.push(line);
     }
@@ -125,8 +156,9 @@ export class Grid {
   /** @param {boolean} focus */
   mark(focus) {
     for (const cell of this.element.querySelectorAll('[tabindex="0"]')) cell.setAttribute('tabindex', '-1');
-    const line = this.at.row < 0 ? this.head.firstElementChild :
-      this.body.querySelector(`[data-row="${this.at.row}"]`) ?? this.head.firstElementChild;
+    const line = this.at.row < 0 ?
+        this.head.firstElementChild :
+        this.body.querySelector(`[data-row="${this.at.row}"]`) ?? this.head.firstElementChild;
     const cell = /** @type {HTMLElement|undefined} */ (line?.children[this.at.column]);
     if (!cell) return;
     cell.setAttribute('tabindex', '0');
@@ -185,14 +217,34 @@ export class Grid {
     const {row, column} = this.at;
     const all = event.ctrlKey || event.metaKey;
     switch (event.key) {
-      case 'ArrowDown': this.goTo(row + 1); break;
-      case 'ArrowUp': this.goTo(row - 1); break;
-      case 'PageDown': this.goTo(row + page); break;
-      case 'PageUp': this.goTo(Math.max(0, row - page)); break;
-      case 'ArrowRight': this.at.column = Math.min(this.columns.length - 1, column + 1); this.goTo(row); break;
-      case 'ArrowLeft': this.at.column = Math.max(0, column - 1); this.goTo(row); break;
-      case 'Home': this.at.column = 0; this.goTo(all ? 0 : row); break;
-      case 'End': this.at.column = this.columns.length - 1; this.goTo(all ? this.rows - 1 : row); break;
+      case 'ArrowDown':
+        this.goTo(row + 1);
+        break;
+      case 'ArrowUp':
+        this.goTo(row - 1);
+        break;
+      case 'PageDown':
+        this.goTo(row + page);
+        break;
+      case 'PageUp':
+        this.goTo(Math.max(0, row - page));
+        break;
+      case 'ArrowRight':
+        this.at.column = Math.min(this.columns.length - 1, column + 1);
+        this.goTo(row);
+        break;
+      case 'ArrowLeft':
+        this.at.column = Math.max(0, column - 1);
+        this.goTo(row);
+        break;
+      case 'Home':
+        this.at.column = 0;
+        this.goTo(all ? 0 : row);
+        break;
+      case 'End':
+        this.at.column = this.columns.length - 1;
+        this.goTo(all ? this.rows - 1 : row);
+        break;
       case ' ':
         if (row >= 0) {
           this.options.rowSelected(row, {shiftKey: event.shiftKey, ctrlKey: true});
@@ -208,7 +260,8 @@ export class Grid {
           this.options.headerActivated(this.columns[column], event);
         }
         break;
-      default: return;
+      default:
+        return;
     }
     event.preventDefault();
     event.stopPropagation();

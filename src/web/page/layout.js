@@ -1,7 +1,7 @@
 // Where the nodes of a graph stand: layers from top to bottom, cells around their nodes. Pure.
 //
-// Sugiyama's steps: layers by longest path; edges over several layers get places of their own in between; the order in a
-// layer by barycentres, a few sweeps; then positions: each node wants to stand at the mean of its neighbours, and the
+// Sugiyama's steps: layers by longest path; edges over several layers get places of their own in between; the order in
+// a layer by barycentres, a few sweeps; then positions: each node wants to stand at the mean of its neighbours, and the
 // closest positions that keep order and distance are found by pooling (isotonic regression), so nothing overlaps.
 // A cell is laid out by itself and is then one large node of the graph around it.
 
@@ -30,7 +30,10 @@
  * @property {string[]} warnings
  */
 
-/** The document of `show-graph` as a tree. @param {any} document @returns {Graph} */
+/**
+ * The document of `show-graph` as a tree.
+ * @param {any} document @returns {Graph}
+ */
 export function buildGraph(document) {
   /** @type {GraphNode[]} */
   const roots = [];
@@ -45,20 +48,34 @@ export function buildGraph(document) {
     const one = {
       path: node.name,
       name: prefix && node.name.startsWith(prefix) ? node.name.slice(prefix.length) : node.name,
-      type: node.type, attributes: node.attributes ?? {}, inputs: node.inputs ?? [], shape: node.shape ?? null,
-      outputs: node.outputs ?? [], parameters: node.parameters ?? null, flops: node.flops ?? null,
-      choice: node.choice ?? null, depth, children: [],
+      type: node.type,
+      attributes: node.attributes ?? {},
+      inputs: node.inputs ?? [],
+      shape: node.shape ?? null,
+      outputs: node.outputs ?? [],
+      parameters: node.parameters ?? null,
+      flops: node.flops ?? null,
+      choice: node.choice ?? null,
+      depth,
+      children: [],
     };
     (parent ? parent.children : roots).push(one);
     around.push(one);
   }
   return {
-    name: document.name ?? '', parameters: document.parameters ?? null, flops: document.flops ?? null,
-    inputs: document.inputs ?? [], nodes: roots, warnings: document.warnings ?? [],
+    name: document.name ?? '',
+    parameters: document.parameters ?? null,
+    flops: document.flops ?? null,
+    inputs: document.inputs ?? [],
+    nodes: roots,
+    warnings: document.warnings ?? [],
   };
 }
 
-/** All nodes, each before what is in it. @param {GraphNode[]} nodes @returns {GraphNode[]} */
+/**
+ * All nodes, each before what is in it.
+ * @param {GraphNode[]} nodes @returns {GraphNode[]}
+ */
 export function allNodes(nodes) {
   /** @type {GraphNode[]} */
   const list = [];
@@ -128,8 +145,13 @@ function layoutLevel(nodes, inputs, prefix, isOpen, sizeOf) {
     if (node.children.length > 0 && isOpen(node.path)) {
       const inner = layoutLevel(node.children, readNames(node.children), `${node.path}/`, isOpen, sizeOf);
       const own = sizeOf(node, node.name);
-      items.push({id: node.path, node, width: Math.max(own.width, inner.width + 2 * PADDING),
-        height: inner.height + TITLE + 2 * PADDING, inner});
+      items.push({
+        id: node.path,
+        node,
+        width: Math.max(own.width, inner.width + 2 * PADDING),
+        height: inner.height + TITLE + 2 * PADDING,
+        inner
+      });
     } else {
       items.push({id: node.path, node, ...sizeOf(node, node.name), inner: null});
     }
@@ -153,14 +175,23 @@ function layoutLevel(nodes, inputs, prefix, isOpen, sizeOf) {
   const lines = [];
   items.forEach((item, i) => {
     const {x, y} = placed.at[i];
-    boxes.push({id: item.id, node: item.node, x, y, width: item.width, height: item.height, open: item.inner !== null,
-      depth: item.node?.depth ?? 0});
+    boxes.push({
+      id: item.id,
+      node: item.node,
+      x,
+      y,
+      width: item.width,
+      height: item.height,
+      open: item.inner !== null,
+      depth: item.node?.depth ?? 0
+    });
     if (!item.inner) return;
     const dx = x + (item.width - item.inner.width) / 2;
     const dy = y + TITLE + PADDING;
     for (const box of item.inner.boxes) boxes.push({...box, x: box.x + dx, y: box.y + dy});
     for (const line of item.inner.lines) {
-      lines.push({...line, points: line.points.map(([px, py]) => /** @type {[number, number]} */ ([px + dx, py + dy]))});
+      lines.push(
+          {...line, points: line.points.map(([px, py]) => /** @type {[number, number]} */ ([px + dx, py + dy]))});
     }
   });
   edges.forEach(([from, to], e) => {
@@ -169,7 +200,10 @@ function layoutLevel(nodes, inputs, prefix, isOpen, sizeOf) {
   return {boxes, lines, width: placed.width, height: placed.height};
 }
 
-/** Names that nodes of a cell read and that are no nodes of it: its inputs. @param {GraphNode[]} nodes */
+/**
+ * Names that nodes of a cell read and that are no nodes of it: its inputs.
+ * @param {GraphNode[]} nodes
+ */
 function readNames(nodes) {
   const own = new Set(nodes.map((node) => node.path));
   /** @type {Set<string>} */
@@ -231,13 +265,20 @@ export function layered(items, edges) {
   }
 
   const rank = new Array(width.length).fill(0);
-  const setRanks = () => layers.forEach((list) => list.forEach((i, r) => { rank[i] = r; }));
+  const setRanks = () => layers.forEach((list) => list.forEach((i, r) => {
+    rank[i] = r;
+  }));
   setRanks();
   const sweep = (/** @type {number[]} */ list, /** @type {number[][]} */ neighbours) => {
-    const mean = new Map(list.map((i) => [i, neighbours[i].length === 0 ? rank[i] :
-      neighbours[i].reduce((sum, j) => sum + rank[j], 0) / neighbours[i].length]));
+    const mean = new Map(list.map(
+        (i) =>
+            [i,
+             neighbours[i].length === 0 ? rank[i] :
+                                          neighbours[i].reduce((sum, j) => sum + rank[j], 0) / neighbours[i].length]));
     list.sort((a, b) => /** @type {number} */ (mean.get(a)) - /** @type {number} */ (mean.get(b)) || rank[a] - rank[b]);
-    list.forEach((i, r) => { rank[i] = r; });
+    list.forEach((i, r) => {
+      rank[i] = r;
+    });
   };
   for (let s = 0; s < SWEEPS; ++s) {
     for (let l = 1; l < count; ++l) sweep(layers[l], above);
@@ -254,15 +295,18 @@ export function layered(items, edges) {
     }
   }
   const settle = (/** @type {number[]} */ list, /** @type {number[][]} */ neighbours) => {
-    const wanted = list.map((i) => neighbours[i].length === 0 ? x[i] :
-      neighbours[i].reduce((sum, j) => sum + x[j], 0) / neighbours[i].length);
+    const wanted = list.map(
+        (i) =>
+            neighbours[i].length === 0 ? x[i] : neighbours[i].reduce((sum, j) => sum + x[j], 0) / neighbours[i].length);
     const weights = list.map((i) => (i < n ? 1 : 4) * (neighbours[i].length === 0 ? 0.1 : 1));
     const offsets = [0];
     for (let k = 1; k < list.length; ++k) {
       offsets.push(offsets[k - 1] + (width[list[k - 1]] + width[list[k]]) / 2 + GAP_X);
     }
     const fitted = isotonic(wanted.map((w, k) => w - offsets[k]), weights);
-    list.forEach((i, k) => { x[i] = fitted[k] + offsets[k]; });
+    list.forEach((i, k) => {
+      x[i] = fitted[k] + offsets[k];
+    });
   };
   const both = width.map((_, i) => [...above[i], ...below[i]]);
   for (let s = 0; s < SWEEPS; ++s) {
@@ -310,8 +354,11 @@ export function isotonic(wanted, weights) {
     while (pools.length > 0 && pools[pools.length - 1].mean > pool.mean) {
       const before = /** @type {{mean: number, weight: number, count: number}} */ (pools.pop());
       const weight = before.weight + pool.weight;
-      pool = {mean: (before.mean * before.weight + pool.mean * pool.weight) / weight, weight,
-        count: before.count + pool.count};
+      pool = {
+        mean: (before.mean * before.weight + pool.mean * pool.weight) / weight,
+        weight,
+        count: before.count + pool.count
+      };
     }
     pools.push(pool);
   });

@@ -1,6 +1,6 @@
 // The page's frame: header, navigation, the view that the address names, keys.
 
-import {openNotice, actionsMenu} from './actions.js';
+import {actionsMenu, openNotice} from './actions.js';
 import {themeName} from './chart.js';
 import {announce, button, el, fill, stateBox, statusBadge} from './dom.js';
 import {FilterBar} from './filter_bar.js';
@@ -18,17 +18,48 @@ import {ModelsView} from './view_models.js';
 import {OverviewView} from './view_overview.js';
 
 /** @type {Record<string, any>} */
-const CLASSES = {experiments: ExperimentsView, overview: OverviewView, models: ModelsView, curves: CurvesView, choices: ChoicesView, devices: DevicesView, compare: CompareView, model: ModelView, graph: GraphView};
+const CLASSES = {
+  experiments: ExperimentsView,
+  overview: OverviewView,
+  models: ModelsView,
+  curves: CurvesView,
+  choices: ChoicesView,
+  devices: DevicesView,
+  compare: CompareView,
+  model: ModelView,
+  graph: GraphView
+};
 /** @type {Record<string, string>} */
-const TITLES = {overview: 'Overview', models: 'Models', curves: 'Curves', choices: 'Choices', devices: 'Devices', compare: 'Compare'};
+const TITLES = {
+  overview: 'Overview',
+  models: 'Models',
+  curves: 'Curves',
+  choices: 'Choices',
+  devices: 'Devices',
+  compare: 'Compare'
+};
 /** Views in which filter and selection stand above. */
 const FILTERED = new Set(['overview', 'models', 'curves', 'choices', 'devices', 'compare']);
 
-const KEYS = [['?', 'this list'], ['/', 'to the filter'], ['j', 'jump to a model'], ['g then e', 'experiments'], ['g then o', 'overview'], ['g then m', 'models'], ['g then c', 'curves'], ['g then h', 'choices'],
-  ['g then d', 'devices'], ['g then p', 'compare'], ['x', 'clear the selection'], ['t', 'dark or light'], ['Esc', 'leave a field, close a menu'], ['← ↑ → ↓', 'in the table: cell by cell; in a chart: point by point; in a graph: along the edges'],
-  ['Space', 'in the table: select the row, or sort by the column (Shift: by it, too)'], ['Enter', 'open a model; select a chart\'s point; fold a cell'], ['Home, End, Page ↑ ↓', 'in the table, with Ctrl: first and last row']];
+const KEYS = [
+  ['?', 'this list'], ['/', 'to the filter'], ['j', 'jump to a model'], ['g then e', 'experiments'],
+  ['g then o', 'overview'], ['g then m', 'models'], ['g then c', 'curves'], ['g then h', 'choices'],
+  ['g then d', 'devices'], ['g then p', 'compare'], ['x', 'clear the selection'], ['t', 'dark or light'],
+  ['Esc', 'leave a field, close a menu'],
+  ['← ↑ → ↓', 'in the table: cell by cell; in a chart: point by point; in a graph: along the edges'],
+  ['Space', 'in the table: select the row, or sort by the column (Shift: by it, too)'],
+  ['Enter', 'open a model; select a chart\'s point; fold a cell'],
+  ['Home, End, Page ↑ ↓', 'in the table, with Ctrl: first and last row']
+];
 /** @type {Record<string, string>} */
-const GO = {o: 'overview', m: 'models', c: 'curves', h: 'choices', d: 'devices', p: 'compare'};
+const GO = {
+  o: 'overview',
+  m: 'models',
+  c: 'curves',
+  h: 'choices',
+  d: 'devices',
+  p: 'compare'
+};
 
 const store = new Store();
 const place = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -39,11 +70,16 @@ const actions = actionsMenu(store);
 let view = null;
 let viewKey = '';
 
-const brand = el('a', {class: 'brand', href: '#/', title: 'All experiments'}, el('img', {src: 'icon.svg', alt: '', width: '24', height: '24'}), 'Lanista');
+const brand =
+    el('a', {class: 'brand', href: '#/', title: 'All experiments'},
+       el('img', {src: 'icon.svg', alt: '', width: '24', height: '24'}), 'Lanista');
 const crumb = el('div', {class: 'crumb'});
 const connection = el('span', {class: 'connection', role: 'status'});
 const themeButton = button('', () => switchTheme(), {class: 'quiet'});
-fill(header, brand, crumb, el('div', {class: 'right'}, connection, actions.element, themeButton, button('?', () => showKeys(), {class: 'quiet', 'aria-label': 'Keys', title: 'Keys (?)'})));
+fill(
+    header, brand, crumb,
+    el('div', {class: 'right'}, connection, actions, themeButton,
+       button('?', () => showKeys(), {class: 'quiet', 'aria-label': 'Keys', title: 'Keys (?)'})));
 
 function showTheme() {
   const dark = themeName() === 'dark';
@@ -65,19 +101,34 @@ function switchTheme() {
 }
 
 function showKeys() {
-  openNotice('Keys', [el('div', {class: 'keys'}, ...KEYS.flatMap(([key, what]) => [el('span', {}, el('kbd', {}, key)), el('span', {}, what)]))]);
+  openNotice(
+      'Keys', [el('div', {class: 'keys'},
+                  ...KEYS.flatMap(([key, what]) => [el('span', {}, el('kbd', {}, key)), el('span', {}, what)]))]);
 }
 
 function drawHeader() {
   const {current, route} = store;
-  fill(crumb, route.id === null ? null : el('span', {class: 'name', title: oneLine(current?.show?.name ?? route.id)}, oneLine(current?.show?.name ?? route.id, 80)),
-      route.id === null ? null : el('span', {class: 'muted mono'}, oneLine(route.id, 60)), current ? statusBadge(current.table.status) : null);
-  actions.element.hidden = !current;
-  const states = /** @type {Record<string, [string, string]>} */ ({live: ['live', 'live'], idle: ['', store.route.id === null ? 'connected' : 'up to date'], lost: ['lost', 'lost the head'], denied: ['lost', 'no access'], loading: ['', 'connecting'], paused: ['', 'paused']});
+  fill(
+      crumb,
+      route.id === null ? null :
+                          el('span', {class: 'name', title: oneLine(current?.show?.name ?? route.id)},
+                             oneLine(current?.show?.name ?? route.id, 80)),
+      route.id === null ? null : el('span', {class: 'muted mono'}, oneLine(route.id, 60)),
+      current ? statusBadge(current.table.status) : null);
+  actions.hidden = !current;
+  const states = /** @type {Record<string, [string, string]>} */ ({
+    live: ['live', 'live'],
+    idle: ['', store.route.id === null ? 'connected' : 'up to date'],
+    lost: ['lost', 'lost the head'],
+    denied: ['lost', 'no access'],
+    loading: ['', 'connecting'],
+    paused: ['', 'paused']
+  });
   const [kind, text] = states[store.connection] ?? states.loading;
   connection.className = `connection ${kind}`;
   fill(connection, el('i', {'aria-hidden': 'true'}), text);
-  document.title = `${view?.title ?? 'Lanista'}${route.id ? ` · ${oneLine(current?.show?.name ?? route.id, 60)}` : ''} · Lanista`;
+  document.title =
+      `${view?.title ?? 'Lanista'}${route.id ? ` · ${oneLine(current?.show?.name ?? route.id, 60)}` : ''} · Lanista`;
 }
 
 function drawNav() {
@@ -89,10 +140,23 @@ function drawNav() {
   if (key === drawNav.key) return;
   drawNav.key = key;
   const focused = nav.contains(document.activeElement) ? document.activeElement?.getAttribute('href') : null;
-  const counts = /** @type {Record<string, string>} */ ({models: current ? formatNumber(current.table.model.length) : '', compare: store.selected.size > 0 ? String(store.selected.size) : ''});
-  fill(nav, el('ul', {}, el('li', {}, el('a', {class: 'back', href: '#/'}, '◂ Experiments')), ...VIEWS.map((name) => el('li', {}, el('a', {href: writeRoute(otherView(route, name)), 'aria-current': route.view === name ? 'page' : null},
-      TITLES[name], counts[name] ? el('span', {class: 'count'}, counts[name]) : null))),
-  route.model !== null ? el('li', {}, el('a', {href: writeRoute(route), 'aria-current': 'page'}, `${route.view === 'graph' ? 'Architecture' : 'Model'} ${route.model}`)) : null));
+  const counts = /** @type {Record<string, string>} */ ({
+    models: current ? formatNumber(current.table.model.length) : '',
+    compare: store.selected.size > 0 ? String(store.selected.size) : ''
+  });
+  fill(
+      nav,
+      el('ul', {}, el('li', {}, el('a', {class: 'back', href: '#/'}, '◂ Experiments')),
+         ...VIEWS.map(
+             (name) =>
+                 el('li', {},
+                    el('a',
+                       {href: writeRoute(otherView(route, name)), 'aria-current': route.view === name ? 'page' : null},
+                       TITLES[name], counts[name] ? el('span', {class: 'count'}, counts[name]) : null))),
+         route.model !== null ? el('li', {},
+                                   el('a', {href: writeRoute(route), 'aria-current': 'page'},
+                                      `${route.view === 'graph' ? 'Architecture' : 'Model'} ${route.model}`)) :
+                                null));
   const here = /** @type {HTMLElement|null} */ (nav.querySelector('[aria-current="page"]'));
   if (focused) here?.focus();
   // Where views stand side by side, the one that is shown is in sight.
@@ -106,26 +170,40 @@ function drawBanner() {
     return;
   }
   const seconds = Math.max(0, Math.ceil((store.retryAt - Date.now()) / 1000));
-  const text = `Lost the head, trying again${seconds > 0 ? ` in ${seconds} s` : ' …'} What is shown is what was known before.`;
+  const text =
+      `Lost the head, trying again${seconds > 0 ? ` in ${seconds} s.` : ' …'} What is shown is what was known before.`;
   if (!banner.firstChild) {
-    fill(banner, el('div', {class: 'banner', role: 'alert'}, el('span', {class: 'spin', 'aria-hidden': 'true'}), el('span', {}, text), button('Try now', () => {
-      store.stream.retry();
-      store.poll();
-    })));
+    fill(
+        banner,
+        el('div', {class: 'banner', role: 'alert'}, el('span', {class: 'spin', 'aria-hidden': 'true'}),
+           el('span', {}, text), button('Try now', () => {
+             store.stream.retry();
+             store.poll();
+           })));
   } else {
     /** @type {Element} */ (banner.querySelectorAll('span')[1]).textContent = text;
   }
 }
 
 function drawSignIn() {
-  const field = el('input', {type: 'text', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Link or token', size: '44'});
-  return el('form', {class: 'card view', on: {submit: (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const text = field.value.trim();
-    const token = text.replace(/^.*#token=/, '');
-    if (token) store.useToken(token);
-  }}}, el('h1', {}, 'This page needs its link'), el('p', {}, 'The command that started this page has printed a link with a token, "page: http://…/#token=…". Open it, or paste it here.'),
-  el('div', {class: 'row'}, field, el('button', {type: 'submit', class: 'primary'}, 'Open')));
+  const field =
+      el('input', {type: 'text', autocomplete: 'off', spellcheck: 'false', 'aria-label': 'Link or token', size: '44'});
+  return el(
+      'form', {
+        class: 'card view',
+        on: {
+          submit: (/** @type {Event} */ event) => {
+            event.preventDefault();
+            const text = field.value.trim();
+            const token = text.replace(/^.*#token=/, '');
+            if (token) store.useToken(token);
+          }
+        }
+      },
+      el('h1', {}, 'This page needs its link'),
+      el('p', {},
+         'The command that started this page has printed a link with a token, "page: http://…/#token=…". Open it, or paste it here.'),
+      el('div', {class: 'row'}, field, el('button', {type: 'submit', class: 'primary'}, 'Open')));
 }
 
 /** What stands in the main place instead of a view, if anything. */
@@ -134,10 +212,22 @@ function obstacle() {
   if (store.route.id === null) return null;
   if (store.current) return null;
   if (store.error && store.error.status === 404) {
-    return {key: `none ${store.route.id}`, element: () => stateBox('error', 'There is no such experiment', store.error?.message)};
+    return {
+      key: `none ${store.route.id}`,
+      element: () => stateBox('error', 'There is no such experiment', store.error?.message)
+    };
   }
-  if (store.connection === 'lost') return {key: 'lost', element: () => stateBox('error', 'Lost the head, trying again', 'The page goes on by itself as soon as it answers.')};
-  if (store.error) return {key: `error ${store.error.message}`, element: () => stateBox('error', 'This experiment cannot be shown', store.error?.message)};
+  if (store.connection === 'lost')
+    return {
+      key: 'lost',
+      element: () =>
+          stateBox('error', 'Lost the head, trying again', 'The page goes on by itself as soon as it answers.')
+    };
+  if (store.error)
+    return {
+      key: `error ${store.error.message}`,
+      element: () => stateBox('error', 'This experiment cannot be shown', store.error?.message)
+    };
   return {key: 'loading', element: () => stateBox('loading', 'Loading the experiment …')};
 }
 
@@ -155,7 +245,9 @@ function update(changes) {
     } else {
       view = new CLASSES[store.route.view](store);
       const isFiltered = FILTERED.has(store.route.view);
-      fill(main, isFiltered ? el('h1', {class: 'hidden-text'}, view.title) : null, isFiltered ? filterBar.element : null, view.element);
+      fill(
+          main, isFiltered ? el('h1', {class: 'hidden-text'}, view.title) : null, isFiltered ? filterBar.element : null,
+          view.element);
       if (document.activeElement === document.body || nav.contains(document.activeElement)) announce(view.title);
     }
     window.scrollTo(0, 0);
@@ -163,9 +255,9 @@ function update(changes) {
   drawNav();
   drawBanner();
   if (view) {
+    const begun = performance.now();
     if (FILTERED.has(store.route.view)) filterBar.update();
     const seen = first ? new Set(['all']) : changes;
-    const begun = performance.now();
     if (!(seen.size === 1 && (seen.has('connection') || seen.has('info')))) view.update(seen);
     performance.measure('update', {start: begun, end: performance.now()});
     if (performance.getEntriesByType('measure').length > 500) performance.clearMeasures();
@@ -180,7 +272,9 @@ document.addEventListener('keydown', (event) => {
     /** @type {HTMLElement} */ (target).blur();
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || target.matches('input:not([type="checkbox"]), textarea, select') || document.querySelector('dialog[open]')) return;
+  if (event.ctrlKey || event.metaKey || event.altKey ||
+      target.matches('input:not([type="checkbox"]), textarea, select') || document.querySelector('dialog[open]'))
+    return;
   const {route} = store;
   if (going && performance.now() - going < 1500) {
     going = 0;
@@ -195,17 +289,28 @@ document.addEventListener('keydown', (event) => {
   }
   going = 0;
   switch (event.key) {
-    case '?': showKeys(); break;
-    case 'g': going = performance.now(); break;
-    case 't': switchTheme(); break;
-    case 'x': if (route.id !== null) store.select([]); break;
-    case '/': document.getElementById('filter')?.focus(); break;
+    case '?':
+      showKeys();
+      break;
+    case 'g':
+      going = performance.now();
+      break;
+    case 't':
+      switchTheme();
+      break;
+    case 'x':
+      if (route.id !== null) store.select([]);
+      break;
+    case '/':
+      document.getElementById('filter')?.focus();
+      break;
     case 'j':
       if (route.id === null) return;
       if (route.view !== 'models') store.go(otherView(route, 'models'));
       setTimeout(() => document.getElementById('jump')?.focus(), 60);
       break;
-    default: return;
+    default:
+      return;
   }
   event.preventDefault();
 });

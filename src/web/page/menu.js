@@ -2,16 +2,22 @@
 
 import {button, el} from './dom.js';
 
-/** @param {string} label @param {Element} contents @param {string} [kind]  classes @param {Record<string, any>} [attributes] */
-export function menu(label, contents, kind = '', attributes = {}) {
+/**
+ * @param {string} label @param {Element} contents @param {string} [kind]  classes @param {Record<string, any>}
+ *     [attributes]
+ * @param {() => void} [opening]  called before it opens
+ */
+export function menu(label, contents, kind = '', attributes = {}, opening = () => {}) {
   const list = el('div', {class: `menu-list ${kind}`, hidden: true}, contents);
-  const opener = button(label, () => set(list.hidden), {'aria-expanded': 'false', 'aria-haspopup': 'true', ...attributes});
+  const opener =
+      button(label, () => set(list.hidden), {'aria-expanded': 'false', 'aria-haspopup': 'true', ...attributes});
   const root = el('span', {class: 'menu'}, opener, list);
   const outside = (/** @type {Event} */ event) => {
     if (!root.contains(/** @type {Node} */ (event.target))) set(false);
   };
   /** @param {boolean} open */
   function set(open) {
+    if (open) opening();
     list.hidden = !open;
     opener.setAttribute('aria-expanded', String(open));
     if (open) {

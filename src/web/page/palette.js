@@ -37,10 +37,28 @@ export function statusStyle(status) {
 
 /** Backgrounds and text of style.css, for what is drawn on canvas and for the test of contrasts. */
 export const THEME = {
-  light: {page: '#f4f5f7', card: '#ffffff', text: '#1a1d21', muted: '#565d68', line: '#d3d8df', accent: '#00609c',
-    faint: '#5b8db3', grid: '#e6e9ed', mark: '#a93a00'},
-  dark: {page: '#14171b', card: '#1d2126', text: '#e8eaed', muted: '#a5adba', line: '#3a414a', accent: '#6cbcf5',
-    faint: '#5f93bd', grid: '#2b3138', mark: '#ff9a62'},
+  light: {
+    page: '#f4f5f7',
+    card: '#ffffff',
+    text: '#1a1d21',
+    muted: '#565d68',
+    line: '#d3d8df',
+    accent: '#00609c',
+    faint: '#5b8db3',
+    grid: '#e6e9ed',
+    mark: '#a93a00'
+  },
+  dark: {
+    page: '#14171b',
+    card: '#1d2126',
+    text: '#e8eaed',
+    muted: '#a5adba',
+    line: '#3a414a',
+    accent: '#6cbcf5',
+    faint: '#5f93bd',
+    grid: '#2b3138',
+    mark: '#ff9a62'
+  },
 };
 
 /** @param {string} color "#rrggbb" */
@@ -52,7 +70,10 @@ function luminance(color) {
   return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
 }
 
-/** Contrast of two colours by WCAG 2, from 1 to 21. @param {string} a @param {string} b */
+/**
+ * Contrast of two colours by WCAG 2, from 1 to 21.
+ * @param {string} a @param {string} b
+ */
 export function contrast(a, b) {
   const [high, low] = [luminance(a), luminance(b)].sort((x, y) => y - x);
   return (high + 0.05) / (low + 0.05);

@@ -58,7 +58,10 @@ export function writeRoute(route) {
 /** What all views of an experiment share, and what stays behind when the view changes. */
 const SHARED = ['f', 's', 'c', 'sel'];
 
-/** The address of another view of the same experiment. @param {Route} route @param {string} view @param {number|null} [model] @returns {Route} */
+/**
+ * The address of another view of the same experiment.
+ * @param {Route} route @param {string} view @param {number|null} [model] @returns {Route}
+ */
 export function otherView(route, view, model = null) {
   /** @type {Record<string, string>} */
   const params = {};
@@ -68,7 +71,10 @@ export function otherView(route, view, model = null) {
   return {view, id: route.id, model, params};
 }
 
-/** "3,7,9-12" as models. @param {string|undefined} text */
+/**
+ * "3,7,9-12" as models.
+ * @param {string|undefined} text
+ */
 export function readSelection(text) {
   /** @type {Set<number>} */
   const models = new Set();

@@ -40,7 +40,10 @@ export function sortRows(rows, keys) {
   });
 }
 
-/** Candidates that are no numbers sort in the order of the space. @param {import('./columns.js').Column} column */
+/**
+ * Candidates that are no numbers sort in the order of the space.
+ * @param {import('./columns.js').Column} column
+ */
 function candidateOrder(column) {
   const {candidates} = column;
   if (!candidates || column.type === 'number') return null;
@@ -65,7 +68,10 @@ export function readSort(text, find) {
   });
 }
 
-/** Ids joined by commas; commas and backslashes in them are escaped. @param {string[]} parts */
+/**
+ * Ids joined by commas; commas and backslashes in them are escaped.
+ * @param {string[]} parts
+ */
 export function joinList(parts) {
   return parts.map((part) => part.replace(/[\\,]/g, '\\$&')).join(',');
 }

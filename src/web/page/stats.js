@@ -16,7 +16,10 @@ export function hasEnded(state) {
   return ENDED.has(state);
 }
 
-/** How many models have which status. @param {Table} table @returns {Map<string, number>} */
+/**
+ * How many models have which status.
+ * @param {Table} table @returns {Map<string, number>}
+ */
 export function countStates(table) {
   /** @type {Map<string, number>} */
   const counts = new Map();
@@ -24,7 +27,10 @@ export function countStates(table) {
   return counts;
 }
 
-/** Whether a model counts among the best: it succeeded and keeps the limits. @param {Table} table @param {number} row */
+/**
+ * Whether a model counts among the best: it succeeded and keeps the limits.
+ * @param {Table} table @param {number} row
+ */
 export function isCandidate(table, row) {
   return table.state[row] === 'SUCCEEDED' && !((table.violation[row] ?? 0) > 0);
 }
@@ -149,8 +155,14 @@ export function boxesByCandidate(choice, values, rows, label) {
     const sorted = Float64Array.from(groups.get(index) ?? []).sort();
     const at = (/** @type {number} */ q) => sorted.length === 0 ? NaN : quantile(sorted, q);
     return {
-      label: index < 0 ? 'not chosen' : label(choice.candidates[index]), candidate: index, count: sorted.length,
-      least: at(0), low: at(0.25), median: at(0.5), high: at(0.75), most: at(1),
+      label: index < 0 ? 'not chosen' : label(choice.candidates[index]),
+      candidate: index,
+      count: sorted.length,
+      least: at(0),
+      low: at(0.25),
+      median: at(0.5),
+      high: at(0.75),
+      most: at(1),
     };
   });
 }
@@ -201,11 +213,13 @@ export function groupFailures(table, rows) {
       messages.set(message, [table.model[row]]);
     }
   }
-  return [...reasons].map(([reason, messages]) => {
-    const list = [...messages].map(([message, models]) => ({message, models}));
-    list.sort((a, b) => b.models.length - a.models.length);
-    return {reason, count: list.reduce((sum, m) => sum + m.models.length, 0), messages: list};
-  }).sort((a, b) => b.count - a.count);
+  return [...reasons]
+      .map(([reason, messages]) => {
+        const list = [...messages].map(([message, models]) => ({message, models}));
+        list.sort((a, b) => b.models.length - a.models.length);
+        return {reason, count: list.reduce((sum, m) => sum + m.models.length, 0), messages: list};
+      })
+      .sort((a, b) => b.count - a.count);
 }
 
 /**
@@ -266,7 +280,10 @@ export function busyShare(intervals, from, to) {
  * @property {string|null} outcome  'MIXED' where its models ended differently
  */
 
-/** Attempts of the same trial are one bar. @param {import('./decode.js').Attempts} attempts @returns {Bar[]} */
+/**
+ * Attempts of the same trial are one bar.
+ * @param {import('./decode.js').Attempts} attempts @returns {Bar[]}
+ */
 export function barsOf(attempts) {
   /** @type {Map<string, Bar>} */
   const bars = new Map();
@@ -277,8 +294,15 @@ export function barsOf(attempts) {
     const key = `${attempts.trial[i]}/${device}`;
     const bar = bars.get(key);
     if (!bar) {
-      bars.set(key, {trial: attempts.trial[i], device, start, end: attempts.end[i], models: [attempts.model[i]],
-        attempts: [attempts.attempt[i]], outcome: attempts.outcome[i]});
+      bars.set(key, {
+        trial: attempts.trial[i],
+        device,
+        start,
+        end: attempts.end[i],
+        models: [attempts.model[i]],
+        attempts: [attempts.attempt[i]],
+        outcome: attempts.outcome[i]
+      });
       continue;
     }
     bar.models.push(attempts.model[i]);

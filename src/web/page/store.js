@@ -3,7 +3,7 @@
 import {Api, ApiError, experimentPath, Token} from './api.js';
 import {allColumns, defaultColumns, findColumn} from './columns.js';
 import {completeTable, decodeAttempts, decodeColumns, decodeCurves} from './decode.js';
-import {applyEvents} from './events.js';
+import {applyEvents, settle} from './events.js';
 import {compileFilter, FilterError, filterRows} from './filter.js';
 import {readRoute, readSelection, writeRoute, writeSelection} from './route.js';
 import {readSort, sortRows, splitList} from './sort.js';
@@ -14,6 +14,7 @@ const MOVING = new Set(['CREATED', 'RUNNING', 'STOPPING']);
 /** Least ms between two notices about events. */
 const EVENT_PACE = 150;
 const POLL = 5000;
+const ENDED_PAUSE = 1000;
 
 /**
  * The experiment that is shown, as far as it is loaded.
@@ -60,8 +61,12 @@ export class Store {
     this.listeners = new Set();
     /** @type {Set<string>} */
     this.changes = new Set();
-    this.scheduled = false;
+    /** A timer, or 0. */
+    this.scheduled = 0;
+    this.scheduledPaced = false;
     this.lastNotice = 0;
+    /** How long the views took, ms: events leave most of the time to the reader. */
+    this.noticeCost = 0;
     this.loading = 0;
     this.reloadTimer = 0;
     this.lastReload = 0;
@@ -80,18 +85,26 @@ export class Store {
     return () => this.listeners.delete(listener);
   }
 
-  /** Tells views, soon and once. @param {string} what @param {boolean} [paced] */
+  /**
+   * Tells views, soon and once.
+   * @param {string} what @param {boolean} [paced]
+   */
   changed(what, paced = false) {
     this.changes.add(what);
-    if (this.scheduled) return;
-    this.scheduled = true;
-    const wait = paced ? Math.max(0, this.lastNotice + EVENT_PACE - performance.now()) : 0;
-    setTimeout(() => {
-      this.scheduled = false;
-      this.lastNotice = performance.now();
+    // What the reader does is shown at once, also when events wait for their time.
+    if (this.scheduled && (paced || !this.scheduledPaced)) return;
+    clearTimeout(this.scheduled);
+    this.scheduledPaced = paced;
+    const pace = Math.max(EVENT_PACE, 4 * this.noticeCost);
+    const wait = paced ? Math.max(0, this.lastNotice + pace - performance.now()) : 0;
+    this.scheduled = window.setTimeout(() => {
+      this.scheduled = 0;
+      const begun = performance.now();
       const changes = this.changes;
       this.changes = new Set();
       for (const listener of this.listeners) listener(changes);
+      this.lastNotice = performance.now();
+      this.noticeCost = this.lastNotice - begun;
     }, wait);
   }
 
@@ -234,8 +247,17 @@ export class Store {
       const table = decodeColumns(columns);
       completeTable(table, space, show);
       table.reason = show.reason ?? '';
-      this.current = {id, table, attempts: null, curves: new Map(), times: new Map(), show, space, config,
-        notes: readNotes(notes)};
+      this.current = {
+        id,
+        table,
+        attempts: null,
+        curves: new Map(),
+        times: new Map(),
+        show,
+        space,
+        config,
+        notes: readNotes(notes)
+      };
       this.lastReload = performance.now();
       performance.measure('open', {start: begun, end: performance.now()});
       this.changed('table');
@@ -245,7 +267,10 @@ export class Store {
     }
   }
 
-  /** A document that need not be there. @param {string} path */
+  /**
+   * A document that need not be there.
+   * @param {string} path
+   */
   async optional(path) {
     try {
       return await this.api.json(path);
@@ -294,8 +319,8 @@ export class Store {
     if (!current) return;
     try {
       const path = experimentPath(current.id);
-      const [columns, show, space] = await Promise.all(
-          [this.api.json(`${path}/columns`), this.api.json(path), this.optional(`${path}/space`)]);
+      const [columns, show, space] =
+          await Promise.all([this.api.json(`${path}/columns`), this.api.json(path), this.optional(`${path}/space`)]);
       if (this.current !== current) return;
       const begun = performance.now();
       const table = decodeColumns(columns);
@@ -336,6 +361,9 @@ export class Store {
     } else if (message.type === 'connection') {
       if (message.state === 'missing') {
         this.failed(new ApiError(404, `there is no experiment "${current.id}" any more`));
+      } else if (message.state === 'none') {
+        this.stream.unwatch();
+        this.setConnection('idle');
       } else if (message.state !== 'paused') {
         this.setConnection(message.state, message.state === 'lost' ? Date.now() + message.wait : 0);
       }
@@ -344,7 +372,8 @@ export class Store {
     } else {
       this.stream.unwatch();
       this.setConnection('idle');
-      this.reload();
+      // The end is recorded before the columns have it, perhaps.
+      setTimeout(() => this.reload(), ENDED_PAUSE);
     }
   }
 
@@ -397,13 +426,19 @@ export class Store {
     return again ? load() : this.once('attempts', load);
   }
 
-  /** What filter, sort and columns of the address make of the table; computed when one of them changed. @returns {Selected} */
+  /**
+   * What filter, sort and columns of the address make of the table; computed when one of them changed.
+   * @returns {Selected}
+   */
   selection() {
     const current = /** @type {Current} */ (this.current);
     const {table} = current;
+    settle(table);
     const {f = '', s = '', c = ''} = this.route.params;
-    const key = JSON.stringify([table.revision, f, s, c, /selected/.test(f) || /selected/.test(s) ? [...this.selected] : 0,
-      [...current.notes.keys()].length]);
+    const key = JSON.stringify([
+      table.revision, f, s, c, /selected/.test(f) || /selected/.test(s) ? [...this.selected] : 0,
+      [...current.notes.keys()].length
+    ]);
     if (this.memo && this.memo.key === key && this.memoTable === table) return this.memo.value;
     const columns = allColumns(table, {selected: this.selected, notes: current.notes});
     const find = (/** @type {string} */ id) => findColumn(columns, id);
@@ -448,7 +483,10 @@ export class Store {
     this.changed('notes');
   }
 
-  /** Why an action cannot be done here; '': it can. @param {string} action */
+  /**
+   * Why an action cannot be done here; '': it can.
+   * @param {string} action
+   */
   whyNot(action) {
     const known = this.info?.actions?.[action];
     if (!known) return 'this server does not offer it';
@@ -461,7 +499,9 @@ function readNotes(document) {
   /** @type {Map<number, {star: boolean, note: string}>} */
   const notes = new Map();
   for (const [model, note] of Object.entries(document?.notes ?? {})) {
-    notes.set(Number(model), {star: Boolean(/** @type {any} */ (note).star), note: String(/** @type {any} */ (note).note ?? '')});
+    notes.set(
+        Number(model),
+        {star: Boolean(/** @type {any} */ (note).star), note: String(/** @type {any} */ (note).note ?? '')});
   }
   return notes;
 }

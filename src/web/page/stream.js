@@ -11,12 +11,14 @@ function workerUrl() {
   const url = new URL('stream_worker.js', document.baseURI).href;
   const types = /** @type {any} */ (window).trustedTypes;
   if (!types) return url;
-  return types.createPolicy('lanista', {
-    createScriptURL: (/** @type {string} */ text) => {
-      if (text !== url) throw new TypeError('no script but the page\'s own worker');
-      return text;
-    },
-  }).createScriptURL(url);
+  return types
+      .createPolicy('lanista', {
+        createScriptURL: (/** @type {string} */ text) => {
+          if (text !== url) throw new TypeError('no script but the page\'s own worker');
+          return text;
+        },
+      })
+      .createScriptURL(url);
 }
 
 export class EventSourceOfTab {

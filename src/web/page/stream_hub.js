@@ -1,9 +1,9 @@
-// Streams of events for one or many tabs: one connection an experiment, however many watch it. Runs in the shared worker,
-// or in the page where there are none.
+// Streams of events for one or many tabs: one connection an experiment, however many watch it. Runs in the shared
+// worker, or in the page where there are none.
 //
 // A client is told, in order: {type: 'facts', id, events}; {type: 'connection', id, state, wait}: 'live', 'lost' (tried
-// again after `wait` ms), 'denied', 'missing'; {type: 'ended'|'gone', id}; {type: 'reload', id}: it missed events that are no
-// longer kept, and has to load the table again.
+// again after `wait` ms), 'denied', 'missing', 'none' (there are no events of it); {type: 'ended'|'gone', id}; {type:
+// 'reload', id}: it missed events that are no longer kept, and has to load the table again.
 
 import {EventStreamReader} from './sse.js';
 
@@ -54,7 +54,9 @@ class Stream {
     for (let wait = FIRST_WAIT; !this.closed;) {
       this.abort = new AbortController();
       try {
-        const over = await this.read(() => { wait = FIRST_WAIT; });
+        const over = await this.read(() => {
+          wait = FIRST_WAIT;
+        });
         if (over) {
           this.finish(over);
           return;
@@ -84,10 +86,14 @@ class Stream {
     /** @type {Record<string, string>} */
     const headers = {Accept: 'text/event-stream'};
     if (this.hub.token) headers.Authorization = `Bearer ${this.hub.token}`;
-    const response = await fetch(`${this.hub.base}api/v1/experiments/${encodeURIComponent(this.id)}/events?after=${this.after}`,
+    const response = await fetch(
+        `${this.hub.base}api/v1/experiments/${encodeURIComponent(this.id)}/events?after=${this.after}`,
         {headers, signal: this.abort.signal, cache: 'no-store', credentials: 'omit'});
-    if (response.status === 401 || response.status === 403) return 'denied';
+    if (response.status === 401) return 'denied';
     if (response.status === 404) return 'missing';
+    // What is wrong with the request stays wrong; 408 and 429 pass.
+    if (response.status >= 400 && response.status < 500 && response.status !== 408 && response.status !== 429)
+      return 'none';
     if (!response.ok || !response.body) return null;
     this.setState('live', 0);
     connected();
@@ -176,7 +182,10 @@ export class StreamHub {
     }
   }
 
-  /** Tries again now. @param {string} id */
+  /**
+   * Tries again now.
+   * @param {string} id
+   */
   retry(id) {
     this.streams.get(id)?.wake();
   }

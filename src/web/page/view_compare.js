@@ -4,7 +4,7 @@ import {ApiError, experimentPath} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain} from './chart.js';
 import {chosenText, durationOf} from './columns.js';
 import {diffGraphs, diffSamples} from './diff.js';
-import {button, checkbox, el, fill, select, stateBox, statusBadge} from './dom.js';
+import {button, checkbox, el, fill, refill, select, stateBox, statusBadge} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatDuration, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
@@ -23,7 +23,14 @@ export class CompareView {
     this.tools = el('span', {class: 'row'});
     /** @type {import('./chart.js').Point[]} */
     this.points = [];
-    this.chart = new Chart({title: 'Curves together', height: 340, draw: (c, w, h) => this.draw(c, w, h), sentence: () => this.sentence(), table: () => this.table(), points: () => this.points});
+    this.chart = new Chart({
+      title: 'Curves together',
+      height: 340,
+      draw: (c, w, h) => this.draw(c, w, h),
+      sentence: () => this.sentence(),
+      table: () => this.table(),
+      points: () => this.points
+    });
     this.chart.tools.append(this.tools);
     this.graphs = el('section', {class: 'card view', 'aria-label': 'Architectures'});
     this.element = el('div', {class: 'view'}, this.state, this.samples, this.chart.element, this.graphs);
@@ -32,6 +39,7 @@ export class CompareView {
     /** @type {GraphDrawing[]} */
     this.drawings = [];
     this.key = '';
+    this.toolsKey = '';
   }
 
   destroy() {
@@ -52,8 +60,14 @@ export class CompareView {
     const models = this.models();
     const few = models.length < 2;
     this.samples.hidden = this.chart.element.hidden = this.graphs.hidden = few;
-    fill(this.state, few ? stateBox('empty', 'Select two to eight models to compare', 'In the table (Space, or a click with Ctrl) or by a click in any chart.') :
-      this.store.selected.size > MOST ? el('p', {class: 'muted'}, `The first ${MOST} of ${this.store.selected.size} selected models.`) : null);
+    fill(
+        this.state,
+        few ? stateBox(
+                  'empty', 'Select two to eight models to compare',
+                  'In the table (Space, or a click with Ctrl) or by a click in any chart.') :
+            this.store.selected.size > MOST ?
+              el('p', {class: 'muted'}, `The first ${MOST} of ${this.store.selected.size} selected models.`) :
+              null);
     if (few) return;
     this.drawSamples(models);
     const {current} = this.store;
@@ -61,9 +75,12 @@ export class CompareView {
     const toolsKey = JSON.stringify([metrics, this.store.route.params]);
     if (toolsKey !== this.toolsKey) {
       this.toolsKey = toolsKey;
-      fill(this.tools, select('Metric', metrics.map((m) => [m, oneLine(m, 40)]), this.metric(), (m) => this.store.setParams({m})));
+      refill(
+          this.tools,
+          select('Metric', metrics.map((m) => [m, oneLine(m, 40)]), this.metric(), (m) => this.store.setParams({m})));
     }
-    if (!current?.curves.has(this.metric())) this.store.loadCurves(this.metric(), false).catch((error) => this.store.failed(error));
+    if (!current?.curves.has(this.metric()))
+      this.store.loadCurves(this.metric(), false).catch((error) => this.store.failed(error));
     this.chart.redraw();
     this.drawGraphs(models);
   }
@@ -74,18 +91,35 @@ export class CompareView {
     const rows = models.map((model) => /** @type {number} */ (table.rowOf.get(model)));
     const onlyDifferences = this.store.param('diff') === '1';
     const sample = diffSamples(table, rows, chosenText).filter((line) => line.differs || !onlyDifferences);
-    const cell = (/** @type {string|null} */ value, /** @type {boolean} */ differs) => el('td', {class: `${differs ? 'differs' : ''}${value === null ? ' none' : ''}`}, value ?? 'not chosen');
-    const plain = (/** @type {string} */ name, /** @type {(row: number) => string|Node} */ text) => el('tr', {}, el('th', {scope: 'row'}, name), ...rows.map((row) => el('td', {}, text(row))));
+    const cell = (/** @type {string|null} */ value, /** @type {boolean} */ differs) =>
+        el('td', {class: `${differs ? 'differs' : ''}${value === null ? ' none' : ''}`}, value ?? 'not chosen');
+    const plain = (/** @type {string} */ name, /** @type {(row: number) => string|Node} */ text) =>
+        el('tr', {}, el('th', {scope: 'row'}, name), ...rows.map((row) => el('td', {}, text(row))));
     const differing = diffSamples(table, rows, chosenText).filter((line) => line.differs).length;
-    fill(this.samples, el('div', {class: 'row spread'}, el('h2', {}, `${counted(differing, 'choice')} of ${table.choices.length} differ`), checkbox('only differences', onlyDifferences, (on) => this.store.setParams({diff: on ? '1' : null}))),
-        el('div', {class: 'scroll'}, el('table', {}, el('caption', {class: 'hidden-text'}, 'Models side by side; ≠ marks what differs'),
-            el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, ''), ...models.map((model) => {
-              const dot = el('span', {class: 'dot', 'aria-hidden': 'true'});
-              dot.style.background = colorOf(this.store, model);
-              return el('th', {scope: 'col'}, el('span', {class: 'chip'}, dot, el('a', {href: writeRoute(otherView(this.store.route, 'model', model))}, `model ${model}`), button('×', () => this.store.toggle(model), {'aria-label': `Leave out model ${model}`})));
-            }))),
-            el('tbody', {}, plain('status', (row) => statusBadge(table.state[row])), ...[...table.metrics].map(([name, values]) => plain(oneLine(name, 60), (row) => formatNumber(values[row], 6))),
-                plain('duration', (row) => formatDuration(durationOf(table, row))), ...sample.map((line) => el('tr', {class: line.differs ? '' : 'same'}, el('th', {scope: 'row'}, oneLine(line.label, 80)), ...line.values.map((value) => cell(value, line.differs))))))));
+    refill(
+        this.samples,
+        el('div', {class: 'row spread'},
+           el('h2', {}, `${counted(differing, 'choice')} of ${table.choices.length} differ`),
+           checkbox('only differences', onlyDifferences, (on) => this.store.setParams({diff: on ? '1' : null}))),
+        el('div', {class: 'scroll'},
+           el('table', {}, el('caption', {class: 'hidden-text'}, 'Models side by side; ≠ marks what differs'),
+              el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, ''), ...models.map((model) => {
+                   const dot = el('span', {class: 'dot', 'aria-hidden': 'true'});
+                   dot.style.background = colorOf(this.store, model);
+                   return el(
+                       'th', {scope: 'col'},
+                       el('span', {class: 'chip'}, dot,
+                          el('a', {href: writeRoute(otherView(this.store.route, 'model', model))}, `model ${model}`),
+                          button('×', () => this.store.toggle(model), {'aria-label': `Leave out model ${model}`})));
+                 }))),
+              el('tbody', {}, plain('status', (row) => statusBadge(table.state[row])),
+                 ...[...table.metrics].map(
+                     ([name, values]) => plain(oneLine(name, 60), (row) => formatNumber(values[row], 6))),
+                 plain('duration', (row) => formatDuration(durationOf(table, row))),
+                 ...sample.map(
+                     (line) => el(
+                         'tr', {class: line.differs ? '' : 'same'}, el('th', {scope: 'row'}, oneLine(line.label, 80)),
+                         ...line.values.map((value) => cell(value, line.differs))))))));
   }
 
   series() {
@@ -98,12 +132,22 @@ export class CompareView {
 
   sentence() {
     const list = this.series();
-    if (list.length === 0) return this.store.current?.curves.has(this.metric()) ? 'None of them has reported it.' : 'Loading …';
-    return `${list.map(({model, series}) => `model ${model} ends at ${formatNumber(series.values[series.values.length - 1])} after ${counted(series.values.length, 'report')}`).join('; ')}.`;
+    if (list.length === 0)
+      return this.store.current?.curves.has(this.metric()) ? 'None of them has reported it.' : 'Loading …';
+    return `${
+        list.map(
+                ({model, series}) =>
+                    `model ${model} ends at ${formatNumber(series.values[series.values.length - 1])} after ${
+                        counted(series.values.length, 'report')}`)
+            .join('; ')}.`;
   }
 
   table() {
-    return {header: ['model', 'step', this.metric()], rows: this.series().flatMap(({model, series}) => Array.from(series.values, (value, i) => [model, series.steps[i], value]))};
+    return {
+      header: ['model', 'step', this.metric()],
+      rows: this.series().flatMap(
+          ({model, series}) => Array.from(series.values, (value, i) => [model, series.steps[i], value]))
+    };
   }
 
   /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
@@ -112,9 +156,13 @@ export class CompareView {
     const frame = frameOf(width, height);
     const finite = list.flatMap(({series}) => Array.from(series.values).filter(Number.isFinite));
     const steps = list.flatMap(({series}) => Array.from(series.steps));
-    const x = d3.scaleLinear().domain(steps.length > 0 ? [d3.min(steps), Math.max(d3.min(steps) + 1, d3.max(steps))] : [0, 1]).range([frame.left, frame.right]);
+    const x = d3.scaleLinear()
+                  .domain(steps.length > 0 ? [d3.min(steps), Math.max(d3.min(steps) + 1, d3.max(steps))] : [0, 1])
+                  .range([frame.left, frame.right]);
     const y = d3.scaleLinear().domain(paddedDomain(finite)).range([frame.bottom, frame.top]);
-    drawAxes(ctx, frame, {x, y, xTitle: 'step', yTitle: this.metric(), xFormat: (v) => Number.isInteger(v) ? String(v) : ''});
+    drawAxes(
+        ctx, frame,
+        {x, y, xTitle: 'step', yTitle: this.metric(), xFormat: (v) => Number.isInteger(v) ? String(v) : ''});
     this.points = [];
     list.forEach(({model, series}, k) => {
       ctx.strokeStyle = ctx.fillStyle = colorOf(this.store, model);
@@ -135,7 +183,12 @@ export class CompareView {
           ctx.moveTo(last[0], last[1]);
         }
         pen = true;
-        this.points.push({x: last[0], y: last[1], model, text: `model ${model}, step ${series.steps[i]}\n${formatNumber(series.values[i], 6)}`});
+        this.points.push({
+          x: last[0],
+          y: last[1],
+          model,
+          text: `model ${model}, step ${series.steps[i]}\n${formatNumber(series.values[i], 6)}`
+        });
       }
       ctx.stroke();
       ctx.setLineDash([]);
@@ -153,20 +206,28 @@ export class CompareView {
     for (const model of [left, right]) this.loadGraph(model);
     const a = this.known.get(left);
     const b = this.known.get(right);
-    const key = JSON.stringify([left, right, models, a === undefined || a === 'loading', b === undefined || b === 'loading']);
+    const key =
+        JSON.stringify([left, right, models, a === undefined || a === 'loading', b === undefined || b === 'loading']);
     if (key === this.key) return;
     this.key = key;
     for (const drawing of this.drawings) drawing.destroy();
     this.drawings = [];
     const options = models.map((m) => /** @type {[string, string]} */ ([String(m), `model ${m}`]));
-    const head = el('div', {class: 'row'}, el('h2', {}, 'Architectures'), select('left', options, String(left), (v) => this.store.setParams({gl: v})), select('right', options, String(right), (v) => this.store.setParams({gr: v})));
+    const head =
+        el('div', {class: 'row'}, el('h2', {}, 'Architectures'),
+           select('left', options, String(left), (v) => this.store.setParams({gl: v})),
+           select('right', options, String(right), (v) => this.store.setParams({gr: v})));
     if (a === 'loading' || b === 'loading' || a === undefined || b === undefined) {
       fill(this.graphs, head, stateBox('loading', 'The graphs are being made …'));
       return;
     }
     const failed = [a, b].find((g) => g instanceof ApiError);
     if (failed) {
-      fill(this.graphs, head, stateBox(failed.status === 404 || failed.status === 501 ? 'empty' : 'error', 'There are no graphs to compare', `${failed.message}. Their samples are compared above.`));
+      fill(
+          this.graphs, head,
+          stateBox(
+              failed.status === 404 || failed.status === 501 ? 'empty' : 'error', 'There are no graphs to compare',
+              `${failed.message}. Their samples are compared above.`));
       return;
     }
     const pairs = diffGraphs(a, b);
@@ -176,18 +237,53 @@ export class CompareView {
       return node ? [/** @type {[string, string]} */ ([node.path, p.kind])] : [];
     }));
     const panes = el('div', {class: 'cards'});
-    for (const [graph, side, model] of /** @type {[any, 'left'|'right', number][]} */ ([[a, 'left', left], [b, 'right', right]])) {
+    for (const [graph, side, model] of /** @type {[any, 'left'|'right', number][]} */ (
+             [[a, 'left', left], [b, 'right', right]])) {
       const drawing = new GraphDrawing(graph, {label: `Architecture of model ${model}`, kinds: kinds(side)});
       drawing.makeReachable();
       this.drawings.push(drawing);
-      panes.append(el('div', {class: 'view'}, el('h3', {}, `model ${model}: ${counted(allNodes(graph.nodes).length, 'node')}, ${formatCount(graph.parameters)} parameters, ${formatCount(graph.flops)} FLOPs`), drawing.element));
+      panes.append(
+          el('div', {class: 'view'},
+             el('h3', {},
+                `model ${model}: ${counted(allNodes(graph.nodes).length, 'node')}, ${
+                    formatCount(graph.parameters)} parameters, ${formatCount(graph.flops)} FLOPs`),
+             drawing.element));
     }
     const listed = pairs.filter((p) => p.kind !== 'same').slice(0, 300);
-    fill(this.graphs, head, el('p', {}, `${counted(count('same'), 'node')} the same, ${formatNumber(count('changed'))} changed, ${formatNumber(count('left'))} only in model ${left}, ${formatNumber(count('right'))} only in model ${right}.`),
-        listed.length > 0 ? el('div', {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': 'Differences'}, el('table', {}, el('caption', {class: 'hidden-text'}, 'Differences between the graphs'),
-            el('thead', {}, el('tr', {}, ...['Node', 'Difference', `model ${left}`, `model ${right}`].map((h) => el('th', {scope: 'col'}, h)))),
-            el('tbody', {}, ...listed.flatMap((p) => p.kind === 'changed' ? p.changes.map((change) => el('tr', {}, el('td', {}, `≠ ${oneLine(p.left?.path, 120)}${p.right?.path !== p.left?.path ? ` / ${oneLine(p.right?.path, 120)}` : ''}`), el('td', {}, oneLine(change.name, 60)), el('td', {class: 'mono'}, oneLine(change.left, 120)), el('td', {class: 'mono'}, oneLine(change.right, 120)))) :
-              [el('tr', {}, el('td', {}, `${p.kind === 'left' ? '−' : '+'} ${oneLine((p.left ?? p.right)?.path, 120)}`), el('td', {}, `only in model ${p.kind === 'left' ? left : right}`), el('td', {}, oneLine(p.left?.type ?? '', 60)), el('td', {}, oneLine(p.right?.type ?? '', 60)))])))) : null, panes);
+    fill(
+        this.graphs, head,
+        el('p', {},
+           `${counted(count('same'), 'node')} the same, ${formatNumber(count('changed'))} changed, ${
+               formatNumber(
+                   count('left'))} only in model ${left}, ${formatNumber(count('right'))} only in model ${right}.`),
+        listed.length > 0 ?
+            el('div', {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': 'Differences'},
+               el('table', {}, el('caption', {class: 'hidden-text'}, 'Differences between the graphs'),
+                  el('thead', {},
+                     el('tr', {},
+                        ...['Node', 'Difference', `model ${left}`, `model ${right}`].map(
+                            (h) => el('th', {scope: 'col'}, h)))),
+                  el('tbody', {},
+                     ...listed.flatMap(
+                         (p) => p.kind === 'changed' ?
+                             p.changes.map(
+                                 (change) =>
+                                     el('tr', {},
+                                        el('td', {},
+                                           `≠ ${oneLine(p.left?.path, 120)}${
+                                               p.right?.path !== p.left?.path ? ` / ${oneLine(p.right?.path, 120)}` :
+                                                                                ''}`),
+                                        el('td', {}, oneLine(change.name, 60)),
+                                        el('td', {class: 'mono'}, oneLine(change.left, 120)),
+                                        el('td', {class: 'mono'}, oneLine(change.right, 120)))) :
+                                                                                [el('tr', {},
+                                                                                    el('td', {},
+                                                                                       `${p.kind === 'left' ? '−' : '+'                                                   } ${oneLine((p.left ?? p.right)?.path, 120)}`),
+                                                                                    el('td', {}, `only in model ${p.kind === 'left' ? left : right}`),
+                                                                                    el('td', {}, oneLine(p.left?.type ?? '', 60)),
+                                                                                    el('td', {}, oneLine(p.right?.type ?? '', 60)))])))) :
+                                                               null,
+                                                           panes);
   }
 
   /** @param {number[]} models */
@@ -204,7 +300,10 @@ export class CompareView {
     if (this.known.has(model)) return;
     this.known.set(model, 'loading');
     try {
-      this.known.set(model, buildGraph(await this.store.api.json(`${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${model}/graph`)));
+      this.known.set(
+          model,
+          buildGraph(await this.store.api.json(
+              `${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${model}/graph`)));
     } catch (error) {
       this.known.set(model, error instanceof ApiError ? error : new ApiError(-1, String(error)));
     }

@@ -1,7 +1,7 @@
 // What models reported while they trained: all at once as faint lines, the selected ones named.
 
 import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './chart.js';
-import {button, checkbox, el, fill, select, stateBox} from './dom.js';
+import {button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatDuration, formatNumber, oneLine} from './format.js';
 import {isBetter, isCandidate, quantileBands} from './stats.js';
@@ -35,9 +35,14 @@ export class CurvesView {
     this.title = 'Curves';
     this.tools = el('div', {class: 'row card'});
     this.chart = new Chart({
-      title: 'Curves', height: (width) => width < 600 ? 320 : Math.max(380, Math.min(720, window.innerHeight - 330)),
-      draw: (ctx, w, h) => this.draw(ctx, w, h), drawTop: (ctx) => this.drawTop(ctx), sentence: () => this.sentence(),
-      table: () => this.table(), points: () => this.points(), find: (x, y) => this.find(x, y),
+      title: 'Curves',
+      height: (width) => width < 600 ? 320 : Math.max(380, Math.min(720, window.innerHeight - 330)),
+      draw: (ctx, w, h) => this.draw(ctx, w, h),
+      drawTop: (ctx) => this.drawTop(ctx),
+      sentence: () => this.sentence(),
+      table: () => this.table(),
+      points: () => this.points(),
+      find: (x, y) => this.find(x, y),
       activate: (point) => {
         if (point.model !== undefined) store.toggle(point.model);
       },
@@ -56,7 +61,10 @@ export class CurvesView {
     this.hidden = 0;
     /** @type {import('./chart.js').Frame} */
     this.frame = frameOf(100, 100);
-    this.drawMs = 0;
+    this.toolsKey = '';
+    this.failedMetric = '';
+    /** @type {ReturnType<typeof quantileBands>|null} */
+    this.bands = null;
     this.installBrush();
   }
 
@@ -98,8 +106,14 @@ export class CurvesView {
     }
     this.gather(curves, times);
     const none = this.data.series.length === 0;
-    fill(this.state, none ? stateBox('empty', curves.of.size === 0 ? `No model has reported ${oneLine(metric, 60)} yet` : 'No model that the filter keeps has reported it',
-        'Evaluators report while they train; a model without reports has its final metrics only.') : null);
+    fill(
+        this.state,
+        none ? stateBox(
+                   'empty',
+                   curves.of.size === 0 ? `No model has reported ${oneLine(metric, 60)} yet` :
+                                          'No model that the filter keeps has reported it',
+                   'Evaluators report while they train; a model without reports has its final metrics only.') :
+                                          null);
     this.chart.element.hidden = none;
     this.chart.redraw();
   }
@@ -107,11 +121,17 @@ export class CurvesView {
   /** @param {string} metric */
   async load(metric) {
     try {
-      await Promise.all([this.store.loadCurves(metric, false), this.byTime() ? this.store.loadCurves(metric, true) : null]);
+      await Promise.all(
+          [this.store.loadCurves(metric, false), this.byTime() ? this.store.loadCurves(metric, true) : null]);
     } catch (error) {
       this.failedMetric = metric;
-      fill(this.state, stateBox('error', `The curves of ${oneLine(metric, 60)} cannot be loaded`, /** @type {Error} */ (error).message));
-      setTimeout(() => { this.failedMetric = ''; }, 3000);
+      fill(
+          this.state,
+          stateBox(
+              'error', `The curves of ${oneLine(metric, 60)} cannot be loaded`, /** @type {Error} */ (error).message));
+      setTimeout(() => {
+        this.failedMetric = '';
+      }, 3000);
     }
   }
 
@@ -122,15 +142,25 @@ export class CurvesView {
     if (this.toolsKey === key) return;
     this.toolsKey = key;
     const show = store.param('show', 'all');
-    fill(this.tools,
+    refill(
+        this.tools,
         select('Metric', metrics.map((m) => [m, oneLine(m, 40)]), this.metric(), (m) => store.setParams({m, z: null})),
-        select('Over', [['step', 'step'], ['time', 'time']], store.param('x', 'step'), (x) => store.setParams({x, z: null})),
-        select('Show', [['all', 'all models'], ['5', 'the best 5'], ['10', 'the best 10'], ['25', 'the best 25'], ['100', 'the best 100'], ['selected', 'selected only'], ['bands', 'bands only']],
+        select(
+            'Over', [['step', 'step'], ['time', 'time']], store.param('x', 'step'),
+            (x) => store.setParams({x, z: null})),
+        select(
+            'Show',
+            [
+              ['all', 'all models'], ['5', 'the best 5'], ['10', 'the best 10'], ['25', 'the best 25'],
+              ['100', 'the best 100'], ['selected', 'selected only'], ['bands', 'bands only']
+            ],
             show, (value) => store.setParams({show: value === 'all' ? null : value})),
         checkbox('quantile bands', store.param('bands') === '1', (on) => store.setParams({bands: on ? '1' : null})),
         checkbox('log axis', store.param('log') === '1', (on) => store.setParams({log: on ? '1' : null, z: null})),
-        el('span', {class: 'row'}, button('Zoom in', () => this.zoomBy(0.5), {class: 'quiet'}), button('Zoom out', () => this.zoomBy(2), {class: 'quiet'}),
-            button('Whole', () => store.setParams({z: null}), {class: 'quiet', title: 'show all of it (double click)'})));
+        el('span', {class: 'row'}, button('Zoom in', () => this.zoomBy(0.5), {class: 'quiet'}),
+           button('Zoom out', () => this.zoomBy(2), {class: 'quiet'}),
+           button(
+               'Whole', () => store.setParams({z: null}), {class: 'quiet', title: 'show all of it (double click)'})));
   }
 
   /** @param {import('./decode.js').Curves} curves @param {import('./decode.js').Curves|undefined} times */
@@ -142,7 +172,11 @@ export class CurvesView {
     const k = Number(show);
     if (k > 0) rows = topRows(table, rows, k);
     if (show === 'selected') rows = rows.filter((row) => store.selected.has(table.model[row]));
-    const data = {rows: /** @type {number[]} */ ([]), series: /** @type {import('./decode.js').Series[]} */ ([]), xs: /** @type {ArrayLike<number>[]} */ ([])};
+    const data = {
+      rows: /** @type {number[]} */ ([]),
+      series: /** @type {import('./decode.js').Series[]} */ ([]),
+      xs: /** @type {ArrayLike<number>[]} */ ([])
+    };
     for (const row of rows) {
       const series = curves.of.get(table.model[row]);
       if (!series || series.values.length === 0) continue;
@@ -195,8 +229,15 @@ export class CurvesView {
     this.x = d3.scaleLinear().domain(dx).range([frame.left, frame.right]);
     this.y = (log ? d3.scaleLog() : d3.scaleLinear()).domain(dy).range([frame.bottom, frame.top]);
     const {x, y} = this;
-    drawAxes(ctx, frame, {x, y, xTitle: this.byTime() ? 'time since the model\'s start' : 'step', yTitle: this.metric(),
-      xFormat: this.byTime() ? formatDuration : (v) => Number.isInteger(v) ? String(v) : '', yFormat: log ? y.tickFormat(6, '~g') : undefined, below: STRIP});
+    drawAxes(ctx, frame, {
+      x,
+      y,
+      xTitle: this.byTime() ? 'time since the model\'s start' : 'step',
+      yTitle: this.metric(),
+      xFormat: this.byTime() ? formatDuration : (v) => Number.isInteger(v) ? String(v) : '',
+      yFormat: log ? y.tickFormat(6, '~g') : undefined,
+      below: STRIP
+    });
     ctx.save();
     ctx.beginPath();
     ctx.rect(frame.left, frame.top - 6, frame.right - frame.left, frame.bottom - frame.top + 6 + STRIP);
@@ -243,7 +284,6 @@ export class CurvesView {
     if (show === 'bands' || store.param('bands') === '1') this.drawBands(ctx, log);
     ctx.restore();
     this.drawOdd(ctx, log);
-    this.drawMs = performance.now() - begun;
     performance.measure('draw curves', {start: begun, end: performance.now()});
   }
 
@@ -258,7 +298,8 @@ export class CurvesView {
       ctx.globalAlpha = alpha;
       ctx.fillStyle = colors.accent;
       ctx.beginPath();
-      bands.forEach((b, i) => i === 0 ? ctx.moveTo(x(b.step), y(b.values[low])) : ctx.lineTo(x(b.step), y(b.values[low])));
+      bands.forEach(
+          (b, i) => i === 0 ? ctx.moveTo(x(b.step), y(b.values[low])) : ctx.lineTo(x(b.step), y(b.values[low])));
       for (let i = bands.length - 1; i >= 0; --i) ctx.lineTo(x(bands[i].step), y(bands[i].values[high]));
       ctx.closePath();
       ctx.fill();
@@ -275,7 +316,10 @@ export class CurvesView {
     ctx.setLineDash([]);
   }
 
-  /** NaN in a strip of its own below, infinities at the edges: marked, not dropped. @param {CanvasRenderingContext2D} ctx @param {boolean} log */
+  /**
+   * NaN in a strip of its own below, infinities at the edges: marked, not dropped.
+   * @param {CanvasRenderingContext2D} ctx @param {boolean} log
+   */
   drawOdd(ctx, log) {
     const {x, frame} = this;
     const colors = theme();
@@ -324,7 +368,8 @@ export class CurvesView {
       ctx.textBaseline = 'middle';
       ctx.fillText('NaN', frame.left - 6, frame.bottom + 8);
     }
-    for (const [set, edge, way] of /** @type {[Set<number>, number, number][]} */ ([[highAt, frame.top, -1], [lowAt, frame.bottom, 1]])) {
+    for (const [set, edge, way] of /** @type {[Set<number>, number, number][]} */ (
+             [[highAt, frame.top, -1], [lowAt, frame.bottom, 1]])) {
       for (const px of set) {
         if (!inside(px)) continue;
         ctx.beginPath();
@@ -402,7 +447,10 @@ export class CurvesView {
     }
   }
 
-  /** The series nearest to a place. @param {number} px @param {number} py @returns {import('./chart.js').Point|null} */
+  /**
+   * The series nearest to a place.
+   * @param {number} px @param {number} py @returns {import('./chart.js').Point|null}
+   */
   find(px, py) {
     const {frame} = this;
     if (!this.x || px < frame.left || px > frame.right || py < frame.top - 8 || py > frame.bottom + STRIP) return null;
@@ -430,8 +478,12 @@ export class CurvesView {
     const model = table.model[this.data.rows[s]];
     const {values, steps} = this.data.series[s];
     const when = this.byTime() ? formatDuration(this.data.xs[s][i]) : `step ${steps[i]}`;
-    return {x: this.x(this.data.xs[s][i]), y: Number.isFinite(values[i]) ? this.y(values[i]) : this.frame.bottom + 6, model,
-      text: `model ${model}, ${when}\n${oneLine(this.metric(), 30)} ${formatNumber(values[i])}`};
+    return {
+      x: this.x(this.data.xs[s][i]),
+      y: Number.isFinite(values[i]) ? this.y(values[i]) : this.frame.bottom + 6,
+      model,
+      text: `model ${model}, ${when}\n${oneLine(this.metric(), 30)} ${formatNumber(values[i])}`
+    };
   }
 
   /** For the keyboard: the last report of each model, the best first. */
@@ -440,17 +492,24 @@ export class CurvesView {
     const order = this.data.series.map((_, s) => s);
     const last = (/** @type {number} */ s) => this.data.series[s].values[this.data.series[s].values.length - 1];
     const goal = this.current().table.objectives[0].goal;
-    order.sort((a, b) => (Number.isFinite(last(b)) ? 1 : 0) - (Number.isFinite(last(a)) ? 1 : 0) || (goal === 'MINIMIZE' ? last(a) - last(b) : last(b) - last(a)) || a - b);
+    order.sort(
+        (a, b) => (Number.isFinite(last(b)) ? 1 : 0) - (Number.isFinite(last(a)) ? 1 : 0) ||
+            (goal === 'MINIMIZE' ? last(a) - last(b) : last(b) - last(a)) || a - b);
     return order.slice(0, 200).map((s) => this.pointOf(s, this.data.series[s].values.length - 1));
   }
 
   sentence() {
     const points = this.data.series.reduce((sum, {values}) => sum + values.length, 0);
-    const odd = [this.nans > 0 ? `${counted(this.nans, 'report')} of NaN, crosses in the strip below` : '',
+    const odd = [
+      this.nans > 0 ? `${counted(this.nans, 'report')} of NaN, crosses in the strip below` : '',
       this.infinities > 0 ? `${counted(this.infinities, 'infinite report')}, triangles at the edge` : '',
       this.hidden > 0 ? `${counted(this.hidden, 'report')} of 0 or less, which a log axis cannot show` : '',
-      this.byTime() && this.store.param('bands') === '1' ? 'bands are by step only' : ''].filter(Boolean);
-    return `${oneLine(this.metric(), 60)} of ${counted(this.data.series.length, 'model')}, ${counted(points, 'report')}.${odd.length > 0 ? ` ${odd.join('; ')}.` : ''} Click a line to select its model; drag to zoom, double click for the whole.`;
+      this.byTime() && this.store.param('bands') === '1' ? 'bands are by step only' : ''
+    ].filter(Boolean);
+    return `${oneLine(this.metric(), 60)} of ${counted(this.data.series.length, 'model')}, ${
+        counted(points, 'report')}.${
+        odd.length > 0 ? ` ${odd.join('; ')}.` :
+                         ''} Click a line to select its model; drag to zoom, double click for the whole.`;
   }
 
   table() {
@@ -459,7 +518,9 @@ export class CurvesView {
     for (let s = 0; s < this.data.series.length; ++s) {
       const {values, steps} = this.data.series[s];
       for (let i = 0; i < values.length; ++i) {
-        rows.push(this.byTime() ? [table.model[this.data.rows[s]], steps[i], this.data.xs[s][i], values[i]] : [table.model[this.data.rows[s]], steps[i], values[i]]);
+        rows.push(
+            this.byTime() ? [table.model[this.data.rows[s]], steps[i], this.data.xs[s][i], values[i]] :
+                            [table.model[this.data.rows[s]], steps[i], values[i]]);
       }
     }
     return {header: ['model', 'step', ...this.byTime() ? ['seconds'] : [], this.metric()], rows};
@@ -469,13 +530,14 @@ export class CurvesView {
   zoomBy(factor) {
     const [dx, dy] = this.domains();
     const log = this.store.param('log') === '1';
-    const scaled = (/** @type {[number, number]} */ [a, b], /** @type {boolean} */ inLog) => {
+    const scaled = (/** @type {[number, number]} */[a, b], /** @type {boolean} */ inLog) => {
       const [l, h] = inLog ? [Math.log(a), Math.log(b)] : [a, b];
       const middle = (l + h) / 2;
       const half = (h - l) / 2 * factor;
       return inLog ? [Math.exp(middle - half), Math.exp(middle + half)] : [middle - half, middle + half];
     };
-    this.store.setParams({z: [...scaled(dx, false), ...scaled(dy, log)].map((v) => Number(v.toPrecision(6))).join(',')});
+    this.store.setParams(
+        {z: [...scaled(dx, false), ...scaled(dy, log)].map((v) => Number(v.toPrecision(6))).join(',')});
   }
 
   installBrush() {
@@ -488,7 +550,11 @@ export class CurvesView {
       place.call(brush.move, null);
       const [[x0, y0], [x1, y1]] = area;
       if (x1 - x0 < 6 || y1 - y0 < 6) return;
-      this.store.setParams({z: [this.x.invert(x0), this.x.invert(x1), this.y.invert(y1), this.y.invert(y0)].map((v) => Number(v.toPrecision(6))).join(',')});
+      this.store.setParams({
+        z: [this.x.invert(x0), this.x.invert(x1), this.y.invert(y1), this.y.invert(y0)]
+               .map((v) => Number(v.toPrecision(6)))
+               .join(',')
+      });
     });
     const install = () => place.call(brush);
     new ResizeObserver(install).observe(this.chart.plot);
@@ -497,7 +563,10 @@ export class CurvesView {
   }
 }
 
-/** The index of the value nearest to `at` in an ascending list; -1: it is empty. @param {ArrayLike<number>} list @param {number} at */
+/**
+ * The index of the value nearest to `at` in an ascending list; -1: it is empty.
+ * @param {ArrayLike<number>} list @param {number} at
+ */
 function indexNear(list, at) {
   let low = 0;
   let high = list.length - 1;

@@ -12,9 +12,15 @@ import {barsOf, busyShare} from './stats.js';
 const LANE = 26;
 const LEFT = 130;
 
-/** Times of an axis: of the day, with seconds where it is short and the date where it is long. @param {[number, number]} domain */
+/**
+ * Times of an axis: of the day, with seconds where it is short and the date where it is long.
+ * @param {[number, number]} domain
+ */
 function clockText([from, to]) {
-  const format = d3.timeFormat(to - from < 10 * 60000 ? '%H:%M:%S' : to - from < 36 * 3600000 ? '%H:%M' : '%m-%d %H:%M');
+  const format = d3.timeFormat(
+      to - from < 10 * 60000       ? '%H:%M:%S' :
+          to - from < 36 * 3600000 ? '%H:%M' :
+                                     '%m-%d %H:%M');
   return (/** @type {Date} */ time) => format(time);
 }
 
@@ -26,17 +32,32 @@ export class DevicesView {
     /** @type {import('./stats.js').Bar[]} */
     this.bars = [];
     this.state = el('div', {});
-    this.chart = new Chart({title: 'Trials by device', height: () => 24 + LANE * Math.max(1, this.devices().length) + 46, draw: (c, w, h) => this.draw(c, w, h), drawTop: (c) => this.drawTop(c),
-      sentence: () => this.sentence(), table: () => this.table(), points: () => this.points(), find: (x, y) => this.find(x, y), overlay: true,
+    this.chart = new Chart({
+      title: 'Trials by device',
+      height: () => 24 + LANE * Math.max(1, this.devices().length) + 46,
+      draw: (c, w, h) => this.draw(c, w, h),
+      drawTop: (c) => this.drawTop(c),
+      sentence: () => this.sentence(),
+      table: () => this.table(),
+      points: () => this.points(),
+      find: (x, y) => this.find(x, y),
+      overlay: true,
       activate: (p) => {
         if (p.model !== undefined) store.toggle(p.model);
-      }});
-    this.chart.tools.append(button('Zoom in', () => this.zoomBy(0.5), {class: 'quiet'}), button('Zoom out', () => this.zoomBy(2), {class: 'quiet'}),
-        button('◀', () => this.pan(-0.4), {class: 'quiet', 'aria-label': 'Earlier'}), button('▶', () => this.pan(0.4), {class: 'quiet', 'aria-label': 'Later'}), button('Whole', () => store.setParams({z: null}), {class: 'quiet'}));
+      }
+    });
+    this.chart.tools.append(
+        button('Zoom in', () => this.zoomBy(0.5), {class: 'quiet'}),
+        button('Zoom out', () => this.zoomBy(2), {class: 'quiet'}),
+        button('◀', () => this.pan(-0.4), {class: 'quiet', 'aria-label': 'Earlier'}),
+        button('▶', () => this.pan(0.4), {class: 'quiet', 'aria-label': 'Later'}),
+        button('Whole', () => store.setParams({z: null}), {class: 'quiet'}));
     this.legend = el('div', {class: 'row muted'});
     this.share = el('section', {class: 'card view', 'aria-label': 'Busy share'});
     this.merged = el('section', {class: 'card view', 'aria-label': 'Merged trials'});
-    this.element = el('div', {class: 'view'}, this.state, this.chart.element, this.legend, el('div', {class: 'cards'}, this.share, this.merged));
+    this.element =
+        el('div', {class: 'view'}, this.state, this.chart.element, this.legend,
+           el('div', {class: 'cards'}, this.share, this.merged));
     /** @type {any} */
     this.x = null;
     this.frame = frameOf(100, 100);
@@ -61,7 +82,8 @@ export class DevicesView {
     if (!attempts) {
       this.chart.element.hidden = this.share.hidden = this.merged.hidden = true;
       fill(this.state, stateBox('loading', 'Loading the timeline …'));
-      this.store.loadAttempts().catch((error) => fill(this.state, stateBox('error', 'The timeline cannot be loaded', error.message)));
+      this.store.loadAttempts().catch(
+          (error) => fill(this.state, stateBox('error', 'The timeline cannot be loaded', error.message)));
       return;
     }
     if (changes.size === 1 && changes.has('selection')) {
@@ -172,9 +194,11 @@ export class DevicesView {
       if (bar.models.length > 1 && w > 5) {
         // A merged trial: as many stripes as models.
         ctx.fillStyle = colors.card;
-        for (let i = 1; i < Math.min(bar.models.length, 8); ++i) ctx.fillRect(x0, y + (LANE - 6) * i / Math.min(bar.models.length, 8) - 0.5, w, 1);
+        for (let i = 1; i < Math.min(bar.models.length, 8); ++i)
+          ctx.fillRect(x0, y + (LANE - 6) * i / Math.min(bar.models.length, 8) - 0.5, w, 1);
       }
-      const text = bar.models.length > 1 ? `${statusStyle(state).glyph} ${bar.models.length} models` : `${statusStyle(state).glyph} ${bar.models[0]}`;
+      const text = bar.models.length > 1 ? `${statusStyle(state).glyph} ${bar.models.length} models` :
+                                           `${statusStyle(state).glyph} ${bar.models[0]}`;
       ctx.font = FONT;
       if (w > ctx.measureText(text).width + 8) {
         ctx.globalAlpha = 1;
@@ -205,16 +229,26 @@ export class DevicesView {
       if (x1 < this.frame.left || x0 > this.frame.right) continue;
       ctx.strokeStyle = colorOf(this.store, model);
       ctx.lineWidth = 3;
-      ctx.strokeRect(Math.max(this.frame.left, x0) - 1, y - 1, Math.max(3, Math.min(this.frame.right, x1) - Math.max(this.frame.left, x0)) + 2, LANE - 4);
+      ctx.strokeRect(
+          Math.max(this.frame.left, x0) - 1, y - 1,
+          Math.max(3, Math.min(this.frame.right, x1) - Math.max(this.frame.left, x0)) + 2, LANE - 4);
     }
   }
 
   /** @param {import('./stats.js').Bar} bar @returns {import('./chart.js').Point} */
   pointOf(bar) {
     const [x0, x1, y] = this.place(bar);
-    const models = bar.models.length === 1 ? `model ${bar.models[0]}` : `models ${bar.models.slice(0, 12).join(', ')}${bar.models.length > 12 ? ' …' : ''}, merged`;
-    return {x: Math.max(this.frame.left, Math.min(this.frame.right, (x0 + x1) / 2)), y: y + LANE / 2 - 3, model: bar.models[0],
-      text: `trial ${bar.trial}: ${models}\n${oneLine(this.devices()[bar.device], 60)}, ${bar.end === null ? 'running' : statusText(bar.outcome ?? '?')}\n${formatTime(bar.start)}, ${formatDuration(((bar.end ?? Date.now()) - bar.start) / 1000)}`};
+    const models = bar.models.length === 1 ?
+        `model ${bar.models[0]}` :
+        `models ${bar.models.slice(0, 12).join(', ')}${bar.models.length > 12 ? ' …' : ''}, merged`;
+    return {
+      x: Math.max(this.frame.left, Math.min(this.frame.right, (x0 + x1) / 2)),
+      y: y + LANE / 2 - 3,
+      model: bar.models[0],
+      text: `trial ${bar.trial}: ${models}\n${oneLine(this.devices()[bar.device], 60)}, ${
+          bar.end === null ? 'running' : statusText(bar.outcome ?? '?')}\n${formatTime(bar.start)}, ${
+          formatDuration(((bar.end ?? Date.now()) - bar.start) / 1000)}`
+    };
   }
 
   points() {
@@ -227,7 +261,8 @@ export class DevicesView {
     const device = Math.floor((py - this.frame.top) / LANE);
     const at = this.x.invert(px).getTime();
     const slack = this.x.invert(px + 2).getTime() - at;
-    const bar = this.bars.find((b) => b.device === device && b.start - slack <= at && (b.end ?? Date.now()) + slack >= at);
+    const bar =
+        this.bars.find((b) => b.device === device && b.start - slack <= at && (b.end ?? Date.now()) + slack >= at);
     return bar && px >= this.frame.left ? {...this.pointOf(bar), x: px} : null;
   }
 
@@ -235,39 +270,70 @@ export class DevicesView {
     const [from, to] = this.domain();
     return this.devices().map((device, d) => {
       const bars = this.bars.filter((bar) => bar.device === d);
-      return {device, trials: bars.length, share: busyShare(bars.map((bar) => [bar.start, bar.end ?? Date.now()]), from, to)};
+      return {
+        device,
+        trials: bars.length,
+        share: busyShare(bars.map((bar) => [bar.start, bar.end ?? Date.now()]), from, to)
+      };
     });
   }
 
   drawShare() {
     const shares = this.shares();
     const queued = this.store.current?.table.state.filter((state) => state === 'QUEUED').length ?? 0;
-    fill(this.share, el('h2', {}, 'Busy share'), el('div', {class: 'bars'}, ...shares.map(({device, trials, share}) => {
-      const bar = el('div', {class: 'bar-fill'});
-      bar.style.width = `${100 * share}%`;
-      return el('div', {class: 'bar-line'}, el('span', {class: 'clip', title: oneLine(device)}, oneLine(device, 60)), el('span', {class: 'bar-track', 'aria-hidden': 'true'}, bar),
-          el('span', {class: 'numeric', title: counted(trials, 'trial')}, `${Math.round(100 * share)} %`));
-    })), el('p', {class: 'sentence'}, `Of the time that is shown above. ${counted(queued, 'model')} waiting.`));
+    fill(
+        this.share, el('h2', {}, 'Busy share'), el('div', {class: 'bars'}, ...shares.map(({device, trials, share}) => {
+          const bar = el('div', {class: 'bar-fill'});
+          bar.style.width = `${100 * share}%`;
+          return el(
+              'div', {class: 'bar-line'}, el('span', {class: 'clip', title: oneLine(device)}, oneLine(device, 60)),
+              el('span', {class: 'bar-track', 'aria-hidden': 'true'}, bar),
+              el('span', {class: 'numeric', title: counted(trials, 'trial')}, `${Math.round(100 * share)} %`));
+        })),
+        el('p', {class: 'sentence'}, `Of the time that is shown above. ${counted(queued, 'model')} waiting.`));
   }
 
   drawMerged() {
     const merged = this.bars.filter((bar) => bar.models.length > 1);
-    fill(this.merged, el('h2', {}, `Merged trials (${formatNumber(merged.length)})`), merged.length === 0 ? el('p', {class: 'muted'}, 'No trial trained several models together.') :
-      el('div', {class: 'chart-table'}, plainTable('Merged trials', ['Trial', 'Models', 'Took', 'Ended'], merged.slice(-100).reverse().map((bar) => [String(bar.trial),
-        el('span', {}, ...bar.models.slice(0, 16).flatMap((m, i) => [i === 0 ? '' : ', ', el('a', {href: writeRoute(otherView(this.store.route, 'model', m))}, String(m))])),
-        formatDuration(((bar.end ?? Date.now()) - bar.start) / 1000), statusBadge(bar.end === null ? 'RUNNING' : bar.outcome ?? '?')]))),
-    merged.some((bar) => bar.outcome === 'UNMERGED' || bar.outcome === 'MIXED') ? el('p', {class: 'sentence'}, 'Models of a merged trial that failed run again, each alone: its page says why.') : null);
+    fill(
+        this.merged, el('h2', {}, `Merged trials (${formatNumber(merged.length)})`),
+        merged.length === 0 ?
+            el('p', {class: 'muted'}, 'No trial trained several models together.') :
+            el('div', {class: 'chart-table'},
+               plainTable(
+                   'Merged trials', ['Trial', 'Models', 'Took', 'Ended'],
+                   merged.slice(-100).reverse().map(
+                       (bar) =>
+                           [String(bar.trial),
+                            el('span', {},
+                               ...bar.models.slice(0, 16).flatMap(
+                                   (m, i) =>
+                                       [i === 0 ? '' : ', ',
+                                        el('a', {href: writeRoute(otherView(this.store.route, 'model', m))},
+                                           String(m))])),
+                            formatDuration(((bar.end ?? Date.now()) - bar.start) / 1000),
+                            statusBadge(bar.end === null ? 'RUNNING' : bar.outcome ?? '?')]))),
+        merged.some((bar) => bar.outcome === 'UNMERGED' || bar.outcome === 'MIXED') ?
+            el('p', {class: 'sentence'},
+               'Models of a merged trial that failed run again, each alone: its page says why.') :
+            null);
   }
 
   sentence() {
     const shares = this.shares();
     const mean = shares.length === 0 ? 0 : shares.reduce((sum, s) => sum + s.share, 0) / shares.length;
-    return `${counted(this.bars.length, 'trial')} on ${counted(shares.length, 'device')}, busy for ${Math.round(100 * mean)} % of the time shown. Drag to zoom, click a bar to select its model.`;
+    return `${counted(this.bars.length, 'trial')} on ${counted(shares.length, 'device')}, busy for ${
+        Math.round(100 * mean)} % of the time shown. Drag to zoom, click a bar to select its model.`;
   }
 
   table() {
     const iso = (/** @type {number|null} */ t) => t === null ? null : new Date(t).toISOString();
-    return {header: ['trial', 'device', 'models', 'start', 'end', 'outcome'], rows: this.bars.map((bar) => [bar.trial, this.devices()[bar.device], bar.models.join(' '), iso(bar.start), iso(bar.end), bar.outcome])};
+    return {
+      header: ['trial', 'device', 'models', 'start', 'end', 'outcome'],
+      rows: this.bars.map(
+          (bar) =>
+              [bar.trial, this.devices()[bar.device], bar.models.join(' '), iso(bar.start), iso(bar.end), bar.outcome])
+    };
   }
 
   installBrush() {

@@ -3,21 +3,27 @@
 import {experimentPath} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {decodeColumns} from './decode.js';
-import {checkbox, el, fill, select, stateBox, statusBadge, timeElement} from './dom.js';
+import {checkbox, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
 import {counted, formatAge, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
 import {SERIES} from './palette.js';
-import {splitList, joinList} from './sort.js';
+import {joinList, splitList} from './sort.js';
 import {bestSoFar} from './stats.js';
 
 const MOST = 8;
 
-/** How models fared, as a bar with words. @param {any} models @param {number|null} [most] */
+/**
+ * How models fared, as a bar with words.
+ * @param {any} models @param {number|null} [most]
+ */
 export function progressBar(models, most = null) {
   const ended = models.total - models.unfinished;
   const all = Math.max(1, most ?? models.total, models.total);
-  const parts = /** @type {[string, number][]} */ ([['succeeded', models.succeeded], ['stopped', models.stopped_early],
-    ['failed', models.failed], ['other', models.infeasible + models.canceled], ['running', models.unfinished]]);
-  const text = `${formatNumber(ended)}${most !== null ? ` of ${formatNumber(most)}` : ''} models ended, ${models.failed} failed`;
+  const parts = /** @type {[string, number][]} */ ([
+    ['succeeded', models.succeeded], ['stopped', models.stopped_early], ['failed', models.failed],
+    ['other', models.infeasible + models.canceled], ['running', models.unfinished]
+  ]);
+  const text =
+      `${formatNumber(ended)}${most !== null ? ` of ${formatNumber(most)}` : ''} models ended, ${models.failed} failed`;
   return el('div', {class: 'progress', role: 'img', 'aria-label': text, title: text}, ...parts.map(([name, count]) => {
     const part = el('div', {class: name});
     part.style.width = `${100 * count / all}%`;
@@ -65,30 +71,45 @@ export class ExperimentsView {
     const compared = this.compared();
     for (const id of compared) this.load(id);
     this.chart.element.hidden = compared.length === 0;
-    if (changes.has('theme') || changes.has('params') || changes.has('compared') || changes.has('all') || changes.has('route')) {
-      fill(this.options, select('By', [['models', 'models'], ['time', 'time']], store.param('by', 'models'),
-          (by) => store.setParams({by})));
+    if (changes.has('theme') || changes.has('params') || changes.has('compared') || changes.has('all') ||
+        changes.has('route')) {
+      refill(
+          this.options,
+          select(
+              'By', [['models', 'models'], ['time', 'time']], store.param('by', 'models'),
+              (by) => store.setParams({by})));
       this.chart.redraw();
     }
     const drawn = JSON.stringify([store.experiments, compared]);
     if (drawn === this.drawn && !changes.has('all')) return;
     this.drawn = drawn;
     if (store.experiments === null) {
-      fill(this.list, store.error ? stateBox('error', 'The experiments cannot be listed', store.error.message) :
-        stateBox('loading', 'Loading experiments …'));
+      fill(
+          this.list,
+          store.error ? stateBox('error', 'The experiments cannot be listed', store.error.message) :
+                        stateBox('loading', 'Loading experiments …'));
       return;
     }
     if (store.experiments.length === 0) {
-      fill(this.list, stateBox('empty', 'No experiments yet', 'lanista run CONFIG starts one; it shows here as soon as it begins.'));
+      fill(
+          this.list,
+          stateBox(
+              'empty', 'No experiments yet', 'lanista run CONFIG starts one; it shows here as soon as it begins.'));
       return;
     }
     const focused = document.activeElement?.getAttribute('data-key');
     const now = Date.now();
-    fill(this.list, el('div', {class: 'scroll'}, el('table', {},
-        el('caption', {class: 'hidden-text'}, 'Experiments, the newest first'),
-        el('thead', {}, el('tr', {}, ...['Compare', 'Name', 'Status', 'Models', 'Best', 'Took', 'Begun'].map((h) => el('th', {scope: 'col'}, h)))),
-        el('tbody', {}, ...store.experiments.slice().reverse().map((one) => this.row(one, now, compared))))));
-    if (focused) /** @type {HTMLElement|null} */ (this.list.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
+    fill(
+        this.list,
+        el('div', {class: 'scroll'},
+           el('table', {}, el('caption', {class: 'hidden-text'}, 'Experiments, the newest first'),
+              el('thead', {},
+                 el('tr', {},
+                    ...['Compare', 'Name', 'Status', 'Models', 'Best', 'Took', 'Begun'].map(
+                        (h) => el('th', {scope: 'col'}, h)))),
+              el('tbody', {}, ...store.experiments.slice().reverse().map((one) => this.row(one, now, compared))))));
+    if (focused) /** @type {HTMLElement|null} */
+      (this.list.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
   }
 
   /** @param {any} one @param {number} now @param {string[]} compared */
@@ -101,15 +122,27 @@ export class ExperimentsView {
     input.setAttribute('aria-label', `Compare ${oneLine(one.name ?? one.id, 80)}`);
     input.setAttribute('data-key', `compare ${one.id}`);
     const failed = one.models?.failed ?? 0;
-    return el('tr', {},
-        el('td', {}, box),
-        el('td', {}, el('a', {href: `#/e/${encodeURIComponent(one.id)}/overview`, 'data-key': `open ${one.id}`}, oneLine(one.name ?? one.id, 80)),
-            el('div', {class: 'muted mono'}, oneLine(one.id, 80))),
-        el('td', {}, statusBadge(one.status), one.reason ? el('div', {class: 'muted message'}, oneLine(one.reason, 160)) : null),
-        el('td', {}, one.models ? el('div', {}, progressBar(one.models), el('span', {class: 'muted'},
-            `${formatNumber(one.models.total - one.models.unfinished)} ended${failed > 0 ? `, ${formatNumber(failed)} failed` : ''}${one.models.unfinished > 0 ? `, ${formatNumber(one.models.unfinished)} open` : ''}`)) : '–'),
-        el('td', {}, best ? el('div', {}, el('strong', {}, formatNumber(best.metrics?.[metric] ?? best.default)),
-            el('div', {}, el('a', {class: 'muted', href: `#/e/${encodeURIComponent(one.id)}/model/${best.model}`}, `model ${best.model}`))) : '–'),
+    return el(
+        'tr', {}, el('td', {}, box),
+        el('td', {},
+           el('a', {href: `#/e/${encodeURIComponent(one.id)}/overview`, 'data-key': `open ${one.id}`},
+              oneLine(one.name ?? one.id, 80)),
+           el('div', {class: 'muted mono'}, oneLine(one.id, 80))),
+        el('td', {}, statusBadge(one.status),
+           one.reason ? el('div', {class: 'muted message'}, oneLine(one.reason, 160)) : null),
+        el('td', {},
+           one.models ? el('div', {}, progressBar(one.models),
+                           el('span', {class: 'muted'},
+                              `${formatNumber(one.models.total - one.models.unfinished)} ended${
+                                  failed > 0 ? `, ${formatNumber(failed)} failed` : ''}${
+                                  one.models.unfinished > 0 ? `, ${formatNumber(one.models.unfinished)} open` : ''}`)) :
+                                                              '–'),
+        el('td', {},
+           best ? el('div', {}, el('strong', {}, formatNumber(best.metrics?.[metric] ?? best.default)),
+                     el('div', {},
+                        el('a', {class: 'muted', href: `#/e/${encodeURIComponent(one.id)}/model/${best.model}`},
+                           `model ${best.model}`))) :
+                  '–'),
         el('td', {}, formatDuration(one.seconds)),
         el('td', {}, timeElement(created, created === null ? undefined : formatAge(created, now))));
   }
@@ -139,7 +172,8 @@ export class ExperimentsView {
       const table = this.tables.get(id);
       if (!table || typeof table === 'string') return [];
       const {metric, goal} = table.objectives[0];
-      const points = bestSoFar(table, table.model.map((_, row) => row), metric, goal).filter((p) => !Number.isNaN(p.best));
+      const points =
+          bestSoFar(table, table.model.map((_, row) => row), metric, goal).filter((p) => !Number.isNaN(p.best));
       return [{id, table, metric, goal, points}];
     });
   }
@@ -147,17 +181,28 @@ export class ExperimentsView {
   sentence() {
     const lines = this.lines();
     const metrics = new Set(lines.map((line) => `${line.metric} ${line.goal}`));
-    const parts = lines.map(({id, points}) => points.length === 0 ? `${oneLine(id, 60)}: no model yet` :
-      `${oneLine(id, 60)}: ${formatNumber(points[points.length - 1].best)} after ${counted(points[points.length - 1].order, 'model')}`);
-    const missing = this.compared().filter((id) => typeof this.tables.get(id) === 'string' && this.tables.get(id) !== 'loading');
+    const parts = lines.map(
+        ({id, points}) => points.length === 0 ?
+            `${oneLine(id, 60)}: no model yet` :
+            `${oneLine(id, 60)}: ${formatNumber(points[points.length - 1].best)} after ${
+                counted(points[points.length - 1].order, 'model')}`);
+    const missing =
+        this.compared().filter((id) => typeof this.tables.get(id) === 'string' && this.tables.get(id) !== 'loading');
     return `${parts.join('; ')}.${metrics.size > 1 ? ' Their objectives differ: the lines are not of one kind.' : ''}` +
         (missing.length > 0 ? ` Not loaded: ${missing.map((id) => oneLine(id, 60)).join(', ')}.` : '');
   }
 
   table() {
-    return {header: ['experiment', 'models ended', 'seconds', 'best'], rows: this.lines().flatMap(({id, table, points}) =>
-      points.filter((p) => p.improved).map((p) => [id, p.order, p.time === null || table.started === null ? null :
-        (p.time - table.started) / 1000, p.best]))};
+    return {
+      header: ['experiment', 'models ended', 'seconds', 'best'],
+      rows: this.lines().flatMap(
+          ({id, table, points}) =>
+              points.filter((p) => p.improved)
+                  .map(
+                      (p) =>
+                          [id, p.order,
+                           p.time === null || table.started === null ? null : (p.time - table.started) / 1000, p.best]))
+    };
   }
 
   /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
@@ -165,13 +210,21 @@ export class ExperimentsView {
     const lines = this.lines();
     const byTime = this.store.param('by', 'models') === 'time';
     const frame = frameOf(width, height);
-    const seconds = (/** @type {any} */ line, /** @type {any} */ p) => ((p.time ?? 0) - (line.table.started ?? 0)) / 1000;
+    const seconds = (/** @type {any} */ line, /** @type {any} */ p) =>
+        ((p.time ?? 0) - (line.table.started ?? 0)) / 1000;
     const xs = lines.flatMap((line) => line.points.map((p) => byTime ? seconds(line, p) : p.order));
     const ys = lines.flatMap((line) => line.points.map((p) => p.best));
-    const x = d3.scaleLinear().domain([0, Math.max(1, ...d3.extent(xs).filter(Number.isFinite))]).range([frame.left, frame.right]);
+    const x = d3.scaleLinear().domain([0, Math.max(1, ...d3.extent(xs).filter(Number.isFinite))]).range([
+      frame.left, frame.right
+    ]);
     const y = d3.scaleLinear().domain(paddedDomain(ys)).range([frame.bottom, frame.top]).nice();
-    drawAxes(ctx, frame, {x, y, xTitle: byTime ? 'time since its start' : 'models ended', yTitle: lines[0]?.metric ?? '',
-      xFormat: byTime ? formatDuration : undefined});
+    drawAxes(ctx, frame, {
+      x,
+      y,
+      xTitle: byTime ? 'time since its start' : 'models ended',
+      yTitle: lines[0]?.metric ?? '',
+      xFormat: byTime ? formatDuration : undefined
+    });
     const colors = SERIES[themeName()];
     this.points = [];
     lines.forEach((line, i) => {
@@ -190,7 +243,13 @@ export class ExperimentsView {
           ctx.lineTo(px, py);
         }
         last = [px, py];
-        if (p.improved) this.points.push({x: px, y: py, text: `${oneLine(line.id, 60)}\nmodel ${line.table.model[p.row]}: ${formatNumber(p.best)}\n${p.time === null ? '' : formatTime(p.time)}`});
+        if (p.improved)
+          this.points.push({
+            x: px,
+            y: py,
+            text: `${oneLine(line.id, 60)}\nmodel ${line.table.model[p.row]}: ${formatNumber(p.best)}\n${
+                p.time === null ? '' : formatTime(p.time)}`
+          });
       }
       ctx.stroke();
       ctx.setLineDash([]);

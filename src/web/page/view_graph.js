@@ -1,13 +1,13 @@
 // The architecture of one model.
 
 import {ApiError, experimentPath} from './api.js';
+import {choiceDepths} from './axes.js';
+import {chosenText} from './columns.js';
 import {button, el, fill, plainTable, saveFile, stateBox} from './dom.js';
 import {toCsv} from './exports.js';
 import {counted, formatCount, formatNumber, oneLine, valueText} from './format.js';
 import {attributesText, GraphDrawing, shapeText} from './graph_drawing.js';
 import {allNodes, buildGraph} from './layout.js';
-import {choiceDepths} from './axes.js';
-import {chosenText} from './columns.js';
 import {otherView, writeRoute} from './route.js';
 
 const LISTED = 500;
@@ -20,9 +20,15 @@ export class GraphView {
     this.title = `Architecture of model ${this.model}`;
     this.abort = new AbortController();
     this.place = el('div', {class: 'view'});
-    this.element = el('div', {class: 'view'}, el('div', {class: 'row spread'}, el('h1', {}, this.title), el('div', {class: 'row'},
-        el('a', {href: writeRoute(otherView(store.route, 'model', this.model))}, `Model ${this.model}`))), this.place);
-    fill(this.place, stateBox('loading', 'The graph is being made …', 'It is made as an export makes it: this may take a moment.'));
+    this.element =
+        el('div', {class: 'view'},
+           el('div', {class: 'row spread'}, el('h1', {}, this.title),
+              el('div', {class: 'row'},
+                 el('a', {href: writeRoute(otherView(store.route, 'model', this.model))}, `Model ${this.model}`))),
+           this.place);
+    fill(
+        this.place,
+        stateBox('loading', 'The graph is being made …', 'It is made as an export makes it: this may take a moment.'));
     this.load();
   }
 
@@ -37,7 +43,9 @@ export class GraphView {
 
   async load() {
     try {
-      const document = await this.store.api.json(`${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${this.model}/graph`, this.abort.signal);
+      const document = await this.store.api.json(
+          `${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${this.model}/graph`,
+          this.abort.signal);
       this.show(buildGraph(document));
     } catch (error) {
       if (this.abort.signal.aborted) return;
@@ -46,67 +54,129 @@ export class GraphView {
     }
   }
 
-  /** No graph: says why, and shows the sample as a tree. @param {ApiError} why */
+  /**
+   * No graph: says why, and shows the sample as a tree.
+   * @param {ApiError} why
+   */
   showSample(why) {
     const {current} = this.store;
     const row = current?.table.rowOf.get(this.model);
     const absent = why.status === 404 || why.status === 501;
-    const box = stateBox(absent ? 'empty' : 'error', absent ? 'There is no graph of this model' : 'The graph cannot be shown', why.message);
+    const box = stateBox(
+        absent ? 'empty' : 'error', absent ? 'There is no graph of this model' : 'The graph cannot be shown',
+        why.message);
     if (!current || row === undefined) {
       fill(this.place, box);
       return;
     }
     const depths = choiceDepths(current.table.choices);
-    fill(this.place, box, el('section', {class: 'card view'}, el('h2', {}, 'What was chosen'), el('ul', {class: 'plain'}, ...current.table.choices.map((choice) => {
-      const text = chosenText(choice, row);
-      const item = el('li', {}, `${oneLine(choice.label, 120)}: `, text === null ? el('span', {class: 'off'}, 'not chosen') : el('strong', {class: 'mono'}, text));
-      item.style.paddingLeft = `${Math.min(6, depths.get(choice.label) ?? 0) * 20}px`;
-      return item;
-    }))));
+    fill(
+        this.place, box,
+        el('section', {class: 'card view'}, el('h2', {}, 'What was chosen'),
+           el('ul', {class: 'plain'}, ...current.table.choices.map((choice) => {
+             const text = chosenText(choice, row);
+             const item =
+                 el('li', {}, `${oneLine(choice.label, 120)}: `,
+                    text === null ? el('span', {class: 'off'}, 'not chosen') : el('strong', {class: 'mono'}, text));
+             item.style.paddingLeft = `${Math.min(6, depths.get(choice.label) ?? 0) * 20}px`;
+             return item;
+           }))));
   }
 
   /** @param {import('./layout.js').Graph} graph */
   show(graph) {
     const nodes = allNodes(graph.nodes);
-    const details = el('section', {class: 'card view', 'aria-label': 'Node', 'aria-live': 'polite'}, el('p', {class: 'muted'}, 'Click a node, or walk with the arrow keys, to see all of it.'));
-    const drawing = new GraphDrawing(graph, {label: this.title, pointed: (node) => fill(details, ...describeNode(node))});
+    const details =
+        el('section', {class: 'card view', 'aria-label': 'Node', 'aria-live': 'polite'},
+           el('p', {class: 'muted'}, 'Click a node, or walk with the arrow keys, to see all of it.'));
+    const drawing =
+        new GraphDrawing(graph, {label: this.title, pointed: (node) => fill(details, ...describeNode(node))});
     this.drawing = drawing;
     drawing.makeReachable();
     const found = el('span', {class: 'muted', role: 'status'});
-    const search = el('input', {type: 'search', 'aria-label': 'Search nodes', placeholder: 'name, operator, attribute', on: {input: () => {
-      const count = drawing.search(search.value);
-      found.textContent = search.value ? counted(count, 'node') : '';
-    }}});
-    const table = el('div', {class: 'chart-table', hidden: true, tabindex: '0', role: 'region', 'aria-label': 'Nodes as a table'});
+    const search = el('input', {
+      type: 'search',
+      'aria-label': 'Search nodes',
+      placeholder: 'name, operator, attribute',
+      on: {
+        input: () => {
+          const count = drawing.search(search.value);
+          found.textContent = search.value ? counted(count, 'node') : '';
+        }
+      }
+    });
+    const table = el(
+        'div', {class: 'chart-table', hidden: true, tabindex: '0', role: 'region', 'aria-label': 'Nodes as a table'});
     const tableButton = button('Table', () => {
       table.hidden = !table.hidden;
       tableButton.setAttribute('aria-pressed', String(!table.hidden));
       if (!table.hidden && !table.firstChild) {
-        fill(table, plainTable('Nodes', ['Node', 'Type', 'Shape', 'Parameters', 'FLOPs', 'Attributes'], nodes.slice(0, LISTED).map((node) => [`${'  '.repeat(node.depth)}${oneLine(node.path, 120)}`, oneLine(node.type, 80), shapeText(node.shape),
-          formatNumber(node.parameters), formatNumber(node.flops), oneLine(attributesText(node), 200)])), nodes.length > LISTED ? el('p', {}, `${nodes.length - LISTED} more are in the CSV.`) : null);
+        fill(
+            table,
+            plainTable(
+                'Nodes', ['Node', 'Type', 'Shape', 'Parameters', 'FLOPs', 'Attributes'],
+                nodes.slice(0, LISTED).map(
+                    (node) =>
+                        [`${'  '.repeat(node.depth)}${oneLine(node.path, 120)}`, oneLine(node.type, 80),
+                         shapeText(node.shape), formatNumber(node.parameters), formatNumber(node.flops),
+                         oneLine(attributesText(node), 200)])),
+            nodes.length > LISTED ? el('p', {}, `${nodes.length - LISTED} more are in the CSV.`) : null);
       }
     }, {'aria-pressed': 'false', class: 'quiet'});
     const name = `model_${this.model}_graph`;
-    fill(this.place, el('div', {class: 'row spread card'}, el('div', {class: 'row'}, el('span', {}, `${oneLine(graph.name, 60)}: ${counted(nodes.length, 'node')}, ${formatCount(graph.parameters)} parameters, ${formatCount(graph.flops)} FLOPs`), search, found),
-        el('div', {class: 'tools'}, button('Open all', () => drawing.foldAll(true), {class: 'quiet'}), button('Fold all', () => drawing.foldAll(false), {class: 'quiet'}),
-            button('+', () => drawing.scaleBy(1.4), {class: 'quiet', 'aria-label': 'Zoom in'}), button('−', () => drawing.scaleBy(1 / 1.4), {class: 'quiet', 'aria-label': 'Zoom out'}), button('Fit', () => drawing.fit(), {class: 'quiet'}), tableButton,
-            button('CSV', () => saveFile(`${name}.csv`, new Blob([toCsv(['node', 'type', 'shape', 'parameters', 'flops', 'attributes'], nodes.map((n) => [n.path, n.type, shapeText(n.shape), n.parameters, n.flops, attributesText(n)]))], {type: 'text/csv'})), {class: 'quiet'}),
-            button('SVG', () => saveFile(`${name}.svg`, new Blob([drawing.toSvg()], {type: 'image/svg+xml'})), {class: 'quiet'}),
-            button('PNG', () => drawing.toPng().toBlob((blob) => {
-              if (blob) saveFile(`${name}.png`, blob);
-            }), {class: 'quiet'}))),
-    ...graph.warnings.map((warning) => el('p', {class: 'muted message'}, `warning: ${oneLine(warning, 400)}`)),
-    el('div', {class: 'split'}, drawing.element, details), table,
-    el('p', {class: 'sentence'}, 'Double click or Enter folds a cell. Thick blue frames have parameters, dashed ones were chosen. Arrow keys follow the edges, + and − zoom, 0 fits.'));
+    fill(
+        this.place,
+        el('div', {class: 'row spread card'},
+           el('div', {class: 'row'},
+              el('span', {},
+                 `${oneLine(graph.name, 60)}: ${counted(nodes.length, 'node')}, ${
+                     formatCount(graph.parameters)} parameters, ${formatCount(graph.flops)} FLOPs`),
+              search, found),
+           el('div', {class: 'tools'}, button('Open all', () => drawing.foldAll(true), {class: 'quiet'}),
+              button('Fold all', () => drawing.foldAll(false), {class: 'quiet'}),
+              button('+', () => drawing.scaleBy(1.4), {class: 'quiet', 'aria-label': 'Zoom in'}),
+              button('−', () => drawing.scaleBy(1 / 1.4), {class: 'quiet', 'aria-label': 'Zoom out'}),
+              button('Fit', () => drawing.fit(), {class: 'quiet'}), tableButton,
+              button(
+                  'CSV',
+                  () => saveFile(
+                      `${name}.csv`,
+                      new Blob(
+                          [toCsv(
+                              ['node', 'type', 'shape', 'parameters', 'flops', 'attributes'],
+                              nodes.map(
+                                  (n) =>
+                                      [n.path, n.type, shapeText(n.shape), n.parameters, n.flops, attributesText(n)]))],
+                          {type: 'text/csv'})),
+                  {class: 'quiet'}),
+              button(
+                  'SVG', () => saveFile(`${name}.svg`, new Blob([drawing.toSvg()], {type: 'image/svg+xml'})),
+                  {class: 'quiet'}),
+              button(
+                  'PNG', () => drawing.toPng().toBlob((blob) => {
+                    if (blob) saveFile(`${name}.png`, blob);
+                  }),
+                  {class: 'quiet'}))),
+        ...graph.warnings.map((warning) => el('p', {class: 'muted message'}, `warning: ${oneLine(warning, 400)}`)),
+        el('div', {class: 'split'}, drawing.element, details), table,
+        el('p', {class: 'sentence'},
+           'Double click or Enter folds a cell. Thick blue frames have parameters, dashed ones were chosen. Arrow keys follow the edges, + and − zoom, 0 fits.'));
   }
 }
 
 /** @param {import('./layout.js').GraphNode|null} node */
 function describeNode(node) {
   if (!node) return [el('p', {class: 'muted'}, 'An input of the graph.')];
-  const fact = (/** @type {string} */ name, /** @type {string} */ value) => [el('dt', {}, name), el('dd', {class: 'mono'}, value)];
-  return [el('h2', {}, oneLine(node.path, 200)), el('dl', {class: 'facts'}, ...fact('type', oneLine(node.type, 200)),
-      ...node.choice ? fact('chosen by', oneLine(node.choice, 200)) : [], ...node.outputs.length > 0 ? fact('output', oneLine(node.outputs.join(', '), 400)) : [],
-      ...fact('parameters', formatNumber(node.parameters)), ...fact('FLOPs', formatNumber(node.flops)), ...node.inputs.length > 0 ? fact('from', oneLine(node.inputs.join(', '), 400)) : [],
-      ...Object.entries(node.attributes).flatMap(([name, value]) => fact(oneLine(name, 80), valueText(value))))];
+  const fact =
+      (/** @type {string} */ name,
+       /** @type {string} */ value) => [el('dt', {}, name), el('dd', {class: 'mono'}, value)];
+  return [
+    el('h2', {}, oneLine(node.path, 200)),
+    el('dl', {class: 'facts'}, ...fact('type', oneLine(node.type, 200)),
+       ...node.choice ? fact('chosen by', oneLine(node.choice, 200)) : [],
+       ...node.outputs.length > 0 ? fact('output', oneLine(node.outputs.join(', '), 400)) : [],
+       ...fact('parameters', formatNumber(node.parameters)), ...fact('FLOPs', formatNumber(node.flops)),
+       ...node.inputs.length > 0 ? fact('from', oneLine(node.inputs.join(', '), 400)) : [],
+       ...Object.entries(node.attributes).flatMap(([name, value]) => fact(oneLine(name, 80), valueText(value))))
+  ];
 }

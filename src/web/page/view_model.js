@@ -2,7 +2,7 @@
 
 import {ApiError, experimentPath} from './api.js';
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
-import {actionButton, button, checkbox, el, fill, plainTable, saveFile, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
+import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
 import {cleanText, counted, formatBytes, formatDuration, formatNumber, oneLine, valueText} from './format.js';
 import {SERIES} from './palette.js';
 import {otherView, writeRoute} from './route.js';
@@ -26,8 +26,14 @@ export class ModelView {
     this.attempts = el('section', {class: 'card view', 'aria-label': 'Attempts'});
     /** @type {import('./chart.js').Point[]} */
     this.points = [];
-    this.chart = new Chart({title: 'Curves of this model', height: 300, draw: (c, w, h) => this.draw(c, w, h), sentence: () => this.sentence(),
-      table: () => this.curveTable(), points: () => this.points});
+    this.chart = new Chart({
+      title: 'Curves of this model',
+      height: 300,
+      draw: (c, w, h) => this.draw(c, w, h),
+      sentence: () => this.sentence(),
+      table: () => this.curveTable(),
+      points: () => this.points
+    });
     this.metricsPlace = el('span', {class: 'row'});
     this.chart.tools.append(this.metricsPlace);
     this.log = textBlock('', {class: 'text log', tabindex: '0', 'aria-label': 'Log', role: 'log', 'aria-live': 'off'});
@@ -37,10 +43,19 @@ export class ModelView {
     this.logText = '';
     this.logAttempt = 0;
     this.decoder = new TextDecoder();
-    this.logCard = el('section', {class: 'card view', 'aria-label': 'Log'}, el('div', {class: 'row spread'}, el('h2', {}, 'Log'), el('div', {class: 'row'}, this.logNote,
-        checkbox('follow', true, (on) => { this.follow = on; }))), this.log);
+    this.logCard =
+        el('section', {class: 'card view', 'aria-label': 'Log'},
+           el('div', {class: 'row spread'}, el('h2', {}, 'Log'),
+              el('div', {class: 'row'}, this.logNote,
+                 checkbox(
+                     'follow', true,
+                     (on) => {
+                       this.follow = on;
+                     }))),
+           this.log);
     this.files = el('section', {class: 'card view', 'aria-label': 'Files'});
-    this.element = el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.logCard, this.files);
+    this.element =
+        el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.logCard, this.files);
     this.seen = '';
     /** @type {ReturnType<typeof setTimeout>|undefined} */
     this.timer = undefined;
@@ -67,7 +82,9 @@ export class ModelView {
   update(changes) {
     const {current} = this.store;
     const row = this.row();
-    const seen = current && row !== undefined ? JSON.stringify([current.table.state[row], current.table.steps[row], current.table.attempts[row]]) : '';
+    const seen = current && row !== undefined ?
+        JSON.stringify([current.table.state[row], current.table.steps[row], current.table.attempts[row]]) :
+        '';
     if (this.document === null || seen !== this.seen) {
       this.seen = seen;
       this.load();
@@ -80,6 +97,7 @@ export class ModelView {
   }
 
   async load() {
+    this.stale = this.busy;
     if (this.busy) return;
     this.busy = true;
     try {
@@ -91,6 +109,7 @@ export class ModelView {
     } finally {
       this.busy = false;
     }
+    if (this.stale) this.load();
   }
 
   fill() {
@@ -100,9 +119,12 @@ export class ModelView {
     const metrics = this.metricNames();
     this.chart.element.hidden = metrics.length === 0;
     const chosen = this.chosenMetrics();
-    fill(this.metricsPlace, ...metrics.slice(0, 8).map((m) => checkbox(oneLine(m, 30), chosen.includes(m), (on) =>
-      this.store.setParams({m: (on ? [...chosen, m] : chosen.filter((other) => other !== m)).join(',')}))),
-    checkbox('log axis', this.store.param('log') === '1', (on) => this.store.setParams({log: on ? '1' : null})));
+    refill(
+        this.metricsPlace,
+        ...metrics.slice(0, 8).map((m) => checkbox(oneLine(m, 30), chosen.includes(m), (on) => this.store.setParams({
+                                     m: (on ? [...chosen, m] : chosen.filter((other) => other !== m)).join(',')
+                                   }))),
+        checkbox('log axis', this.store.param('log') === '1', (on) => this.store.setParams({log: on ? '1' : null})));
     this.chart.redraw();
   }
 
@@ -115,19 +137,42 @@ export class ModelView {
     const at = rows.findIndex((row) => current?.table.model[row] === this.model);
     const neighbour = (/** @type {number} */ by, /** @type {string} */ label) => {
       const row = at < 0 ? undefined : rows[at + by];
-      return row === undefined || !current ? null : el('a', {href: writeRoute(otherView(store.route, 'model', current.table.model[row])), rel: by < 0 ? 'prev' : 'next'}, `${label} ${current.table.model[row]}`);
+      return row === undefined || !current ?
+          null :
+          el('a', {
+            href: writeRoute(otherView(store.route, 'model', current.table.model[row])),
+            rel: by < 0 ? 'prev' : 'next'
+          },
+             `${label} ${current.table.model[row]}`);
     };
     const why = [];
     if (model.failure) {
-      why.push(el('p', {class: 'message'}, el('strong', {}, `${oneLine(model.failure.reason, 60).toLowerCase().replace(/_/g, ' ')}: `), cleanText(model.failure.message, 4000),
-          model.failure.signal !== null && model.failure.signal !== undefined ? ` (signal ${model.failure.signal})` : '', model.failure.exit_status !== null && model.failure.exit_status !== undefined ? ` (exit status ${model.failure.exit_status})` : ''));
+      why.push(
+          el('p', {class: 'message'},
+             el('strong', {}, `${oneLine(model.failure.reason, 60).toLowerCase().replace(/_/g, ' ')}: `),
+             cleanText(model.failure.message, 4000),
+             model.failure.signal !== null && model.failure.signal !== undefined ? ` (signal ${model.failure.signal})` :
+                                                                                   '',
+             model.failure.exit_status !== null && model.failure.exit_status !== undefined ?
+                 ` (exit status ${model.failure.exit_status})` :
+                 ''));
     }
-    if (model.stopped) why.push(el('p', {class: 'message'}, el('strong', {}, `stopped early at step ${model.stopped.step}: `), cleanText(model.stopped.because, 2000)));
-    if (model.breaks) why.push(el('p', {class: 'message'}, el('strong', {}, 'breaks a limit: '), cleanText(model.breaks, 2000)));
-    fill(this.head, el('div', {class: 'row spread'}, el('div', {class: 'row'}, el('h1', {}, `Model ${this.model}`), statusBadge(model.status),
-        model.front === 0 ? el('span', {class: 'muted'}, 'no other model beats it') : null),
-    el('div', {class: 'row'}, neighbour(-1, '◀'), neighbour(1, '▶'), button(selected ? 'Unselect' : 'Select', () => store.toggle(this.model), {'aria-pressed': String(selected)}),
-        el('a', {href: writeRoute(otherView(store.route, 'graph', this.model))}, 'Architecture'))), ...why);
+    if (model.stopped)
+      why.push(
+          el('p', {class: 'message'}, el('strong', {}, `stopped early at step ${model.stopped.step}: `),
+             cleanText(model.stopped.because, 2000)));
+    if (model.breaks)
+      why.push(el('p', {class: 'message'}, el('strong', {}, 'breaks a limit: '), cleanText(model.breaks, 2000)));
+    fill(
+        this.head,
+        el('div', {class: 'row spread'},
+           el('div', {class: 'row'}, el('h1', {}, `Model ${this.model}`), statusBadge(model.status),
+              model.front === 0 ? el('span', {class: 'muted'}, 'no other model beats it') : null),
+           el('div', {class: 'row'}, neighbour(-1, '◀'), neighbour(1, '▶'),
+              button(
+                  selected ? 'Unselect' : 'Select', () => store.toggle(this.model), {'aria-pressed': String(selected)}),
+              el('a', {href: writeRoute(otherView(store.route, 'graph', this.model))}, 'Architecture'))),
+        ...why);
   }
 
   fillNote() {
@@ -135,7 +180,14 @@ export class ModelView {
     const note = store.current?.notes.get(this.model) ?? {star: false, note: ''};
     const because = store.whyNot('note');
     if (this.note.contains(document.activeElement) && document.activeElement?.tagName === 'TEXTAREA') return;
-    const field = el('textarea', {rows: '2', maxlength: '4000', 'aria-label': 'Note', placeholder: because || 'a note about this model', readonly: because !== '', class: 'note'});
+    const field = el('textarea', {
+      rows: '2',
+      maxlength: '4000',
+      'aria-label': 'Note',
+      placeholder: because || 'a note about this model',
+      readonly: because !== '',
+      class: 'note'
+    });
     field.value = note.note;
     const failed = el('span', {class: 'filter-error', role: 'status'});
     const save = async (/** @type {{star: boolean, note: string}} */ next) => {
@@ -147,34 +199,87 @@ export class ModelView {
       }
     };
     field.addEventListener('change', () => save({star: note.star, note: field.value}));
-    fill(this.note, el('div', {class: 'row'}, el('h2', {}, 'Note'), actionButton(note.star ? '★ starred' : '☆ star', () => save({star: !note.star, note: field.value}), because, {'aria-pressed': String(note.star)}), failed), field);
+    fill(
+        this.note,
+        el('div', {class: 'row'}, el('h2', {}, 'Note'),
+           actionButton(
+               note.star ? '★ starred' : '☆ star', () => save({star: !note.star, note: field.value}), because,
+               {'aria-pressed': String(note.star)}),
+           failed),
+        field);
   }
 
   fillFacts() {
     const model = this.document;
     const final = model.metrics.final ?? {};
     const sample = Object.entries(model.sample);
-    const off = (this.store.current?.table.choices ?? []).map((c) => c.label).filter((label) => !(label in model.sample));
-    const link = (/** @type {number} */ other) => el('a', {href: writeRoute(otherView(this.store.route, 'model', other))}, String(other));
-    fill(this.facts,
-        el('section', {class: 'card view'}, el('h2', {}, 'Sample'), sample.length === 0 ? el('p', {class: 'muted'}, 'Nothing was chosen.') :
-          el('dl', {class: 'facts'}, ...sample.flatMap(([label, value]) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'mono'}, valueText(value))]),
-              ...off.flatMap((label) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'off'}, 'not chosen')])),
-        button('Copy as JSON', () => navigator.clipboard?.writeText(JSON.stringify(model.sample)), {class: 'quiet start'})),
-        el('div', {class: 'view'}, el('section', {class: 'card view'}, el('h2', {}, 'Metrics'), Object.keys(final).length === 0 ? el('p', {class: 'muted'}, 'No final metrics.') :
-          el('dl', {class: 'facts'}, ...Object.entries(final).flatMap(([name, value]) => [el('dt', {}, oneLine(name, 120)), el('dd', {title: String(value)}, this.exact(name, value))]))),
-        this.note));
-    fill(this.attempts, el('h2', {}, `Attempts (${model.attempts.length})`), model.attempts.length === 0 ? el('p', {class: 'muted'}, 'It has not begun.') :
-          el('div', {class: 'scroll'}, plainTable('Attempts', ['#', 'Trial', 'Device', 'Start', 'Took', 'Ended', 'Why'], model.attempts.map((/** @type {any} */ a) => [
-            String(a.attempt), String(a.trial), a.device ? oneLine(`${a.node ? `${a.node}/` : ''}${a.device}`, 80) : '–', timeElement(a.start ? Date.parse(a.start) : null), formatDuration(a.seconds),
-            a.outcome ? statusBadge(a.outcome) : a.start ? statusBadge('RUNNING') : statusBadge('QUEUED'), el('span', {class: 'message'},
-                ...[a.failure ? `${oneLine(a.failure.reason, 60).toLowerCase().replace(/_/g, ' ')}: ${oneLine(a.failure.message, 400)}. ` : '',
-                  a.lost_cause ? `lost: ${oneLine(a.lost_cause, 60).toLowerCase().replace(/_/g, ' ')}. ` : '', a.alone_because ? `alone because ${oneLine(a.alone_because, 400)}. ` : '',
-                  a.resumed_steps > 0 ? `went on behind ${counted(a.resumed_steps, 'step')}. ` : '', a.models_memory ? `${formatBytes(a.models_memory)}. ` : ''],
-                ...a.merged_with.length > 0 ? ['merged with ', ...a.merged_with.slice(0, 12).flatMap((/** @type {number} */ m, /** @type {number} */ i) => i === 0 ? [link(m)] : [', ', link(m)])] : [])]))));
+    const off =
+        (this.store.current?.table.choices ?? []).map((c) => c.label).filter((label) => !(label in model.sample));
+    const link = (/** @type {number} */ other) =>
+        el('a', {href: writeRoute(otherView(this.store.route, 'model', other))}, String(other));
+    fill(
+        this.facts,
+        el('section', {class: 'card view'}, el('h2', {}, 'Sample'),
+           sample.length === 0 ?
+               el('p', {class: 'muted'}, 'Nothing was chosen.') :
+               el('dl', {class: 'facts'},
+                  ...sample.flatMap(
+                      ([label,
+                        value]) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'mono'}, valueText(value))]),
+                  ...off.flatMap(
+                      (label) => [el('dt', {}, oneLine(label, 120)), el('dd', {class: 'off'}, 'not chosen')])),
+           button(
+               'Copy as JSON', () => navigator.clipboard?.writeText(JSON.stringify(model.sample)),
+               {class: 'quiet start'})),
+        el('div', {class: 'view'},
+           el('section', {class: 'card view'}, el('h2', {}, 'Metrics'),
+              Object.keys(final).length === 0 ?
+                  el('p', {class: 'muted'}, 'No final metrics.') :
+                  el('dl', {class: 'facts'},
+                     ...Object.entries(final).flatMap(
+                         ([name, value]) =>
+                             [el('dt', {}, oneLine(name, 120)),
+                              el('dd', {title: String(value)}, this.exact(name, value))]))),
+           this.note));
+    fill(
+        this.attempts, el('h2', {}, `Attempts (${model.attempts.length})`),
+        model.attempts.length === 0 ?
+            el('p', {class: 'muted'}, 'It has not begun.') :
+            el('div', {class: 'scroll'},
+               plainTable(
+                   'Attempts', ['#', 'Trial', 'Device', 'Start', 'Took', 'Ended', 'Why'],
+                   model.attempts.map(
+                       (/** @type {any} */ a) =>
+                           [String(a.attempt), String(a.trial),
+                            a.device ? oneLine(`${a.node ? `${a.node}/` : ''}${a.device}`, 80) : '–',
+                            timeElement(a.start ? Date.parse(a.start) : null), formatDuration(a.seconds),
+                            a.outcome   ? statusBadge(a.outcome) :
+                                a.start ? statusBadge('RUNNING') :
+                                          statusBadge('QUEUED'),
+                            el('span', {class: 'message'},
+                               ...[a.failure ? `${oneLine(a.failure.reason, 60).toLowerCase().replace(/_/g, ' ')}: ${
+                                                   oneLine(a.failure.message, 400)}. ` :
+                                               '',
+                                   a.lost_cause ?
+                                       `lost: ${oneLine(a.lost_cause, 60).toLowerCase().replace(/_/g, ' ')}. ` :
+                                       '',
+                                   a.alone_because ? `alone because ${oneLine(a.alone_because, 400)}. ` : '',
+                                   a.resumed_steps > 0 ? `went on behind ${counted(a.resumed_steps, 'step')}. ` : '',
+                                   a.models_memory ? `${formatBytes(a.models_memory)}. ` : ''],
+                               ...a.merged_with.length > 0 ?
+                                   [
+                                     'merged with ',
+                                     ...a.merged_with.slice(0, 12).flatMap(
+                                         (/** @type {number} */ m, /** @type {number} */ i) =>
+                                             i === 0 ? [link(m)] : [', ', link(m)])
+                                   ] :
+                                   [])]))));
   }
 
-  /** A final metric; what JSON has no number for comes from the table by column. @param {string} name @param {number|null} value */
+  /**
+   * A final metric; what JSON has no number for comes from the table by column.
+   * @param {string} name @param {number|null} value
+   */
   exact(name, value) {
     const row = this.row();
     const known = value ?? (row === undefined ? null : this.store.current?.table.metrics.get(name)?.[row]);
@@ -198,15 +303,24 @@ export class ModelView {
 
   sentence() {
     const steps = this.document?.metrics.intermediate ?? [];
-    return `${counted(steps.length, 'report')}. ${this.chosenMetrics().map((m) => {
-      const values = steps.map((/** @type {any} */ s) => s.metrics[m]).filter((/** @type {any} */ v) => v !== undefined);
-      return `${oneLine(m, 40)}: first ${formatNumber(values[0])}, last ${formatNumber(values[values.length - 1])}`;
-    }).join('; ')}.`;
+    return `${counted(steps.length, 'report')}. ${
+        this.chosenMetrics()
+            .map((m) => {
+              const values =
+                  steps.map((/** @type {any} */ s) => s.metrics[m]).filter((/** @type {any} */ v) => v !== undefined);
+              return `${oneLine(m, 40)}: first ${formatNumber(values[0])}, last ${
+                  formatNumber(values[values.length - 1])}`;
+            })
+            .join('; ')}.`;
   }
 
   curveTable() {
     const names = this.metricNames();
-    return {header: ['step', 'time', ...names], rows: this.document.metrics.intermediate.map((/** @type {any} */ s) => [s.step, s.time, ...names.map((n) => s.metrics[n])])};
+    return {
+      header: ['step', 'time', ...names],
+      rows: this.document.metrics.intermediate.map(
+          (/** @type {any} */ s) => [s.step, s.time, ...names.map((n) => s.metrics[n])])
+    };
   }
 
   /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
@@ -216,11 +330,26 @@ export class ModelView {
     const frame = frameOf(width, height);
     const steps = this.document.metrics.intermediate;
     const metrics = this.chosenMetrics();
-    const values = metrics.flatMap((m) => steps.map((/** @type {any} */ s) => s.metrics[m]).filter((/** @type {any} */ v) => Number.isFinite(v) && (!log || v > 0)));
+    const values = metrics.flatMap(
+        (m) => steps.map((/** @type {any} */ s) => s.metrics[m])
+                   .filter((/** @type {any} */ v) => Number.isFinite(v) && (!log || v > 0)));
     const xs = steps.map((/** @type {any} */ s) => s.step);
-    const x = d3.scaleLinear().domain(xs.length > 1 ? [xs[0], xs[xs.length - 1]] : [(xs[0] ?? 0) - 0.5, (xs[0] ?? 0) + 0.5]).range([frame.left, frame.right]);
-    const y = (log ? d3.scaleLog() : d3.scaleLinear()).domain(log && values.length > 0 ? [Math.min(...values), Math.max(...values) * 1.0001] : paddedDomain(values)).range([frame.bottom, frame.top]);
-    drawAxes(ctx, frame, {x, y, xTitle: 'step', yTitle: metrics.length === 1 ? metrics[0] : 'value', xFormat: (v) => Number.isInteger(v) ? String(v) : '', yFormat: log ? y.tickFormat(6, '~g') : undefined});
+    const x = d3.scaleLinear()
+                  .domain(xs.length > 1 ? [xs[0], xs[xs.length - 1]] : [(xs[0] ?? 0) - 0.5, (xs[0] ?? 0) + 0.5])
+                  .range([frame.left, frame.right]);
+    const y =
+        (log ? d3.scaleLog() : d3.scaleLinear())
+            .domain(
+                log && values.length > 0 ? [Math.min(...values), Math.max(...values) * 1.0001] : paddedDomain(values))
+            .range([frame.bottom, frame.top]);
+    drawAxes(ctx, frame, {
+      x,
+      y,
+      xTitle: 'step',
+      yTitle: metrics.length === 1 ? metrics[0] : 'value',
+      xFormat: (v) => Number.isInteger(v) ? String(v) : '',
+      yFormat: log ? y.tickFormat(6, '~g') : undefined
+    });
     this.points = [];
     const colors = SERIES[themeName()];
     metrics.forEach((metric, k) => {
@@ -277,7 +406,9 @@ export class ModelView {
     };
     const wasMoving = moving();
     try {
-      const query = this.logOffset === 0 && this.logAttempt === 0 ? 'offset=0&limit=0' : `attempt=${this.logAttempt}&offset=${this.logOffset}&limit=1048576`;
+      const query = this.logOffset === 0 && this.logAttempt === 0 ?
+          'offset=0&limit=0' :
+          `attempt=${this.logAttempt}&offset=${this.logOffset}&limit=1048576`;
       const response = await this.store.api.fetch(`${this.path()}/log?${query}`, {signal: this.abort.signal});
       const size = Number(response.headers.get('X-Log-Size') ?? 0);
       const attempt = Number(response.headers.get('X-Log-Attempt') ?? 0);
@@ -307,11 +438,17 @@ export class ModelView {
           this.logText = '';
         }
       }
-      this.logNote.textContent = size === 0 ? '' : `attempt ${this.logAttempt}, ${formatBytes(size)}${this.logFrom ? `, the last ${formatBytes(size - this.logFrom)} of it` : ''}`;
+      this.logNote.textContent = size === 0 ?
+          '' :
+          `attempt ${this.logAttempt}, ${formatBytes(size)}${
+              this.logFrom ? `, the last ${formatBytes(size - this.logFrom)} of it` : ''}`;
       if (this.logText === '') this.log.textContent = size === 0 ? 'It has printed nothing.' : '';
     } catch (error) {
       if (this.abort.signal.aborted) return;
-      if (this.logText === '') this.log.textContent = error instanceof ApiError && error.status === 404 ? 'There is no log.' : `The log cannot be read: ${oneLine(/** @type {Error} */ (error).message)}`;
+      if (this.logText === '')
+        this.log.textContent = error instanceof ApiError && error.status === 404 ?
+            'There is no log.' :
+            `The log cannot be read: ${oneLine(/** @type {Error} */ (error).message)}`;
     }
     if (wasMoving || moving()) this.timer = setTimeout(() => this.loadLog(), LOG_PACE);
   }
@@ -326,18 +463,32 @@ export class ModelView {
       if (this.abort.signal.aborted) return;
       why = /** @type {Error} */ (error).message;
     }
-    fill(this.files, el('h2', {}, 'Files'), files.length === 0 ? el('p', {class: 'muted'}, oneLine(why)) :
-      el('ul', {class: 'plain'}, ...files.map((file) => el('li', {class: 'row'}, button(oneLine(file.name, 120), () => this.download(file.name), {title: 'download'}), el('span', {class: 'muted'}, formatBytes(file.bytes)),
-          /\.onnx$/.test(file.name) ? el('span', {class: 'muted'}, 'Download it and open it with Netron; nothing is sent anywhere.') : null))));
+    fill(
+        this.files, el('h2', {}, 'Files'),
+        files.length === 0 ?
+            el('p', {class: 'muted'}, oneLine(why)) :
+            el('ul', {class: 'plain'},
+               ...files.map(
+                   (file) =>
+                       el('li', {class: 'row'},
+                          button(oneLine(file.name, 120), () => this.download(file.name), {title: 'download'}),
+                          el('span', {class: 'muted'}, formatBytes(file.bytes)),
+                          /\.onnx$/.test(file.name) ?
+                              el('span', {class: 'muted'},
+                                 'Download it and open it with Netron; nothing is sent anywhere.') :
+                              null))));
   }
 
   /** @param {string} name */
   async download(name) {
     try {
-      const response = await this.store.api.fetch(`${this.path()}/files/${name.split('/').map(encodeURIComponent).join('/')}`);
+      const response =
+          await this.store.api.fetch(`${this.path()}/files/${name.split('/').map(encodeURIComponent).join('/')}`);
       saveFile(name.split('/').pop() ?? name, await response.blob());
     } catch (error) {
-      fill(this.files, stateBox('error', `${oneLine(name, 100)} cannot be downloaded`, /** @type {Error} */ (error).message));
+      fill(
+          this.files,
+          stateBox('error', `${oneLine(name, 100)} cannot be downloaded`, /** @type {Error} */ (error).message));
     }
   }
 }

@@ -1,15 +1,25 @@
 // The table of models: any column, sorted by several, drawn by window.
 
-import {button, el, fill, checkbox, saveFile, stateBox, statusBadge, timeElement} from './dom.js';
-import {toCsv, toJson, fileName} from './exports.js';
-import {Grid} from './grid.js';
-import {joinList} from './sort.js';
-import {menu} from './menu.js';
+import {button, checkbox, el, fill, refill, saveFile, stateBox, statusBadge, timeElement} from './dom.js';
+import {fileName, toCsv, toJson} from './exports.js';
 import {oneLine} from './format.js';
+import {Grid} from './grid.js';
+import {menu} from './menu.js';
 import {otherView, writeRoute} from './route.js';
+import {joinList} from './sort.js';
 
 /** @type {Record<string, number>} */
-const WIDTHS = {model: 92, status: 140, duration: 120, start: 170, end: 170, message: 320, note: 220, reason: 150, star: 64};
+const WIDTHS = {
+  model: 92,
+  status: 140,
+  duration: 120,
+  start: 170,
+  end: 170,
+  message: 320,
+  note: 220,
+  reason: 150,
+  star: 64
+};
 
 export class ModelsView {
   /** @param {import('./store.js').Store} store */
@@ -24,21 +34,38 @@ export class ModelsView {
       rowOpened: (row) => store.go(otherView(store.route, 'model', this.modelAt(row))),
       isSelected: (row) => store.selected.has(this.modelAt(row)),
     });
-    this.jump = el('input', {type: 'text', inputmode: 'numeric', size: '6', id: 'jump', 'aria-label': 'Jump to model', placeholder: 'model', on: {
-      keydown: (/** @type {KeyboardEvent} */ event) => {
-        if (event.key === 'Enter') this.jumpTo(Number(this.jump.value));
-      }}});
+    this.jump = el('input', {
+      type: 'text',
+      inputmode: 'numeric',
+      size: '6',
+      id: 'jump',
+      'aria-label': 'Jump to model',
+      placeholder: 'model',
+      on: {
+        keydown: (/** @type {KeyboardEvent} */ event) => {
+          if (event.key === 'Enter') this.jumpTo(Number(this.jump.value));
+        }
+      }
+    });
     this.jumpNote = el('span', {class: 'filter-error', role: 'status'});
     this.columnsPlace = el('span', {class: 'menu'});
     this.sortPlace = el('span', {class: 'row'});
     const exportAs = (/** @type {'csv'|'json'} */ form) => () => this.save(form);
-    this.tools = el('div', {class: 'row spread'},
-        el('div', {class: 'row'}, el('label', {class: 'field'}, el('span', {}, 'Go to'), this.jump), this.jumpNote, this.sortPlace),
-        el('div', {class: 'row'}, this.columnsPlace, button('Select all shown', () => store.select(store.selection().kept.map((row) => this.table().model[row])), {class: 'quiet'}),
-            button('CSV', exportAs('csv'), {class: 'quiet', 'aria-label': 'Models as CSV'}), button('JSON', exportAs('json'), {class: 'quiet', 'aria-label': 'Models as JSON'})));
+    this.tools =
+        el('div', {class: 'row spread'},
+           el('div', {class: 'row'}, el('label', {class: 'field'}, el('span', {}, 'Go to'), this.jump), this.jumpNote,
+              this.sortPlace),
+           el('div', {class: 'row'}, this.columnsPlace,
+              button(
+                  'Select all shown', () => store.select(store.selection().kept.map((row) => this.table().model[row])),
+                  {class: 'quiet'}),
+              button('CSV', exportAs('csv'), {class: 'quiet', 'aria-label': 'Models as CSV'}),
+              button('JSON', exportAs('json'), {class: 'quiet', 'aria-label': 'Models as JSON'})));
     this.empty = el('div', {});
-    this.element = el('div', {class: 'view'}, this.tools, this.grid.element, this.empty,
-        el('p', {class: 'sentence'}, 'Click a title to sort, with Shift to sort by more columns. Click a row to select it (Shift: up to it, Ctrl: in addition), double click or Enter to open the model.'));
+    this.element = el(
+        'div', {class: 'view'}, this.tools, this.grid.element, this.empty,
+        el('p', {class: 'sentence'},
+           'Click a title to sort, with Shift to sort by more columns. Click a row to select it (Shift: up to it, Ctrl: in addition), double click or Enter to open the model.'));
     this.key = '';
     this.anchor = -1;
   }
@@ -65,16 +92,29 @@ export class ModelsView {
       this.fillColumns();
     }
     this.byId = new Map(columns.map((c) => [c.id, c]));
-    const marks = new Map(sort.map((k, i) => [k.column.id, `${k.descending ? '▼' : '▲'}${sort.length > 1 ? i + 1 : ''}`]));
-    this.grid.set(shown.map((id) => {
-      const column = /** @type {import('./columns.js').Column} */ (this.byId?.get(id) ?? columns.find((c) => c.id.endsWith(`.${id}`)) ?? columns[0]);
-      const sorted = sort.find((k) => k.column.id === column.id);
-      return {id: column.id, title: oneLine(column.title, 60), width: WIDTHS[column.id] ?? Math.min(240, Math.max(104, 40 + column.title.length * 8)),
-        numeric: column.type === 'number' || column.type === 'duration', note: marks.get(column.id), sorted: sorted ? sorted.descending ? 'descending' : 'ascending' : 'none'};
-    }), rows.length);
-    fill(this.empty, rows.length > 0 ? null : this.table().model.length === 0 ?
-      stateBox('empty', 'No models yet', 'They show here as soon as the strategy proposes them.') :
-      stateBox('empty', 'No model passes the filter'));
+    const marks =
+        new Map(sort.map((k, i) => [k.column.id, `${k.descending ? '▼' : '▲'}${sort.length > 1 ? i + 1 : ''}`]));
+    this.grid.set(
+        shown.map((id) => {
+          const column = /** @type {import('./columns.js').Column} */ (
+              this.byId?.get(id) ?? columns.find((c) => c.id.endsWith(`.${id}`)) ?? columns[0]);
+          const sorted = sort.find((k) => k.column.id === column.id);
+          return {
+            id: column.id,
+            title: oneLine(column.title, 60),
+            width: WIDTHS[column.id] ?? Math.min(240, Math.max(104, 40 + column.title.length * 8)),
+            numeric: column.type === 'number' || column.type === 'duration',
+            note: marks.get(column.id),
+            sorted: sorted ? sorted.descending ? 'descending' : 'ascending' : 'none'
+          };
+        }),
+        rows.length);
+    fill(
+        this.empty,
+        rows.length > 0 ? null :
+            this.table().model.length === 0 ?
+                          stateBox('empty', 'No models yet', 'They show here as soon as the strategy proposes them.') :
+                          stateBox('empty', 'No model passes the filter'));
   }
 
   fillColumns() {
@@ -83,14 +123,26 @@ export class ModelsView {
       const {shown: now} = this.store.selection();
       this.store.setParams({c: joinList(on ? [...now, id] : now.filter((other) => other !== id))});
     };
-    const groups = /** @type {[string, string][]} */ ([['model', 'Model'], ['metric', 'Metrics'], ['choice', 'Choices']]);
+    const groups =
+        /** @type {[string, string][]} */ ([['model', 'Model'], ['metric', 'Metrics'], ['choice', 'Choices']]);
     if (!this.columnsPlace.firstChild) {
       this.columnList = el('div', {});
       this.columnsPlace.append(menu('Columns', this.columnList, 'columns'));
     }
-    fill(/** @type {Element} */ (this.columnList), button('As at first', () => this.store.setParams({c: null})), ...groups.flatMap(([group, title]) => [el('h3', {}, title),
-      ...columns.filter((c) => c.group === group).map((c) => checkbox(oneLine(c.title, 60), shown.includes(c.id), toggle(c.id)))]));
-    fill(this.sortPlace, sort.length > 0 ? el('span', {class: 'muted'}, `sorted by ${sort.map((k) => `${oneLine(k.column.title, 40)} ${k.descending ? '▼' : '▲'}`).join(', then ')}`) : null,
+    refill(
+        /** @type {Element} */ (this.columnList), button('As at first', () => this.store.setParams({c: null})),
+        ...groups.flatMap(
+            ([group, title]) =>
+                [el('h3', {}, title),
+                 ...columns.filter((c) => c.group === group)
+                     .map((c) => checkbox(oneLine(c.title, 60), shown.includes(c.id), toggle(c.id)))]));
+    fill(
+        this.sortPlace,
+        sort.length > 0 ?
+            el('span', {class: 'muted'},
+               `sorted by ${
+                   sort.map((k) => `${oneLine(k.column.title, 40)} ${k.descending ? '▼' : '▲'}`).join(', then ')}`) :
+            null,
         sort.length > 0 ? button('Unsort', () => this.store.setParams({s: null}), {class: 'quiet'}) : null);
   }
 
@@ -100,7 +152,10 @@ export class ModelsView {
     const table = this.table();
     if (gridColumn.id === 'model') {
       const star = this.store.current?.notes.get(table.model[index])?.star;
-      return el('span', {}, el('a', {href: writeRoute(otherView(this.store.route, 'model', table.model[index])), tabindex: '-1'}, String(table.model[index])),
+      return el(
+          'span', {},
+          el('a', {href: writeRoute(otherView(this.store.route, 'model', table.model[index])), tabindex: '-1'},
+             String(table.model[index])),
           star ? el('span', {class: 'star', title: 'starred'}, ' ★') : null);
     }
     if (gridColumn.id === 'status') return statusBadge(table.state[index]);
@@ -109,18 +164,23 @@ export class ModelsView {
     const column = this.byId?.get(gridColumn.id);
     if (!column) return '';
     const text = column.text(index);
-    if (column.value(index) === null && column.group === 'choice') return el('span', {class: 'off', title: 'not chosen'}, text);
+    if (column.value(index) === null && column.group === 'choice')
+      return el('span', {class: 'off', title: 'not chosen'}, text);
     return text;
   }
 
-  /** Ascending, descending, not at all. @param {string} id @param {boolean} more */
+  /**
+   * Ascending, descending, not at all.
+   * @param {string} id @param {boolean} more
+   */
   sortBy(id, more) {
     const {sort} = this.store.selection();
     const now = sort.find((k) => k.column.id === id);
     const objective = this.table().objectives.find((o) => id === `metric.${o.metric}`);
     const first = objective?.goal === 'MAXIMIZE';
     const others = more ? sort.filter((k) => k.column.id !== id) : [];
-    const write = (/** @type {string} */ column, /** @type {boolean} */ descending) => `${descending ? '-' : ''}${column}`;
+    const write = (/** @type {string} */ column, /** @type {boolean} */ descending) =>
+        `${descending ? '-' : ''}${column}`;
     const parts = others.map((k) => write(k.column.id, k.descending));
     if (!now) {
       parts.push(write(id, first));
@@ -150,7 +210,9 @@ export class ModelsView {
   /** @param {number} model */
   jumpTo(model) {
     const row = this.store.selection().rows.findIndex((index) => this.table().model[index] === model);
-    this.jumpNote.textContent = row >= 0 ? '' : this.table().rowOf.has(model) ? `the filter hides model ${model}` : `there is no model ${this.jump.value}`;
+    this.jumpNote.textContent = row >= 0 ? '' :
+        this.table().rowOf.has(model)    ? `the filter hides model ${model}` :
+                                           `there is no model ${this.jump.value}`;
     if (row >= 0) this.grid.goTo(row);
   }
 
@@ -161,6 +223,8 @@ export class ModelsView {
     const header = columns.map((c) => c.title);
     const cells = rows.map((row) => columns.map((c) => c.raw(row)));
     const text = form === 'csv' ? toCsv(header, cells) : toJson(header, cells);
-    saveFile(`${fileName(this.table().id)}_models.${form}`, new Blob([text], {type: form === 'csv' ? 'text/csv' : 'application/json'}));
+    saveFile(
+        `${fileName(this.table().id)}_models.${form}`,
+        new Blob([text], {type: form === 'csv' ? 'text/csv' : 'application/json'}));
   }
 }

@@ -2,9 +2,9 @@
 
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {durationOf, findColumn} from './columns.js';
-import {button, el, fill, select, statusBadge, timeElement} from './dom.js';
-import {colorOf} from './filter_bar.js';
+import {button, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
 import {quoteForFilter} from './filter.js';
+import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
 import {statusStyle} from './palette.js';
 import {otherView, writeRoute} from './route.js';
@@ -13,13 +13,19 @@ import {progressBar} from './view_experiments.js';
 
 const LISTED = 12;
 
-/** Limits of a configuration. @param {any} document  of `config` */
+/**
+ * Limits of a configuration.
+ * @param {any} document  of `config`
+ */
 export function limitsOf(document) {
   const config = document?.config ?? {};
   const most = Number(config.max_trial_number ?? config.maxTrialNumber);
   const time = config.max_duration ?? config.maxDuration;
   const seconds = typeof time === 'string' ? parseFloat(time) : Number(time?.seconds);
-  return {maxModels: Number.isFinite(most) && most > 0 ? most : null, maxSeconds: Number.isFinite(seconds) && seconds > 0 ? seconds : null};
+  return {
+    maxModels: Number.isFinite(most) && most > 0 ? most : null,
+    maxSeconds: Number.isFinite(seconds) && seconds > 0 ? seconds : null
+  };
 }
 
 export class OverviewView {
@@ -36,21 +42,39 @@ export class OverviewView {
     const open = (/** @type {import('./chart.js').Point} */ point) => {
       if (point.model !== undefined) store.toggle(point.model);
     };
-    this.best = new Chart({title: 'Best so far', height: (w) => w < 600 ? 240 : 300, draw: (c, w, h) => this.drawBest(c, w, h),
-      drawTop: (c) => this.drawSelected(c, this.bestPoints), sentence: () => this.bestSentence(), table: () => this.bestTable(),
-      points: () => this.bestPoints, activate: open});
-    this.front = new Chart({title: 'Pareto front', height: (w) => w < 600 ? 240 : 300, draw: (c, w, h) => this.drawFront(c, w, h),
-      drawTop: (c) => this.drawSelected(c, this.frontPoints), sentence: () => this.frontSentence(), table: () => this.frontTable(),
-      points: () => this.frontPoints, activate: open});
+    this.best = new Chart({
+      title: 'Best so far',
+      height: (w) => w < 600 ? 240 : 300,
+      draw: (c, w, h) => this.drawBest(c, w, h),
+      drawTop: (c) => this.drawSelected(c, this.bestPoints),
+      sentence: () => this.bestSentence(),
+      table: () => this.bestTable(),
+      points: () => this.bestPoints,
+      activate: open
+    });
+    this.front = new Chart({
+      title: 'Pareto front',
+      height: (w) => w < 600 ? 240 : 300,
+      draw: (c, w, h) => this.drawFront(c, w, h),
+      drawTop: (c) => this.drawSelected(c, this.frontPoints),
+      sentence: () => this.frontSentence(),
+      table: () => this.frontTable(),
+      points: () => this.frontPoints,
+      activate: open
+    });
     this.bestTools = el('span', {class: 'row'});
     this.best.tools.append(this.bestTools);
     this.frontTools = el('span', {class: 'row'});
     this.front.tools.append(this.frontTools);
     this.failures = el('section', {class: 'card', 'aria-label': 'Failures'});
     this.waiting = el('section', {class: 'card', 'aria-label': 'Running and queued'});
-    this.element = el('div', {class: 'view'}, this.tiles, this.progress,
-        el('div', {class: 'cards'}, this.best.element, this.front.element),
-        el('div', {class: 'cards'}, this.waiting, this.failures));
+    this.empty = el('div', {});
+    this.charts = el('div', {class: 'cards'}, this.best.element, this.front.element);
+    this.element =
+        el('div', {class: 'view'}, this.tiles, this.progress, this.empty, this.charts,
+           el('div', {class: 'cards'}, this.waiting, this.failures));
+    this.toolsKey = '';
+    this.failuresKey = '';
     this.timer = setInterval(() => this.clock(), 1000);
   }
 
@@ -73,6 +97,14 @@ export class OverviewView {
     }
     this.drawTiles();
     this.clock();
+    const none = this.table().model.length === 0;
+    this.charts.hidden = none;
+    fill(
+        this.empty,
+        none ? stateBox(
+                   'empty', 'No models yet',
+                   'They show here as soon as the space is known and the strategy proposes the first.') :
+               null);
     this.drawTools();
     this.best.redraw();
     this.front.redraw();
@@ -90,18 +122,26 @@ export class OverviewView {
   drawTiles() {
     const table = this.table();
     const counts = countStates(table);
-    const order = ['RUNNING', 'QUEUED', 'SUCCEEDED', 'STOPPED_EARLY', 'FAILED', 'INFEASIBLE', 'INTERRUPTED', 'CANCELED'];
-    const tile = (/** @type {Node|string} */ value, /** @type {Node|string} */ label, /** @type {string|null} */ href) =>
-      el(href ? 'a' : 'div', {class: 'tile card', href}, el('span', {class: 'value'}, value), el('span', {class: 'label'}, label));
+    const order =
+        ['RUNNING', 'QUEUED', 'SUCCEEDED', 'STOPPED_EARLY', 'FAILED', 'INFEASIBLE', 'INTERRUPTED', 'CANCELED'];
+    const tile =
+        (/** @type {Node|string} */ value, /** @type {Node|string} */ label, /** @type {string|null} */ href) =>
+            el(href ? 'a' : 'div', {class: 'tile card', href}, el('span', {class: 'value'}, value),
+               el('span', {class: 'label'}, label));
     const {metric, goal} = table.objectives[0];
     const best = findBest(table, table.model.map((_, row) => row), metric, goal);
-    fill(this.tiles,
-        tile(best === null ? '–' : formatNumber(table.metrics.get(metric)?.[best]),
+    fill(
+        this.tiles,
+        tile(
+            best === null ? '–' : formatNumber(table.metrics.get(metric)?.[best]),
             best === null ? 'best: none yet' : `best ${oneLine(metric, 30)}, model ${table.model[best]}`,
             best === null ? null : writeRoute(otherView(this.store.route, 'model', table.model[best]))),
         tile(formatNumber(table.model.length), 'models', this.modelsLink('')),
-        ...order.filter((state) => counts.has(state)).map((state) =>
-          tile(formatNumber(counts.get(state)), statusBadge(state), this.modelsLink(`status = ${state.toLowerCase()}`))));
+        ...order.filter((state) => counts.has(state))
+            .map(
+                (state) => tile(
+                    formatNumber(counts.get(state)), statusBadge(state),
+                    this.modelsLink(`status = ${state.toLowerCase()}`))));
   }
 
   /** What changes by the second. */
@@ -113,22 +153,38 @@ export class OverviewView {
     const counts = countStates(table);
     const now = Date.now();
     const get = (/** @type {string} */ state) => counts.get(state) ?? 0;
-    const models = {total: table.model.length, succeeded: get('SUCCEEDED'), failed: get('FAILED'), stopped_early: get('STOPPED_EARLY'),
-      infeasible: get('INFEASIBLE'), canceled: get('CANCELED'), unfinished: 0};
-    models.unfinished = models.total - models.succeeded - models.failed - models.stopped_early - models.infeasible - models.canceled;
+    const models = {
+      total: table.model.length,
+      succeeded: get('SUCCEEDED'),
+      failed: get('FAILED'),
+      stopped_early: get('STOPPED_EARLY'),
+      infeasible: get('INFEASIBLE'),
+      canceled: get('CANCELED'),
+      unfinished: 0
+    };
+    models.unfinished =
+        models.total - models.succeeded - models.failed - models.stopped_early - models.infeasible - models.canceled;
     const left = timeLeft(table, limits, now);
     const running = table.status === 'RUNNING' || table.status === 'STOPPING';
     const facts = [
-      running && table.started !== null ? `runs for ${formatDuration(Math.max(1, Math.round((now - table.started) / 1000)))}` :
-        current.show?.seconds !== undefined ? `took ${formatDuration(current.show.seconds)}` : '',
-      left !== null ? `about ${formatDuration(Math.max(1, Math.round(left)))} left` : running ? 'time left not known yet' : '',
+      running && table.started !== null ?
+          `runs for ${formatDuration(Math.max(1, Math.round((now - table.started) / 1000)))}` :
+          current.show?.seconds !== undefined ? `took ${formatDuration(current.show.seconds)}` :
+                                                '',
+      left !== null ? `about ${formatDuration(Math.max(1, Math.round(left)))} left` :
+          running ? 'time left not known yet' :
+                    '',
       limits.maxModels !== null ? `at most ${formatNumber(limits.maxModels)} models` : '',
       limits.maxSeconds !== null ? `at most ${formatDuration(limits.maxSeconds)}` : '',
       current.show?.space_size ? `${spaceText(current.show.space_size)} in the space` : 'space of unknown size',
     ].filter(Boolean);
-    fill(this.progress, el('div', {class: 'row spread'}, el('div', {class: 'row'}, statusBadge(table.status), el('span', {}, facts.join(' · '))),
-        left !== null ? el('span', {class: 'muted'}, 'ends at about ', timeElement(now + left * 1000)) : null),
-    progressBar(models, limits.maxModels), table.reason ? el('p', {class: 'message muted'}, oneLine(table.reason, 600)) : null);
+    fill(
+        this.progress,
+        el('div', {class: 'row spread'},
+           el('div', {class: 'row'}, statusBadge(table.status), el('span', {}, facts.join(' · '))),
+           left !== null ? el('span', {class: 'muted'}, 'ends at about ', timeElement(now + left * 1000)) : null),
+        progressBar(models, running ? limits.maxModels : null),
+        table.reason ? el('p', {class: 'message muted'}, oneLine(table.reason, 600)) : null);
     this.progress.classList.add('view');
   }
 
@@ -142,13 +198,23 @@ export class OverviewView {
     this.toolsKey = key;
     const {x, y, goalX, goalY} = this.pair();
     const goals = /** @type {[string, string][]} */ ([['MAXIMIZE', 'more is better'], ['MINIMIZE', 'less is better']]);
-    fill(this.bestTools, select('By', [['models', 'models'], ['time', 'time']], store.param('by', 'models'), (by) => store.setParams({by})));
-    fill(this.frontTools, select('x', named, x?.id ?? '', (value) => store.setParams({x: value, gx: null})),
-        select('', goals, goalX, (gx) => store.setParams({gx})),
-        select('y', named, y?.id ?? '', (value) => store.setParams({y: value, gy: null})),
-        select('', goals, goalY, (gy) => store.setParams({gy})));
-    this.frontTools.querySelectorAll('select')[1]?.setAttribute('aria-label', 'goal of x');
-    this.frontTools.querySelectorAll('select')[3]?.setAttribute('aria-label', 'goal of y');
+    refill(
+        this.bestTools,
+        select(
+            'By', [['models', 'models'], ['time', 'time']], store.param('by', 'models'),
+            (by) => store.setParams({by})));
+    const goal =
+        (/** @type {string} */ label, /** @type {string} */ value, /** @type {(value: string) => void} */ change) => {
+          const field = select('', goals, value, change);
+          field.querySelector('select').setAttribute('aria-label', label);
+          return field;
+        };
+    refill(
+        this.frontTools,
+        el('span', {class: 'row'}, select('x', named, x?.id ?? '', (value) => store.setParams({x: value, gx: null})),
+           goal('goal of x', goalX, (gx) => store.setParams({gx}))),
+        el('span', {class: 'row'}, select('y', named, y?.id ?? '', (value) => store.setParams({y: value, gy: null})),
+           goal('goal of y', goalY, (gy) => store.setParams({gy}))));
   }
 
   /** The two columns of the front, and which way they are better. */
@@ -159,7 +225,8 @@ export class OverviewView {
     const numbers = columns.filter((c) => c.group === 'metric' || c.id === 'duration');
     const of = (/** @type {string} */ metric) => findColumn(columns, `metric.${metric}`);
     const first = of(table.objectives[0].metric) ?? numbers[0] ?? null;
-    const second = (table.objectives[1] ? of(table.objectives[1].metric) : null) ?? of('flops') ?? of('params') ?? findColumn(columns, 'duration');
+    const second = (table.objectives[1] ? of(table.objectives[1].metric) : null) ?? of('flops') ?? of('params') ??
+        findColumn(columns, 'duration');
     const x = findColumn(columns, store.param('x')) ?? second;
     const y = findColumn(columns, store.param('y')) ?? first;
     const goal = (/** @type {import('./columns.js').Column|null} */ column) => {
@@ -167,8 +234,12 @@ export class OverviewView {
       if (objective) return objective.goal;
       return /duration|flops|params|loss|error|latency|memory/i.test(column?.id ?? '') ? 'MINIMIZE' : 'MAXIMIZE';
     };
-    return {x, y, goalX: /** @type {import('./stats.js').Goal} */ (store.param('gx', goal(x))),
-      goalY: /** @type {import('./stats.js').Goal} */ (store.param('gy', goal(y)))};
+    return {
+      x,
+      y,
+      goalX: /** @type {import('./stats.js').Goal} */ (store.param('gx', goal(x))),
+      goalY: /** @type {import('./stats.js').Goal} */ (store.param('gy', goal(y)))
+    };
   }
 
   bestLine() {
@@ -181,15 +252,24 @@ export class OverviewView {
     const {metric, goal} = table.objectives[0];
     const line = this.bestLine();
     const improved = line.filter((p) => p.improved);
-    if (improved.length === 0) return line.length === 0 ? 'No model has ended yet.' : `${counted(line.length, 'model')} ended, none with ${oneLine(metric, 40)}.`;
+    if (improved.length === 0)
+      return line.length === 0 ? 'No model has ended yet.' :
+                                 `${counted(line.length, 'model')} ended, none with ${oneLine(metric, 40)}.`;
     const last = improved[improved.length - 1];
-    return `${oneLine(metric, 40)}, ${goal === 'MINIMIZE' ? 'less' : 'more'} is better: ${formatNumber(last.best)} by model ${table.model[last.row]}, the ${ordinal(last.order)} of ${counted(line.length, 'model')} that ended; improved ${improved.length} times.`;
+    return `${oneLine(metric, 40)}, ${goal === 'MINIMIZE' ? 'less' : 'more'} is better: ${
+        formatNumber(last.best)} by model ${table.model[last.row]}, the ${ordinal(last.order)} of ${
+        counted(line.length, 'model')} that ended; improved ${improved.length} times.`;
   }
 
   bestTable() {
     const table = this.table();
-    return {header: ['model', 'models ended', 'time', 'value', 'best'], rows: this.bestLine().map((p) =>
-      [table.model[p.row], p.order, p.time === null ? null : new Date(p.time).toISOString(), p.value, Number.isNaN(p.best) ? null : p.best])};
+    return {
+      header: ['model', 'models ended', 'time', 'value', 'best'],
+      rows: this.bestLine().map(
+          (p) =>
+              [table.model[p.row], p.order, p.time === null ? null : new Date(p.time).toISOString(), p.value,
+               Number.isNaN(p.best) ? null : p.best])
+    };
   }
 
   /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
@@ -200,14 +280,26 @@ export class OverviewView {
     const byTime = this.store.param('by', 'models') === 'time';
     const frame = frameOf(width, height);
     const from = table.started ?? line[0]?.time ?? 0;
-    const place = (/** @type {import('./stats.js').BestPoint} */ p) => byTime ? ((p.time ?? from) - from) / 1000 : p.order;
+    const place = (/** @type {import('./stats.js').BestPoint} */ p) =>
+        byTime ? ((p.time ?? from) - from) / 1000 : p.order;
     const values = line.flatMap((p) => p.value === null ? [] : [p.value]).sort((a, b) => a - b);
     // Outliers would flatten everything: the axis has the best and nine tenths of the rest.
     const {metric, goal} = table.objectives[0];
-    const cut = values.length > 20 ? goal === 'MINIMIZE' ? values.slice(0, Math.ceil(values.length * 0.95)) : values.slice(Math.floor(values.length * 0.05)) : values;
-    const x = d3.scaleLinear().domain([0, Math.max(1, line.length > 0 ? Math.max(place(line[line.length - 1]), place(line[0])) : 1)]).range([frame.left, frame.right]);
+    const cut = values.length > 20 ? goal === 'MINIMIZE' ? values.slice(0, Math.ceil(values.length * 0.95)) :
+                                                           values.slice(Math.floor(values.length * 0.05)) :
+                                     values;
+    const x =
+        d3.scaleLinear()
+            .domain([0, Math.max(1, line.length > 0 ? Math.max(place(line[line.length - 1]), place(line[0])) : 1)])
+            .range([frame.left, frame.right]);
     const y = d3.scaleLinear().domain(paddedDomain(cut)).range([frame.bottom, frame.top]).nice();
-    drawAxes(ctx, frame, {x, y, xTitle: byTime ? 'time since its start' : 'models ended', yTitle: oneLine(metric, 40), xFormat: byTime ? formatDuration : undefined});
+    drawAxes(ctx, frame, {
+      x,
+      y,
+      xTitle: byTime ? 'time since its start' : 'models ended',
+      yTitle: oneLine(metric, 40),
+      xFormat: byTime ? formatDuration : undefined
+    });
     this.bestPoints = [];
     ctx.save();
     ctx.beginPath();
@@ -222,7 +314,13 @@ export class OverviewView {
       ctx.beginPath();
       ctx.arc(px, py, line.length > 500 ? 1.6 : 2.6, 0, 2 * Math.PI);
       ctx.fill();
-      this.bestPoints.push({x: px, y: py, model: table.model[p.row], text: `model ${table.model[p.row]}: ${formatNumber(p.value)}${p.improved ? ', the best until then' : ''}\n${formatTime(p.time)}`});
+      this.bestPoints.push({
+        x: px,
+        y: py,
+        model: table.model[p.row],
+        text: `model ${table.model[p.row]}: ${formatNumber(p.value)}${p.improved ? ', the best until then' : ''}\n${
+            formatTime(p.time)}`
+      });
     }
     ctx.globalAlpha = 1;
     ctx.strokeStyle = colors.accent;
@@ -262,8 +360,10 @@ export class OverviewView {
   frontData() {
     const table = this.table();
     const {x, y, goalX, goalY} = this.pair();
-    const rows = x && y ? this.store.selection().kept.filter((row) => hasEnded(table.state[row]) &&
-        Number.isFinite(x.value(row)) && Number.isFinite(y.value(row))) : [];
+    const rows = x && y ?
+        this.store.selection().kept.filter(
+            (row) => hasEnded(table.state[row]) && Number.isFinite(x.value(row)) && Number.isFinite(y.value(row))) :
+        [];
     const points = rows.map((row) => ({x: x?.value(row), y: y?.value(row)}));
     const counts = rows.map((row) => table.state[row] === 'SUCCEEDED' && !((table.violation[row] ?? 0) > 0));
     const candidates = rows.map((_, i) => i).filter((i) => counts[i]);
@@ -275,15 +375,20 @@ export class OverviewView {
   frontSentence() {
     const {x, y, rows, front} = this.frontData();
     if (!x || !y || rows.length === 0) return 'No model has both values yet.';
-    return `${counted(front.size, 'model')} of ${formatNumber(rows.length)} that no other beats in ${oneLine(y.title, 40)} and ${oneLine(x.title, 40)}; filled marks succeeded within the limits.`;
+    return `${counted(front.size, 'model')} of ${formatNumber(rows.length)} that no other beats in ${
+        oneLine(y.title, 40)} and ${oneLine(x.title, 40)}; filled marks succeeded within the limits.`;
   }
 
   frontTable() {
     const {x, y, rows, points, front} = this.frontData();
     const table = this.table();
-    const order = rows.map((_, i) => i).sort((a, b) => Number(front.has(b)) - Number(front.has(a)) || points[a].x - points[b].x);
-    return {header: ['model', x?.title ?? 'x', y?.title ?? 'y', 'on the front', 'status'], rows: order.map((i) =>
-      [table.model[rows[i]], points[i].x, points[i].y, front.has(i) ? 'yes' : 'no', table.state[rows[i]]])};
+    const order =
+        rows.map((_, i) => i).sort((a, b) => Number(front.has(b)) - Number(front.has(a)) || points[a].x - points[b].x);
+    return {
+      header: ['model', x?.title ?? 'x', y?.title ?? 'y', 'on the front', 'status'],
+      rows: order.map(
+          (i) => [table.model[rows[i]], points[i].x, points[i].y, front.has(i) ? 'yes' : 'no', table.state[rows[i]]])
+    };
   }
 
   /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
@@ -295,8 +400,10 @@ export class OverviewView {
     const x = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.x))).range([frame.left, frame.right]);
     const y = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.y))).range([frame.bottom, frame.top]);
     const format = (/** @type {import('./columns.js').Column|null} */ c) => c?.type === 'duration' ? formatDuration :
-      /flops|params/.test(c?.id ?? '') ? formatCount : undefined;
-    drawAxes(ctx, frame, {x, y, xTitle: cx?.title ?? '', yTitle: cy?.title ?? '', xFormat: format(cx), yFormat: format(cy)});
+        /flops|params/.test(c?.id ?? '')                                                           ? formatCount :
+                                                                                                     undefined;
+    drawAxes(
+        ctx, frame, {x, y, xTitle: cx?.title ?? '', yTitle: cy?.title ?? '', xFormat: format(cx), yFormat: format(cy)});
     this.frontPoints = [];
     const name = themeName();
     points.forEach((p, i) => {
@@ -304,11 +411,18 @@ export class OverviewView {
       const px = x(p.x);
       const py = y(p.y);
       ctx.globalAlpha = front.has(i) ? 1 : points.length > 1000 ? 0.35 : 0.6;
-      ctx.fillStyle = ctx.strokeStyle = front.has(i) ? colors.accent : state === 'SUCCEEDED' ? colors.faint : statusStyle(state)[name];
+      ctx.fillStyle = ctx.strokeStyle = front.has(i) ? colors.accent :
+          state === 'SUCCEEDED'                      ? colors.faint :
+                                                       statusStyle(state)[name];
       ctx.lineWidth = 1;
       drawMark(ctx, state, px, py, front.has(i) ? 4.5 : points.length > 1000 ? 1.8 : 2.6);
-      this.frontPoints.push({x: px, y: py, model: table.model[rows[i]],
-        text: `model ${table.model[rows[i]]}${front.has(i) ? ', on the front' : ''}\n${oneLine(cx?.title, 30)} ${cx?.text(rows[i])}\n${oneLine(cy?.title, 30)} ${cy?.text(rows[i])}`});
+      this.frontPoints.push({
+        x: px,
+        y: py,
+        model: table.model[rows[i]],
+        text: `model ${table.model[rows[i]]}${front.has(i) ? ', on the front' : ''}\n${oneLine(cx?.title, 30)} ${
+            cx?.text(rows[i])}\n${oneLine(cy?.title, 30)} ${cy?.text(rows[i])}`
+      });
     });
     ctx.globalAlpha = 1;
     const line = [...front].sort((a, b) => points[a].x - points[b].x);
@@ -316,7 +430,8 @@ export class OverviewView {
     ctx.lineWidth = 1.5;
     ctx.setLineDash([5, 3]);
     ctx.beginPath();
-    line.forEach((i, k) => k === 0 ? ctx.moveTo(x(points[i].x), y(points[i].y)) : ctx.lineTo(x(points[i].x), y(points[i].y)));
+    line.forEach(
+        (i, k) => k === 0 ? ctx.moveTo(x(points[i].x), y(points[i].y)) : ctx.lineTo(x(points[i].x), y(points[i].y)));
     ctx.stroke();
     ctx.setLineDash([]);
   }
@@ -330,16 +445,34 @@ export class OverviewView {
       if (table.state[row] === 'RUNNING') running.push(row);
       if (table.state[row] === 'QUEUED') queued.push(row);
     }
-    const link = (/** @type {number} */ row) => el('a', {href: writeRoute(otherView(this.store.route, 'model', table.model[row]))}, `model ${table.model[row]}`);
+    const link = (/** @type {number} */ row) => el(
+        'a', {href: writeRoute(otherView(this.store.route, 'model', table.model[row]))}, `model ${table.model[row]}`);
     const metric = table.objectives[0].metric === 'default' ? 'latest' : 'latest default';
-    fill(this.waiting, el('h2', {}, `Running (${formatNumber(running.length)}) and queued (${formatNumber(queued.length)})`),
-        running.length + queued.length === 0 ? el('p', {class: 'muted'}, hasEnded(table.status) || table.status === 'DONE' ? 'Nothing runs: the experiment has ended.' : 'Nothing runs or waits now.') :
-          el('ul', {class: 'plain'}, ...running.slice(0, LISTED).map((row) => el('li', {class: 'row'}, link(row), statusBadge('RUNNING'),
-              el('span', {class: 'muted'}, [formatDuration(durationOf(table, row, now)), table.steps[row] > 0 ? counted(table.steps[row], 'step') : '',
-                table.latest[row] !== null ? `${metric} ${formatNumber(table.latest[row])}` : ''].filter(Boolean).join(' · ')))),
-          running.length > LISTED ? el('li', {class: 'muted'}, `and ${formatNumber(running.length - LISTED)} more run`) : null,
-          ...queued.slice(0, LISTED).map((row) => el('li', {class: 'row'}, link(row), statusBadge('QUEUED'))),
-          queued.length > LISTED ? el('li', {class: 'muted'}, `and ${formatNumber(queued.length - LISTED)} more wait`) : null));
+    fill(
+        this.waiting,
+        el('h2', {}, `Running (${formatNumber(running.length)}) and queued (${formatNumber(queued.length)})`),
+        running.length + queued.length === 0 ?
+            el('p', {class: 'muted'},
+               hasEnded(table.status) || table.status === 'DONE' ? 'Nothing runs: the experiment has ended.' :
+                                                                   'Nothing runs or waits now.') :
+            el('ul', {class: 'plain'},
+               ...running.slice(0, LISTED).map(
+                   (row) =>
+                       el('li', {class: 'row'}, link(row), statusBadge('RUNNING'),
+                          el('span', {class: 'muted'},
+                             [
+                               formatDuration(durationOf(table, row, now)),
+                               table.steps[row] > 0 ? counted(table.steps[row], 'step') : '',
+                               table.latest[row] !== null ? `${metric} ${formatNumber(table.latest[row])}` : ''
+                             ].filter(Boolean)
+                                 .join(' · ')))),
+               running.length > LISTED ?
+                   el('li', {class: 'muted'}, `and ${formatNumber(running.length - LISTED)} more run`) :
+                   null,
+               ...queued.slice(0, LISTED).map((row) => el('li', {class: 'row'}, link(row), statusBadge('QUEUED'))),
+               queued.length > LISTED ?
+                   el('li', {class: 'muted'}, `and ${formatNumber(queued.length - LISTED)} more wait`) :
+                   null));
   }
 
   drawFailures() {
@@ -348,17 +481,29 @@ export class OverviewView {
     const key = JSON.stringify(groups.map((g) => [g.reason, g.count, g.messages.length]));
     if (this.failuresKey === key) return;
     this.failuresKey = key;
-    const opened = new Set([...this.failures.querySelectorAll('details[open]')].map((d) => d.getAttribute('data-reason')));
-    fill(this.failures, el('h2', {}, `Failures (${formatNumber(groups.reduce((sum, g) => sum + g.count, 0))})`),
+    const opened =
+        new Set([...this.failures.querySelectorAll('details[open]')].map((d) => d.getAttribute('data-reason')));
+    fill(
+        this.failures, el('h2', {}, `Failures (${formatNumber(groups.reduce((sum, g) => sum + g.count, 0))})`),
         groups.length === 0 ? el('p', {class: 'muted'}, 'No model has failed.') : null,
-        ...groups.map((group) => el('details', {'data-reason': group.reason, open: opened.has(group.reason) || groups.length <= 3},
-            el('summary', {}, `${oneLine(group.reason, 60).toLowerCase().replace(/_/g, ' ')} (${formatNumber(group.count)})`),
-            el('ul', {class: 'plain'}, ...group.messages.slice(0, 8).map(({message, models}) => el('li', {},
-                el('div', {class: 'message'}, oneLine(message, 400)),
-                el('div', {class: 'row muted'}, counted(models.length, 'model'), ...models.slice(0, 6).map((model) =>
-                  el('a', {href: writeRoute(otherView(this.store.route, 'model', model))}, String(model))),
-                button('Select', () => this.store.select(models), {class: 'quiet'})))),
-            el('li', {}, el('a', {href: this.modelsLink(`reason = ${quoteForFilter(group.reason)}`)}, 'All of them in the table'))))));
+        ...groups.map(
+            (group) =>
+                el('details', {'data-reason': group.reason, open: opened.has(group.reason) || groups.length <= 3},
+                   el('summary', {},
+                      `${oneLine(group.reason, 60).toLowerCase().replace(/_/g, ' ')} (${formatNumber(group.count)})`),
+                   el('ul', {class: 'plain'},
+                      ...group.messages.slice(0, 8).map(
+                          ({message, models}) =>
+                              el('li', {}, el('div', {class: 'message'}, oneLine(message, 400)),
+                                 el('div', {class: 'row muted'}, counted(models.length, 'model'),
+                                    ...models.slice(0, 6).map(
+                                        (model) =>
+                                            el('a', {href: writeRoute(otherView(this.store.route, 'model', model))},
+                                               String(model))),
+                                    button('Select', () => this.store.select(models), {class: 'quiet'})))),
+                      el('li', {},
+                         el('a', {href: this.modelsLink(`reason = ${quoteForFilter(group.reason)}`)},
+                            'All of them in the table'))))));
   }
 }
 
@@ -370,6 +515,7 @@ function ordinal(n) {
 
 /** @param {string} digits  a decimal number of any length */
 function spaceText(digits) {
-  const text = digits.length > 9 ? `about ${Number(`${digits[0]}.${digits.slice(1, 3)}`)}e${digits.length - 1}` : formatNumber(Number(digits));
+  const text = digits.length > 9 ? `about ${Number(`${digits[0]}.${digits.slice(1, 3)}`)}e${digits.length - 1}` :
+                                   formatNumber(Number(digits));
   return `${text} models`;
 }

@@ -8,6 +8,7 @@ import './route_test.js';
 import './stats_test.js';
 import './stream_test.js';
 import './text_test.js';
+
 import {runAll} from './harness.js';
 
 const result = await runAll();

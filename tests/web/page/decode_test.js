@@ -1,5 +1,6 @@
 import {decodeAttempts, decodeColumns, decodeCurves, updateFronts} from '../../../src/web/page/decode.js';
 import {findFronts, findViolation} from '../../../src/web/page/fronts.js';
+
 import {check, equal, test, thrown} from './harness.js';
 import {curveBytes, sampleDocument, sampleTable} from './sample_table.js';
 
@@ -12,7 +13,15 @@ test('columns keep null, NaN and infinity apart', () => {
 });
 
 test('a table without models and without choices can be read', () => {
-  const table = decodeColumns({id: 'x', number: 0, status: 'CREATED', objectives: [{metric: 'default', goal: 'MAXIMIZE'}], model: [], statuses: [], status_of: []});
+  const table = decodeColumns({
+    id: 'x',
+    number: 0,
+    status: 'CREATED',
+    objectives: [{metric: 'default', goal: 'MAXIMIZE'}],
+    model: [],
+    statuses: [],
+    status_of: []
+  });
   equal(table.model.length, 0);
   equal(table.choices.length, 0);
 });
@@ -42,7 +51,16 @@ test('curves that are cut off, or none, are refused', () => {
 });
 
 test('attempts are found by model and number', () => {
-  const attempts = decodeAttempts({devices: ['a/cpu:0'], model: [1, 1], attempt: [1, 2], trial: [1, 5], device: [0, null], start: [10, null], end: [20, null], outcome: ['LOST', null]});
+  const attempts = decodeAttempts({
+    devices: ['a/cpu:0'],
+    model: [1, 1],
+    attempt: [1, 2],
+    trial: [1, 5],
+    device: [0, null],
+    start: [10, null],
+    end: [20, null],
+    outcome: ['LOST', null]
+  });
   equal(attempts.indexOf.get('1/2'), 1);
 });
 
@@ -55,7 +73,8 @@ test('fronts are those of peeling, for one to three objectives', () => {
     const expected = points.map(() => -1);
     for (let front = 0; expected.includes(-1); ++front) {
       const left = points.map((_, i) => i).filter((i) => expected[i] === -1);
-      for (const i of left) if (!left.some((j) => beats(points[j], points[i]))) expected[i] = front;
+      for (const i of left)
+        if (!left.some((j) => beats(points[j], points[i]))) expected[i] = front;
     }
     equal(findFronts(points), expected);
   }

@@ -1,5 +1,6 @@
 import {decodeAttempts, decodeColumns, decodeCurves} from '../../../src/web/page/decode.js';
-import {applyEvents} from '../../../src/web/page/events.js';
+import {applyEvents, settle} from '../../../src/web/page/events.js';
+
 import {check, equal, test} from './harness.js';
 import {curveBytes, sampleTable} from './sample_table.js';
 
@@ -12,7 +13,16 @@ function withSeveralInputs(table) {
 function loaded() {
   return {
     table: withSeveralInputs(sampleTable()),
-    attempts: decodeAttempts({devices: ['n/cpu:0'], model: [5], attempt: [1], trial: [9], device: [0], start: [5000], end: [null], outcome: [null]}),
+    attempts: decodeAttempts({
+      devices: ['n/cpu:0'],
+      model: [5],
+      attempt: [1],
+      trial: [9],
+      device: [0],
+      start: [5000],
+      end: [null],
+      outcome: [null]
+    }),
     curves: new Map([['default', decodeCurves(curveBytes(new Map([[5, [[0, 0.25], [1, 0.5]]]])))]]),
     times: new Map(),
   };
@@ -22,7 +32,17 @@ const time = (ms) => new Date(ms).toISOString();
 
 test('a report adds a point, a step and the latest value', () => {
   const all = loaded();
-  applyEvents(all, [{number: '11', model: {model: 5, attempt: 1, trial: 9, sequence: 4, time: time(6000), intermediate: {step: 2, metrics: {values: {default: 0.75}}}}}]);
+  applyEvents(all, [{
+                number: '11',
+                model: {
+                  model: 5,
+                  attempt: 1,
+                  trial: 9,
+                  sequence: 4,
+                  time: time(6000),
+                  intermediate: {step: 2, metrics: {values: {default: 0.75}}}
+                }
+              }]);
   equal(all.curves.get('default').of.get(5).values, [0.25, 0.5, 0.75]);
   equal(all.table.steps[4], 3);
   equal(all.table.latest[4], 0.75);
@@ -31,14 +51,27 @@ test('a report adds a point, a step and the latest value', () => {
 
 test('NaN that is reported is kept', () => {
   const all = loaded();
-  applyEvents(all, [{number: '11', model: {model: 5, attempt: 1, trial: 9, time: time(6000), intermediate: {step: 2, metrics: {values: {default: 'NaN'}}}}}]);
+  applyEvents(all, [{
+                number: '11',
+                model: {
+                  model: 5,
+                  attempt: 1,
+                  trial: 9,
+                  time: time(6000),
+                  intermediate: {step: 2, metrics: {values: {default: 'NaN'}}}
+                }
+              }]);
   equal(all.curves.get('default').of.get(5).values[2], NaN);
 });
 
 test('events that the table has already change nothing', () => {
   const all = loaded();
   const before = JSON.stringify(all.table);
-  equal(applyEvents(all, [{number: '10', state: {state: 'DONE', reason: ''}}, {number: '3', outcome: {model: 5, outcome: 'FAILED'}}]), false);
+  equal(
+      applyEvents(
+          all,
+          [{number: '10', state: {state: 'DONE', reason: ''}}, {number: '3', outcome: {model: 5, outcome: 'FAILED'}}]),
+      false);
   equal(JSON.stringify(all.table), before);
 });
 
@@ -46,8 +79,21 @@ test('an outcome ends a model, with metrics, sample, failure and fronts', () => 
   const all = loaded();
   applyEvents(all, [
     {number: '11', model: {model: 5, attempt: 1, trial: 9, time: time(7000), ended: {outcome: 'SUCCEEDED'}}},
-    {number: '12', outcome: {model: 5, attempt: 1, outcome: 'SUCCEEDED', metrics: {values: {default: 0.99, accuracy: 0.99, flops: 10}},
-      sample: {decisions: [{label: 'op', index: [1], value: [{s: 'skip'}]}, {label: 'inputs', index: [0, 1], value: [{s: 'a'}, {s: 'b'}]}]}}},
+    {
+      number: '12',
+      outcome: {
+        model: 5,
+        attempt: 1,
+        outcome: 'SUCCEEDED',
+        metrics: {values: {default: 0.99, accuracy: 0.99, flops: 10}},
+        sample: {
+          decisions: [
+            {label: 'op', index: [1], value: [{s: 'skip'}]},
+            {label: 'inputs', index: [0, 1], value: [{s: 'a'}, {s: 'b'}]}
+          ]
+        }
+      }
+    },
   ]);
   const {table} = all;
   equal(table.state[4], 'SUCCEEDED');
@@ -56,23 +102,53 @@ test('an outcome ends a model, with metrics, sample, failure and fronts', () => 
   equal(table.metrics.get('accuracy')[4], 0.99);
   equal(table.choices[0].chosen[4], 1);
   equal(table.choices[2].chosen[4], [0, 1]);
+  settle(table);
   equal(table.front, [1, 1, null, 1, 0]);
   equal(all.attempts.outcome[0], 'SUCCEEDED');
 });
 
+test('the latest report stays where the outcome has no default', () => {
+  const all = loaded();
+  applyEvents(
+      all, [{number: '11', outcome: {model: 5, attempt: 1, outcome: 'INFEASIBLE', metrics: {values: {flops: 7}}}}]);
+  equal(all.table.latest[4], 0.4);
+  equal(all.table.violation[4], 0);
+});
+
 test('a failure of a known kind is counted with the others', () => {
   const all = loaded();
-  applyEvents(all, [{number: '11', outcome: {model: 5, attempt: 1, outcome: 'FAILED', metrics: {values: {}}, failure: {reason: 'OUT_OF_MEMORY', message: 'too big', signal: 0}}}]);
+  applyEvents(all, [{
+                number: '11',
+                outcome: {
+                  model: 5,
+                  attempt: 1,
+                  outcome: 'FAILED',
+                  metrics: {values: {}},
+                  failure: {reason: 'OUT_OF_MEMORY', message: 'too big', signal: 0}
+                }
+              }]);
   equal(all.table.failures.length, 1);
   equal(all.table.failureOf[4], 0);
 });
 
 test('a new model gets a row in every column, and the table is known to be incomplete', () => {
   const all = loaded();
-  applyEvents(all, [{number: '11', model: {model: 8, attempt: 1, trial: 10, time: time(8000), started: {device: {kind: 'GPU', index: 1, node: 'n'}, resumed_steps: 0}}}]);
+  applyEvents(all, [{
+                number: '11',
+                model: {
+                  model: 8,
+                  attempt: 1,
+                  trial: 10,
+                  time: time(8000),
+                  started: {device: {kind: 'GPU', index: 1, node: 'n'}, resumed_steps: 0}
+                }
+              }]);
   const {table} = all;
-  for (const column of [table.state, table.start, table.end, table.attempts, table.steps, table.latest, table.violation, table.front, table.stoppedStep, table.failureOf,
-    ...table.choices.map((c) => c.chosen), ...table.metrics.values()]) equal(column.length, 6);
+  for (const column
+           of [table.state, table.start, table.end, table.attempts, table.steps, table.latest, table.violation,
+               table.front, table.stoppedStep, table.failureOf, ...table.choices.map((c) => c.chosen),
+               ...table.metrics.values()])
+    equal(column.length, 6);
   equal(table.state[5], 'RUNNING');
   check(table.incomplete, 'the sample is missing');
   equal(all.attempts.devices, ['n/cpu:0', 'n/cuda:1']);
@@ -81,7 +157,16 @@ test('a new model gets a row in every column, and the table is known to be incom
 
 test('an attempt that goes on keeps the steps that it went on from, and one that begins anew none', () => {
   const all = loaded();
-  const start = (attempt, kept, number) => ({number, model: {model: 5, attempt, trial: 10 + attempt, time: time(9000), started: {device: {kind: 'CPU', index: 0, node: 'n'}, resumed_steps: kept}}});
+  const start = (attempt, kept, number) => ({
+    number,
+    model: {
+      model: 5,
+      attempt,
+      trial: 10 + attempt,
+      time: time(9000),
+      started: {device: {kind: 'CPU', index: 0, node: 'n'}, resumed_steps: kept}
+    }
+  });
   applyEvents(all, [start(2, 1, '11')]);
   equal(all.curves.get('default').of.get(5).values, [0.25]);
   equal(all.table.steps[4], 1);
@@ -93,8 +178,21 @@ test('an attempt that goes on keeps the steps that it went on from, and one that
 test('late events of an earlier attempt do not count', () => {
   const all = loaded();
   applyEvents(all, [
-    {number: '11', model: {model: 5, attempt: 2, trial: 10, time: time(9000), started: {device: {kind: 'CPU', index: 0, node: 'n'}, resumed_steps: 0}}},
-    {number: '12', model: {model: 5, attempt: 1, trial: 9, time: time(9100), intermediate: {step: 7, metrics: {values: {default: 9}}}}},
+    {
+      number: '11',
+      model: {
+        model: 5,
+        attempt: 2,
+        trial: 10,
+        time: time(9000),
+        started: {device: {kind: 'CPU', index: 0, node: 'n'}, resumed_steps: 0}
+      }
+    },
+    {
+      number: '12',
+      model:
+          {model: 5, attempt: 1, trial: 9, time: time(9100), intermediate: {step: 7, metrics: {values: {default: 9}}}}
+    },
   ]);
   equal(all.table.latest[4], null);
   equal(all.curves.get('default').of.get(5).values, []);
@@ -108,9 +206,36 @@ test('states follow, and the failure of an experiment has the name that document
 
 test('a space that becomes known brings choices with their conditions', () => {
   const all = loaded();
-  all.table = decodeColumns({id: 'x', number: 0, status: 'RUNNING', objectives: [{metric: 'default', goal: 'MAXIMIZE'}], model: [1], statuses: ['QUEUED'], status_of: [0]});
-  applyEvents(all, [{number: '1', space: {choices: [{label: 'a', kind: 'VALUE_CHOICE', candidates: [{i: '3'}, {f: 0.5}, {s: 'x'}, {b: true}, {list: {values: [{i: '1'}]}}], n_chosen: 1, active_if: []},
-    {label: 'b', kind: 'REPEAT', candidates: [{i: '1'}], n_chosen: 1, active_if: [{all_of: [{label: 'a', chosen: [0, 2]}]}]}]}}]);
+  all.table = decodeColumns({
+    id: 'x',
+    number: 0,
+    status: 'RUNNING',
+    objectives: [{metric: 'default', goal: 'MAXIMIZE'}],
+    model: [1],
+    statuses: ['QUEUED'],
+    status_of: [0]
+  });
+  applyEvents(all, [{
+                number: '1',
+                space: {
+                  choices: [
+                    {
+                      label: 'a',
+                      kind: 'VALUE_CHOICE',
+                      candidates: [{i: '3'}, {f: 0.5}, {s: 'x'}, {b: true}, {list: {values: [{i: '1'}]}}],
+                      n_chosen: 1,
+                      active_if: []
+                    },
+                    {
+                      label: 'b',
+                      kind: 'REPEAT',
+                      candidates: [{i: '1'}],
+                      n_chosen: 1,
+                      active_if: [{all_of: [{label: 'a', chosen: [0, 2]}]}]
+                    }
+                  ]
+                }
+              }]);
   equal(all.table.choices[0].candidates, [3, 0.5, 'x', true, [1]]);
   equal(all.table.choices[1].activeIf, [[{label: 'a', chosen: 0}, {label: 'a', chosen: 2}]]);
   equal(all.table.choices[1].chosen, [null]);

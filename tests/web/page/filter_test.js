@@ -1,76 +1,80 @@
 import {allColumns, defaultColumns, findColumn} from '../../../src/web/page/columns.js';
-import {compileFilter, filterRows, FilterError, quoteForFilter} from '../../../src/web/page/filter.js';
+import {compileFilter, FilterError, filterRows, quoteForFilter} from '../../../src/web/page/filter.js';
 import {joinList, readSort, sortRows, splitList} from '../../../src/web/page/sort.js';
+
 import {check, equal, test, thrown} from './harness.js';
 import {sampleTable} from './sample_table.js';
 
 const table = sampleTable();
-const marks = {selected: new Set([2]), notes: new Map([[1, {star: true, note: 'keep "this"'}]])};
+const marks = {
+  selected: new Set([2]),
+  notes: new Map([[1, {star: true, note: 'keep "this"'}]])
+};
 const columns = allColumns(table, marks);
 const kept = (text) => filterRows(5, compileFilter(text, columns)).map((row) => table.model[row]);
 
 for (const [text, models] of [
-  ['', [1, 2, 3, 4, 5]],
-  ['  ', [1, 2, 3, 4, 5]],
-  ['accuracy > 0.85', [1, 4]],
-  ['accuracy>0.85', [1, 4]],
-  ['metric.accuracy >= 0.9 and op = conv', [1, 4]],
-  ['op = skip or kernel = 5', [2, 3, 4]],
-  ['op = skip || kernel == 5 && accuracy > 0.9', [2, 4]],
-  ['not op = conv', [2, 5]],
-  ['op != conv', [2, 5]],
-  ['kernel is missing', [2, 5]],
-  ['kernel is not missing and kernel < 4', [1]],
-  ['default is nan', [4]],
-  ['flops is finite', [1, 2]],
-  ['flops > 1e6', [4]],
-  ['flops = inf', [4]],
-  ['default != 0.9', [2, 3, 4, 5]],
-  ['inputs = c', [1, 2, 4]],
-  ['inputs = a and not inputs = b', [1, 4]],
-  ['model in (1, 3, 9)', [1, 3]],
-  ['model not in (1, 3)', [2, 4, 5]],
-  ['status = succeeded', [1, 2, 4]],
-  ['status in (failed, RUNNING)', [3, 5]],
-  ['reason = out_of_memory', [3]],
-  ['message ~ BIG', [3]],
-  ['message !~ big', [1, 2, 4, 5]],
-  ['selected', [2]],
-  ['not selected and status = succeeded', [1, 4]],
-  ['star = yes', [1]],
-  ['note = \'keep "this"\'', [1]],
-  ['note = "keep \\"this\\""', [1]],
-  ['duration >= 2s', [1, 2]],
-  ['duration < 0.05m', [1, 3, 4]],
-  ['start > 1970-01-01T00:00:03.5Z', [4, 5]],
-  ['((model = 1) or (model = 2))', [1, 2]],
-  ['"op" = "skip"', [2]],
-  ['`choice.op` = skip', [2]],
-  ['!(op = conv)', [2, 5]],
+         ['', [1, 2, 3, 4, 5]],
+         ['  ', [1, 2, 3, 4, 5]],
+         ['accuracy > 0.85', [1, 4]],
+         ['accuracy>0.85', [1, 4]],
+         ['metric.accuracy >= 0.9 and op = conv', [1, 4]],
+         ['op = skip or kernel = 5', [2, 3, 4]],
+         ['op = skip || kernel == 5 && accuracy > 0.9', [2, 4]],
+         ['not op = conv', [2, 5]],
+         ['op != conv', [2, 5]],
+         ['kernel is missing', [2, 5]],
+         ['kernel is not missing and kernel < 4', [1]],
+         ['default is nan', [4]],
+         ['flops is finite', [1, 2]],
+         ['flops > 1e6', [4]],
+         ['flops = inf', [4]],
+         ['default != 0.9', [2, 3, 4, 5]],
+         ['inputs = c', [1, 2, 4]],
+         ['inputs = a and not inputs = b', [1, 4]],
+         ['model in (1, 3, 9)', [1, 3]],
+         ['model not in (1, 3)', [2, 4, 5]],
+         ['status = succeeded', [1, 2, 4]],
+         ['status in (failed, RUNNING)', [3, 5]],
+         ['reason = out_of_memory', [3]],
+         ['message ~ BIG', [3]],
+         ['message !~ big', [1, 2, 4, 5]],
+         ['selected', [2]],
+         ['not selected and status = succeeded', [1, 4]],
+         ['star = yes', [1]],
+         ['note = \'keep "this"\'', [1]],
+         ['note = "keep \\"this\\""', [1]],
+         ['duration >= 2s', [1, 2]],
+         ['duration < 0.05m', [1, 3, 4]],
+         ['start > 1970-01-01T00:00:03.5Z', [4, 5]],
+         ['((model = 1) or (model = 2))', [1, 2]],
+         ['"op" = "skip"', [2]],
+         ['`choice.op` = skip', [2]],
+         ['!(op = conv)', [2, 5]],
 ]) {
   test(`filter: ${text}`, () => equal(kept(text), models));
 }
 
 for (const [text, start, end, words] of [
-  ['accurcy > 0.9', 0, 7, 'did you mean accuracy'],
-  ['op = skp', 5, 8, 'it has conv, skip'],
-  ['accuracy > high', 11, 15, 'is a number'],
-  ['accuracy > ', 11, 12, 'expected a value'],
-  ['accuracy', 8, 9, 'expected an operator'],
-  ['accuracy > 1 op = conv', 13, 15, 'expected "and" or "or"'],
-  ['(model = 1', 0, 1, 'not closed'],
-  ['model = 1)', 9, 10, 'before ")"'],
-  ['op = "skip', 5, 10, 'no end'],
-  ['op > conv', 5, 9, 'no numbers'],
-  ['model in 3', 9, 10, 'expected "("'],
-  ['duration > soon', 11, 15, 'no duration'],
-  ['start > soon', 8, 12, 'no time'],
-  ['default = nan', 10, 13, 'is nan'],
-  ['model is odd', 9, 12, 'missing, nan or finite'],
-  ['star > 3', 7, 8, 'yes or no'],
-  ['and', 0, 3, 'no column'],
-  ['> 3', 0, 1, 'column\'s name'],
-  ['model = 1 & model = 2', 10, 11, 'means nothing'],
+         ['accurcy > 0.9', 0, 7, 'did you mean accuracy'],
+         ['op = skp', 5, 8, 'it has conv, skip'],
+         ['accuracy > high', 11, 15, 'is a number'],
+         ['accuracy > ', 11, 12, 'expected a value'],
+         ['accuracy', 8, 9, 'expected an operator'],
+         ['accuracy > 1 op = conv', 13, 15, 'expected "and" or "or"'],
+         ['(model = 1', 0, 1, 'not closed'],
+         ['model = 1)', 9, 10, 'before ")"'],
+         ['op = "skip', 5, 10, 'no end'],
+         ['op > conv', 5, 9, 'no numbers'],
+         ['model in 3', 9, 10, 'expected "("'],
+         ['duration > soon', 11, 15, 'no duration'],
+         ['start > soon', 8, 12, 'no time'],
+         ['default = nan', 10, 13, 'is nan'],
+         ['model is odd', 9, 12, 'missing, nan or finite'],
+         ['star > 3', 7, 8, 'yes or no'],
+         ['and', 0, 3, 'no column'],
+         ['> 3', 0, 1, 'column\'s name'],
+         ['model = 1 & model = 2', 10, 11, 'means nothing'],
 ]) {
   test(`filter error: ${text}`, () => {
     const error = thrown(() => compileFilter(text, columns));
@@ -84,10 +88,14 @@ test('filters with deep nesting or of any characters end with an error, not a cr
   check(thrown(() => compileFilter('('.repeat(100000), columns)) instanceof FilterError, 'parentheses');
   check(thrown(() => compileFilter('not '.repeat(100000), columns)) instanceof FilterError, 'not');
   let state = 1;
-  const pieces = ['(', ')', 'and', 'or', 'not', 'op', '=', '<', 'in', 'is', 'missing', '"', "'", ',', '3', 'NaN', '\\', '\u202e', '≥', 'model', ' '];
+  const pieces = [
+    '(', ')',  'and', 'or', 'not', 'op', '=',      '<', 'in',    'is', 'missing',
+    '"', '\'', ',',   '3',  'NaN', '\\', '\u202e', '≥', 'model', ' '
+  ];
   for (let i = 0; i < 3000; ++i) {
     let text = '';
-    for (let k = 0; k < 8; ++k) text += pieces[(state = state * 1103515245 + 12345 & 0x7fffffff) % pieces.length] + (k % 3 ? ' ' : '');
+    for (let k = 0; k < 8; ++k)
+      text += pieces[(state = state * 1103515245 + 12345 & 0x7fffffff) % pieces.length] + (k % 3 ? ' ' : '');
     try {
       compileFilter(text, columns)(0);
     } catch (error) {
@@ -99,7 +107,10 @@ test('filters with deep nesting or of any characters end with an error, not a cr
 test('what is quoted for a filter means itself', () => {
   for (const text of ['skip', 'a b', 'or', 'x"y', 'a\\b', '(', '3']) {
     const quoted = quoteForFilter(text);
-    equal(filterRows(1, compileFilter(`message = ${quoted}`, [{...columns.find((c) => c.id === 'message'), value: () => text}])), [0]);
+    equal(
+        filterRows(
+            1, compileFilter(`message = ${quoted}`, [{...columns.find((c) => c.id === 'message'), value: () => text}])),
+        [0]);
   }
 });
 
@@ -111,7 +122,8 @@ test('names are looked for among the model\'s own, metrics, choices', () => {
   check(defaultColumns(table).every((id) => findColumn(columns, id)), 'all default columns exist');
 });
 
-const sorted = (text) => sortRows([0, 1, 2, 3, 4], readSort(text, (id) => findColumn(columns, id))).map((row) => table.model[row]);
+const sorted = (text) =>
+    sortRows([0, 1, 2, 3, 4], readSort(text, (id) => findColumn(columns, id))).map((row) => table.model[row]);
 
 test('sorting puts NaN behind numbers and what is missing last, both ways', () => {
   equal(sorted('metric.default'), [2, 1, 4, 3, 5]);

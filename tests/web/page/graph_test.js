@@ -1,19 +1,41 @@
-import {diffGraphs, diffSamples} from '../../../src/web/page/diff.js';
 import {chosenText} from '../../../src/web/page/columns.js';
+import {diffGraphs, diffSamples} from '../../../src/web/page/diff.js';
 import {allNodes, buildGraph, isotonic, layered, layoutGraph} from '../../../src/web/page/layout.js';
+
 import {check, equal, test} from './harness.js';
 import {sampleTable} from './sample_table.js';
 
-const node = (name, type, inputs, more = {}) => ({name, type, attributes: {}, inputs, shape: [1], outputs: [], parameters: 0, flops: 0, depth: 0, choice: null, ...more});
+const node = (name, type, inputs, more = {}) => ({
+  name,
+  type,
+  attributes: {},
+  inputs,
+  shape: [1],
+  outputs: [],
+  parameters: 0,
+  flops: 0,
+  depth: 0,
+  choice: null,
+  ...more
+});
 const size = () => ({width: 100, height: 40});
 
 function cells() {
-  return buildGraph({name: 'net', parameters: 1, flops: 1, inputs: [{name: 'x', shape: null}], warnings: [], nodes: [
-    node('stem', 'Conv', ['x'], {attributes: {kernel: 3}}),
-    node('cell', 'Cell', ['stem']),
-    node('cell.a', 'Conv', ['in'], {depth: 1}), node('cell.b', 'ReLU', ['cell.a'], {depth: 1}), node('cell.c', 'Add', ['cell.b', 'in'], {depth: 1}),
-    node('head', 'Linear', ['cell', 'stem:1']),
-  ]});
+  return buildGraph({
+    name: 'net',
+    parameters: 1,
+    flops: 1,
+    inputs: [{name: 'x', shape: null}],
+    warnings: [],
+    nodes: [
+      node('stem', 'Conv', ['x'], {attributes: {kernel: 3}}),
+      node('cell', 'Cell', ['stem']),
+      node('cell.a', 'Conv', ['in'], {depth: 1}),
+      node('cell.b', 'ReLU', ['cell.a'], {depth: 1}),
+      node('cell.c', 'Add', ['cell.b', 'in'], {depth: 1}),
+      node('head', 'Linear', ['cell', 'stem:1']),
+    ]
+  });
 }
 
 test('the list of a graph becomes a tree', () => {
@@ -26,8 +48,11 @@ test('the list of a graph becomes a tree', () => {
 function overlaps(boxes) {
   const bad = [];
   boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b) => {
-    const inside = (outer, inner) => outer.open && inner.x >= outer.x && inner.y >= outer.y && inner.x + inner.width <= outer.x + outer.width && inner.y + inner.height <= outer.y + outer.height;
-    if (a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height && !inside(a, b) && !inside(b, a)) bad.push([a.id, b.id]);
+    const inside = (outer, inner) => outer.open && inner.x >= outer.x && inner.y >= outer.y &&
+        inner.x + inner.width <= outer.x + outer.width && inner.y + inner.height <= outer.y + outer.height;
+    if (a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height && !inside(a, b) &&
+        !inside(b, a))
+      bad.push([a.id, b.id]);
   }));
   return bad;
 }
@@ -37,7 +62,11 @@ test('open cells hold their nodes, and nothing else overlaps', () => {
     const drawing = layoutGraph(cells(), () => open, size);
     equal(overlaps(drawing.boxes), []);
     equal(drawing.boxes.length, open ? 8 : 4);
-    for (const box of drawing.boxes) check(box.x >= 0 && box.y >= 0 && box.x + box.width <= drawing.width + 1e-6 && box.y + box.height <= drawing.height + 1e-6, `${box.id} is outside`);
+    for (const box of drawing.boxes)
+      check(
+          box.x >= 0 && box.y >= 0 && box.x + box.width <= drawing.width + 1e-6 &&
+              box.y + box.height <= drawing.height + 1e-6,
+          `${box.id} is outside`);
   }
 });
 
@@ -107,5 +136,7 @@ test('an operator that was replaced is a change of its type', () => {
 
 test('samples side by side mark what differs, inactive choices too', () => {
   const lines = diffSamples(sampleTable(), [0, 1], chosenText);
-  equal(lines.map((l) => [l.label, l.values, l.differs]), [['op', ['conv', 'skip'], true], ['kernel', ['3', null], true], ['inputs', ['[a, c]', '[b, c]'], true]]);
+  equal(
+      lines.map((l) => [l.label, l.values, l.differs]),
+      [['op', ['conv', 'skip'], true], ['kernel', ['3', null], true], ['inputs', ['[a, c]', '[b, c]'], true]]);
 });

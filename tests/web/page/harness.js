@@ -12,7 +12,11 @@ export function test(name, run) {
 function show(value) {
   if (value instanceof Set) return `Set ${show([...value])}`;
   if (value instanceof Map) return `Map ${show([...value])}`;
-  return JSON.stringify(value, (_, v) => typeof v === 'number' && !Number.isFinite(v) ? String(v) : ArrayBuffer.isView(v) ? Array.from(/** @type {any} */ (v)) : v);
+  return JSON.stringify(
+      value,
+      (_, v) => typeof v === 'number' && !Number.isFinite(v) ? String(v) :
+          ArrayBuffer.isView(v)                              ? Array.from(/** @type {any} */ (v)) :
+                                                               v);
 }
 
 /** Same content, NaN included. @param {unknown} actual @param {unknown} expected */

@@ -1,8 +1,11 @@
 import {otherView, readRoute, readSelection, writeRoute, writeSelection} from '../../../src/web/page/route.js';
+
 import {equal, test} from './harness.js';
 
 test('addresses come back as they were', () => {
-  for (const hash of ['#/', '#/e/a-1/models?f=accuracy+%3E+0.9+and+op+%3D+%22a%26b%22&s=-metric.x%2Cmodel&sel=1%2C3-5', '#/e/a%2Fb/model/7', '#/e/x/graph/12?m=loss']) {
+  for (const hash
+           of ['#/', '#/e/a-1/models?f=accuracy+%3E+0.9+and+op+%3D+%22a%26b%22&s=-metric.x%2Cmodel&sel=1%2C3-5',
+               '#/e/a%2Fb/model/7', '#/e/x/graph/12?m=loss']) {
     equal(writeRoute(readRoute(hash)), hash);
   }
 });

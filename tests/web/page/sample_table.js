@@ -4,18 +4,39 @@ import {decodeColumns} from '../../../src/web/page/decode.js';
 
 export function sampleDocument() {
   return {
-    id: 'sample-1', number: 10, status: 'RUNNING', started: 1000,
+    id: 'sample-1',
+    number: 10,
+    status: 'RUNNING',
+    started: 1000,
     objectives: [{metric: 'accuracy', goal: 'MAXIMIZE'}, {metric: 'flops', goal: 'MINIMIZE'}],
-    model: [1, 2, 3, 4, 5], statuses: ['SUCCEEDED', 'FAILED', 'RUNNING'], status_of: [0, 0, 1, 0, 2],
-    start: [1000, 2000, 3000, 4000, 5000], end: [3000, 5000, 4000, 4500, null], attempts: [1, 1, 2, 1, 1], steps: [3, 3, 1, 3, 2],
+    model: [1, 2, 3, 4, 5],
+    statuses: ['SUCCEEDED', 'FAILED', 'RUNNING'],
+    status_of: [0, 0, 1, 0, 2],
+    start: [1000, 2000, 3000, 4000, 5000],
+    end: [3000, 5000, 4000, 4500, null],
+    attempts: [1, 1, 2, 1, 1],
+    steps: [3, 3, 1, 3, 2],
     choices: [
       {label: 'op', kind: 'layer_choice', candidates: ['conv', 'skip'], chosen: [0, 1, 0, 0, null]},
       {label: 'kernel', kind: 'value_choice', candidates: [3, 5], chosen: [0, null, 1, 1, null]},
-      {label: 'inputs', kind: 'input_choice', candidates: ['a', 'b', 'c'], chosen: [[0, 2], [1, 2], [0, 1], [0, 2], null]},
+      {
+        label: 'inputs',
+        kind: 'input_choice',
+        candidates: ['a', 'b', 'c'],
+        chosen: [[0, 2], [1, 2], [0, 1], [0, 2], null]
+      },
     ],
-    metrics: {default: [0.9, 0.8, null, 'NaN', null], accuracy: [0.9, 0.8, null, 0.95, null], flops: [100, 50, null, 'Infinity', null]},
-    latest: [null, null, null, null, 0.4], violation: [0, 0, null, 0, null], front: [0, 0, null, 0, null], stopped_step: [null, null, null, null, null],
-    failures: [{reason: 'OUT_OF_MEMORY', message: 'too big'}], failure_of: [null, null, 0, null, null],
+    metrics: {
+      default: [0.9, 0.8, null, 'NaN', null],
+      accuracy: [0.9, 0.8, null, 0.95, null],
+      flops: [100, 50, null, 'Infinity', null]
+    },
+    latest: [null, null, null, null, 0.4],
+    violation: [0, 0, null, 0, null],
+    front: [0, 0, null, 0, null],
+    stopped_step: [null, null, null, null, null],
+    failures: [{reason: 'OUT_OF_MEMORY', message: 'too big'}],
+    failure_of: [null, null, 0, null, null],
   };
 }
 
@@ -23,7 +44,10 @@ export function sampleTable() {
   return decodeColumns(sampleDocument());
 }
 
-/** The bytes of `curves`. @param {Map<number, [number, number][]>} models  model -> (step, value) @param {boolean} [steps] */
+/**
+ * The bytes of `curves`. @param {Map<number, [number, number][]>} models  model -> (step, value) @param {boolean}
+ * [steps]
+ */
 export function curveBytes(models, steps = true) {
   const points = [...models.values()].reduce((sum, list) => sum + list.length, 0);
   const buffer = new ArrayBuffer(16 + 8 * models.size + points * (steps ? 8 : 4));

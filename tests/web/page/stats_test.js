@@ -1,8 +1,9 @@
 import {brushedRows, brushFilter, choiceDepths, makeAxis, OFF_SHARE, placesIn, readBrushes, writeBrushes} from '../../../src/web/page/axes.js';
 import {allColumns, findColumn} from '../../../src/web/page/columns.js';
+import {decodeAttempts} from '../../../src/web/page/decode.js';
 import {compileFilter, filterRows} from '../../../src/web/page/filter.js';
 import {barsOf, bestSoFar, boxesByCandidate, busyShare, countStates, findBest, groupFailures, paretoFront, quantile, quantileBands, timeLeft} from '../../../src/web/page/stats.js';
-import {decodeAttempts} from '../../../src/web/page/decode.js';
+
 import {check, equal, test} from './harness.js';
 import {sampleTable} from './sample_table.js';
 
@@ -11,7 +12,9 @@ const all = [0, 1, 2, 3, 4];
 test('the best so far goes by the time of the ends, and NaN, failures and broken limits do not count', () => {
   const table = sampleTable();
   const line = bestSoFar(table, all, 'accuracy', 'MAXIMIZE');
-  equal(line.map((p) => [table.model[p.row], p.best, p.improved]), [[1, 0.9, true], [3, 0.9, false], [4, 0.95, true], [2, 0.95, false]]);
+  equal(
+      line.map((p) => [table.model[p.row], p.best, p.improved]),
+      [[1, 0.9, true], [3, 0.9, false], [4, 0.95, true], [2, 0.95, false]]);
   table.violation[3] = 1;
   equal(bestSoFar(table, all, 'accuracy', 'MAXIMIZE').map((p) => p.best), [0.9, 0.9, 0.9, 0.9]);
   equal(bestSoFar(table, all, 'flops', 'MINIMIZE').map((p) => p.best), [100, 100, 100, 50]);
@@ -22,7 +25,8 @@ test('the best so far goes by the time of the ends, and NaN, failures and broken
 test('quantiles interpolate, and bands leave NaN and infinity out', () => {
   equal(quantile([1, 2, 3, 4], 0.5), 2.5);
   equal(quantile([7], 0.9), 7);
-  const bands = quantileBands([{steps: [0, 1], values: [1, NaN]}, {steps: [0, 1], values: [3, 5]}, {steps: [0], values: [Infinity]}], [0.5]);
+  const bands = quantileBands(
+      [{steps: [0, 1], values: [1, NaN]}, {steps: [0, 1], values: [3, 5]}, {steps: [0], values: [Infinity]}], [0.5]);
   equal(bands, [{step: 0, count: 2, values: [2]}, {step: 1, count: 1, values: [5]}]);
 });
 
@@ -44,7 +48,8 @@ test('the front of two columns, by goals, with equal points', () => {
 
 test('failures are grouped by reason and message', () => {
   const table = sampleTable();
-  equal(groupFailures(table, all), [{reason: 'OUT_OF_MEMORY', count: 1, messages: [{message: 'too big', models: [3]}]}]);
+  equal(
+      groupFailures(table, all), [{reason: 'OUT_OF_MEMORY', count: 1, messages: [{message: 'too big', models: [3]}]}]);
   equal([...countStates(table)], [['SUCCEEDED', 3], ['FAILED', 1], ['RUNNING', 1]]);
 });
 
@@ -63,8 +68,19 @@ test('overlaps are busy once', () => {
 });
 
 test('merged trials are one bar', () => {
-  const bars = barsOf(decodeAttempts({devices: ['d'], model: [1, 2, 3, 4], attempt: [1, 1, 1, 1], trial: [7, 7, 8, 9], device: [0, 0, 0, null], start: [10, 10, 30, null], end: [20, 25, null, null], outcome: ['SUCCEEDED', 'UNMERGED', null, null]}));
-  equal(bars.map((b) => [b.trial, b.models, b.start, b.end, b.outcome]), [[7, [1, 2], 10, 25, 'MIXED'], [8, [3], 30, null, null]]);
+  const bars = barsOf(decodeAttempts({
+    devices: ['d'],
+    model: [1, 2, 3, 4],
+    attempt: [1, 1, 1, 1],
+    trial: [7, 7, 8, 9],
+    device: [0, 0, 0, null],
+    start: [10, 10, 30, null],
+    end: [20, 25, null, null],
+    outcome: ['SUCCEEDED', 'UNMERGED', null, null]
+  }));
+  equal(
+      bars.map((b) => [b.trial, b.models, b.start, b.end, b.outcome]),
+      [[7, [1, 2], 10, 25, 'MIXED'], [8, [3], 30, null, null]]);
 });
 
 const table = sampleTable();
@@ -92,9 +108,14 @@ test('numbers that are missing, NaN or infinite share a place below the others',
 });
 
 test('brushes as a filter keep the same models', () => {
-  const axes = new Map(['choice.kernel', 'choice.op', 'metric.accuracy', 'metric.flops', 'choice.inputs'].map((id) => [id, axis(id)]));
-  for (const brushes of [
-    [['choice.kernel', [0, 0.09]]], [['choice.kernel', [0, 0.6]]], [['choice.op', [0.1, 0.6]], ['metric.accuracy', [0.05, 0.7]]], [['metric.flops', [0, 0.05]]], [['metric.flops', [0, 0.6]]],
+  const axes = new Map(
+      ['choice.kernel', 'choice.op', 'metric.accuracy', 'metric.flops', 'choice.inputs'].map((id) => [id, axis(id)]));
+  for (const brushes
+           of [[['choice.kernel', [0, 0.09]]],
+               [['choice.kernel', [0, 0.6]]],
+               [['choice.op', [0.1, 0.6]], ['metric.accuracy', [0.05, 0.7]]],
+               [['metric.flops', [0, 0.05]]],
+               [['metric.flops', [0, 0.6]]],
   ]) {
     const map = new Map(brushes);
     const filter = compileFilter(brushFilter(axes, map), columns);
@@ -104,6 +125,9 @@ test('brushes as a filter keep the same models', () => {
 });
 
 test('the depth of a choice is that of its conditions', () => {
-  const choices = [{label: 'a', activeIf: []}, {label: 'b', activeIf: [[{label: 'a', chosen: 0}]]}, {label: 'c', activeIf: [[{label: 'b', chosen: 1}], [{label: 'a', chosen: 1}]]}];
+  const choices = [
+    {label: 'a', activeIf: []}, {label: 'b', activeIf: [[{label: 'a', chosen: 0}]]},
+    {label: 'c', activeIf: [[{label: 'b', chosen: 1}], [{label: 'a', chosen: 1}]]}
+  ];
   equal([...choiceDepths(choices)], [['a', 0], ['b', 1], ['c', 2]]);
 });

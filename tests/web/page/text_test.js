@@ -1,18 +1,25 @@
 import {csvCell, fileName, toCsv, toJson} from '../../../src/web/page/exports.js';
 import {cleanText, counted, formatAge, formatBytes, formatCount, formatDuration, formatNumber, formatUtc, oneLine, valueText} from '../../../src/web/page/format.js';
 import {contrast, SERIES, STATUS, THEME} from '../../../src/web/page/palette.js';
+
 import {check, equal, test} from './harness.js';
 
 test('numbers', () => {
-  equal([0, 1234567, -1234, 0.123456, 1e-9, 1.5e12, 1e308, NaN, Infinity, -Infinity, null, undefined, 2.5e-5].map((v) => formatNumber(v)),
-      ['0', '1,234,567', '−1,234', '0.1235', '1.000e−9', '1,500,000,000,000', '1.000e308', 'NaN', '∞', '−∞', '–', '–', '2.500e−5']);
+  equal(
+      [0, 1234567, -1234, 0.123456, 1e-9, 1.5e12, 1e308, NaN, Infinity, -Infinity, null, undefined, 2.5e-5].map(
+          (v) => formatNumber(v)),
+      [
+        '0', '1,234,567', '−1,234', '0.1235', '1.000e−9', '1,500,000,000,000', '1.000e308', 'NaN', '∞', '−∞', '–', '–',
+        '2.500e−5'
+      ]);
   equal([null, 12, 12345, 1234567, 3e9].map(formatCount), ['?', '12', '12.3 k', '1.23 M', '3 G']);
   equal([0, 1023, 1536, 3 << 20].map(formatBytes), ['0 B', '1023 B', '1.5 KiB', '3 MiB']);
   equal(counted(1, 'model') + counted(2, 'model'), '1 model2 models');
 });
 
 test('durations', () => {
-  equal([0.0123, 59.94, 60, 3599.7, 3600, 86399, 90000, null, Infinity, -5].map(formatDuration),
+  equal(
+      [0.0123, 59.94, 60, 3599.7, 3600, 86399, 90000, null, Infinity, -5].map(formatDuration),
       ['12 ms', '59.9 s', '1 min 00 s', '1 h 00 min', '1 h 00 min', '1 d 0 h', '1 d 1 h', '–', '∞', '−5 s']);
   equal(formatAge(0, 3 * 60000 + 12000), '3 min ago');
   equal(formatUtc(0), '1970-01-01 00:00:00 UTC');
@@ -30,9 +37,13 @@ test('text from outside: markup stays text, ANSI goes, controls and directions b
 });
 
 test('cells of CSV that start a formula are defused, numbers are not', () => {
-  equal(['=1+1', '+x', '-x', '@x', '\t=1', ' =1', '|x', '%x'].map(csvCell), ["'=1+1", "'+x", "'-x", "'@x", "'\t=1", "' =1", "'|x", "'%x"]);
-  equal(['-1.5e3', '+2', -3, 'a,b', 'a"b', 'a\nb', null, [1, 2]].map(csvCell), ['-1.5e3', '+2', '-3', '"a,b"', '"a""b"', '"a\nb"', '', '"[1,2]"']);
-  equal(toCsv(['a', '=b'], [[1, 'x']]), "a,'=b\r\n1,x\r\n");
+  equal(
+      ['=1+1', '+x', '-x', '@x', '\t=1', ' =1', '|x', '%x'].map(csvCell),
+      ['\'=1+1', '\'+x', '\'-x', '\'@x', '\'\t=1', '\' =1', '\'|x', '\'%x']);
+  equal(
+      ['-1.5e3', '+2', -3, 'a,b', 'a"b', 'a\nb', null, [1, 2]].map(csvCell),
+      ['-1.5e3', '+2', '-3', '"a,b"', '"a""b"', '"a\nb"', '', '"[1,2]"']);
+  equal(toCsv(['a', '=b'], [[1, 'x']]), 'a,\'=b\r\n1,x\r\n');
 });
 
 test('JSON keeps what it has no number for as text', () => {
@@ -44,9 +55,12 @@ test('text has a contrast of 4.5, lines and marks of 3, in both themes', () => {
   for (const name of ['light', 'dark']) {
     const theme = THEME[name];
     for (const back of [theme.page, theme.card]) {
-      for (const text of [theme.text, theme.muted, theme.accent, theme.mark, ...Object.values(STATUS).map((s) => s[name])]) check(contrast(text, back) >= 4.5, `${name}: ${text} on ${back} is ${contrast(text, back)}`);
+      for (const text
+               of [theme.text, theme.muted, theme.accent, theme.mark, ...Object.values(STATUS).map((s) => s[name])])
+        check(contrast(text, back) >= 4.5, `${name}: ${text} on ${back} is ${contrast(text, back)}`);
     }
-    for (const line of [...SERIES[name], theme.faint]) check(contrast(line, theme.card) >= 3, `${name}: line ${line} is ${contrast(line, theme.card)}`);
+    for (const line of [...SERIES[name], theme.faint])
+      check(contrast(line, theme.card) >= 3, `${name}: line ${line} is ${contrast(line, theme.card)}`);
   }
   equal(Math.round(contrast('#000000', '#ffffff')), 21);
 });

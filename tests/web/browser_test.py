@@ -1,0 +1,557 @@
+"""Drives the page in a real browser (Debian's chromium and chromium-driver, by W3C WebDriver calls alone).
+
+Environment:
+  LANISTA          the program (with lanista-trial beside it). Needed but where LANISTA_PAGE is set.
+  LANISTA_PAGE     a link, with its token, of a page that runs already; LANISTA_STATE is then its state folder, if known.
+  LANISTA_BROWSER  chromium (default: the one in PATH), LANISTA_SHOTS: a folder for screenshots.
+
+Without a browser it says so and exits with 0, unless LANISTA_BROWSER_REQUIRED is set.
+
+After every step: nothing on the console, no report of the content security policy, no request to another origin.
+"""
+
+import base64
+import functools
+import http.server
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# An upper bound for anything that is awaited: a slow machine only makes the test slow.
+PATIENCE = 60
+
+CONTROL, SHIFT, ENTER, ESCAPE, TAB, DOWN, RIGHT, END, SPACE = (
+    "\ue009", "\ue008", "\ue007", "\ue00c", "\ue004", "\ue015", "\ue014", "\ue010", " ")
+
+
+def find_browser():
+    browser = os.environ.get("LANISTA_BROWSER") or shutil.which("chromium")
+    return browser, shutil.which("chromedriver")
+
+
+# Names that a page could take for more than names.
+HOSTILE = """
+name: "<b>hostile</b>"
+space {
+  choices {
+    choice { label: "<img src=x onerror=alert(1)>" candidate: [ { s: "=1+1" }, { s: "<b>x</b>" } ] }
+    choice { label: "plain" candidate: [ { i: 1 }, { i: 2 } ] }
+  }
+}
+strategy { grid_search {} }
+evaluator { constant {} }
+"""
+
+
+class Browser:
+    """One browser with one session."""
+
+    def __init__(self):
+        browser, driver = find_browser()
+        self.profile = tempfile.mkdtemp(prefix="lanista-browser-")
+        self.driver = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                       text=True)
+        port = None
+        for line in self.driver.stdout:
+            if "started successfully on port" in line:
+                port = line.rstrip(".\n").rsplit(" ", 1)[1]
+                break
+        if port is None:
+            raise RuntimeError("chromedriver did not start")
+        self.drain = threading.Thread(target=self.driver.stdout.read, daemon=True)
+        self.drain.start()
+        self.base = "http://127.0.0.1:" + port
+        options = {
+            "binary": browser,
+            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+                     "--no-first-run", "--window-size=1400,900", "--user-data-dir=" + self.profile],
+        }
+        capabilities = {"browserName": "chrome", "goog:chromeOptions": options,
+                        "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+        session = self.call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
+        self.session = "/session/" + session["sessionId"]
+
+    def close(self):
+        try:
+            self.do("DELETE", "")
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+            self.drain.join()
+            self.driver.stdout.close()
+            shutil.rmtree(self.profile, ignore_errors=True)
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, method=method, data=data,
+                                         headers={"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=2 * PATIENCE) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise RuntimeError("%s %s: %s" % (method, path, json.load(error)["value"]["message"])) from None
+
+    def do(self, method, path, body=None):
+        return self.call(method, self.session + path, body)
+
+    def go(self, url):
+        self.do("POST", "/url", {"url": url})
+
+    def run(self, script, *arguments):
+        return self.do("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def devtools(self, command, parameters):
+        return self.do("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def wait(self, script, *arguments):
+        """Waits until the script returns something true, and returns that."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            value = self.run(script, *arguments)
+            if value:
+                return value
+            if time.monotonic() > end:
+                raise AssertionError("waited in vain for: %s %s\nThe page shows: %s" % (
+                    script, arguments, self.run("return document.body.innerText.slice(0, 1500)")))
+            time.sleep(0.05)
+
+    def keys(self, text, hold=""):
+        actions = [{"type": "keyDown", "value": key} for key in hold]
+        for key in text:
+            actions += [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
+        actions += [{"type": "keyUp", "value": key} for key in hold]
+        self.do("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
+
+    def drag(self, x0, y0, x1, y1):
+        def move(x, y):
+            return {"type": "pointerMove", "duration": 50, "x": int(x), "y": int(y), "origin": "viewport"}
+
+        steps = [move(x0, y0), {"type": "pointerDown", "button": 0}, move((x0 + x1) / 2, (y0 + y1) / 2), move(x1, y1),
+                 {"type": "pointerUp", "button": 0}]
+        mouse = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
+        self.do("POST", "/actions", {"actions": [mouse]})
+
+    def click(self, selector, text=None):
+        """Clicks the first element of the selector (with this text, where there is one)."""
+        script = ("const [selector, text] = arguments; const found = [...document.querySelectorAll(selector)].find("
+                  "(e) => (text === null || e.textContent.trim() === text) && e.offsetParent !== null); "
+                  "found?.click(); return !!found;")
+        self.wait(script, selector, text)
+
+    def log(self, kind):
+        return self.do("POST", "/se/log", {"type": kind})
+
+
+def origins_of(entries):
+    """Addresses that were asked for, out of the performance log."""
+    for entry in entries:
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            yield message["params"]["request"]["url"]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    extensions_map = {".js": "text/javascript", ".html": "text/html"}
+
+    def log_message(self, *_):
+        pass
+
+
+class UnitTests(unittest.TestCase):
+    def test_pure_functions(self):
+        """tests/web/page/*.js, in the browser."""
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=ROOT))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = Browser()
+        try:
+            browser.go("http://127.0.0.1:%d/tests/web/page/unit_tests.html" % server.server_port)
+            result = json.loads(browser.wait("return document.getElementById('result').textContent"))
+            self.assertEqual(result["failed"], [])
+            self.assertGreater(result["passed"], 100)
+        finally:
+            browser.close()
+            server.shutdown()
+            server.server_close()
+
+    def test_every_module_is_preloaded(self):
+        """index.html names all modules, so that the browser does not find them one after the other."""
+        folder = os.path.join(ROOT, "src/web/page")
+        with open(os.path.join(folder, "index.html"), encoding="utf-8") as file:
+            page = file.read()
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".js") and name not in ("main.js", "theme.js", "stream_worker.js"):
+                self.assertIn('<link rel="modulepreload" href="%s">' % name, page)
+
+
+class PageTests(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="lanista-page-")
+        cls.server = None
+        cls.link = os.environ.get("LANISTA_PAGE")
+        cls.state = os.environ.get("LANISTA_STATE")
+        if cls.link is None:
+            cls.state = os.path.join(cls.folder, "state")
+            cls.lanista("run", os.path.join(ROOT, "bench/tables/digits_search.textproto"))
+            hostile = os.path.join(cls.folder, "hostile.textproto")
+            with open(hostile, "w", encoding="utf-8") as file:
+                file.write(HOSTILE)
+            cls.lanista("run", hostile)
+            cls.server = subprocess.Popen([cls.program(), "web", "--listen", "127.0.0.1:0", "--state-dir", cls.state],
+                                          stdout=subprocess.PIPE, text=True)
+            for line in cls.server.stdout:
+                if line.startswith("page: "):
+                    cls.link = line[len("page: "):].strip()
+                    break
+            if cls.link is None:
+                raise RuntimeError("`lanista web` printed no link")
+        cls.origin = cls.link.split("#")[0].rstrip("/")
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.server is not None:
+            cls.server.send_signal(signal.SIGINT)
+            cls.server.wait()
+            cls.server.stdout.close()
+        shutil.rmtree(cls.folder, ignore_errors=True)
+
+    @classmethod
+    def program(cls):
+        return os.environ["LANISTA"]
+
+    @classmethod
+    def lanista(cls, *arguments):
+        done = subprocess.run([cls.program(), *arguments, "--json", "--state-dir", cls.state], capture_output=True,
+                text=True, check=True)
+        return json.loads(done.stdout)
+
+    def setUp(self):
+        self.browser = Browser()
+        self.addCleanup(self.browser.close)
+        self.addCleanup(self.check_console)
+        self.browser.go(self.link)
+        self.browser.wait("return document.querySelector('main table a') !== null")
+        self.experiment = self.find_experiment("digits_table")
+
+    def find_experiment(self, name):
+        """The id of an experiment in the list; None: there is none."""
+        return self.browser.run("""
+            const link = [...document.querySelectorAll('main table a')].find((a) => a.textContent === arguments[0]);
+            return link ? link.getAttribute('href').split('/')[2] : null;""", name)
+
+    def check_console(self):
+        """Called before the browser is closed, after each test."""
+        messages = [entry for entry in self.browser.log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        self.assertEqual(messages, [])
+        for url in origins_of(self.browser.log("performance")):
+            self.assertTrue(url.startswith((self.origin, "blob:" + self.origin, "data:", "about:", "chrome:")), url)
+
+    def shot(self, name):
+        folder = os.environ.get("LANISTA_SHOTS")
+        if folder:
+            with open(os.path.join(folder, name + ".png"), "wb") as file:
+                file.write(base64.b64decode(self.browser.do("GET", "/screenshot")))
+
+    def open(self, view, **parameters):
+        """A view of the experiment, complete."""
+        address = "#/e/%s/%s?%s" % (self.experiment, view, urllib.parse.urlencode(parameters))
+        self.browser.run("location.hash = arguments[0]", address)
+        self.settle()
+
+    def settle(self):
+        self.browser.wait("return document.querySelector('.state-loading') === null && "
+                "document.querySelector('main').children.length > 0")
+
+    def count(self):
+        return self.browser.run("return document.querySelector('.filter [role=status]').textContent")
+
+    def cells(self, column):
+        """Cells of the rows that are drawn, by title of the column."""
+        return self.browser.run("""
+            const head = [...document.querySelectorAll('[role=columnheader]')].findIndex((h) => h.title === arguments[0]);
+            return [...document.querySelectorAll('.grid-body [role=row]')].sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
+                .map((row) => row.children[head].textContent);""", column)
+
+    def test_the_token_leaves_the_address_and_stays(self):
+        self.assertNotIn("token", self.browser.run("return location.href"))
+        self.browser.do("POST", "/refresh", {})
+        self.browser.wait("return document.querySelector('main table a') !== null")
+
+    def test_without_token_the_page_asks_for_its_link(self):
+        if "#token=" not in self.link:
+            self.skipTest("this page needs no token")
+        self.browser.run("sessionStorage.clear()")
+        self.browser.run("location.hash = '#token=wrong'")
+        self.browser.wait("return document.body.innerText.includes('This page needs its link')")
+        # What the console says of the refused request is the browser's own.
+        self.browser.log("browser")
+        self.browser.run("const field = document.querySelector('main input'); field.value = arguments[0]; "
+                "field.form.requestSubmit();", self.link)
+        self.browser.wait("return document.querySelector('main table a') !== null")
+        self.browser.log("browser")
+
+    def test_the_overview_tells_what_the_commands_tell(self):
+        if self.state is None:
+            self.skipTest("the state folder is not known")
+        document = self.lanista("show", self.experiment)
+        self.open("overview")
+        text = self.browser.run("return document.querySelector('main').innerText")
+        self.assertIn("model %d" % document["best"][0]["model"], text)
+        self.assertIn("%g" % document["best"][0]["default"], text)
+        tiles = self.browser.run("return [...document.querySelectorAll('.tile')].map((t) => "
+                "[t.lastChild.textContent.trim(), t.firstChild.textContent])")
+        self.assertIn(["models", str(document["models"]["total"])], tiles)
+        succeeded = [value for label, value in tiles if label.endswith("succeeded")]
+        self.assertEqual(succeeded, [str(document["models"]["succeeded"])])
+        self.shot("overview")
+
+    def test_every_number_of_the_table_is_that_of_trials(self):
+        if self.state is None:
+            self.skipTest("the state folder is not known")
+        models = {model["id"]: model for model in self.lanista("trials", self.experiment)["models"]}
+        self.open("models", c="model,metric.default,metric.params,choice.width,choice.kernel_3")
+        self.browser.wait("return document.querySelectorAll('.grid-body [role=row]').length > 5")
+        shown = list(zip(*(self.cells(name) for name in ("Model", "default", "params", "width", "kernel_3"))))
+        self.assertGreater(len(shown), 5)
+        for model, default, params, width, kernel in shown:
+            known = models[int(model)]
+            self.assertEqual(float(default), float("%.4g" % known["metrics"]["final"]["default"]))
+            self.assertEqual(float(params.replace(",", "")), known["metrics"]["final"]["params"])
+            self.assertEqual(width, str(known["sample"]["width"]))
+            self.assertEqual(kernel, str(known["sample"].get("kernel_3", "–")))
+
+    def test_filter_and_sort(self):
+        self.open("models")
+        total = int(self.count().split()[0])
+        self.browser.run("document.getElementById('filter').focus()")
+        self.browser.keys("width = 16 and default > 0.8")
+        self.browser.wait("return / of /.test(document.querySelector('.filter [role=status]').textContent)")
+        kept = int(self.count().split()[0])
+        self.assertTrue(0 < kept < total, self.count())
+        self.assertEqual(set(self.cells("width")), {"16"})
+        self.browser.click("[role=columnheader]", "default")
+        self.browser.wait("return document.querySelector('[role=columnheader][aria-sort=descending]') !== null")
+        values = [float(value) for value in self.cells("default")]
+        self.assertEqual(values, sorted(values, reverse=True))
+        self.assertGreater(min(values), 0.8)
+        # The filter holds in other views.
+        self.browser.click("nav a", "Curves")
+        self.settle()
+        self.assertIn("%d of" % kept, self.count())
+        # An error points to its place, and hides nothing.
+        self.browser.run("const f = document.getElementById('filter'); f.value = 'widht = 16'; "
+                "f.dispatchEvent(new Event('input'))")
+        self.browser.wait("return document.querySelector('.filter-error mark')?.textContent === 'widht'")
+        self.assertIn("did you mean width", self.browser.run("return document.querySelector('.filter-error').textContent"))
+
+    def test_a_deep_link_shows_the_same_in_a_new_tab(self):
+        self.open("models", f="width = 8", s="-metric.default", c="model,metric.default", sel="1-3")
+        self.browser.wait("return document.querySelectorAll('.grid-body [role=row]').length > 0")
+        before = self.cells("Model")
+        address = self.browser.run("return location.href")
+        self.assertNotIn("token", address)
+        # The other tab has no token of its own: the shared worker has it.
+        tab = self.browser.do("POST", "/window/new", {"type": "tab"})["handle"]
+        self.browser.do("POST", "/window", {"handle": tab})
+        self.browser.go(address)
+        self.browser.wait("return document.querySelectorAll('.grid-body [role=row]').length > 0")
+        self.assertEqual(self.cells("Model"), before)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.chip').length"), 3)
+
+    def test_eight_tabs_all_load(self):
+        for _ in range(7):
+            tab = self.browser.do("POST", "/window/new", {"type": "tab"})["handle"]
+            self.browser.do("POST", "/window", {"handle": tab})
+            self.browser.go("%s/#/e/%s/overview" % (self.origin, self.experiment))
+            self.browser.wait("return document.querySelectorAll('.tile').length > 1")
+
+    def test_brush_with_an_inactive_choice(self):
+        self.open("choices", axes="choice.layer_1,choice.kernel_1,metric.default")
+        box = self.browser.run("""
+            const brush = document.querySelectorAll('g.axis')[1].querySelector('.overlay');
+            brush.scrollIntoView({block: 'center'}); const {left, top, width, height} = brush.getBoundingClientRect();
+            return [left + width / 2, top, height];""")
+        # The lowest tenth of the axis is "not chosen".
+        self.browser.drag(box[0], box[1] + box[2] * 0.995, box[0], box[1] + box[2] * 0.91)
+        self.browser.wait("return /brush=/.test(location.hash)")
+        self.browser.wait("return document.querySelector('.chart figcaption').textContent.includes('kernel_1: "
+                "not chosen')")
+        self.shot("choices")
+        self.browser.click("button", "Make it the filter")
+        self.browser.wait("return document.getElementById('filter').value === 'choice.kernel_1 is missing'")
+        self.open("models", f="choice.kernel_1 is missing", c="model,choice.layer_1,choice.kernel_1")
+        self.browser.wait("return document.querySelectorAll('.grid-body [role=row]').length > 0")
+        self.assertEqual(set(self.cells("layer_1")), {"pool"})
+        self.assertEqual(set(self.cells("kernel_1")), {"–"})
+
+    def test_axes_are_dragged_to_another_place(self):
+        self.open("choices", axes="choice.width,choice.depth,metric.default")
+        places = self.browser.run("""
+            document.querySelector('g.axis').scrollIntoView({block: 'center'});
+            return [...document.querySelectorAll('g.axis .mover')].map((m) => {
+              const {left, top, width} = m.getBoundingClientRect(); return [left + width / 2, top + 20]; });""")
+        self.browser.drag(places[0][0], places[0][1], places[1][0] + 60, places[1][1])
+        self.browser.wait("return decodeURIComponent(location.hash).includes('axes=choice.depth,choice.width,metric.default')")
+
+    def saved_by(self, selector, text):
+        """What a button saves, as text."""
+        self.browser.devtools("Page.setDownloadBehavior", {"behavior": "deny"})
+        self.browser.run("""
+            const make = URL.createObjectURL;
+            window.saved = null;
+            URL.createObjectURL = (blob) => {
+              blob.text().then((text) => { window.saved = text; });
+              return make.call(URL, blob);
+            };""")
+        self.browser.click(selector, text)
+        return self.browser.wait("return window.saved")
+
+    def test_csv_has_what_the_filter_keeps(self):
+        self.open("models", f="width = 8", s="-metric.default", c="model,choice.width,metric.default")
+        kept = int(self.count().split()[0])
+        lines = self.saved_by("button", "CSV").splitlines()
+        self.assertEqual(lines[0], "Model,width,default")
+        self.assertEqual(len(lines), kept + 1)
+        self.assertEqual({line.split(",")[1] for line in lines[1:]}, {"8"})
+        values = [float(line.split(",")[2]) for line in lines[1:]]
+        self.assertEqual(values, sorted(values, reverse=True))
+
+    def test_names_that_look_like_markup_are_text(self):
+        hostile = self.find_experiment("<b>hostile</b>")
+        if hostile is None:
+            self.skipTest("this page has no such experiment")
+        self.experiment = hostile
+        for view in ("overview", "models", "curves", "choices", "devices", "compare", "model/1", "graph/1"):
+            self.open(view, sel="1,2")
+            self.assertEqual(self.browser.run("return document.querySelectorAll('main b, img[src=x]').length"), 0)
+        # Of the graph that is not there.
+        self.browser.log("browser")
+        self.open("models")
+        self.assertEqual(set(self.cells("<img src=x onerror=alert(1)>")), {"=1+1", "<b>x</b>"})
+        self.assertIn("'=1+1", self.saved_by("button", "CSV"))
+
+    def test_compare_marks_what_differs(self):
+        self.open("compare", sel="1,2")
+        lines = self.browser.wait("return [...document.querySelectorAll('section[aria-label=Samples] tbody "
+                "tr')].map((r) => [...r.children].map((c) => [c.textContent, c.className]))")
+        for line in lines[1:]:
+            texts = {text for text, _ in line[1:]}
+            differs = ["differs" in name for _, name in line[1:]]
+            if line[0][0] in ("width", "depth", "layer_1", "activation"):
+                self.assertEqual(all(differs), len(texts) > 1, line)
+
+    def test_the_model_says_what_it_is(self):
+        self.open("model/1")
+        text = self.browser.wait("return document.querySelector('main dl') && document.querySelector('main').innerText")
+        for word in ("Model 1", "Sample", "width", "Attempts (1)", "Log", "Files"):
+            self.assertIn(word, text)
+        # The engine direct has no graph: the page says so, and shows the sample.
+        self.open("graph/1")
+        self.browser.wait("return document.querySelector('main').innerText.includes('What was chosen') || "
+                "document.querySelector('.graph-place') !== null")
+        self.browser.log("browser")
+
+    def test_the_keyboard_alone(self):
+        keys = self.browser.keys
+        self.open("overview")
+        keys("gm")
+        self.browser.wait("return location.hash.includes('/models')")
+        self.settle()
+        keys("/")
+        self.browser.wait("return document.activeElement.id === 'filter'")
+        keys("width = 8" + ESCAPE)
+        self.browser.wait("return document.activeElement.id !== 'filter' && location.hash.includes('width')")
+        keys("j")
+        self.browser.wait("return document.activeElement.id === 'jump'")
+        first = self.browser.run("return document.querySelector('.grid-body "
+                "[role=gridcell]').textContent.match(/\\d+/)[0]")
+        keys(first + ENTER)
+        self.browser.wait("return document.activeElement.getAttribute('role') === 'gridcell'")
+        keys(DOWN + RIGHT + SPACE)
+        self.browser.wait("return /sel=/.test(location.hash) && "
+                "document.querySelector('[role=row][aria-selected=true]') !== null")
+        keys(END, hold=CONTROL)
+        self.browser.wait("return document.activeElement.closest('[role=row]').ariaRowIndex === "
+                "document.querySelector('[role=grid]').ariaRowCount")
+        keys(ENTER)
+        self.browser.wait("return location.hash.includes('/model/')")
+        self.settle()
+        keys("?")
+        self.browser.wait("return document.querySelector('dialog[open]') !== null")
+        keys(ESCAPE)
+        self.browser.wait("return document.querySelector('dialog[open]') === null")
+        keys("ge")
+        self.browser.wait("return location.hash === '#/'")
+
+    def test_focus_is_seen_and_everything_has_a_name(self):
+        for view in ("overview", "models", "curves", "choices", "devices", "model/1"):
+            self.open(view)
+            nodes = self.browser.devtools("Accessibility.getFullAXTree", {})["nodes"]
+            for node in nodes:
+                role = node.get("role", {}).get("value")
+                if node.get("ignored") or role not in ("button", "link", "textbox", "searchbox", "checkbox",
+                        "combobox", "grid", "columnheader", "img", "figure", "table"):
+                    continue
+                name = node.get("name", {}).get("value", "").strip()
+                if not name:
+                    element = self.browser.devtools("DOM.describeNode",
+                            {"backendNodeId": node["backendDOMNodeId"]})["node"]
+                    self.fail("%s: a %s has no name: %s %s" % (view, role, element["nodeName"],
+                            element.get("attributes")))
+        self.browser.run("document.activeElement.blur()")
+        for _ in range(8):
+            self.browser.keys(TAB)
+            outline = self.browser.run("const s = getComputedStyle(document.activeElement); return "
+                    "[s.outlineStyle, parseFloat(s.outlineWidth)]")
+            self.assertEqual(outline[0], "solid")
+            self.assertGreaterEqual(outline[1], 2)
+
+    def test_dark_and_narrow(self):
+        self.open("overview")
+        light = self.browser.run("return getComputedStyle(document.body).backgroundColor")
+        self.browser.devtools("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme",
+                "value": "dark"}]})
+        self.browser.wait("return getComputedStyle(document.body).backgroundColor !== arguments[0]", light)
+        self.browser.keys("t")
+        self.browser.wait("return getComputedStyle(document.body).backgroundColor === arguments[0]", light)
+        for width in (360, 3840):
+            self.browser.devtools("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800,
+                    "deviceScaleFactor": 1, "mobile": False})
+            for view in ("overview", "models", "curves", "choices", "devices", "compare", "model/1"):
+                self.open(view, sel="1,2")
+                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth - "
+                        "window.innerWidth"), 0, "%s at %d" % (view, width))
+            self.shot("width_%d" % width)
+
+    def test_each_chart_is_a_table_too(self):
+        for view in ("overview", "curves", "choices", "devices"):
+            self.open(view)
+            self.browser.run("for (const b of document.querySelectorAll('.chart button')) if (b.textContent === "
+                    "'Table') b.click()")
+            tables = self.browser.run("return [...document.querySelectorAll('.chart .chart-table')].filter((t) "
+                    "=> t.offsetParent).map((t) => t.querySelectorAll('tbody tr').length)")
+            self.assertTrue(tables and all(rows > 0 for rows in tables), "%s: %s" % (view, tables))
+
+
+def main():
+    browser, driver = find_browser()
+    if not browser or not driver:
+        missing = "chromium-driver" if browser else "chromium"
+        print("SKIPPED: the page is tested in chromium by chromium-driver, and %s is not installed" % missing)
+        return 1 if os.environ.get("LANISTA_BROWSER_REQUIRED") else 0
+    return unittest.main(verbosity=2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
