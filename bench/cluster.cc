@@ -121,7 +121,7 @@ constexpr char kWindows[] = R"(
     mutator { value_choice { target: "fc" attr: "out_features" candidate { i: 10 } } }
     mutator {
       layer_choice {
-        target: "layer*.*.relu"
+        target: "*.*.relu"
         candidate { keep {} }
         candidate { op { type: "SiLU" } }
         candidate { op { type: "GELU" } }
@@ -461,7 +461,7 @@ int main(int argc, char** argv) {
       folder, quick ? lanista::Size{20, 2000, 320, 2000, 1, 4000} : lanista::Size{200, 100000, 3200, 20000, 3, 20000});
   if (!status.ok()) {
     // The folder stays: the head's log is there.
-    std::fprintf(stderr, "cluster: %s\n", std::string(status.message()).c_str());
+    std::fprintf(stderr, "cluster: %s\n", status.ToString().c_str());
     return 1;
   }
   std::filesystem::remove_all(folder);
