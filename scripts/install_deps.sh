@@ -16,9 +16,10 @@ libraries="
   libjpeg-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev libtorch-dev
   nlohmann-json3-dev zlib1g-dev"
 
-# PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files.
+# PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; the Python client
+# needs gRPC, and its test makes certificates.
 test_tools=""
-[ "${1:-}" != --tests ] || test_tools="clang-format graphviz python3-onnx python3-torch python3-torchvision"
+[ "${1:-}" != --tests ] || test_tools="clang-format graphviz openssl python3-grpcio python3-onnx python3-protobuf python3-torch python3-torchvision"
 
 # One line.
 packages=$(echo "$tools $libraries $test_tools" | tr -s '\n ' ' ')
