@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes the part of the Python client that comes from protos/: the modules lanista.protos.*_pb2, with the system's protoc
-# and grpc_python_plugin. `from lanista.client import Client` works after it; lanista.nn needs none of this.
+# Makes the part of the Python client that comes from protos/, the modules lanista.protos.*_pb2, with the system's
+# protoc and grpc_python_plugin. After this `from lanista.client import Client` works; lanista.nn needs none of it.
 #
 #   scripts/python_stubs.sh [FOLDER [PROTO...]]
 #
-# FOLDER: where the package `lanista` lies, or will lie (default: clients/python). PROTO: files of protos/ (default: all).
+# FOLDER: where the package `lanista` lies (default: clients/python). PROTO: files of protos/ (default: all).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=${1:-$root/clients/python}
@@ -18,8 +18,8 @@ for tool in protoc grpc_python_plugin; do
   }
 done
 
-# Generated modules import each other by the folders of their .proto files, so these get the package's: with "protos/" as it
-# stands, Python would look for a package of that name, wherever `lanista` lies.
+# Generated modules import each other by the folders of their .proto files. As these stand, Python would look for a
+# package `protos` beside `lanista`.
 sources=$(mktemp -d)
 trap 'rm -rf "$sources"' EXIT
 mkdir -p "$sources/lanista/protos" "$folder"

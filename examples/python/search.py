@@ -1,6 +1,7 @@
-"""A PyTorch network with choices: searched by a head on this machine, and the best model loaded back. See docs/python.md.
+"""A PyTorch network with choices: searched by a head on this machine, and the best model loaded back. docs/python.md
+has the commands before this one, which writes net.pt and best/ into the folder where it is started:
 
-    PYTHONPATH=clients/python /usr/bin/python3 examples/python/search.py 127.0.0.1:7421 bazel-bin/lanista
+    /usr/bin/python3 LANISTA/examples/python/search.py 127.0.0.1:7421 LANISTA/bazel-bin/lanista
 """
 import subprocess
 import sys

@@ -275,6 +275,8 @@ class Script(service_pb2_grpc.ExperimentServiceServicer):
         self.creations = []
         self.watches = []
         self.metadata = []
+        # What List answers: by page token, what it lists and the next token.
+        self.pages = {"": ([], "")}
         self.watch_ended = threading.Event()
         # What Create and Watch do, one call after the other.
         self.create = itertools.repeat(lambda context: None)
@@ -282,7 +284,12 @@ class Script(service_pb2_grpc.ExperimentServiceServicer):
 
     def List(self, request, context):
         self.metadata.append(dict(context.invocation_metadata()))
-        return service_pb2.ListExperimentsReply(json='{"experiments": []}')
+        entries, next_token = self.pages[request.page_token]
+        return service_pb2.ListExperimentsReply(json=json.dumps({"experiments": entries}), next_page_token=next_token)
+
+    def ListTrials(self, request, context):
+        for page in ('{"id": "made-1", "models": [{"id": 1}]}', '[{"id": 2}, {"id": 3}]', '[{"id": 4}]'):
+            yield service_pb2.ListTrialsReply(json=page)
 
     def Create(self, request, context):
         self.creations.append(request)
@@ -368,6 +375,16 @@ class ScriptedHead(Folder):
         with self.assertRaises(lanista_client.ExperimentInterruptedError):
             experiment.wait()
 
+    def test_all_pages_are_read(self):
+        created = "2026-01-01T00:00:00.000Z"
+        old, young, unreadable = (
+            {"id": id, "created": time} for id, time in (("b", created), ("a", created[:-2] + "1Z"), ("c", None))
+        )
+        self.script.pages = {"": ([young], "b"), "b": ([old], "c"), "c": ([unreadable], "")}
+        client = self.connect(self.serve())
+        self.assertEqual([experiment.id for experiment in client.experiments()], ["c", "b", "a"])
+        self.assertEqual([model["id"] for model in self.submit(client).trials()], [1, 2, 3, 4])
+
     def test_whoever_leaves_a_watch_ends_it(self):
         self.script.watch = iter([itertools.count(1)])
         for event in self.submit(self.connect(self.serve())).watch():
@@ -422,7 +439,9 @@ class ScriptedHead(Folder):
 
 class Configurations(Folder):
     def test_files_dicts_and_messages(self):
-        (self.folder / "search.textproto").write_text('name: "a" max_duration { seconds: 90 } evaluator { table { path: "t.csv" } }')
+        (self.folder / "search.textproto").write_text(
+            'name: "a" max_duration { seconds: 90 } evaluator { table { path: "t.csv" } }'
+        )
         (self.folder / "search.json").write_text(
             '{"name": "a", "max_duration": {"seconds": 90}, "evaluator": {"table": {"path": "t.csv"}}}'
         )
@@ -449,6 +468,11 @@ class Configurations(Folder):
         with self.assertRaises(FileNotFoundError):
             load_config(self.folder / "nothing.textproto")
 
+    def test_parameters_are_a_map(self):
+        config = load_config({"space": {"registered": "mlp", "params": {"path": {"s": "a"}, "inputs": {"i": 4}}}})
+        self.assertEqual(config.space.params["path"].s, "a")
+        self.assertEqual(config.space.params["inputs"].i, 4)
+
     def test_paths_in_lists_and_homes(self):
         mutator = {"layer_choice": {"target": "a", "candidate": [{"keep": {}}, {"module": {"path": "b.pt"}}]}}
         config = load_config({"space": {"torchscript": {"path": "~/net.pt"}, "mutator": [mutator]}})
@@ -474,12 +498,13 @@ class Configurations(Folder):
 class Installation(Folder):
     def test_the_package_works_wherever_it_lies(self):
         elsewhere = self.folder / "site-packages"
-        shutil.copytree(os.path.dirname(lanista.__file__), elsewhere / "lanista", ignore=shutil.ignore_patterns("protos"))
+        package = os.path.dirname(lanista.__file__)
+        shutil.copytree(package, elsewhere / "lanista", ignore=shutil.ignore_patterns("protos"))
         command = [sys.executable, "-c", "from lanista.client import Client"]
         options = {"cwd": "/", "env": {**os.environ, "PYTHONPATH": str(elsewhere)}, "text": True}
         without = subprocess.run(command, stderr=subprocess.PIPE, **options)
         self.assertIn("run scripts/python_stubs.sh", without.stderr)
-        protos = [path for path in (ROOT / "protos").glob("*.proto")]
+        protos = list((ROOT / "protos").glob("*.proto"))
         subprocess.run([ROOT / "scripts" / "python_stubs.sh", elsewhere, *protos], check=True)
         subprocess.run(command, check=True, **options)
 

@@ -1,2 +1,5 @@
-"""Lanista's Python side. `lanista.nn` marks choices in PyTorch models; only torch is needed. `lanista.client` talks to a head;
-grpcio and protobuf are needed, and scripts/python_stubs.sh once."""
+"""Lanista's Python side.
+
+`lanista.nn` marks choices in PyTorch models; it needs torch only. `lanista.client` talks to a head; it needs grpcio,
+protobuf, and the modules that scripts/python_stubs.sh makes.
+"""

@@ -7,9 +7,10 @@ from typing import Any, Dict, Mapping, Union
 
 from google.protobuf import descriptor, json_format, text_format
 
-from lanista.errors import InvalidArgumentError
-from lanista.protos.experiment_pb2 import ExperimentConfig
+from lanista.connection import invalid
+from lanista.stubs import experiment_pb2
 
+ExperimentConfig = experiment_pb2.ExperimentConfig
 Config = Union[ExperimentConfig, Mapping[str, Any], str, "os.PathLike[str]"]
 
 # Fields that hold a path: message.field. As in src/config/paths.cc, which a test compares.
@@ -33,8 +34,8 @@ PATH_FIELDS = frozenset(
 def load_config(config: Config) -> ExperimentConfig:
     """The configuration with absolute paths, ready for a head.
 
-    `config`: a file of protobuf text (or of JSON, where its name ends in .json), a dict with the same names as the JSON, or
-    a message. A dict may also hold pathlib's paths, and timedeltas where a duration is wanted. Relative paths start at
+    `config`: a file of protobuf text (or of JSON, where its name ends in .json), a dict with the same names, or a
+    message. A dict may also hold pathlib's paths, and timedeltas where a duration is wanted. Relative paths start at
     the file's folder, those of dicts and messages at the working directory; `~` is the home folder. What is missing or
     out of range is found by the head.
 
@@ -63,27 +64,23 @@ def _parse_file(path: str, message: ExperimentConfig) -> None:
         try:
             document = json.loads(text)
         except json.JSONDecodeError as error:
-            raise _invalid(f"{path}:{error.lineno}:{error.colno}: {error.msg}") from None
+            raise invalid(f"{path}:{error.lineno}:{error.colno}: {error.msg}") from None
         if not isinstance(document, dict):
-            raise _invalid(f"{path}: must be an object {{ ... }}")
+            raise invalid(f"{path}: must be an object {{ ... }}")
         _parse_document(document, message, f"{path}: ")
         return
     try:
         text_format.Parse(text, message)
     except text_format.ParseError as error:
         # It begins with line and column.
-        raise _invalid(f"{path}:{error}") from None
+        raise invalid(f"{path}:{error}") from None
 
 
 def _parse_document(document: Mapping[str, Any], message: ExperimentConfig, place: str) -> None:
     try:
         json_format.ParseDict(_plain(document, message.DESCRIPTOR), message)
     except json_format.ParseError as error:
-        raise _invalid(f"{place}{error}") from None
-
-
-def _invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(text, "INVALID_ARGUMENT")
+        raise invalid(f"{place}{error}") from None
 
 
 def _plain(document: Mapping[str, Any], message: descriptor.Descriptor) -> Dict[str, Any]:
