@@ -88,7 +88,7 @@ def _plain(document: Mapping[str, Any], message: descriptor.Descriptor) -> Dict[
     plain = {}
     for name, value in document.items():
         field = message.fields_by_name.get(name) or message.fields_by_camelcase_name.get(name)
-        if field is None or _is_map(field):
+        if field is None:
             plain[name] = value
         elif isinstance(value, (list, tuple)):
             plain[name] = [_plain_value(element, field) for element in value]
