@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 import grpc
 
@@ -394,20 +395,26 @@ class ScriptedHead(Folder):
 
     def test_tokens(self):
         port = self.serve()
+        first, second = "1" * 16, "2" * 16
         tokens = self.folder / "tokens"
-        tokens.write_text("# of the team\n\n  first \nsecond\n")
+        tokens.write_text(f"# of the team\n\n  {first} \n{second}\n")
+        with self.assertRaisesRegex(lanista_client.InvalidArgumentError, "token_file: .*chmod o= "):
+            self.connect(port, token_file=str(tokens))
+        tokens.chmod(0o600)
         client = self.connect(port, token_file=str(tokens))
-        tokens.write_text("second\n")
+        tokens.write_text(f"{second}\n")
         client.experiments()
+        with unittest.mock.patch.dict(os.environ, LANISTA_TOKEN_FILE=str(tokens)):
+            self.connect(port)
         self.connect(port)
         sent = [metadata.get("authorization") for metadata in self.script.metadata]
-        self.assertEqual(sent, ["Bearer first", "Bearer second", None])
+        self.assertEqual(sent, [f"Bearer {first}", f"Bearer {second}", f"Bearer {second}", None])
 
         with self.assertRaisesRegex(lanista_client.InvalidArgumentError, "head.example.org:7421 unencrypted"):
             Client("head.example.org:7421", token_file=str(tokens))
-        for content in ("# none\n", "ä\n", "a\tb\n"):
+        for content in ("# none\n", "short\n", "ä" * 16, "1234567\t90123456\n", "1" * 1001):
             tokens.write_text(content)
-            with self.assertRaisesRegex(lanista_client.InvalidArgumentError, "token_file: .* has no token"):
+            with self.assertRaisesRegex(lanista_client.InvalidArgumentError, "does not begin with a token"):
                 self.connect(port, token_file=str(tokens))
 
     def test_tls(self):
@@ -425,11 +432,12 @@ class ScriptedHead(Folder):
         )
         port = self.serve(credentials)
         tokens = self.folder / "tokens"
-        tokens.write_text("secret\n")
+        tokens.write_text("secret-0123456789\n")
+        tokens.chmod(0o600)
         own = {"certificate_file": str(self.folder / "client.crt"), "key_file": str(self.folder / "client.key")}
         ca_file = str(self.folder / "head.crt")
         self.connect(port, token_file=str(tokens), ca_file=ca_file, **own).experiments()
-        self.assertEqual(self.script.metadata[-1]["authorization"], "Bearer secret")
+        self.assertEqual(self.script.metadata[-1]["authorization"], "Bearer secret-0123456789")
         for wrong in ({}, {"tls": True}, {"ca_file": ca_file}, {"ca_file": own["certificate_file"], **own}):
             with self.subTest(wrong=wrong), self.assertRaises(lanista_client.UnavailableError):
                 self.connect(port, **wrong)

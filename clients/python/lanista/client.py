@@ -69,8 +69,8 @@ class Client:
 
         Args:
             address: HOST:PORT, as `serve` prints it: "127.0.0.1:7421", "[::1]:7421".
-            token_file: the first line that is neither empty nor a comment (#) is the token. It is read for each call,
-                so that it may be replaced.
+            token_file: its first line that is neither empty nor a comment (#) is the token. It is read for each call,
+                so that it may be replaced. Default: the file that the variable LANISTA_TOKEN_FILE names.
             ca_file: PEM, the authorities that are trusted to say who the head is. Turns TLS on.
             tls: TLS with the system's authorities.
             certificate_file, key_file: PEM, both or none: this client's own certificate, where the head wants one.

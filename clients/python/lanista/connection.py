@@ -3,6 +3,8 @@
 import ipaddress
 import os
 import random
+import re
+import stat
 import time
 from typing import Any, Callable, List, Optional, Tuple
 
@@ -12,10 +14,10 @@ from lanista.errors import BY_CODE, InvalidArgumentError, LanistaError, Unavaila
 from lanista.stubs import service_pb2_grpc
 
 # Seconds. Of calls that wait for nobody: a head that takes longer does not answer.
-ANSWER_LIMIT = 120
+_ANSWER_LIMIT = 120
 # Between two tries to reach a head that has gone: doubled each time.
-FIRST_DELAY = 0.1
-LONGEST_DELAY = 2.0
+_FIRST_DELAY = 0.1
+_LONGEST_DELAY = 2.0
 
 _CHANNEL_OPTIONS = [
     # A proxy for web pages is none for heads.
@@ -49,6 +51,8 @@ class Connection:
         self.address = address
         self.encrypted = tls or ca_file is not None or certificate_file is not None
         self._away_limit = away_limit
+        if token_file is None:
+            token_file = os.environ.get("LANISTA_TOKEN_FILE")
         self._token_file = token_file
         is_loopback = _is_loopback(_host(address))
         if token_file is not None and not self.encrypted and not insecure and not is_loopback:
@@ -69,23 +73,19 @@ class Connection:
     def close(self) -> None:
         self._channel.close()
 
-    def call(self, method: Callable, request, *, limit: Optional[float] = ANSWER_LIMIT, again: bool = False) -> Any:
+    def call(self, method: Callable, request, *, limit: Optional[float] = _ANSWER_LIMIT, again: bool = False) -> Any:
         """Calls a method of the stub that has one answer. `again`: also more than once, while the head is away."""
         return self._answer(lambda **options: method(request, **options), limit, again)
 
     def read_stream(self, method: Callable, request) -> List:
         """All answers of a method of the stub that changes nothing."""
-        return self._answer(lambda **options: list(method(request, **options)), ANSWER_LIMIT, again=True)
+        return self._answer(lambda **options: list(method(request, **options)), _ANSWER_LIMIT, again=True)
 
     def metadata(self) -> List[Tuple[str, str]]:
         """What goes with each call."""
         if self._token_file is None:
             return []
-        lines = [line.strip() for line in _read(self._token_file).decode("ascii", "replace").splitlines()]
-        token = next((line for line in lines if line and not line.startswith("#")), "")
-        if not token or not token.isascii() or not token.isprintable():
-            raise invalid(f"token_file: {self._token_file} has no token in printable ASCII characters")
-        return [("authorization", f"Bearer {token}")]
+        return [("authorization", f"Bearer {_read_token(self._token_file)}")]
 
     def absence(self) -> "Absence":
         return Absence(self._away_limit)
@@ -112,7 +112,7 @@ class Absence:
     def end(self) -> None:
         """The head was there."""
         self._since: Optional[float] = None
-        self._delay = FIRST_DELAY
+        self._delay = _FIRST_DELAY
 
     def wait(self, error: UnavailableError) -> None:
         """Waits before the next try. Raises `error` where the head has been away for too long."""
@@ -123,7 +123,7 @@ class Absence:
             raise error
         # Many clients do not come back in the same moment.
         time.sleep(self._delay * random.uniform(0.5, 1))
-        self._delay = min(2 * self._delay, LONGEST_DELAY)
+        self._delay = min(2 * self._delay, _LONGEST_DELAY)
 
 
 def reported_error(error: grpc.RpcError) -> LanistaError:
@@ -152,6 +152,19 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _read_token(path: str) -> str:
+    """The first token of a file, by the rules of `serve` (src/rpc/token_file.h)."""
+    if os.stat(os.path.expanduser(path)).st_mode & stat.S_IRWXO:
+        raise invalid(
+            f"token_file: {path} holds a secret, and every user of this machine may open it: `chmod o= {path}`"
+        )
+    lines = [line.strip() for line in _read(path).decode("ascii", "replace").splitlines()]
+    token = next((line for line in lines if line and not line.startswith("#")), "")
+    if not re.fullmatch("[!-~]{16,1000}", token):
+        raise invalid(f"token_file: {path} does not begin with a token: 16 to 1000 ASCII characters without spaces")
+    return token
 
 
 def _read(path: str) -> bytes:

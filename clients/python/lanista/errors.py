@@ -25,7 +25,7 @@ class FailedPreconditionError(LanistaError):
 
 
 class AccessDeniedError(LanistaError):
-    """The head wants a token, or another one."""
+    """The head does not allow it: it wants a token, or another one, or the configuration asks for too much."""
 
 
 class UnavailableError(LanistaError):

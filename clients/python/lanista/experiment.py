@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import grpc
 
-from lanista.connection import ANSWER_LIMIT, FIRST_DELAY, Connection, invalid, reported_error
+from lanista.connection import Connection, invalid, reported_error
 from lanista.errors import ExperimentFailedError, UnavailableError
 from lanista.stubs import experiment_pb2, messages_pb2, service_pb2
 
@@ -162,13 +162,8 @@ class Experiment:
         Raises FailedPreconditionError where somebody runs it, or where it cannot go on (a file has changed, say).
         """
         settings = [f"{field}={_setting(value)}" for field, value in limits.items()]
-        ended = self.show()["ended"]
         request = service_pb2.ResumeExperimentRequest(experiment=self.id, set=settings)
         self._connection.call(self._connection.stub.Resume, request, limit=None)
-        # The head answers a moment before it has recorded the new beginning: until then a watch would see the old end.
-        give_up = time.monotonic() + ANSWER_LIMIT
-        while ended is not None and self.show()["ended"] == ended and time.monotonic() < give_up:
-            time.sleep(FIRST_DELAY)
 
     def delete(self) -> None:
         """Deletes it with all its files. Raises FailedPreconditionError where it runs."""
