@@ -17,9 +17,10 @@ libraries="
   libtorch-dev nlohmann-json3-dev node-d3 zlib1g-dev"
 
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; openssl makes
-# certificates.
+# certificates; the Python client needs gRPC.
 test_tools=""
-[ "${1:-}" != --tests ] || test_tools="clang-format graphviz openssl python3-onnx python3-torch python3-torchvision"
+[ "${1:-}" != --tests ] || test_tools="
+  clang-format graphviz openssl python3-grpcio python3-onnx python3-protobuf python3-torch python3-torchvision"
 
 # One line.
 packages=$(echo "$tools $libraries $test_tools" | tr -s '\n ' ' ')
