@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that Lanista is built from (Debian 12 and 13; as root, or with sudo); with --tests also
-# those that its tests compare it with. Does nothing, and asks the network for nothing, once all of them are there.
+# those that its tests compare it with, and with --browser the browser that drives the web page (300 MB). Does nothing, and asks the network for nothing, once all of them are there.
 set -eu
 
 # Build tools, and a runtime library that nothing links by name.
@@ -19,8 +19,15 @@ libraries="
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; openssl makes
 # certificates; the Python client needs gRPC.
 test_tools=""
-[ "${1:-}" != --tests ] || test_tools="
-  clang-format graphviz openssl python3-grpcio python3-onnx python3-protobuf python3-torch python3-torchvision"
+for option; do
+  case "$option" in
+    --tests)
+      test_tools="$test_tools
+        clang-format graphviz openssl python3-grpcio python3-onnx python3-protobuf python3-torch python3-torchvision"
+      ;;
+    --browser) test_tools="$test_tools chromium chromium-driver" ;;
+  esac
+done
 
 # One line.
 packages=$(echo "$tools $libraries $test_tools" | tr -s '\n ' ' ')

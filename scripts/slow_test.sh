@@ -10,6 +10,7 @@
 #   tsan        ThreadSanitizer over all tests that use neither CAF nor LibTorch (scripts/tsan.sh)
 #   resume      searches of each engine and strategy that are killed nine times each, 54 times in all, and go on
 #   reports     a trial that reports a million numbers: all are recorded, and the head's memory does not grow
+#   browser     a real browser drives the web page (Debian's packages chromium and chromium-driver, which it installs)
 #   repeat      the fast tests ten times, as many beside each other as there are processors
 #   ubsan       UndefinedBehaviorSanitizer over all tests that do not use LibTorch
 set -eu
@@ -26,7 +27,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume reports repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume reports browser repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -43,6 +44,10 @@ for step; do
     reports)
       bazel test --test_env=LANISTA_TEST_REPORTS=1000000 --test_timeout=3600 --test_filter='FlowTest.*' \
         //tests/e2e:e2e_test
+      ;;
+    browser)
+      ./scripts/install_deps.sh --tests --browser
+      bazel test --test_env=LANISTA_BROWSER_REQUIRED=1 --test_output=all //tests/web:browser_test
       ;;
     repeat) bazel test --runs_per_test=10 //tests:fast ;;
     *)
