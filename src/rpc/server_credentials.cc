@@ -41,8 +41,8 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const PortProtection& protection) {
   return files;
 }
 
-// What the callbacks of gRPC's C interface use. That interface checks the calls of ports with and without TLS alike (the
-// one for C++ only those with), and asks for the certificate with each connection.
+// What the callbacks of gRPC's C interface use. That interface checks the calls of ports with and without TLS alike
+// (the one for C++ only those with), and asks for the certificate with each connection.
 class Guard {
  public:
   Guard(PortProtection protection, std::unique_ptr<CallCheck> check)

@@ -373,9 +373,9 @@ absl::Status Experiments::CheckRoom(const std::string& name, const std::string& 
     const absl::StatusOr<JournalReader> earlier = JournalReader::Open(folder);
     if (earlier.ok() && earlier->experiment().request_id() == request_id) return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(absl::StrCat("this head has ", ids.size(), " experiments, and takes ",
-                                                   options_.max_experiments,
-                                                   " (`serve --max-experiments`): `delete` those that nobody needs"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("this head has ", Counted(static_cast<int64_t>(ids.size()), "experiment"), ", and takes ",
+                   options_.max_experiments, " (`serve --max-experiments`): `delete` those that nobody needs"));
 }
 
 absl::Status Experiments::AwaitRelease(const std::string& id, const std::string& folder) {
