@@ -174,8 +174,8 @@ class HttpServer::Impl {
                      Exchange* exchange) {
     if (!exchange->begun) {
       exchange->begun = true;
-      // A refused request's body is read first, where it has a size that one may wait for: a connection that is closed
-      // with unread bytes takes its answer with it.
+      // The library closes a connection that is answered here, and one that is closed with unread bytes takes its
+      // answer with it: the body is read first, unless it is too large to wait for.
       const bool read_on = Begin(connection, method, exchange);
       return exchange->response.has_value() && !read_on ? Answer(connection, exchange) : MHD_YES;
     }
@@ -198,10 +198,9 @@ class HttpServer::Impl {
     const absl::Status parsed = ParseTarget(exchange->target, &request);
     exchange->response = parsed.ok() ? check_(request) : ErrorResponse(parsed);
     uint64_t length = 0;
-    const bool has_length = absl::SimpleAtoi(request.Header("content-length"), &length);
+    if (!absl::SimpleAtoi(request.Header("content-length"), &length)) length = 0;
     if (!exchange->response.has_value() && length > kMaxBody) exchange->response = TooLarge();
-    const bool chunked = !request.Header("transfer-encoding").empty();
-    return chunked || (has_length && length > 0 && length <= kMaxDiscarded);
+    return length <= kMaxDiscarded;
   }
 
   static HttpResponse TooLarge() {

@@ -466,7 +466,8 @@ class EventClient {
     }
     kinds_.push_back(fields["event"]);
     if (fields["event"] != "facts") return true;
-    for (const Json& event : Json::parse(fields["data"])["events"]) {
+    const Json data = Json::parse(fields["data"]);
+    for (const Json& event : data["events"]) {
       numbers_.push_back(std::stoll(event["number"].get<std::string>()));
     }
     EXPECT_EQ(fields["id"], std::to_string(numbers_.back()));
