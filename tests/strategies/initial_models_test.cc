@@ -94,9 +94,7 @@ TEST(ReadInitialModels, TheSameWordsTwiceAreTwoModelsWhereThereIsRoom) {
 // Samples whose decisions add up to more than `most` miss a limit.
 LimitsOfSamples AtMost(double most) {
   LimitsOfSamples limits;
-  limits.violation = [most](const v1::Sample& sample) {
-    return std::max(0.0, *testing::Score(sample).value - most);
-  };
+  limits.violation = [most](const v1::Sample& sample) { return std::max(0.0, *testing::Score(sample).value - most); };
   limits.describe = [](const v1::Sample& sample) { return absl::StrCat("a sum of ", *testing::Score(sample).value); };
   return limits;
 }
