@@ -56,6 +56,8 @@ export class ModelView {
     this.files = el('section', {class: 'card view', 'aria-label': 'Files'});
     this.element =
         el('div', {class: 'view'}, this.head, this.facts, this.attempts, this.chart.element, this.logCard, this.files);
+    // Until the model is there, or where it cannot be shown.
+    this.attempts.hidden = this.chart.element.hidden = true;
     this.seen = '';
     /** @type {ReturnType<typeof setTimeout>|undefined} */
     this.timer = undefined;
@@ -114,6 +116,7 @@ export class ModelView {
 
   fill() {
     if (!this.document) return;
+    this.attempts.hidden = false;
     this.fillHead();
     this.fillFacts();
     const metrics = this.metricNames();
