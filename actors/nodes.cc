@@ -77,7 +77,7 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
       [this](int32_t node, int32_t device, v1::Discover& request) -> caf::result<v1::Discovered> {
         const auto promise = self_->make_response_promise<v1::Discovered>();
         const auto found = FindNumber(node);
-        if (found == nullptr) return ToCafError(absl::UnavailableError("its node has left"));
+        if (found == nullptr) return ToCafError(absl::AbortedError("its node has left"));
         found->OnDiscover(device, std::move(request), promise);
         return promise;
       },

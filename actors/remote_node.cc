@@ -1,6 +1,7 @@
 #include "actors/remote_node.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
+#include "src/base/display_text.h"
 #include "src/base/event_window.h"
 #include "src/storage/journal.h"
 
@@ -38,6 +40,11 @@ bool IsTime(const google::protobuf::Timestamp& time) {
 
 absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+// What the service hears of a worker, or a discovery, that is lost so (TrainingServiceActor's DeviceJoined).
+caf::error LossOfWork(v1::LostCause cause, const std::string& why) {
+  return ToCafError(cause == v1::NODE_LEFT ? absl::AbortedError(why) : absl::UnavailableError(why));
 }
 
 }  // namespace
@@ -125,8 +132,6 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
   }
   Send(std::move(message));
 
-  // The node forgets these.
-  abandoned_.clear();
   for (Device& device : devices_) {
     if (!device.assignment.has_value()) continue;
     const Assignment& assignment = *device.assignment;
@@ -214,7 +219,8 @@ absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
     device.idle = device.warm = false;
     const std::string why = BoundedMessage(news.down_because());
     spdlog::warn("node {}: {}: {}", name_, DeviceName(device.device), why);
-    RemoveWorker(device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", why));
+    // What began there was lost before: what the device still has, crossed with this on its way.
+    RemoveWorker(device, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", why));
     CheckDrained();
     return absl::OkStatus();
   }
@@ -267,7 +273,7 @@ void RemoteNode::SayReady(Device& device) {
 
 void RemoteNode::RemoveWorker(Device& device, v1::LostCause cause, const std::string& why) {
   LoseAssignment(device, cause, why);
-  if (device.worker != nullptr) self_->send_exit(device.worker, ToCafError(absl::UnavailableError(why)));
+  if (device.worker != nullptr) self_->send_exit(device.worker, LossOfWork(cause, why));
   device.worker = nullptr;
   device.worker_number.reset();
   device.said_ready = false;
@@ -287,7 +293,7 @@ void RemoteNode::OnTrial(int32_t number, v1::TrialSpec spec) {
 void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promise) {
   Device& device = devices_[static_cast<size_t>(number)];
   if (device.worker == nullptr) {
-    promise.deliver(ToCafError(absl::UnavailableError(absl::StrCat("node ", name_, ": the device left"))));
+    promise.deliver(LossOfWork(v1::NODE_LEFT, absl::StrCat("node ", name_, ": the device left")));
     return;
   }
   Assign(device, {"", 0, Discovery{std::move(request), std::move(promise)}});
@@ -315,7 +321,6 @@ void RemoteNode::Abandon(Device& device) {
   const auto* const trial = std::get_if<Trial>(&device.assignment->work);
   if (trial == nullptr || !trial->canceled) return;
   ReportEnd(*trial, v1::LOST_CAUSE_UNSPECIFIED, "");
-  abandoned_.insert(device.assignment->id);
   EndAssignment(device);
 }
 
@@ -360,8 +365,9 @@ RemoteNode::Trial* RemoteNode::FindTrial(int32_t number, const std::string& expe
 absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
   Device* const device = Find(news.assignment());
   if (device == nullptr) {
-    if (abandoned_.count(news.assignment()) == 0) return Lie("has news of an assignment that it does not have");
-    if (news.kind_case() != v1::AssignmentNews::kEvent) abandoned_.erase(news.assignment());
+    // It is over here: it was canceled, or lost with its device, while the news were on their way.
+    spdlog::debug("node {}: news of assignment {}, which it does not have, are dropped", name_,
+                  OneLine(BoundedMessage(news.assignment())));
     v1::HeadMessage received;
     received.mutable_received()->set_assignment(news.assignment());
     received.mutable_received()->set_number(news.number());
@@ -388,6 +394,12 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
     case v1::AssignmentNews::kLost:
       SayReceived(assignment);
       RemoveWorker(*device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", BoundedMessage(news.lost())));
+      CheckDrained();
+      return absl::OkStatus();
+    case v1::AssignmentNews::kRefused:
+      if (news.number() != 1) return Lie("refuses what it has begun");
+      SayReceived(assignment);
+      RemoveWorker(*device, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", BoundedMessage(news.refused())));
       CheckDrained();
       return absl::OkStatus();
     case v1::AssignmentNews::KIND_NOT_SET:
@@ -454,7 +466,7 @@ void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::
   if (const auto* const trial = std::get_if<Trial>(&device.assignment->work)) {
     ReportEnd(*trial, cause, why);
   } else {
-    std::get<Discovery>(device.assignment->work).promise.deliver(ToCafError(absl::UnavailableError(why)));
+    std::get<Discovery>(device.assignment->work).promise.deliver(LossOfWork(cause, why));
   }
   device.assignment.reset();
 }

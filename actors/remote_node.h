@@ -11,7 +11,8 @@
 //      that reason (CANCELED or STOPPED_EARLY where that was asked for), and the worker goes down.
 //
 // News of an assignment are numbered, and passed on in order, exactly once: what was received before is dropped, and a
-// gap is an error. The node keeps each until it hears that it was received. After a lost connection the node joins
+// gap is an error. News of an assignment that is not here (any more) are dropped, and the node hears that they were
+// received. The node keeps each until it hears that. After a lost connection the node joins
 // again and says which assignments it has. Of those, the ones that are here go on, and what was said in vain is said
 // once more: the assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
 //
@@ -25,7 +26,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -193,8 +193,6 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   bool draining_ = false;
   bool held_ = false;
   int64_t last_assignment_ = 0;
-  // Assignments that were abandoned: their news are dropped.
-  std::set<std::string> abandoned_;
 };
 
 }  // namespace lanista
