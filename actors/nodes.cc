@@ -9,6 +9,8 @@
 #include "absl/time/time.h"
 #include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
+#include "src/base/display_text.h"
+#include "src/base/utf8.h"
 
 namespace lanista {
 namespace {
@@ -54,8 +56,9 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
       [this](const v1::DrainNodeRequest& request) -> caf::result<v1::DrainNodeReply> {
         const std::shared_ptr<RemoteNode> node = FindName(request.node());
         if (node == nullptr) {
-          return ToCafError(absl::NotFoundError(absl::StrCat("there is no node '", request.node().substr(0, 200),
-                                                             "'; `lanista nodes` lists those that have joined")));
+          return ToCafError(
+              absl::NotFoundError(absl::StrCat("there is no node '", OneLine(ToUtf8(request.node().substr(0, 200))),
+                                               "'; `lanista nodes` lists those that have joined")));
         }
         node->Drain();
         return v1::DrainNodeReply();
@@ -90,10 +93,10 @@ void NodesState::OnMessage(const NodeLinkPtr& link, v1::NodeMessage message) {
   const std::string why(status.message());
   const std::shared_ptr<RemoteNode> node = Find(link);
   if (node == nullptr) {
-    spdlog::warn("a node was refused: {}", why);
+    spdlog::warn("a node was refused: {}", OneLine(why));
     return link->Close(status);
   }
-  spdlog::error("node {} is sent away: {}", node->name(), why);
+  spdlog::error("node {} is sent away: {}", node->name(), OneLine(why));
   Remove(node, v1::NODE_LOST, absl::StrCat("node ", node->name(), " broke the protocol: ", why), status);
 }
 
@@ -115,7 +118,7 @@ absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message
       return node->OnDevice(message.device());
     case v1::NodeMessage::kLeaving: {
       const std::string because = BoundedMessage(message.leaving().because());
-      spdlog::info("node {} leaves: {}", node->name(), because);
+      spdlog::info("node {} leaves: {}", node->name(), OneLine(because));
       Remove(node, v1::NODE_LEFT, absl::StrCat("node ", node->name(), " left: ", because), absl::OkStatus());
       return absl::OkStatus();
     }

@@ -13,6 +13,7 @@
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
 #include "src/base/event_window.h"
+#include "src/base/utf8.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -24,8 +25,6 @@ using google::protobuf::util::TimeUtil;
 constexpr int kMaxIdBytes = 200;
 // What a node may have that the head is still to hear of, for each device.
 constexpr int kMaxAssignmentsPerDevice = 4;
-// Sequence numbers are below what the service's own events have.
-constexpr int kMaxSequence = 1 << 29;
 // The head says "received" for one of so many news, so that they do not double.
 constexpr int kReceivedOneOf = 16;
 // Clocks that differ less are as good as equal: their difference is known no better than a message takes.
@@ -33,9 +32,13 @@ constexpr absl::Duration kClockTolerance = absl::Seconds(1);
 
 absl::Status Lie(const std::string& what) { return absl::InvalidArgumentError(absl::StrCat("the node ", what)); }
 
-bool IsTime(const google::protobuf::Timestamp& time) {
-  return time.seconds() >= 0 && time.seconds() <= TimeUtil::kTimestampMaxSeconds && time.nanos() >= 0 &&
-         time.nanos() < 1000000000;
+// Of texts that stand in tables, in the log, and in the journal once for each attempt.
+bool IsShortLine(const std::string& text) { return text.size() <= kMaxIdBytes && Printable(text) == text; }
+
+bool IsDevice(const v1::Device& device) {
+  return (device.kind() == v1::CPU || device.kind() == v1::GPU) && device.index() >= 0 && device.threads() >= 0 &&
+         device.memory_limit() >= 0 && device.memory() >= 0 && IsShortLine(device.model()) &&
+         IsShortLine(device.uuid());
 }
 
 absl::Time ToTime(const google::protobuf::Timestamp& time) {
@@ -51,19 +54,21 @@ caf::error LossOfWork(v1::LostCause cause, const std::string& why) {
 
 absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
   if (hello.protocol_version() != kNodeProtocolVersion) {
-    return absl::FailedPreconditionError(absl::StrCat("the node speaks version ", hello.protocol_version(),
-                                                      " of the protocol (Lanista ", BoundedMessage(hello.version()),
-                                                      "), the head version ", kNodeProtocolVersion,
-                                                      ": install the same release on both machines"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the node speaks version ", hello.protocol_version(), " of the protocol (Lanista ",
+                     OneLine(ToUtf8(hello.version().substr(0, kMaxIdBytes))), "), the head version ",
+                     kNodeProtocolVersion, ": install the same release on both machines"));
   }
   absl::Status name = CheckNodeName(hello.name());
   if (!name.ok()) return name;
-  for (const std::string* id : {&hello.instance(), &hello.program()}) {
-    if (id->empty() || id->size() > kMaxIdBytes) return Lie("does not say which instance and program it is");
+  for (const std::string* id : {&hello.instance(), &hello.program(), &hello.version()}) {
+    if (id->empty() || !IsShortLine(*id)) return Lie("does not say which instance, program and version it is");
   }
-  if (hello.version().size() > kMaxIdBytes) return Lie("has a version that is too long");
   if (hello.devices().empty() || hello.devices_size() > kMaxDevicesOfNode) {
     return Lie(absl::StrCat("has ", hello.devices_size(), " devices; 1 to ", kMaxDevicesOfNode, " can join"));
+  }
+  for (const v1::Device& device : hello.devices()) {
+    if (!IsDevice(device)) return Lie("describes a device that cannot be");
   }
   if (hello.assignments_size() > kMaxAssignmentsPerDevice * hello.devices_size()) {
     return Lie("names more assignments than it can have");
@@ -218,7 +223,7 @@ absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
   if (!news.down_because().empty()) {
     device.idle = device.warm = false;
     const std::string why = BoundedMessage(news.down_because());
-    spdlog::warn("node {}: {}: {}", name_, DeviceName(device.device), why);
+    spdlog::warn("node {}: {}: {}", name_, DeviceName(device.device), OneLine(why));
     // What began there was lost before: what the device still has, crossed with this on its way.
     RemoveWorker(device, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", why));
     CheckDrained();
@@ -414,18 +419,17 @@ absl::Status RemoteNode::OnEvent(Device& device, v1::ModelEvent event) {
     return Lie("reports on a trial that it was not given");
   }
   const auto open = trial->open.find(event.model());
-  if (open == trial->open.end() || event.attempt() != open->second.attempt) {
-    return Lie(absl::StrCat("reports on model ", event.model(), ", attempt ", event.attempt(),
-                            ", which has ended or is not of its trial"));
+  if (open == trial->open.end()) {
+    return Lie(absl::StrCat("reports on model ", event.model(), ", which has ended or is not of its trial"));
   }
-  if (event.sequence() <= open->second.last_sequence || event.sequence() > kMaxSequence) {
-    return Lie(absl::StrCat("numbers a report ", event.sequence(), " after ", open->second.last_sequence));
-  }
-  if (event.kind_case() == v1::ModelEvent::KIND_NOT_SET || !IsTime(event.time())) {
-    return Lie("sends a report without a kind or a time");
-  }
+  const absl::Status checked = CheckEvent(event, open->second, trial->canceled, open->second.stopped);
+  if (!checked.ok()) return Lie(std::string(checked.message()));
   open->second.last_sequence = event.sequence();
-  if (event.has_ended()) trial->open.erase(open);
+  if (event.has_ended()) {
+    v1::Failure* const failure = event.ended().has_failure() ? event.mutable_ended()->mutable_failure() : nullptr;
+    if (failure != nullptr) failure->set_message(BoundedMessage(failure->message()));
+    trial->open.erase(open);
+  }
   if (event.has_started()) *event.mutable_started()->mutable_device() = device.device;
   if (clock_offset_ != absl::ZeroDuration()) *event.mutable_time() = ToTimestamp(ToTime(event.time()) + clock_offset_);
   const Assignment& assignment = *device.assignment;

@@ -12,9 +12,9 @@
 //
 // News of an assignment are numbered, and passed on in order, exactly once: what was received before is dropped, and a
 // gap is an error. News of an assignment that is not here (any more) are dropped, and the node hears that they were
-// received. The node keeps each until it hears that. After a lost connection the node joins
-// again and says which assignments it has. Of those, the ones that are here go on, and what was said in vain is said
-// once more: the assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
+// received. The node keeps each until it hears that. After a lost connection the node joins again and says which
+// assignments it has. Of those, the ones that are here go on, and what was said in vain is said once more: the
+// assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
 //
 // Memory: one message of the node's at a time is on its way (NodeLink::Next), and of an assignment this keeps its
 // specification, and a few numbers for each of its models. What the node has to keep is bounded, see node.h.
@@ -32,6 +32,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "actors/model_events.h"
 #include "actors/remote_worker.h"
 #include "caf/typed_response_promise.hpp"
 
@@ -100,9 +101,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   v1::NodeStatus Status() const;
 
  private:
-  struct OpenModel {
-    int attempt = 0;
-    int last_sequence = 0;
+  struct OpenModel : OpenAttempt {
     bool stopped = false;
     // The last that was said; nullopt: nothing.
     std::optional<v1::AssignmentRecorded> recorded;

@@ -13,6 +13,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "src/base/clock.h"
 #include "src/base/event_window.h"
+#include "src/base/utf8.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
@@ -588,6 +589,24 @@ TEST_F(NodesTest, BadHellosAreRefused) {
   hello = Hello("n");
   for (int i = 0; i < 100; ++i) hello.add_assignments(absl::StrCat(i));
   EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  // A line of its own in the log, or a megabyte with each attempt.
+  for (const std::string& text : {std::string("1\n[error]"), std::string(1 << 20, 'x')}) {
+    hello = Hello("n");
+    hello.set_version(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+    hello = Hello("n");
+    hello.mutable_devices(0)->set_model(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  }
+  hello = Hello("n");
+  hello.mutable_devices(0)->clear_kind();
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  hello = Hello("n");
+  hello.mutable_devices(0)->set_memory_limit(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  hello = Hello("n");
+  hello.mutable_devices(0)->set_index(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
   EXPECT_THAT(Listed(), IsEmpty());
 }
 
@@ -619,6 +638,20 @@ TEST_F(NodesTest, ANodeThatLiesIsSentAwayAndItsWorkRunsElsewhere) {
   event.clear_time();
   event.mutable_time()->set_nanos(-1);
   lies.push_back(reports(event));
+  const auto ends = [&](v1::Outcome outcome, v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED) {
+    v1::ModelEvent end = Report(1, 1);
+    end.mutable_ended()->set_outcome(outcome);
+    end.mutable_ended()->set_lost_cause(cause);
+    return reports(end);
+  };
+  // No outcome, one that nobody asked for, and losses that only the head can know of.
+  lies.push_back(ends(v1::OUTCOME_UNSPECIFIED));
+  lies.push_back(ends(static_cast<v1::Outcome>(99)));
+  lies.push_back(ends(v1::CANCELED));
+  lies.push_back(ends(v1::STOPPED_EARLY));
+  for (const v1::LostCause cause : {v1::LOST_CAUSE_UNSPECIFIED, v1::HEAD_ENDED, v1::NODE_LOST, v1::NODE_LEFT}) {
+    lies.push_back(ends(v1::LOST, cause));
+  }
   // Left out, not what it was asked for, not at its end.
   lies.push_back(reports(Report(1, 1)));
   lies.back().mutable_news()->set_number(2);
@@ -650,6 +683,54 @@ TEST_F(NodesTest, ANodeThatLiesIsSentAwayAndItsWorkRunsElsewhere) {
   const auto silent = std::make_shared<FakeLink>();
   Say(silent, Ended("H/1/1", 1));
   EXPECT_TRUE(absl::IsInvalidArgument(*silent->closed)) << "no hello";
+}
+
+TEST_F(NodesTest, AnEndThatWasAskedForIsBelieved) {
+  const auto link = JoinIdle();
+  Assign();
+  v1::StopModel stop;
+  stop.set_experiment("x");
+  stop.set_trial(7);
+  stop.set_model(1);
+  caf::anon_send(workers_[0], stop);
+  v1::CancelTrial cancel;
+  cancel.set_experiment("x");
+  cancel.set_trial(7);
+  caf::anon_send(workers_[0], cancel);
+  Run();
+  v1::ModelEvent event = Report(1, 1);
+  event.mutable_ended()->set_outcome(v1::STOPPED_EARLY);
+  SayEvent(link, "H/1/1", 1, event);
+  event = Report(2, 1);
+  event.mutable_ended()->set_outcome(v1::CANCELED);
+  SayEvent(link, "H/1/1", 2, event);
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 STOPPED_EARLY", "event 2 1 CANCELED"));
+  EXPECT_FALSE(link->closed.has_value());
+}
+
+TEST_F(NodesTest, WhatANodeSaysIsCutWithinNoCharacter) {
+  const auto link = JoinIdle();
+  Assign();
+  // Two bytes each, of which the limit would cut one.
+  std::string text = "x";
+  for (int i = 0; i < 1 << 16; ++i) text += "\u00e9";
+  v1::ModelEvent event = Report(1, 1);
+  event.mutable_ended()->set_outcome(v1::FAILED);
+  event.mutable_ended()->mutable_failure()->set_message(text);
+  SayEvent(link, "H/1/1", 1, event);
+  v1::NodeMessage message;
+  message.mutable_leaving()->set_because(text);
+  Say(link, message);
+  ASSERT_EQ(events_.size(), 2u);
+  for (const v1::ModelEvent& said : events_) {
+    EXPECT_LT(said.ended().failure().message().size(), size_t{10000});
+    EXPECT_TRUE(IsUtf8(said.ended().failure().message()));
+  }
+  v1::DrainNodeRequest drain;
+  drain.set_node(text);
+  const std::string refused(Ask<v1::DrainNodeReply>(drain).status().message());
+  EXPECT_LT(refused.size(), size_t{10000});
+  EXPECT_TRUE(IsUtf8(refused));
 }
 
 TEST_F(NodesTest, TimesOfAClockThatIsOffAreCorrected) {
