@@ -306,6 +306,7 @@ void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promis
 
 void RemoteNode::Assign(Device& device, Assignment assignment) {
   assignment.id = absl::StrCat(options_.head, "/", number_, "/", ++last_assignment_);
+  assigned_[assignment.id] = NumberOf(device);
   device.assignment = std::move(assignment);
   device.idle = device.said_ready = false;
   SendAssignment(device);
@@ -353,10 +354,8 @@ void RemoteNode::OnRecorded(int32_t number, const v1::EventsRecorded& recorded) 
 }
 
 RemoteNode::Device* RemoteNode::Find(const std::string& assignment) {
-  const auto found = std::find_if(devices_.begin(), devices_.end(), [&](const Device& device) {
-    return device.assignment.has_value() && device.assignment->id == assignment;
-  });
-  return found == devices_.end() ? nullptr : &*found;
+  const auto found = assigned_.find(assignment);
+  return found == assigned_.end() ? nullptr : &devices_[static_cast<size_t>(found->second)];
 }
 
 RemoteNode::Trial* RemoteNode::FindTrial(int32_t number, const std::string& experiment, int trial) {
@@ -460,6 +459,7 @@ absl::Status RemoteNode::OnDiscovered(Device& device, v1::Discovered discovered)
 }
 
 void RemoteNode::EndAssignment(Device& device) {
+  assigned_.erase(device.assignment->id);
   device.assignment.reset();
   device.idle = false;
   CheckDrained();
@@ -472,6 +472,7 @@ void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::
   } else {
     std::get<Discovery>(device.assignment->work).promise.deliver(LossOfWork(cause, why));
   }
+  assigned_.erase(device.assignment->id);
   device.assignment.reset();
 }
 

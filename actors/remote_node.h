@@ -27,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -192,6 +193,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   bool draining_ = false;
   bool held_ = false;
   int64_t last_assignment_ = 0;
+  // The numbers of the devices that have assignments, by their ids: each event looks here.
+  std::unordered_map<std::string, int32_t> assigned_;
 };
 
 }  // namespace lanista

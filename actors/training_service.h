@@ -236,7 +236,8 @@ class TrainingServiceState {
   absl::Status last_failure_;
 };
 
-// Spawns one worker for each device of this machine at once.
+// Spawns one worker for each device of this machine at once. Spawn it detached where there are many devices: none waits
+// then for what others compute.
 TrainingServiceSelf::behavior_type TrainingService(TrainingServiceSelf::stateful_pointer<TrainingServiceState> self,
                                                    TrainingServiceOptions options);
 

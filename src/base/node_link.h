@@ -3,7 +3,10 @@
 #define LANISTA_SRC_BASE_NODE_LINK_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -39,6 +42,28 @@ class HeadLink {
   virtual void Close() = 0;
 };
 
+// A node's "I am there" on its way to whoever answers it. It is answered once: with UNAVAILABLE where it is destroyed
+// before, because nobody is there any more. Used by one thread at a time.
+class Heartbeat {
+ public:
+  using Done = std::function<void(const absl::Status&)>;
+
+  Heartbeat(std::string instance, Done done) : instance_(std::move(instance)), done_(std::move(done)) {}
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+  // NodeHello.instance.
+  const std::string& instance() const { return instance_; }
+  void Answer(const absl::Status& status);
+
+ private:
+  const std::string instance_;
+  // Null: it was answered.
+  Done done_;
+};
+
+using HeartbeatPtr = std::shared_ptr<Heartbeat>;
 using NodeLinkPtr = std::shared_ptr<NodeLink>;
 using HeadLinkPtr = std::shared_ptr<HeadLink>;
 

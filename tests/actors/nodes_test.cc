@@ -209,9 +209,11 @@ class NodesTest : public ActorTest {
     }
   }
   absl::Status Beat(const std::string& instance) {
-    v1::BeatRequest request;
-    request.set_instance(instance);
-    return Ask<v1::BeatReply>(request).status();
+    absl::Status status = absl::UnknownError("no answer");
+    const auto done = [&status](const absl::Status& answer) { status = answer; };
+    caf::anon_send(nodes_, std::make_shared<Heartbeat>(instance, done));
+    Run();
+    return status;
   }
   template <typename Answer, typename Request>
   absl::StatusOr<Answer> Ask(const Request& request) {
@@ -407,6 +409,13 @@ TEST_F(NodesTest, BeatsKeepANode) {
   Pass(300, "instance of n");
   EXPECT_THAT(Said(), IsEmpty());
   EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
+}
+
+TEST_F(NodesTest, ABeatThatNobodyHearsIsAnswered) {
+  JoinIdle();
+  caf::anon_send_exit(nodes_, caf::exit_reason::user_shutdown);
+  Run();
+  EXPECT_TRUE(absl::IsUnavailable(Beat("instance of n")));
 }
 
 TEST_F(NodesTest, TimeInWhichTheHeadStoodStillDoesNotCount) {
