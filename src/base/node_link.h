@@ -11,13 +11,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "protos/node.pb.h"
+#include "src/base/framing.h"
 
 namespace lanista {
 
 // Changes whenever a message of the protocol means something else.
 inline constexpr int kNodeProtocolVersion = 1;
 
-inline constexpr int kMaxNodeMessageBytes = 64 << 20;
+// Room for what a trial process may say, and for what a node says of it.
+inline constexpr int kMaxNodeMessageBytes = static_cast<int>(kMaxFrameBytes) + (64 << 10);
 inline constexpr size_t kMaxNodes = 1000;
 inline constexpr int kMaxDevicesOfNode = 1024;
 
