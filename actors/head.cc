@@ -332,9 +332,12 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   experiment.remove_checkpoints = [&system](const std::string& folder) {
     RemoveElsewhere(system, folder, RemoveFolder);
   };
-  // A user's may compute for seconds, and so may one that looks for models within limits; else ours answer at once, and
-  // waking a thread would take longer than the answer.
-  const bool computes = setup.config.strategy().has_custom() || setup.config.constraint_size() > 0;
+  // A user's may compute for seconds, and so may one that looks for models within limits, or tpe, which weighs all that
+  // it was told (a chain may have it). The others answer at once, and waking a thread would take longer than the
+  // answer.
+  const v1::StrategyConfig& strategy = setup.config.strategy();
+  const bool computes =
+      strategy.has_custom() || strategy.has_tpe() || strategy.has_chain() || setup.config.constraint_size() > 0;
   experiment.strategy = computes ? self_->spawn<caf::detached>(StrategyBehavior, std::move(setup.strategy))
                                  : self_->spawn(StrategyBehavior, std::move(setup.strategy));
   if (setup.stopper != nullptr) {

@@ -130,7 +130,7 @@ using TrainingServiceActor = WorkerOwnerActor::extend<
     // The devices.
     caf::replies_to<v1::ListDevices>::with<v1::DeviceList>,
     // A device joins, with its worker: it gets work once the worker says that it is ready (WorkerReady with the number
-    // of the answer). It leaves when the worker goes down.
+    // of the answer). It leaves when the worker goes down: with ABORTED where what it has not begun is not to blame.
     caf::replies_to<v1::DeviceJoined, WorkerActor>::with<v1::DeviceAdded>,
     // No new work for the devices of a node (it is silent, or drains); or some again.
     caf::reacts_to<v1::HoldNode>,
@@ -145,8 +145,8 @@ using NodesActor = caf::typed_actor<
     caf::reacts_to<NodeLinkPtr, v1::NodeMessage>,
     // A node's stream has ended.
     caf::reacts_to<NodeLinkPtr>,
-    // A node is there. NOT_FOUND: it is not known, and has to join again.
-    caf::replies_to<v1::BeatRequest>::with<v1::BeatReply>,
+    // A node is there. Answered with NOT_FOUND: it is not known, and has to join again.
+    caf::reacts_to<HeartbeatPtr>,
     // The nodes, by name.
     caf::replies_to<v1::ListNodesRequest>::with<v1::NodeList>,
     // No new work for a node, which leaves when its own has ended. NOT_FOUND: there is none of this name.
@@ -186,5 +186,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::WatcherActor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::WorkerActor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::NodeLinkPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::HeadLinkPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::HeartbeatPtr)
 
 #endif  // LANISTA_ACTORS_INTERFACES_H_

@@ -195,10 +195,10 @@ void NodeState::OnAssignment(v1::Assignment proto) {
   auto* const assignment = &*assignments_.emplace(proto.id(), Assignment()).first;
   assignment->second.device = known ? proto.device() : 0;
   Device& device = devices_[static_cast<size_t>(assignment->second.device)];
-  v1::AssignmentNews lost;
   if (!known || !device.idle || proto.kind_case() == v1::Assignment::KIND_NOT_SET) {
-    lost.set_lost(device.worker == nullptr ? device.down_because : "the device is not free for this assignment");
-    return SayLast(assignment, std::move(lost));
+    v1::AssignmentNews refused;
+    refused.set_refused(device.worker == nullptr ? device.down_because : "the device is not free for this assignment");
+    return SayLast(assignment, std::move(refused));
   }
   device.idle = false;
   device.running = proto.id();
@@ -356,7 +356,7 @@ void NodeState::SayLast(Assignments::value_type* assignment, v1::AssignmentNews 
   assignment->second.ended = true;
   Device& device = devices_[static_cast<size_t>(assignment->second.device)];
   if (device.running == assignment->first) device.running.clear();
-  if (!news.has_lost()) device.downs = 0;
+  if (!news.has_lost() && !news.has_refused()) device.downs = 0;
   Say(assignment, std::move(news));
 }
 

@@ -9,6 +9,8 @@
 #include "absl/time/time.h"
 #include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
+#include "src/base/display_text.h"
+#include "src/base/utf8.h"
 
 namespace lanista {
 namespace {
@@ -35,13 +37,14 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
         const std::shared_ptr<RemoteNode> node = Find(link);
         if (node == nullptr) return;
         spdlog::info("node {}: its connection is lost", node->name());
+        links_.erase(link.get());
         node->OnLinkLost();
       },
-      [this](const v1::BeatRequest& beat) -> caf::result<v1::BeatReply> {
-        const auto node = nodes_.find(beat.instance());
-        if (node == nodes_.end()) return ToCafError(absl::NotFoundError("no node of this instance has joined"));
+      [this](const HeartbeatPtr& beat) {
+        const auto node = nodes_.find(beat->instance());
+        if (node == nodes_.end()) return beat->Answer(absl::NotFoundError("no node of this instance has joined"));
         node->second->Heard();
-        return v1::BeatReply();
+        beat->Answer(absl::OkStatus());
       },
       [this](const v1::ListNodesRequest&) {
         std::vector<std::shared_ptr<RemoteNode>> sorted;
@@ -54,8 +57,9 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
       [this](const v1::DrainNodeRequest& request) -> caf::result<v1::DrainNodeReply> {
         const std::shared_ptr<RemoteNode> node = FindName(request.node());
         if (node == nullptr) {
-          return ToCafError(absl::NotFoundError(absl::StrCat("there is no node '", request.node().substr(0, 200),
-                                                             "'; `lanista nodes` lists those that have joined")));
+          return ToCafError(
+              absl::NotFoundError(absl::StrCat("there is no node '", OneLine(ToUtf8(request.node().substr(0, 200))),
+                                               "'; `lanista nodes` lists those that have joined")));
         }
         node->Drain();
         return v1::DrainNodeReply();
@@ -77,7 +81,7 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
       [this](int32_t node, int32_t device, v1::Discover& request) -> caf::result<v1::Discovered> {
         const auto promise = self_->make_response_promise<v1::Discovered>();
         const auto found = FindNumber(node);
-        if (found == nullptr) return ToCafError(absl::UnavailableError("its node has left"));
+        if (found == nullptr) return ToCafError(absl::AbortedError("its node has left"));
         found->OnDiscover(device, std::move(request), promise);
         return promise;
       },
@@ -90,10 +94,10 @@ void NodesState::OnMessage(const NodeLinkPtr& link, v1::NodeMessage message) {
   const std::string why(status.message());
   const std::shared_ptr<RemoteNode> node = Find(link);
   if (node == nullptr) {
-    spdlog::warn("a node was refused: {}", why);
+    spdlog::warn("a node was refused: {}", OneLine(why));
     return link->Close(status);
   }
-  spdlog::error("node {} is sent away: {}", node->name(), why);
+  spdlog::error("node {} is sent away: {}", node->name(), OneLine(why));
   Remove(node, v1::NODE_LOST, absl::StrCat("node ", node->name(), " broke the protocol: ", why), status);
 }
 
@@ -115,7 +119,7 @@ absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message
       return node->OnDevice(message.device());
     case v1::NodeMessage::kLeaving: {
       const std::string because = BoundedMessage(message.leaving().because());
-      spdlog::info("node {} leaves: {}", node->name(), because);
+      spdlog::info("node {} leaves: {}", node->name(), OneLine(because));
       Remove(node, v1::NODE_LEFT, absl::StrCat("node ", node->name(), " left: ", because), absl::OkStatus());
       return absl::OkStatus();
     }
@@ -129,7 +133,7 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
   if (!status.ok()) return status;
   if (const auto known = nodes_.find(hello.instance()); known != nodes_.end()) {
     const std::shared_ptr<RemoteNode> node = known->second;
-    status = node->Join(link, hello);
+    status = Join(node, link, hello);
     if (status.ok()) spdlog::info("node {} has joined again", hello.name());
     return status;
   }
@@ -144,7 +148,16 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
   spdlog::info("node {} has joined with {} devices, Lanista {}, program {}", hello.name(), hello.devices_size(),
                hello.version(), hello.program());
   BeginLooking();
-  return node->Join(link, hello);
+  return Join(node, link, hello);
+}
+
+absl::Status NodesState::Join(const std::shared_ptr<RemoteNode>& node, const NodeLinkPtr& link,
+                              const v1::NodeHello& hello) {
+  links_.erase(node->link().get());
+  absl::Status status = node->Join(link, hello);
+  // Where it was refused, the old stream may still be its.
+  if (node->link() != nullptr) links_[node->link().get()] = node;
+  return status;
 }
 
 absl::Status NodesState::TakeName(const v1::NodeHello& hello) {
@@ -193,9 +206,8 @@ void NodesState::Look() {
 }
 
 std::shared_ptr<RemoteNode> NodesState::Find(const NodeLinkPtr& link) const {
-  const auto found =
-      std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) { return node.second->link() == link; });
-  return found == nodes_.end() ? nullptr : found->second;
+  const auto found = links_.find(link.get());
+  return found == links_.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<RemoteNode> NodesState::FindName(const std::string& name) const {
@@ -211,6 +223,7 @@ std::shared_ptr<RemoteNode> NodesState::FindNumber(int32_t number) const {
 
 void NodesState::Remove(const std::shared_ptr<RemoteNode>& node, v1::LostCause cause, const std::string& why,
                         const absl::Status& status) {
+  links_.erase(node->link().get());
   nodes_.erase(node->instance());
   numbers_.erase(node->number());
   node->Leave(cause, why, status);

@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -46,6 +47,8 @@ class NodesState {
   // An error ends the stream; the node, if the stream is one's, is lost.
   absl::Status Handle(const NodeLinkPtr& link, v1::NodeMessage message);
   absl::Status OnHello(const NodeLinkPtr& link, const v1::NodeHello& hello);
+  // The node joins with this stream.
+  absl::Status Join(const std::shared_ptr<RemoteNode>& node, const NodeLinkPtr& link, const v1::NodeHello& hello);
   // Whether the name is free. Whoever had it and is silent is lost.
   absl::Status TakeName(const v1::NodeHello& hello);
   // Looks at who is silent, and does so again in a second, as long as there are nodes.
@@ -65,11 +68,14 @@ class NodesState {
   // By instance, and by the number at this head.
   Nodes nodes_;
   std::map<int32_t, std::shared_ptr<RemoteNode>> numbers_;
+  // By their streams (RemoteNode::link), for those that have one: each message looks here.
+  std::unordered_map<const NodeLink*, std::shared_ptr<RemoteNode>> links_;
   int32_t last_number_ = 0;
   // When it last looked; nullopt: it does not.
   std::optional<RemoteNode::TimePoint> looked_;
 };
 
+// Spawn it detached: heartbeats wait for nobody then.
 NodesSelf::behavior_type Nodes(NodesSelf::stateful_pointer<NodesState> self, NodesOptions options);
 
 }  // namespace lanista

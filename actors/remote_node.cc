@@ -1,6 +1,7 @@
 #include "actors/remote_node.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +11,9 @@
 #include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
+#include "src/base/display_text.h"
 #include "src/base/event_window.h"
+#include "src/base/utf8.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -22,8 +25,6 @@ using google::protobuf::util::TimeUtil;
 constexpr int kMaxIdBytes = 200;
 // What a node may have that the head is still to hear of, for each device.
 constexpr int kMaxAssignmentsPerDevice = 4;
-// Sequence numbers are below what the service's own events have.
-constexpr int kMaxSequence = 1 << 29;
 // The head says "received" for one of so many news, so that they do not double.
 constexpr int kReceivedOneOf = 16;
 // Clocks that differ less are as good as equal: their difference is known no better than a message takes.
@@ -31,32 +32,43 @@ constexpr absl::Duration kClockTolerance = absl::Seconds(1);
 
 absl::Status Lie(const std::string& what) { return absl::InvalidArgumentError(absl::StrCat("the node ", what)); }
 
-bool IsTime(const google::protobuf::Timestamp& time) {
-  return time.seconds() >= 0 && time.seconds() <= TimeUtil::kTimestampMaxSeconds && time.nanos() >= 0 &&
-         time.nanos() < 1000000000;
+// Of texts that stand in tables, in the log, and in the journal once for each attempt.
+bool IsShortLine(const std::string& text) { return text.size() <= kMaxIdBytes && Printable(text) == text; }
+
+bool IsDevice(const v1::Device& device) {
+  return (device.kind() == v1::CPU || device.kind() == v1::GPU) && device.index() >= 0 && device.threads() >= 0 &&
+         device.memory_limit() >= 0 && device.memory() >= 0 && IsShortLine(device.model()) &&
+         IsShortLine(device.uuid());
 }
 
 absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
+// What the service hears of a worker, or a discovery, that is lost so (TrainingServiceActor's DeviceJoined).
+caf::error LossOfWork(v1::LostCause cause, const std::string& why) {
+  return ToCafError(cause == v1::NODE_LEFT ? absl::AbortedError(why) : absl::UnavailableError(why));
+}
+
 }  // namespace
 
 absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
   if (hello.protocol_version() != kNodeProtocolVersion) {
-    return absl::FailedPreconditionError(absl::StrCat("the node speaks version ", hello.protocol_version(),
-                                                      " of the protocol (Lanista ", BoundedMessage(hello.version()),
-                                                      "), the head version ", kNodeProtocolVersion,
-                                                      ": install the same release on both machines"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the node speaks version ", hello.protocol_version(), " of the protocol (Lanista ",
+                     OneLine(ToUtf8(hello.version().substr(0, kMaxIdBytes))), "), the head version ",
+                     kNodeProtocolVersion, ": install the same release on both machines"));
   }
   absl::Status name = CheckNodeName(hello.name());
   if (!name.ok()) return name;
-  for (const std::string* id : {&hello.instance(), &hello.program()}) {
-    if (id->empty() || id->size() > kMaxIdBytes) return Lie("does not say which instance and program it is");
+  for (const std::string* id : {&hello.instance(), &hello.program(), &hello.version()}) {
+    if (id->empty() || !IsShortLine(*id)) return Lie("does not say which instance, program and version it is");
   }
-  if (hello.version().size() > kMaxIdBytes) return Lie("has a version that is too long");
   if (hello.devices().empty() || hello.devices_size() > kMaxDevicesOfNode) {
     return Lie(absl::StrCat("has ", hello.devices_size(), " devices; 1 to ", kMaxDevicesOfNode, " can join"));
+  }
+  for (const v1::Device& device : hello.devices()) {
+    if (!IsDevice(device)) return Lie("describes a device that cannot be");
   }
   if (hello.assignments_size() > kMaxAssignmentsPerDevice * hello.devices_size()) {
     return Lie("names more assignments than it can have");
@@ -125,8 +137,6 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
   }
   Send(std::move(message));
 
-  // The node forgets these.
-  abandoned_.clear();
   for (Device& device : devices_) {
     if (!device.assignment.has_value()) continue;
     const Assignment& assignment = *device.assignment;
@@ -213,8 +223,9 @@ absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
   if (!news.down_because().empty()) {
     device.idle = device.warm = false;
     const std::string why = BoundedMessage(news.down_because());
-    spdlog::warn("node {}: {}: {}", name_, DeviceName(device.device), why);
-    RemoveWorker(device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", why));
+    spdlog::warn("node {}: {}: {}", name_, DeviceName(device.device), OneLine(why));
+    // What began there was lost before: what the device still has, crossed with this on its way.
+    RemoveWorker(device, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", why));
     CheckDrained();
     return absl::OkStatus();
   }
@@ -267,7 +278,7 @@ void RemoteNode::SayReady(Device& device) {
 
 void RemoteNode::RemoveWorker(Device& device, v1::LostCause cause, const std::string& why) {
   LoseAssignment(device, cause, why);
-  if (device.worker != nullptr) self_->send_exit(device.worker, ToCafError(absl::UnavailableError(why)));
+  if (device.worker != nullptr) self_->send_exit(device.worker, LossOfWork(cause, why));
   device.worker = nullptr;
   device.worker_number.reset();
   device.said_ready = false;
@@ -287,7 +298,7 @@ void RemoteNode::OnTrial(int32_t number, v1::TrialSpec spec) {
 void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promise) {
   Device& device = devices_[static_cast<size_t>(number)];
   if (device.worker == nullptr) {
-    promise.deliver(ToCafError(absl::UnavailableError(absl::StrCat("node ", name_, ": the device left"))));
+    promise.deliver(LossOfWork(v1::NODE_LEFT, absl::StrCat("node ", name_, ": the device left")));
     return;
   }
   Assign(device, {"", 0, Discovery{std::move(request), std::move(promise)}});
@@ -295,6 +306,7 @@ void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promis
 
 void RemoteNode::Assign(Device& device, Assignment assignment) {
   assignment.id = absl::StrCat(options_.head, "/", number_, "/", ++last_assignment_);
+  assigned_[assignment.id] = NumberOf(device);
   device.assignment = std::move(assignment);
   device.idle = device.said_ready = false;
   SendAssignment(device);
@@ -315,7 +327,6 @@ void RemoteNode::Abandon(Device& device) {
   const auto* const trial = std::get_if<Trial>(&device.assignment->work);
   if (trial == nullptr || !trial->canceled) return;
   ReportEnd(*trial, v1::LOST_CAUSE_UNSPECIFIED, "");
-  abandoned_.insert(device.assignment->id);
   EndAssignment(device);
 }
 
@@ -343,10 +354,8 @@ void RemoteNode::OnRecorded(int32_t number, const v1::EventsRecorded& recorded) 
 }
 
 RemoteNode::Device* RemoteNode::Find(const std::string& assignment) {
-  const auto found = std::find_if(devices_.begin(), devices_.end(), [&](const Device& device) {
-    return device.assignment.has_value() && device.assignment->id == assignment;
-  });
-  return found == devices_.end() ? nullptr : &*found;
+  const auto found = assigned_.find(assignment);
+  return found == assigned_.end() ? nullptr : &devices_[static_cast<size_t>(found->second)];
 }
 
 RemoteNode::Trial* RemoteNode::FindTrial(int32_t number, const std::string& experiment, int trial) {
@@ -360,8 +369,9 @@ RemoteNode::Trial* RemoteNode::FindTrial(int32_t number, const std::string& expe
 absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
   Device* const device = Find(news.assignment());
   if (device == nullptr) {
-    if (abandoned_.count(news.assignment()) == 0) return Lie("has news of an assignment that it does not have");
-    if (news.kind_case() != v1::AssignmentNews::kEvent) abandoned_.erase(news.assignment());
+    // It is over here: it was canceled, or lost with its device, while the news were on their way.
+    spdlog::debug("node {}: news of assignment {}, which it does not have, are dropped", name_,
+                  OneLine(BoundedMessage(news.assignment())));
     v1::HeadMessage received;
     received.mutable_received()->set_assignment(news.assignment());
     received.mutable_received()->set_number(news.number());
@@ -390,6 +400,12 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
       RemoveWorker(*device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", BoundedMessage(news.lost())));
       CheckDrained();
       return absl::OkStatus();
+    case v1::AssignmentNews::kRefused:
+      if (news.number() != 1) return Lie("refuses what it has begun");
+      SayReceived(assignment);
+      RemoveWorker(*device, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", BoundedMessage(news.refused())));
+      CheckDrained();
+      return absl::OkStatus();
     case v1::AssignmentNews::KIND_NOT_SET:
       break;
   }
@@ -402,18 +418,17 @@ absl::Status RemoteNode::OnEvent(Device& device, v1::ModelEvent event) {
     return Lie("reports on a trial that it was not given");
   }
   const auto open = trial->open.find(event.model());
-  if (open == trial->open.end() || event.attempt() != open->second.attempt) {
-    return Lie(absl::StrCat("reports on model ", event.model(), ", attempt ", event.attempt(),
-                            ", which has ended or is not of its trial"));
+  if (open == trial->open.end()) {
+    return Lie(absl::StrCat("reports on model ", event.model(), ", which has ended or is not of its trial"));
   }
-  if (event.sequence() <= open->second.last_sequence || event.sequence() > kMaxSequence) {
-    return Lie(absl::StrCat("numbers a report ", event.sequence(), " after ", open->second.last_sequence));
-  }
-  if (event.kind_case() == v1::ModelEvent::KIND_NOT_SET || !IsTime(event.time())) {
-    return Lie("sends a report without a kind or a time");
-  }
+  const absl::Status checked = CheckEvent(event, open->second, trial->canceled, open->second.stopped);
+  if (!checked.ok()) return Lie(std::string(checked.message()));
   open->second.last_sequence = event.sequence();
-  if (event.has_ended()) trial->open.erase(open);
+  if (event.has_ended()) {
+    v1::Failure* const failure = event.ended().has_failure() ? event.mutable_ended()->mutable_failure() : nullptr;
+    if (failure != nullptr) failure->set_message(BoundedMessage(failure->message()));
+    trial->open.erase(open);
+  }
   if (event.has_started()) *event.mutable_started()->mutable_device() = device.device;
   if (clock_offset_ != absl::ZeroDuration()) *event.mutable_time() = ToTimestamp(ToTime(event.time()) + clock_offset_);
   const Assignment& assignment = *device.assignment;
@@ -444,6 +459,7 @@ absl::Status RemoteNode::OnDiscovered(Device& device, v1::Discovered discovered)
 }
 
 void RemoteNode::EndAssignment(Device& device) {
+  assigned_.erase(device.assignment->id);
   device.assignment.reset();
   device.idle = false;
   CheckDrained();
@@ -454,8 +470,9 @@ void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::
   if (const auto* const trial = std::get_if<Trial>(&device.assignment->work)) {
     ReportEnd(*trial, cause, why);
   } else {
-    std::get<Discovery>(device.assignment->work).promise.deliver(ToCafError(absl::UnavailableError(why)));
+    std::get<Discovery>(device.assignment->work).promise.deliver(LossOfWork(cause, why));
   }
+  assigned_.erase(device.assignment->id);
   device.assignment.reset();
 }
 

@@ -11,9 +11,10 @@
 //      that reason (CANCELED or STOPPED_EARLY where that was asked for), and the worker goes down.
 //
 // News of an assignment are numbered, and passed on in order, exactly once: what was received before is dropped, and a
-// gap is an error. The node keeps each until it hears that it was received. After a lost connection the node joins
-// again and says which assignments it has. Of those, the ones that are here go on, and what was said in vain is said
-// once more: the assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
+// gap is an error. News of an assignment that is not here (any more) are dropped, and the node hears that they were
+// received. The node keeps each until it hears that. After a lost connection the node joins again and says which
+// assignments it has. Of those, the ones that are here go on, and what was said in vain is said once more: the
+// assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
 //
 // Memory: one message of the node's at a time is on its way (NodeLink::Next), and of an assignment this keeps its
 // specification, and a few numbers for each of its models. What the node has to keep is bounded, see node.h.
@@ -25,13 +26,14 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "actors/model_events.h"
 #include "actors/remote_worker.h"
 #include "caf/typed_response_promise.hpp"
 
@@ -100,9 +102,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   v1::NodeStatus Status() const;
 
  private:
-  struct OpenModel {
-    int attempt = 0;
-    int last_sequence = 0;
+  struct OpenModel : OpenAttempt {
     bool stopped = false;
     // The last that was said; nullopt: nothing.
     std::optional<v1::AssignmentRecorded> recorded;
@@ -193,8 +193,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   bool draining_ = false;
   bool held_ = false;
   int64_t last_assignment_ = 0;
-  // Assignments that were abandoned: their news are dropped.
-  std::set<std::string> abandoned_;
+  // The numbers of the devices that have assignments, by their ids: each event looks here.
+  std::unordered_map<std::string, int32_t> assigned_;
 };
 
 }  // namespace lanista

@@ -241,7 +241,7 @@ void TrainingServiceState::Worked(Slot& slot) {
 void TrainingServiceState::OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner) {
   const std::string experiment = spec.experiment();
   QueuedTrial trial{std::move(spec), owner};
-  if (CanNeverRun()) return LoseTrial(trial);
+  if (CanNeverRun()) return LoseTrial(trial, v1::WORKER_DOWN);
   if (owners_.emplace(owner.address(), experiment).second) self_->monitor(owner);
   queue_.Push(std::move(trial));
   Assign();
@@ -448,7 +448,8 @@ void TrainingServiceState::OnWorkerDown(int number) {
     trials->second.erase(trial->spec.trial());
     if (trials->second.empty()) running_.erase(trials);
     queue_.Finished(experiment);
-    LoseTrial(*trial);
+    // What became of a trial that began on a node was said before the worker went down: this one did not begin.
+    LoseTrial(*trial, slot.local ? v1::WORKER_DOWN : v1::NODE_LEFT);
   }
   if (discovery.has_value()) LoseDiscovery(slot, *std::move(discovery));
   if (slot.local) {
@@ -475,14 +476,16 @@ void TrainingServiceState::Restart(Slot& slot) {
 }
 
 void TrainingServiceState::LoseDiscovery(const Slot& slot, Discovery discovery) {
+  // It did not begin there, or its node left in order: that says nothing about it.
+  const bool blameless = !slot.local && absl::IsAborted(last_failure_);
   if (slot.local) {
     ++discovery.lost_workers;
-  } else {
+  } else if (!blameless) {
     discovery.lost_nodes.insert(slot.device.node());
   }
   // Any other error (there is no such program) will not pass.
   const size_t lost = static_cast<size_t>(discovery.lost_workers) + discovery.lost_nodes.size();
-  if (absl::IsUnavailable(last_failure_) && lost < kMaxDiscoveryLost) {
+  if (blameless || (absl::IsUnavailable(last_failure_) && lost < kMaxDiscoveryLost)) {
     discoveries_.push_front(std::move(discovery));
   } else {
     discovery.promise.deliver(ToCafError(last_failure_));
@@ -492,17 +495,17 @@ void TrainingServiceState::LoseDiscovery(const Slot& slot, Discovery discovery) 
 void TrainingServiceState::LoseAll() {
   while (const std::optional<QueuedTrial> waiting = queue_.Pop()) {
     queue_.Finished(waiting->spec.experiment());
-    LoseTrial(*waiting);
+    LoseTrial(*waiting, v1::WORKER_DOWN);
   }
   for (Discovery& discovery : discoveries_) discovery.promise.deliver(ToCafError(last_failure_));
   discoveries_.clear();
 }
 
-void TrainingServiceState::LoseTrial(const QueuedTrial& trial) {
+void TrainingServiceState::LoseTrial(const QueuedTrial& trial, v1::LostCause cause) {
   v1::Failure failure;
   failure.set_reason(v1::WORKER_LOST);
   failure.set_message(std::string(last_failure_.message()));
-  EndTrial(trial, v1::LOST, failure, v1::WORKER_DOWN);
+  EndTrial(trial, v1::LOST, failure, cause);
 }
 
 void TrainingServiceState::EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure,

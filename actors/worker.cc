@@ -83,7 +83,8 @@ WorkerSelf::behavior_type WorkerState::MakeBehavior(WorkerConfig config, WorkerO
       [this](v1::TrialSpec& spec) {
         Trial& trial = work_.emplace<Trial>();
         trial.spec = std::move(spec);
-        for (const v1::TrialModel& model : trial.spec.models()) trial.open_models[model.model()] = 0;
+        for (const v1::TrialModel& model : trial.spec.models())
+          trial.open_models[model.model()].attempt = model.attempt();
         TakeWork();
       },
       [this](v1::CancelTrial& cancel) { OnCancel(std::move(cancel)); },
@@ -296,7 +297,10 @@ void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
   if (event.experiment() != trial.spec.experiment() || event.trial() != trial.spec.trial()) return;
   const auto open = trial.open_models.find(event.model());
   if (open == trial.open_models.end()) return;
-  open->second = event.sequence();
+  const bool stopped = trial.stopped.count(event.model()) > 0;
+  const absl::Status checked = CheckEvent(event, open->second, trial.canceled, stopped);
+  if (!checked.ok()) return FailTrial(trial, std::string(checked.message()));
+  open->second.last_sequence = event.sequence();
   trial.begun = true;
   if (event.has_started() && !trial.in_grace && !trial.spec.has_timeout()) BeginStep();
   if (event.has_started() && !trial.in_grace && trial.spec.has_timeout()) {
@@ -312,6 +316,15 @@ void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
     if (!trial.open_models.empty() && AllStopped(trial)) BeginGrace(trial);
   }
   self_->send(owner_, std::move(event));
+}
+
+void WorkerState::FailTrial(const Trial& trial, const std::string& why) {
+  spdlog::warn("{}: its trial process {}: it is replaced", DeviceName(config_.device), why);
+  v1::Failure failure;
+  failure.set_reason(v1::EXCEPTION);
+  failure.set_message(absl::StrCat("the trial process broke its protocol: it ", why));
+  ReportEnd(trial, v1::FAILED, failure);
+  EndWork(/*end_process=*/true);
 }
 
 void WorkerState::OnExit(const v1::ProcessExited& exited) {
@@ -377,8 +390,9 @@ void WorkerState::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::F
     const auto open = trial.open_models.find(model.model());
     if (open == trial.open_models.end()) continue;
     const bool stopped = trial.stopped.count(model.model()) > 0;
-    self_->send(owner_, stopped ? EndedEvent(trial.spec, model, open->second, v1::STOPPED_EARLY)
-                                : EndedEvent(trial.spec, model, open->second, outcome, failure, lost_cause));
+    const int last = open->second.last_sequence;
+    self_->send(owner_, stopped ? EndedEvent(trial.spec, model, last, v1::STOPPED_EARLY)
+                                : EndedEvent(trial.spec, model, last, outcome, failure, lost_cause));
   }
   v1::TrialEnded ended;
   ended.set_experiment(trial.spec.experiment());

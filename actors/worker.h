@@ -43,6 +43,7 @@
 #include "absl/strings/string_view.h"
 #include "actors/alarm.h"
 #include "actors/interfaces.h"
+#include "actors/model_events.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "caf/typed_response_promise.hpp"
@@ -82,8 +83,8 @@ class WorkerState {
   struct Idle {};
   struct Trial {
     v1::TrialSpec spec;
-    // The models that have not ended, with their last sequence numbers.
-    std::map<int, int> open_models;
+    // Of the models that have not ended.
+    std::map<int, OpenAttempt> open_models;
     bool begun = false;
     bool spoiled_process = false;
     bool canceled = false;
@@ -128,6 +129,8 @@ class WorkerState {
   void BeginGrace(Trial& trial);
   void OnEvent(v1::TrialEvent event);
   void OnModelEvent(Trial& trial, v1::ModelEvent event);
+  // The process said what cannot be: the trial has failed, and the process, which runs the user's code, is ended.
+  void FailTrial(const Trial& trial, const std::string& why);
   void OnTrialEnded(const Trial& trial, const v1::TrialEnded& ended);
   void OnExit(const v1::ProcessExited& exited);
   void OnExitInTrial(const Trial& trial, const v1::ProcessExited& exited);

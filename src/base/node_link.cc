@@ -11,6 +11,12 @@ constexpr size_t kMaxNameBytes = 100;
 
 }  // namespace
 
+Heartbeat::~Heartbeat() { Answer(absl::UnavailableError("the head ends")); }
+
+void Heartbeat::Answer(const absl::Status& status) {
+  if (const Done done = std::exchange(done_, nullptr)) done(status);
+}
+
 absl::Status CheckNodeName(absl::string_view name) {
   if (!name.empty() && name.size() <= kMaxNameBytes && IsUtf8(name) && OneLine(name) == name) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("'", OneLine(ToUtf8(name.substr(0, kMaxNameBytes))),

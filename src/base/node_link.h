@@ -3,18 +3,23 @@
 #define LANISTA_SRC_BASE_NODE_LINK_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "protos/node.pb.h"
+#include "src/base/framing.h"
 
 namespace lanista {
 
 // Changes whenever a message of the protocol means something else.
 inline constexpr int kNodeProtocolVersion = 1;
 
-inline constexpr int kMaxNodeMessageBytes = 64 << 20;
+// Room for what a trial process may say, and for what a node says of it.
+inline constexpr int kMaxNodeMessageBytes = static_cast<int>(kMaxFrameBytes) + (64 << 10);
 inline constexpr size_t kMaxNodes = 1000;
 inline constexpr int kMaxDevicesOfNode = 1024;
 
@@ -39,6 +44,28 @@ class HeadLink {
   virtual void Close() = 0;
 };
 
+// A node's "I am there" on its way to whoever answers it. It is answered once: with UNAVAILABLE where it is destroyed
+// before, because nobody is there any more. Used by one thread at a time.
+class Heartbeat {
+ public:
+  using Done = std::function<void(const absl::Status&)>;
+
+  Heartbeat(std::string instance, Done done) : instance_(std::move(instance)), done_(std::move(done)) {}
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+  // NodeHello.instance.
+  const std::string& instance() const { return instance_; }
+  void Answer(const absl::Status& status);
+
+ private:
+  const std::string instance_;
+  // Null: it was answered.
+  Done done_;
+};
+
+using HeartbeatPtr = std::shared_ptr<Heartbeat>;
 using NodeLinkPtr = std::shared_ptr<NodeLink>;
 using HeadLinkPtr = std::shared_ptr<HeadLink>;
 

@@ -127,8 +127,10 @@ class LocalHead::Impl {
     };
     // Loading LibTorch is work for one processor.
     const bool serves = options.served != nullptr;
-    service_ = system_.spawn(
+    // What strategies compute on the system's threads holds up no device.
+    service_ = system_.spawn<caf::detached>(
         TrainingService, TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()), serves});
+    live_.Add(service_, "the training service");
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
     head_ = system_.spawn<caf::detached>(Head, HeadOptions{state_dir_, service_, live_, serves, options.max_priority});
     live_.Add(head_, "the head");
@@ -227,7 +229,11 @@ class LocalHead::Impl {
     return watchers_.back();
   }
 
-  NodeGateway* AcceptNodes(NodesOptions options) { return &nodes_.emplace(&system_, service_, std::move(options)); }
+  NodeGateway* AcceptNodes(NodesOptions options) {
+    nodes_.emplace(&system_, service_, std::move(options));
+    live_.Add(nodes_->actor(), "the nodes");
+    return &*nodes_;
+  }
 
   void Stop(v1::StopExperiment stop) { caf::anon_send(head_, std::move(stop)); }
   FinalStates& final_states() { return final_states_; }

@@ -1,6 +1,7 @@
 #include "src/launcher/node_bridge.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -36,7 +37,7 @@ absl::StatusOr<NodesOptions> PrepareForNodes(const StateDir& state_dir, std::chr
 NodeBridge::NodeBridge(caf::actor_system* system, TrainingServiceActor service, NodesOptions options)
     : system_(*system) {
   options.service = std::move(service);
-  nodes_ = system_.spawn(Nodes, std::move(options));
+  nodes_ = system_.spawn<caf::detached>(Nodes, std::move(options));
 }
 
 void NodeBridge::End() { caf::anon_send_exit(nodes_, caf::exit_reason::user_shutdown); }
@@ -57,8 +58,8 @@ void NodeBridge::Ask(Message message, std::function<void(absl::StatusOr<Answer>)
 }
 
 void NodeBridge::Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) {
-  Ask<v1::BeatReply>(request,
-                     [done = std::move(done)](const absl::StatusOr<v1::BeatReply>& reply) { done(reply.status()); });
+  // No other actor has a part in it: it waits for no thread of the system's.
+  caf::anon_send(nodes_, std::make_shared<Heartbeat>(request.instance(), std::move(done)));
 }
 
 void NodeBridge::List(std::function<void(absl::StatusOr<v1::NodeList>)> done) {

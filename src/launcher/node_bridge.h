@@ -17,11 +17,12 @@ namespace lanista {
 // makes where it is missing. Errors: it cannot be written.
 absl::StatusOr<NodesOptions> PrepareForNodes(const StateDir& state_dir, std::chrono::milliseconds lost_after);
 
-// Owns the actor. `system` outlives it.
+// Owns the actor, which has a thread of its own. `system` outlives it.
 class NodeBridge : public NodeGateway {
  public:
   NodeBridge(caf::actor_system* system, TrainingServiceActor service, NodesOptions options);
 
+  const NodesActor& actor() const { return nodes_; }
   // Ends the actor: what is asked from now on gets UNAVAILABLE.
   void End();
 

@@ -79,7 +79,9 @@ class HeadServer::Impl {
     return absl::OkStatus();
   }
 
-  void AcceptNodes(NodeGateway* nodes, const std::string& program) { nodes_.Accept(nodes, program); }
+  void AcceptNodes(NodeGateway* nodes, const std::string& program, std::chrono::milliseconds hello_limit) {
+    nodes_.Accept(nodes, program, hello_limit);
+  }
 
   void Open() {
     service_.Open();
@@ -109,7 +111,9 @@ class HeadServer::Impl {
 HeadServer::HeadServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HeadServer::~HeadServer() = default;
 
-void HeadServer::AcceptNodes(NodeGateway* nodes, const std::string& program) { impl_->AcceptNodes(nodes, program); }
+void HeadServer::AcceptNodes(NodeGateway* nodes, const std::string& program, std::chrono::milliseconds hello_limit) {
+  impl_->AcceptNodes(nodes, program, hello_limit);
+}
 void HeadServer::Open() { impl_->Open(); }
 void HeadServer::Close() { impl_->Close(); }
 

@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_RPC_HEAD_SERVER_H_
 #define LANISTA_SRC_RPC_HEAD_SERVER_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -23,8 +24,9 @@ class HeadServer {
   ~HeadServer();
 
   // Nodes may join, once it serves. `nodes` must outlive it. `program`: of the head's own trial processes; empty: it
-  // has none. REQUIRES: before Open.
-  void AcceptNodes(NodeGateway* nodes, const std::string& program);
+  // has none. A stream on which no node says hello within `hello_limit` is ended. REQUIRES: before Open.
+  void AcceptNodes(NodeGateway* nodes, const std::string& program,
+                   std::chrono::milliseconds hello_limit = std::chrono::seconds(10));
 
   // Serves from now on.
   void Open();

@@ -187,8 +187,14 @@ class NodeClient::Impl {
     const absl::Status end = stream->WaitForEnd();
     // A stream that was given up has no reason of its own.
     if (!absl::IsCancelled(end)) why = end;
+    const std::string head = absl::StrCat("head ", options_.head.address.ToText());
     if (absl::IsUnavailable(why) || absl::IsCancelled(why)) {
-      why = absl::UnavailableError(absl::StrCat("head ", options_.head.address.ToText(), ": ", why.message()));
+      why = absl::UnavailableError(absl::StrCat(head, ": ", why.message()));
+    }
+    if (absl::IsUnimplemented(why)) {
+      why = absl::UnimplementedError(absl::StrCat(
+          head,
+          " takes no nodes: it is older than this Lanista, or no head; install the same release on both machines"));
     }
     {
       const std::lock_guard<std::mutex> lock(mutex_);

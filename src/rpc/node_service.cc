@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
 #include "src/rpc/grpc_status.h"
 #include "src/views/nodes_view.h"
@@ -32,8 +33,14 @@ class NodeServiceImpl::Stream final : public grpc::ServerBidiReactor<v1::NodeMes
   Stream(Context* context, NodeGateway* nodes, std::function<void(const std::shared_ptr<Stream>&)> on_done)
       : context_(*context), nodes_(*nodes), on_done_(std::move(on_done)) {}
 
-  // Once there is a shared_ptr to it.
-  void Begin() { Next(); }
+  // Once there is a shared_ptr to it. It ends, if the node's first message takes longer than `hello_limit`.
+  void Begin(std::chrono::milliseconds hello_limit) {
+    hello_alarm_.Set(std::chrono::system_clock::now() + hello_limit, [weak = weak_from_this()](bool expired) {
+      const std::shared_ptr<Stream> stream = weak.lock();
+      if (stream != nullptr && expired) stream->Close(absl::DeadlineExceededError("the node did not say hello"));
+    });
+    Next();
+  }
 
   void Send(v1::HeadMessage message) override {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -61,6 +68,7 @@ class NodeServiceImpl::Stream final : public grpc::ServerBidiReactor<v1::NodeMes
 
  private:
   void OnReadDone(bool ok) override {
+    hello_alarm_.Cancel();
     if (!ok) return OnGone();
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -106,6 +114,8 @@ class NodeServiceImpl::Stream final : public grpc::ServerBidiReactor<v1::NodeMes
   NodeGateway& nodes_;
   const std::function<void(const std::shared_ptr<Stream>&)> on_done_;
   v1::NodeMessage message_;
+  // Until the first message.
+  grpc::Alarm hello_alarm_;
 
   std::mutex mutex_;
   // Protected by mutex_. The first of the queue is being written.
@@ -115,8 +125,9 @@ class NodeServiceImpl::Stream final : public grpc::ServerBidiReactor<v1::NodeMes
   std::optional<absl::Status> end_;
 };
 
-void NodeServiceImpl::Accept(NodeGateway* nodes, std::string program) {
+void NodeServiceImpl::Accept(NodeGateway* nodes, std::string program, std::chrono::milliseconds hello_limit) {
   nodes_ = nodes;
+  hello_limit_ = hello_limit;
   program_ = std::move(program);
 }
 
@@ -161,7 +172,7 @@ grpc::ServerBidiReactor<v1::NodeMessage, v1::HeadMessage>* NodeServiceImpl::Join
     }
     streams_.insert(stream);
   }
-  stream->Begin();
+  stream->Begin(hello_limit_);
   return stream.get();
 }
 

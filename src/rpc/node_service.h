@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_RPC_NODE_SERVICE_H_
 #define LANISTA_SRC_RPC_NODE_SERVICE_H_
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -17,7 +18,7 @@ namespace lanista {
 class NodeServiceImpl : public v1::NodeService::CallbackService {
  public:
   // See HeadServer. Until Accept all calls get UNAVAILABLE; nodes whose streams end so try again.
-  void Accept(NodeGateway* nodes, std::string program);
+  void Accept(NodeGateway* nodes, std::string program, std::chrono::milliseconds hello_limit);
   void Open();
   void Close();
 
@@ -38,6 +39,7 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   // Set before it is open.
   NodeGateway* nodes_ = nullptr;
   std::string program_;
+  std::chrono::milliseconds hello_limit_{0};
 
   std::mutex mutex_;
   // Protected by mutex_.

@@ -34,10 +34,11 @@ struct FakeHead : HeadLink {
       } else if (message.has_news()) {
         const v1::AssignmentNews& news = message.news();
         lines.push_back(absl::StrCat(news.assignment(), " ", news.number(), " ",
-                                     news.has_event()   ? absl::StrCat("event ", news.event().sequence())
-                                     : news.has_ended() ? "ended"
-                                     : news.has_lost()  ? "lost " + news.lost()
-                                                        : "discovered"));
+                                     news.has_event()     ? absl::StrCat("event ", news.event().sequence())
+                                     : news.has_ended()   ? "ended"
+                                     : news.has_lost()    ? "lost " + news.lost()
+                                     : news.has_refused() ? "refused " + news.refused()
+                                                          : "discovered"));
       } else if (message.has_device()) {
         const v1::DeviceNews& device = message.device();
         lines.push_back(absl::StrCat("device ", device.device(), device.idle() ? " idle" : "",
@@ -395,7 +396,7 @@ TEST_F(NodeTest, AWorkerThatGoesDownIsReplacedAndItsTrialLost) {
   Run();
   EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("device 0: ")));
   Say(head, TrialAssignment("b"));
-  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("b 1 lost the worker went down"))) << "it was on its way";
+  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("b 1 refused the worker went down"))) << "it was on its way";
   scheduler().advance_time(std::chrono::seconds(1));
   Run();
   EXPECT_THAT(head->Take(), ElementsAre("device 0 idle"));
@@ -406,10 +407,10 @@ TEST_F(NodeTest, AnAssignmentForNoDeviceIsSentBack) {
   const auto head = Join();
   Say(head, TrialAssignment("a", 1));
   Say(head, TrialAssignment("b", -1));
-  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("a 1 lost"), HasSubstr("b 1 lost")));
+  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("a 1 refused"), HasSubstr("b 1 refused")));
   Say(head, TrialAssignment("c"));
   Say(head, TrialAssignment("d"));
-  EXPECT_THAT(head->Take(), ElementsAre("d 1 lost the device is not free for this assignment"));
+  EXPECT_THAT(head->Take(), ElementsAre("d 1 refused the device is not free for this assignment"));
   EXPECT_THAT(Told(), ElementsAre("trial 7"));
 }
 

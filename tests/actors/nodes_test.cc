@@ -13,6 +13,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "src/base/clock.h"
 #include "src/base/event_window.h"
+#include "src/base/utf8.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
@@ -65,6 +66,7 @@ class NodesTest : public ActorTest {
         if (worker == nullptr || worker.address() != down.source) continue;
         worker = nullptr;
         said_.push_back(absl::StrCat("down ", number, ": ", std::string(FromCafError(down.reason).message())));
+        down_codes_.push_back(FromCafError(down.reason).code());
       }
     });
     return {
@@ -172,6 +174,14 @@ class NodesTest : public ActorTest {
     return message;
   }
 
+  static v1::NodeMessage Refused(const std::string& assignment) {
+    v1::NodeMessage message;
+    message.mutable_news()->set_assignment(assignment);
+    message.mutable_news()->set_number(1);
+    message.mutable_news()->set_refused("not free");
+    return message;
+  }
+
   // A node with one device, which is idle.
   std::shared_ptr<FakeLink> JoinIdle(const std::string& name = "n") {
     const std::shared_ptr<FakeLink> link = Join(Hello(name));
@@ -199,9 +209,11 @@ class NodesTest : public ActorTest {
     }
   }
   absl::Status Beat(const std::string& instance) {
-    v1::BeatRequest request;
-    request.set_instance(instance);
-    return Ask<v1::BeatReply>(request).status();
+    absl::Status status = absl::UnknownError("no answer");
+    const auto done = [&status](const absl::Status& answer) { status = answer; };
+    caf::anon_send(nodes_, std::make_shared<Heartbeat>(instance, done));
+    Run();
+    return status;
   }
   template <typename Answer, typename Request>
   absl::StatusOr<Answer> Ask(const Request& request) {
@@ -228,6 +240,8 @@ class NodesTest : public ActorTest {
   NodesSelf nodes_;
   std::map<int, WorkerActor> workers_;
   std::vector<std::string> said_;
+  // With what the workers went down.
+  std::vector<absl::StatusCode> down_codes_;
   std::vector<v1::ModelEvent> events_;
 };
 
@@ -397,6 +411,13 @@ TEST_F(NodesTest, BeatsKeepANode) {
   EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
 }
 
+TEST_F(NodesTest, ABeatThatNobodyHearsIsAnswered) {
+  JoinIdle();
+  caf::anon_send_exit(nodes_, caf::exit_reason::user_shutdown);
+  Run();
+  EXPECT_TRUE(absl::IsUnavailable(Beat("instance of n")));
+}
+
 TEST_F(NodesTest, TimeInWhichTheHeadStoodStillDoesNotCount) {
   JoinIdle();
   scheduler().advance_time(std::chrono::hours(1));
@@ -452,6 +473,44 @@ TEST_F(NodesTest, ADeviceThatIsDownLeavesAndComesBack) {
   EXPECT_THAT(Said(), IsEmpty());
   SayDevice(link, 0, /*idle=*/true);
   EXPECT_THAT(Said(), ElementsAre("joined n 0 p", "ready 1"));
+}
+
+TEST_F(NodesTest, WhatCrossedWithADeviceThatWentDownBlamesNobody) {
+  const auto link = JoinIdle();
+  Assign();
+  link->Take();
+  SayDevice(link, 0, /*idle=*/false, /*warm=*/false, "no process");
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7", "down 0: node n: no process"));
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT);
+  EXPECT_EQ(down_codes_.back(), absl::StatusCode::kAborted);
+  // The node has the assignment now, and refuses it: the head does not know it any more, and the node may forget it.
+  Say(link, Refused("H/1/1"));
+  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"H/1/1\" number: 1 }"));
+  EXPECT_FALSE(link->closed.has_value());
+
+  // The same where the refusal comes first.
+  SayDevice(link, 0, /*idle=*/true);
+  Assign(1);
+  Said();
+  events_.clear();
+  Say(link, Refused("H/1/2"));
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7", "down 1: node n: not free"));
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT);
+}
+
+TEST_F(NodesTest, NewsOfAnAssignmentThatIsNotKnownHurtNobody) {
+  const auto link = JoinIdle();
+  Assign();
+  Said();
+  link->Take();
+  SayEvent(link, "H/1/99", 5, Report(1, 1));
+  SayEvent(link, "of another head/1/1", 1, Success(1, 1));
+  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"H/1/99\" number: 5 }",
+                                        "received { assignment: \"of another head/1/1\" number: 1 }"));
+  EXPECT_THAT(Said(), IsEmpty());
+  EXPECT_FALSE(link->closed.has_value());
+  SayEvent(link, "H/1/1", 1, Report(1, 1));
+  EXPECT_THAT(Said(), ElementsAre("event 1 1"));
 }
 
 TEST_F(NodesTest, ACanceledTrialDoesNotWaitForANodeThatIsSilent) {
@@ -539,6 +598,24 @@ TEST_F(NodesTest, BadHellosAreRefused) {
   hello = Hello("n");
   for (int i = 0; i < 100; ++i) hello.add_assignments(absl::StrCat(i));
   EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  // A line of its own in the log, or a megabyte with each attempt.
+  for (const std::string& text : {std::string("1\n[error]"), std::string(1 << 20, 'x')}) {
+    hello = Hello("n");
+    hello.set_version(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+    hello = Hello("n");
+    hello.mutable_devices(0)->set_model(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  }
+  hello = Hello("n");
+  hello.mutable_devices(0)->clear_kind();
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  hello = Hello("n");
+  hello.mutable_devices(0)->set_memory_limit(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
+  hello = Hello("n");
+  hello.mutable_devices(0)->set_index(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(*Join(hello)->closed));
   EXPECT_THAT(Listed(), IsEmpty());
 }
 
@@ -570,11 +647,23 @@ TEST_F(NodesTest, ANodeThatLiesIsSentAwayAndItsWorkRunsElsewhere) {
   event.clear_time();
   event.mutable_time()->set_nanos(-1);
   lies.push_back(reports(event));
-  // Left out, unknown, not what it was asked for, not at its end.
+  const auto ends = [&](v1::Outcome outcome, v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED) {
+    v1::ModelEvent end = Report(1, 1);
+    end.mutable_ended()->set_outcome(outcome);
+    end.mutable_ended()->set_lost_cause(cause);
+    return reports(end);
+  };
+  // No outcome, one that nobody asked for, and losses that only the head can know of.
+  lies.push_back(ends(v1::OUTCOME_UNSPECIFIED));
+  lies.push_back(ends(static_cast<v1::Outcome>(99)));
+  lies.push_back(ends(v1::CANCELED));
+  lies.push_back(ends(v1::STOPPED_EARLY));
+  for (const v1::LostCause cause : {v1::LOST_CAUSE_UNSPECIFIED, v1::HEAD_ENDED, v1::NODE_LOST, v1::NODE_LEFT}) {
+    lies.push_back(ends(v1::LOST, cause));
+  }
+  // Left out, not what it was asked for, not at its end.
   lies.push_back(reports(Report(1, 1)));
   lies.back().mutable_news()->set_number(2);
-  lies.push_back(reports(Report(1, 1)));
-  lies.back().mutable_news()->set_assignment("H/1/2");
   lies.push_back(news(1));
   lies.push_back(news(1));
   lies.back().mutable_news()->mutable_discovered();
@@ -603,6 +692,54 @@ TEST_F(NodesTest, ANodeThatLiesIsSentAwayAndItsWorkRunsElsewhere) {
   const auto silent = std::make_shared<FakeLink>();
   Say(silent, Ended("H/1/1", 1));
   EXPECT_TRUE(absl::IsInvalidArgument(*silent->closed)) << "no hello";
+}
+
+TEST_F(NodesTest, AnEndThatWasAskedForIsBelieved) {
+  const auto link = JoinIdle();
+  Assign();
+  v1::StopModel stop;
+  stop.set_experiment("x");
+  stop.set_trial(7);
+  stop.set_model(1);
+  caf::anon_send(workers_[0], stop);
+  v1::CancelTrial cancel;
+  cancel.set_experiment("x");
+  cancel.set_trial(7);
+  caf::anon_send(workers_[0], cancel);
+  Run();
+  v1::ModelEvent event = Report(1, 1);
+  event.mutable_ended()->set_outcome(v1::STOPPED_EARLY);
+  SayEvent(link, "H/1/1", 1, event);
+  event = Report(2, 1);
+  event.mutable_ended()->set_outcome(v1::CANCELED);
+  SayEvent(link, "H/1/1", 2, event);
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 STOPPED_EARLY", "event 2 1 CANCELED"));
+  EXPECT_FALSE(link->closed.has_value());
+}
+
+TEST_F(NodesTest, WhatANodeSaysIsCutWithinNoCharacter) {
+  const auto link = JoinIdle();
+  Assign();
+  // Two bytes each, of which the limit would cut one.
+  std::string text = "x";
+  for (int i = 0; i < 1 << 16; ++i) text += "\u00e9";
+  v1::ModelEvent event = Report(1, 1);
+  event.mutable_ended()->set_outcome(v1::FAILED);
+  event.mutable_ended()->mutable_failure()->set_message(text);
+  SayEvent(link, "H/1/1", 1, event);
+  v1::NodeMessage message;
+  message.mutable_leaving()->set_because(text);
+  Say(link, message);
+  ASSERT_EQ(events_.size(), 2u);
+  for (const v1::ModelEvent& said : events_) {
+    EXPECT_LT(said.ended().failure().message().size(), size_t{10000});
+    EXPECT_TRUE(IsUtf8(said.ended().failure().message()));
+  }
+  v1::DrainNodeRequest drain;
+  drain.set_node(text);
+  const std::string refused(Ask<v1::DrainNodeReply>(drain).status().message());
+  EXPECT_LT(refused.size(), size_t{10000});
+  EXPECT_TRUE(IsUtf8(refused));
 }
 
 TEST_F(NodesTest, TimesOfAClockThatIsOffAreCorrected) {

@@ -168,10 +168,8 @@ class TrainingServiceTest : public ActorTest {
     Run();
   }
   // As the worker of a node that is not there any more.
-  void Leave(int worker) {
-    Spawn([this, worker](caf::event_based_actor* self) {
-      self->send_exit(workers_[worker], ToCafError(absl::UnavailableError("its node left")));
-    });
+  void Leave(int worker, const absl::Status& why = absl::UnavailableError("its node is lost")) {
+    Spawn([this, worker, why](caf::event_based_actor* self) { self->send_exit(workers_[worker], ToCafError(why)); });
     Run();
   }
 
@@ -434,7 +432,7 @@ TEST_F(TrainingServiceTest, ADeviceThatJoinsWorksOnceItIsReadyAndLeavesWithItsWo
   Leave(joined);
   ASSERT_EQ(events_.size(), 2u);
   EXPECT_EQ(events_[1].ended().outcome(), v1::LOST);
-  EXPECT_EQ(events_[1].ended().lost_cause(), v1::WORKER_DOWN);
+  EXPECT_EQ(events_[1].ended().lost_cause(), v1::NODE_LEFT) << "it did not begin: that counts against nobody";
   RunDelayed();
   EXPECT_EQ(spawned_, 1) << "it is another machine's to start it again";
   EXPECT_EQ(CountDevices(), 1);
@@ -629,6 +627,22 @@ TEST_F(TrainingServiceTest, ADiscoveryOutlivesANodeAndEndsWithTheThird) {
   Leave(joined);
   ASSERT_TRUE(discovered_.has_value());
   EXPECT_TRUE(absl::IsUnavailable(*discovered_));
+  EXPECT_EQ(discoveries_.size(), 5u);
+}
+
+TEST_F(TrainingServiceTest, NodesThatLeaveInOrderAreNotCountedAgainstADiscovery) {
+  StartService(0, /*open=*/true);
+  answers_ = false;
+  Discover();
+  for (const char* const node : {"n1", "n2", "n3", "n4"}) {
+    const int joined = Join(node);
+    Ready(joined);
+    Leave(joined, absl::AbortedError("it was drained"));
+    EXPECT_EQ(discovered_, std::nullopt) << node;
+  }
+  answers_ = true;
+  Ready(Join("n5"));
+  EXPECT_EQ(discovered_, absl::OkStatus());
   EXPECT_EQ(discoveries_.size(), 5u);
 }
 

@@ -282,6 +282,43 @@ TEST_F(WorkerTest, WhatIsSaidOfAnotherTrialIsIgnored) {
   EXPECT_EQ(ended_, 1);
 }
 
+TEST_F(WorkerTest, AProcessThatSaysWhatCannotBeFailsItsTrialAndIsReplaced) {
+  const auto ended = [this](v1::Outcome outcome, v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED) {
+    v1::TrialEvent event = ModelEventOf(1, 2);
+    event.mutable_model()->mutable_ended()->set_outcome(outcome);
+    event.mutable_model()->mutable_ended()->set_lost_cause(cause);
+    return event;
+  };
+  std::vector<v1::TrialEvent> lies = {
+      ended(v1::OUTCOME_UNSPECIFIED), ended(static_cast<v1::Outcome>(99)), ended(v1::CANCELED),
+      ended(v1::STOPPED_EARLY),       ended(v1::LOST, v1::HEAD_ENDED),     ended(v1::LOST, v1::NODE_LEFT)};
+  // Said twice, no number at all, another attempt, nothing.
+  for (const int sequence : {1, 0, -1, 1 << 30}) {
+    lies.push_back(ModelEventOf(1, sequence));
+    lies.back().mutable_model()->mutable_intermediate();
+  }
+  lies.push_back(ended(v1::SUCCEEDED));
+  lies.back().mutable_model()->set_attempt(2);
+  lies.push_back(ModelEventOf(1, 2));
+  for (const v1::TrialEvent& lie : lies) {
+    SCOPED_TRACE(lie.ShortDebugString());
+    StartWarmWorker();
+    events_.clear();
+    ended_ = 0;
+    Assign(MakeTrial("e", 1));
+    SayStarted(1);
+    Say(lie);
+    ASSERT_EQ(events_.size(), 2u);
+    EXPECT_EQ(events_[1].ended().outcome(), v1::FAILED);
+    EXPECT_EQ(events_[1].sequence(), 2);
+    EXPECT_THAT(events_[1].ended().failure().message(), HasSubstr("broke its protocol"));
+    EXPECT_EQ(ended_, 1);
+    EXPECT_TRUE(process().gone);
+    EXPECT_EQ(ready_, 2);
+    ready_ = 0;
+  }
+}
+
 TEST_F(WorkerTest, AProcessThatSomebodyElseKilledIsNotItsModelsFault) {
   StartWarmWorker();
   Assign(MakeTrial("e", 1));

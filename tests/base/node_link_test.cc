@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace lanista {
 namespace {
@@ -16,6 +17,22 @@ TEST(NodeLinkTest, NamesAreShortLinesOfText) {
                                   std::string("\x1b[31m"), std::string("a "), std::string("a\xff")}) {
     EXPECT_TRUE(absl::IsInvalidArgument(CheckNodeName(name))) << name;
   }
+}
+
+TEST(NodeLinkTest, AHeartbeatIsAnsweredOnce) {
+  std::vector<absl::Status> answers;
+  const auto done = [&answers](const absl::Status& status) { answers.push_back(status); };
+  {
+    Heartbeat beat("i", done);
+    EXPECT_EQ(beat.instance(), "i");
+    beat.Answer(absl::OkStatus());
+    beat.Answer(absl::InternalError(""));
+  }
+  EXPECT_EQ(answers, std::vector<absl::Status>{absl::OkStatus()});
+  answers.clear();
+  { const Heartbeat nobody_answers("i", done); }
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(absl::IsUnavailable(answers[0]));
 }
 
 TEST(NodeLinkTest, ANodeTriesAgainAfterWhatMayPass) {

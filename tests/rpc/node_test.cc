@@ -17,6 +17,8 @@
 #include "grpcpp/grpcpp.h"
 #include "nlohmann/json.hpp"
 #include "protos/node.grpc.pb.h"
+#include "protos/service.grpc.pb.h"
+#include "src/base/framing.h"
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_server.h"
 #include "src/rpc/node_client.h"
@@ -113,7 +115,7 @@ class NodeServiceTest : public ServiceTest {
   // A node that says hello with this name on each stream.
   void StartNode(const std::string& name) {
     NodeClient::Options options;
-    options.head.address = server_->address();
+    options.head.address = address_.value_or(server_->address());
     options.instance = "instance of " + name;
     options.first_delay = options.longest_delay = std::chrono::milliseconds(20);
     NodeClient::Handlers handlers;
@@ -150,6 +152,8 @@ class NodeServiceTest : public ServiceTest {
 
   FakeGateway gateway_;
   std::unique_ptr<HeadServer> server_;
+  // Where nodes dial; absent: the server's.
+  std::optional<Address> address_;
   Events<HeadLinkPtr> opened_;
   Events<v1::HeadMessage> told_;
   Events<Closed> closed_;
@@ -282,6 +286,47 @@ TEST_F(NodeServiceTest, ANodeThatDoesNotReadCostsABoundedAmount) {
   message.mutable_assignment()->set_id(std::string(1 << 20, 'x'));
   for (int i = 0; i < 300; ++i) link->Send(message);
   EXPECT_EQ(gateway_.lost_.Take(), link);
+}
+
+TEST_F(NodeServiceTest, AStreamOnWhichNobodySaysHelloEnds) {
+  server_ = *HeadServer::Start(*ParseAddress("127.0.0.1:0"), &experiments_);
+  server_->AcceptNodes(&gateway_, "p", /*hello_limit=*/std::chrono::milliseconds(1));
+  server_->Open();
+  const auto stub =
+      v1::NodeService::NewStub(grpc::CreateChannel(server_->address().ToText(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  const auto stream = stub->Join(&context);
+  v1::HeadMessage message;
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  gateway_.lost_.Take();
+  EXPECT_EQ(gateway_.received_.size(), 0u);
+}
+
+TEST_F(NodeServiceTest, AHeadWithoutNodesIsNamed) {
+  // A server that has never heard of them.
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  v1::ExperimentService::Service other;
+  builder.RegisterService(&other);
+  const std::unique_ptr<grpc::Server> older = builder.BuildAndStart();
+  address_ = *ParseAddress(absl::StrCat("127.0.0.1:", port));
+  StartNode("n");
+  const absl::Status closed = closed_.Take().second;
+  EXPECT_TRUE(absl::IsUnimplemented(closed)) << closed;
+  EXPECT_THAT(std::string(closed.message()), HasSubstr(address_->ToText()));
+  EXPECT_TRUE(EndsNode(closed));
+}
+
+TEST_F(NodeServiceTest, WhatATrialProcessMaySayFitsIntoAMessage) {
+  StartNode("n");
+  Joined();
+  v1::NodeMessage message = News(1);
+  v1::ModelEvent& event = *message.mutable_news()->mutable_event();
+  event.set_experiment(std::string(kMaxFrameBytes - 100, 'x'));
+  opened_.Take()->Send(std::move(message));
+  EXPECT_EQ(gateway_.received_.Take().second.news().event().experiment().size(), kMaxFrameBytes - 100);
 }
 
 TEST_F(NodeServiceTest, GarbageEndsItsStreamOnly) {
