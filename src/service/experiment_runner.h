@@ -27,8 +27,8 @@ class ExperimentRunner {
   // Goes on with an experiment of the state folder that nobody runs. Blocks until it runs, or is known not to.
   virtual absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config) = 0;
 
-  // What is lacking (a device, a node with the right program) so that an experiment of this runner's could go on; empty:
-  // nothing.
+  // What is lacking (a device, a node with the right program) so that an experiment of this runner's could go on;
+  // empty: nothing.
   virtual std::string WaitingFor(const std::string& /*experiment*/) { return ""; }
 
   // Asks an experiment of this runner's to stop; returns at once.

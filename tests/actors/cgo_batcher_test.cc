@@ -15,7 +15,8 @@ class CgoBatcherTest : public ActorTest {
               [this](const v1::StopModel& stop) { stopped_.push_back(stop.model()); },
               [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.sequence()); },
               [this](const v1::CancelExperiment&) { ++cancels_; },
-              [](const v1::ModelEvent&) {}};
+              [](const v1::ModelEvent&) {},
+              [](const v1::DeviceShare&) {}};
     });
     batcher_ = Spawn(CgoBatcher, ModelWindow{4, absl::Seconds(10)}, engine_);
   }
