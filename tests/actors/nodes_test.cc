@@ -324,6 +324,28 @@ TEST_F(NodesTest, ADiscoveryIsAnswered) {
   EXPECT_FALSE(link->closed.has_value());
 }
 
+TEST_F(NodesTest, ADiscoveryHearsWhetherItsNodeLeftOrWasLost) {
+  std::optional<absl::StatusCode> code;
+  const auto discover = [&] {
+    system_.spawn([&, worker = workers_.rbegin()->second](caf::event_based_actor* self) {
+      self->request(worker, caf::infinite, v1::Discover())
+          .then([](const v1::Discovered&) { ADD_FAILURE(); },
+                [&](const caf::error& error) { code = FromCafError(error).code(); });
+    });
+    Run();
+  };
+  const auto link = JoinIdle();
+  discover();
+  v1::NodeMessage message;
+  message.mutable_leaving();
+  Say(link, message);
+  EXPECT_EQ(code, absl::StatusCode::kAborted);
+  JoinIdle();
+  discover();
+  Pass(125);
+  EXPECT_EQ(code, absl::StatusCode::kUnavailable);
+}
+
 TEST_F(NodesTest, AfterALostConnectionTheRestIsSaidAndNothingTwice) {
   const auto first = JoinIdle();
   Assign();
