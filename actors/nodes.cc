@@ -171,7 +171,7 @@ absl::Status NodesState::TakeName(const v1::NodeHello& hello) {
     Remove(holder, v1::NODE_LOST, why, absl::AbortedError("another node has the name now"));
     return absl::OkStatus();
   }
-  if (holder->link() == nullptr) {
+  if (holder->link() == nullptr || silent > options_.lease / 2) {
     return absl::UnavailableError(
         absl::StrCat("a node '", hello.name(), "' was here until ", Text(silent), " ago, and may return; try again"));
   }

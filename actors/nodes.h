@@ -6,7 +6,8 @@
 //                             +--(5)--> (unknown)
 //
 //   1. It said hello. Its name belongs to it then: another instance gets ALREADY_EXISTS; UNAVAILABLE, where the
-//      connection of the first one is lost, so that it tries again.
+//      connection of the first one is lost, or two beats of it are missing (its machine may have lost power), so that
+//      the other one tries again.
 //   2. Nothing was heard of it for longer than the lease: no new work. From now on another instance may have its name,
 //      and this one is lost then.
 //   3. It beats, or says something: on its stream, or on a new one, which takes the place of the old one.

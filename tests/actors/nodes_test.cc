@@ -324,6 +324,28 @@ TEST_F(NodesTest, ADiscoveryIsAnswered) {
   EXPECT_FALSE(link->closed.has_value());
 }
 
+TEST_F(NodesTest, ADiscoveryHearsWhetherItsNodeLeftOrWasLost) {
+  std::optional<absl::StatusCode> code;
+  const auto discover = [&] {
+    system_.spawn([&, worker = workers_.rbegin()->second](caf::event_based_actor* self) {
+      self->request(worker, caf::infinite, v1::Discover())
+          .then([](const v1::Discovered&) { ADD_FAILURE(); },
+                [&](const caf::error& error) { code = FromCafError(error).code(); });
+    });
+    Run();
+  };
+  const auto link = JoinIdle();
+  discover();
+  v1::NodeMessage message;
+  message.mutable_leaving();
+  Say(link, message);
+  EXPECT_EQ(code, absl::StatusCode::kAborted);
+  JoinIdle();
+  discover();
+  Pass(125);
+  EXPECT_EQ(code, absl::StatusCode::kUnavailable);
+}
+
 TEST_F(NodesTest, AfterALostConnectionTheRestIsSaidAndNothingTwice) {
   const auto first = JoinIdle();
   Assign();
@@ -559,7 +581,11 @@ TEST_F(NodesTest, ANameBelongsToALivingNode) {
   const auto second = Join(Hello("n", 1, "another"));
   EXPECT_TRUE(absl::IsAlreadyExists(*second->closed)) << *second->closed;
   EXPECT_THAT(std::string(second->closed->message()), HasSubstr("--name"));
-  // One that may return: the other one is to wait.
+  // One that may return, or may be gone without a word: the other one is to wait.
+  Pass(6);
+  EXPECT_TRUE(absl::IsUnavailable(*Join(Hello("n", 1, "another"))->closed));
+  EXPECT_TRUE(Beat("instance of n").ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(*Join(Hello("n", 1, "another"))->closed));
   caf::anon_send(nodes_, NodeLinkPtr(first));
   Run();
   EXPECT_TRUE(absl::IsUnavailable(*Join(Hello("n", 1, "another"))->closed));

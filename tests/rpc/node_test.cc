@@ -19,6 +19,7 @@
 #include "protos/node.grpc.pb.h"
 #include "protos/service.grpc.pb.h"
 #include "src/base/framing.h"
+#include "src/base/node_link.h"
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_server.h"
 #include "src/rpc/node_client.h"
