@@ -81,8 +81,8 @@ HeadSelf::behavior_type HeadState::MakeBehavior(HeadOptions options) {
         auto promise = self_->make_response_promise<v1::Validated>();
         Prepare(MakeDiscover(request.config(), seed),
                 [this, promise, request, seed](const absl::StatusOr<Preparation>& preparation) mutable {
-                  absl::StatusOr<v1::Validated> validated = preparation.status();
-                  if (preparation.ok()) validated = Validate(request, seed, *preparation);
+                  absl::StatusOr<v1::Validated> validated =
+                      preparation.ok() ? Validate(request, seed, *preparation) : preparation.status();
                   v1::Validated failed;
                   if (!validated.ok()) *failed.mutable_error() = StatusToProto(validated.status());
                   promise.deliver(validated.ok() ? *std::move(validated) : std::move(failed));

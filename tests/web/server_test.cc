@@ -289,6 +289,11 @@ TEST_F(ServerTest, ActionsDoWhatTheyCanAndSayWhyNot) {
   EXPECT_THAT(runner_.calls_, ElementsAre("stop a-1: enough", "stop a-1: stopped on the web page"));
   EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/a-1", R"({"name": "small"})").status, 409) << "it runs";
   Release("a-1");
+  runner_.on_resume_ = [this] {
+    Hold("a-1");
+    Write("a-1", "records { state { state: RUNNING } }");
+    Release("a-1");
+  };
   const ClientResponse resumed = Ask("POST", "/api/v1/experiments/a-1/resume", R"({"set": ["max_trial_number=20"]})");
   EXPECT_EQ(resumed.status, 200) << resumed.body;
   EXPECT_EQ(runner_.config_.max_trial_number(), 20);
