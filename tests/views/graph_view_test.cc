@@ -86,7 +86,7 @@ TEST(GraphView, NamesTheNodeWhoseFlopsAreNotKnown) {
       name: "Net"
       inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [2, 4] } } }
       nodes { name: "switch" inputs { node: "x" } training_switch { training: "T" evaluation: "E" } }
-      nodes { name: "block" inputs { node: "switch" } cell { graph: "Block" } }
+      nodes { name: "block" inputs { node: "x" } cell { graph: "Block" } }
       nodes { name: "last" inputs { node: "block" arg: "self" } op { type: "aten::erfinv" } }
       outputs { node: "last" }
     }
