@@ -165,7 +165,9 @@ absl::StatusOr<v1::GetExperimentReply> Experiments::Get(const v1::GetExperimentR
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   ViewOptions options;
   options.now = absl::Now();
-  if (runner_ != nullptr && reader.holder() == getpid()) options.waiting_for = runner_->WaitingFor(id);
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
+  const bool runs_here = runner_ != nullptr && reader.holder() == getpid() && !IsFinal(state.change.state());
+  if (runs_here) options.waiting_for = runner_->WaitingFor(id);
   LANISTA_ASSIGN_OR_RETURN(const Json document, ShowDocument(reader, options));
   v1::GetExperimentReply reply;
   reply.set_json(CompactText(document));
