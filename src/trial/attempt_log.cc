@@ -14,22 +14,22 @@
 namespace lanista {
 namespace {
 
-void FlushAll() {
+UniqueFd Duplicate(int fd) { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+
+}  // namespace
+
+void FlushOutput() {
   std::cout.flush();
   std::cerr.flush();
   std::fflush(nullptr);
 }
-
-UniqueFd Duplicate(int fd) { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
-
-}  // namespace
 
 AttemptLog::AttemptLog(std::string path, int64_t most_bytes)
     : path_(std::move(path)),
       most_bytes_(most_bytes),
       file_(open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
   if (file_.get() < 0) return;
-  FlushAll();
+  FlushOutput();
   stdout_ = Duplicate(STDOUT_FILENO);
   stderr_ = Duplicate(STDERR_FILENO);
   dup2(file_.get(), STDOUT_FILENO);
@@ -45,7 +45,7 @@ AttemptLog::~AttemptLog() {
   }
   ended_changed_.notify_one();
   watcher_.join();
-  FlushAll();
+  FlushOutput();
   Cut();
   struct stat info {};
   if (fstat(file_.get(), &info) == 0 && info.st_size == 0) unlink(path_.c_str());

@@ -12,6 +12,9 @@
 
 namespace lanista {
 
+// Writes out what this process has printed and still holds in its buffers.
+void FlushOutput();
+
 // While it lives, stdout and stderr of the whole process go to `path`. Its end puts them back and removes the file if
 // nothing was written. Where the file cannot be made they stay as they are: a missing log is no reason to lose a trial.
 //

@@ -234,6 +234,8 @@ std::string TrialRunner::OutgrownBecause() const {
 void TrialRunner::RunModels(const v1::TrialSpec& spec) {
   ModelsMemory memory(device_);
   const auto emit = [this](v1::ModelEvent model_event) {
+    // Whoever hears of the last end may end this process.
+    if (model_event.has_ended()) FlushOutput();
     v1::TrialEvent event;
     *event.mutable_model() = std::move(model_event);
     emit_(event);
