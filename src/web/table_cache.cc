@@ -33,8 +33,10 @@ absl::StatusOr<TableCache::Stamp> TableCache::StampOf(const JournalReader& reade
   return stamp;
 }
 
-bool TableCache::IsFresh(const std::optional<Stamp>& stamp) const {
-  return stamp.has_value() && Clock::now() - stamp->looked < options_.refresh_interval;
+bool TableCache::IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) const {
+  // Who hears of a change of the state, and asks then, must not get what was before.
+  return stamp.has_value() && stamp->state == now.state && stamp->state_time == now.state_time &&
+         now.looked - stamp->looked < options_.refresh_interval;
 }
 
 std::shared_ptr<TableCache::Entry> TableCache::Find(const std::string& id) {
@@ -47,9 +49,9 @@ std::shared_ptr<TableCache::Entry> TableCache::Find(const std::string& id) {
 absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) {
   const std::shared_ptr<Entry> entry = Find(place.id);
   const std::lock_guard<std::mutex> lock(entry->mutex);
-  if (IsFresh(entry->show_stamp)) return entry->show;
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
   LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
+  if (IsFresh(entry->show_stamp, stamp)) return entry->show;
   // While it runs, its seconds grow.
   const bool may_stay = !stamp.held || IsFinal(stamp.state);
   if (!may_stay || !entry->show_stamp.has_value() || !entry->show_stamp->IsOf(stamp)) {
@@ -82,9 +84,9 @@ absl::Status TableCache::WithTable(const ExperimentPlace& place,
 }
 
 absl::Status TableCache::Refresh(const ExperimentPlace& place, Entry* entry) {
-  if (entry->table != nullptr && IsFresh(entry->table_stamp)) return absl::OkStatus();
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
   LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
+  if (entry->table != nullptr && IsFresh(entry->table_stamp, stamp)) return absl::OkStatus();
   const bool same = entry->table != nullptr && entry->table_stamp.has_value() && entry->table_stamp->IsOf(stamp);
   entry->table_stamp = stamp;
   if (same) return absl::OkStatus();

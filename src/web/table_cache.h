@@ -72,7 +72,7 @@ class TableCache {
   };
 
   static absl::StatusOr<Stamp> StampOf(const JournalReader& reader);
-  bool IsFresh(const std::optional<Stamp>& stamp) const;
+  bool IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) const;
   std::shared_ptr<Entry> Find(const std::string& id);
   // REQUIRES: the entry's mutex.
   absl::Status Refresh(const ExperimentPlace& place, Entry* entry);
