@@ -40,7 +40,7 @@ class Stream final : public grpc::ClientBidiReactor<v1::NodeMessage, v1::HeadMes
   // It keeps itself until it has ended.
   void Begin(v1::NodeService::Stub* stub) {
     const std::shared_ptr<Stream> self = self_ = shared_from_this();
-    stub->async()->Join(&context_, this);
+    stub->async()->Join(&*context_, this);
     // For messages of other threads.
     AddHold();
     StartRead(&message_);
@@ -55,7 +55,10 @@ class Stream final : public grpc::ClientBidiReactor<v1::NodeMessage, v1::HeadMes
     if (queue_.size() == 1) StartWrite(&queue_.front());
   }
 
-  void Close() override { context_.TryCancel(); }
+  void Close() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (context_.has_value()) context_->TryCancel();
+  }
 
   // Of the welcome; nullopt: there was none yet.
   std::optional<milliseconds> beat_interval() const {
@@ -73,9 +76,12 @@ class Stream final : public grpc::ClientBidiReactor<v1::NodeMessage, v1::HeadMes
     const std::lock_guard<std::mutex> lock(mutex_);
     return end_;
   }
+  // Also lets go of the channel, which must not end with the last link: a link may end on a thread of gRPC's, and the
+  // last channel waits for these threads.
   absl::Status WaitForEnd() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return end_.has_value(); });
+    context_.reset();
     return *end_;
   }
 
@@ -116,13 +122,13 @@ class Stream final : public grpc::ClientBidiReactor<v1::NodeMessage, v1::HeadMes
   }
 
   const NodeClient::Handlers& handlers_;
-  grpc::ClientContext context_;
   v1::HeadMessage message_;
   std::shared_ptr<Stream> self_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Protected by mutex_. The first of the queue is being written.
+  std::optional<grpc::ClientContext> context_{std::in_place};
   std::deque<v1::NodeMessage> queue_;
   bool released_ = false;
   std::optional<milliseconds> beat_interval_;

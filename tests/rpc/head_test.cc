@@ -1,5 +1,4 @@
 // A head's port and its clients, over real connections, with real journals.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -19,6 +18,7 @@
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_server.h"
 #include "src/views/documents.h"
+#include "tests/rpc/sockets.h"
 #include "tests/service/service_testing.h"
 
 namespace lanista {
@@ -260,23 +260,14 @@ TEST_F(HeadTest, ACreationThatWasLostIsAskedForAgainWhereThatMakesNoSecondOne) {
 }
 
 TEST_F(HeadTest, WhatIsNotGrpcOrTooLargeIsRefusedAndTheHeadGoesOn) {
-  const auto connect = [this] {
-    const int connection = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in to = {};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(static_cast<uint16_t>(address().port));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(connection, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
-    return connection;
-  };
   std::vector<int> connections;
   for (const std::string& garbage :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(100000, '\0'),
         std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff"), std::string("PRI * HTTP/2.0\r\n")}) {
-    connections.push_back(connect());
+    connections.push_back(ConnectTo(address().port));
     send(connections.back(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
   }
-  for (int i = 0; i < 200; ++i) connections.push_back(connect());
+  for (int i = 0; i < 200; ++i) connections.push_back(ConnectTo(address().port));
 
   v1::CreateExperimentRequest create;
   *create.mutable_config() = SmallConfig();

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,7 @@
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_server.h"
 #include "src/rpc/node_client.h"
+#include "tests/rpc/sockets.h"
 #include "tests/service/service_testing.h"
 
 namespace lanista {
@@ -252,6 +254,19 @@ TEST_F(NodeServiceTest, ANodeThatGoesIsNoticed) {
   const NodeLinkPtr link = Joined();
   node_.reset();
   EXPECT_EQ(gateway_.lost_.Take(), link);
+}
+
+// A link's last owner may be a thread of gRPC's, for which the last channel would wait: it has to wait for itself then.
+TEST_F(NodeServiceTest, ALinkThatIsKeptKeepsNoChannel) {
+  const SilentListener listener;
+  address_ = listener.address();
+  StartNode("n");
+  const HeadLinkPtr link = opened_.Take();
+  std::thread listening([&] { listener.WaitUntilClosed(); });
+  node_.reset();
+  listening.join();
+  // Nothing is left that it could do.
+  link->Close();
 }
 
 TEST_F(NodeServiceTest, MessagesAreLargeButNotTooLarge) {

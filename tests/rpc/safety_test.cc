@@ -1,5 +1,4 @@
 // A head's port and those who may, and may not, come in: over real connections.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -27,6 +26,7 @@
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_server.h"
 #include "tests/rpc/certificates.h"
+#include "tests/rpc/sockets.h"
 #include "tests/service/service_testing.h"
 
 namespace lanista {
@@ -288,17 +288,8 @@ TEST_F(SafetyTest, ACertificateThatDoesNotFitIsExplained) {
 }
 
 TEST_F(SafetyTest, WhatIsNoHeadIsSaidToBeNone) {
-  // It accepts, and never says a word until the client has gone.
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in here = {};
-  here.sin_family = AF_INET;
-  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(here);
-  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&here), size), 0);
-  ASSERT_EQ(listen(listener, 10), 0);
-  getsockname(listener, reinterpret_cast<sockaddr*>(&here), &size);
-  EXPECT_THAT(NoHead(HeadAccess{{"127.0.0.1", ntohs(here.sin_port)}}), HasSubstr("does not answer as a head"));
-  close(listener);
+  const SilentListener listener;
+  EXPECT_THAT(NoHead(HeadAccess{listener.address()}), HasSubstr("does not answer as a head"));
 }
 
 TEST_F(SafetyTest, ClientsShowACertificateWhereTheHeadWantsOne) {
@@ -354,14 +345,8 @@ TEST_F(SafetyTest, AHeadThatLacksDescriptorsServesAgainWhenItHasThem) {
   const rlim_t before = limit.rlim_cur;
   limit.rlim_cur = 400;
   setrlimit(RLIMIT_NOFILE, &limit);
-  sockaddr_in to = {};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<uint16_t>(server_->address().port));
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const ChildProcess flood([&to](int pipe) {
-    for (int i = 0; i < 250; ++i) {
-      connect(socket(AF_INET, SOCK_STREAM, 0), reinterpret_cast<sockaddr*>(&to), sizeof(to));
-    }
+  const ChildProcess flood([port = server_->address().port](int pipe) {
+    for (int i = 0; i < 250; ++i) ConnectTo(port);
     static_cast<void>(write(pipe, "x", 1));
     pause();
   });
@@ -415,18 +400,14 @@ TEST_P(FloodTest, NoConnectionKeepsAHeadFromServing) {
       // One that says it is longer than any can be.
       std::string("\x16\x03\x01\xff\xff\x01\xff\xff\xff", 9),
   };
-  sockaddr_in to = {};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<uint16_t>(server_->address().port));
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   HeadAccess access = GetParam() ? TlsAccess() : Access();
   access.token_file = clients_;
   const auto there_before = *HeadClient::Make(access);
   EXPECT_TRUE(there_before->List({}).ok());
   std::vector<int> connections;
   for (int i = 0; i < kConnections; ++i) {
-    connections.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(connect(connections.back(), reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0) << i;
+    connections.push_back(ConnectTo(server_->address().port));
+    ASSERT_GE(connections.back(), 0) << i;
     const std::string& greeting = greetings[static_cast<size_t>(i) % greetings.size()];
     send(connections.back(), greeting.data(), greeting.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }

@@ -1,0 +1,67 @@
+// Plain TCP, against which heads and nodes are tried.
+#ifndef LANISTA_TESTS_RPC_SOCKETS_H_
+#define LANISTA_TESTS_RPC_SOCKETS_H_
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "src/rpc/address.h"
+
+namespace lanista {
+
+inline sockaddr_in OnLoopback(int port) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+// A new connection to a port of this machine, for close(); -1: it takes none.
+inline int ConnectTo(int port) {
+  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in there = OnLoopback(port);
+  if (connect(connection, reinterpret_cast<const sockaddr*>(&there), sizeof(there)) == 0) return connection;
+  close(connection);
+  return -1;
+}
+
+// Takes connections on loopback, and never says a word on them.
+class SilentListener {
+ public:
+  SilentListener() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in here = OnLoopback(/*port=*/0);
+    socklen_t size = sizeof(here);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&here), size), 0);
+    EXPECT_EQ(listen(socket_, 10), 0);
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&here), &size);
+    address_ = {"127.0.0.1", ntohs(here.sin_port)};
+  }
+  ~SilentListener() { close(socket_); }
+  SilentListener(const SilentListener&) = delete;
+  SilentListener& operator=(const SilentListener&) = delete;
+
+  const Address& address() const { return address_; }
+
+  // Takes the next connection, and reads until the other side closes it.
+  void WaitUntilClosed() const {
+    const int connection = accept(socket_, nullptr, nullptr);
+    ASSERT_GE(connection, 0);
+    std::vector<char> ignored(4096);
+    while (read(connection, ignored.data(), ignored.size()) > 0) continue;
+    close(connection);
+  }
+
+ private:
+  const int socket_;
+  Address address_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_TESTS_RPC_SOCKETS_H_
