@@ -65,15 +65,6 @@ class HeadTest : public ServiceTest {
     });
   }
 
-  // What a late watcher is told, offline.
-  std::vector<int64_t> AllNumbers(const std::string& id) {
-    std::vector<int64_t> numbers;
-    const auto reader = JournalReader::Open(Folder(id));
-    for (const v1::ExperimentEvent& event : *reader->EventsAfter(0, 1 << 20, 1 << 30))
-      numbers.push_back(event.number());
-    return numbers;
-  }
-
   std::unique_ptr<HeadServer> server_;
 };
 
