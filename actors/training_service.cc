@@ -385,15 +385,24 @@ void TrainingServiceState::OnDiscoveryFailed(int number, const caf::error& error
   Assign();
 }
 
-void TrainingServiceState::Cancel(const std::string& experiment) {
-  for (const QueuedTrial& trial : queue_.Remove(experiment)) EndTrial(trial, v1::CANCELED);
+void TrainingServiceState::Cancel(const std::string& experiment, const caf::actor_addr& owner) {
+  const auto is_meant = [&owner](const QueuedTrial& trial) { return !owner || trial.owner.address() == owner; };
+  for (QueuedTrial& trial : queue_.Remove(experiment)) {
+    if (is_meant(trial)) {
+      EndTrial(trial, v1::CANCELED);
+    } else {
+      queue_.Push(std::move(trial));
+    }
+  }
   const auto trials = running_.find(experiment);
   if (trials == running_.end()) return;
   for (const auto& [trial, number] : trials->second) {
+    const Slot& slot = *Find(number);
+    if (!is_meant(*slot.trial)) continue;
     v1::CancelTrial cancel_trial;
     cancel_trial.set_experiment(experiment);
     cancel_trial.set_trial(trial);
-    self_->send(Find(number)->worker, cancel_trial);
+    self_->send(slot.worker, cancel_trial);
   }
 }
 
@@ -423,7 +432,7 @@ void TrainingServiceState::OnDown(const caf::down_msg& down) {
   if (const auto owner = owners_.find(down.source); owner != owners_.end()) {
     const std::string experiment = owner->second;
     owners_.erase(owner);
-    Cancel(experiment);
+    Cancel(experiment, down.source);
     logged_.erase(experiment);
     return;
   }
