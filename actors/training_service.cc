@@ -594,11 +594,9 @@ void TrainingServiceState::Share(const std::string& program, std::vector<User*> 
 std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial) const {
   if (kinds_.empty()) return "a device: this head has none of its own, and no node has joined it";
   int devices = 0;
-  for (const auto& entry : kinds_) {
-    const Kind& kind = entry.second;
-    if (trial != nullptr && !Runs(kind, trial->program())) continue;
-    if (!kind.usable.empty()) return "";
-    devices += static_cast<int>(kind.devices.size());
+  for (const Kind* const kind : KindsFor(trial != nullptr ? *trial : v1::TrialSpec())) {
+    if (!kind->usable.empty()) return "";
+    devices += static_cast<int>(kind->devices.size());
   }
   if (devices > 0) {
     return absl::StrCat("a device: each of the ", devices,

@@ -501,6 +501,16 @@ TEST_F(TrainingServiceTest, InAnOpenPoolWorkWaitsForDevices) {
   EXPECT_EQ(WaitingFor("a"), "") << "nothing waits";
 }
 
+TEST_F(TrainingServiceTest, ATrialThatFitsOnlyWhereNothingStartsSaysSo) {
+  StartService(0, /*open=*/true);
+  const int large = Join("large", "p", 24), small = Join("small", "p", 8);
+  for (const int worker : {large, small}) Ready(worker);
+  Hold("large", true);
+  SubmitFor("p", 12, 1);
+  EXPECT_EQ(assigned_.count(small), 0u);
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("each of the 1 that could run it is down, or its node is silent or drained"));
+}
+
 TEST_F(TrainingServiceTest, InAnOpenPoolNoDeviceIsGivenUp) {
   StartService(1, /*open=*/true);
   Submit("a", 1);
