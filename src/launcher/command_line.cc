@@ -112,25 +112,24 @@ class Parser {
 
   // --head, and what it takes to get in there.
   CLI::Option* AddHead(CLI::App* command) {
-    constexpr char kGroup[] = "With --head";
     SafetyOptions& safety = line_.safety;
     CLI::Option* const head = command->add_option("--head", line_.head, "HOST:PORT of a head (`serve`)");
     command->add_flag("--tls", safety.tls, "encrypt; the system knows the authority of the head's certificate")
         ->needs(head)
-        ->group(kGroup);
+        ->group(kHeadGroup);
     command->add_option("--tls-ca", safety.tls_ca, "encrypt; the authority of the head's certificate (PEM)")
         ->needs(head)
-        ->group(kGroup);
+        ->group(kHeadGroup);
     AddCertificate(command, "encrypt; the own certificate (PEM), where the head wants one")->needs(head);
-    for (const char* option : {"--tls-cert", "--tls-key"}) command->get_option(option)->group(kGroup);
+    for (const char* option : {"--tls-cert", "--tls-key"}) command->get_option(option)->group(kHeadGroup);
     command
         ->add_option("--token-file", safety.token_file,
                      "a file that begins with the token to send; default: the one that LANISTA_TOKEN_FILE names")
         ->needs(head)
-        ->group(kGroup);
+        ->group(kHeadGroup);
     command->add_flag("--insecure", line_.insecure, "send the token to another machine even without TLS")
         ->needs(head)
-        ->group(kGroup);
+        ->group(kHeadGroup);
     return head;
   }
 
@@ -269,7 +268,17 @@ class Parser {
                        "the same one makes the same experiment, however often it is sent; default: a new one");
     AddHead(AddExperimentCommand("stop", "stop an experiment that a head runs"))->required();
     CLI::App* const node = AddCommand("node", "offer this machine's devices to a head");
-    AddHead(node)->required();
+    CLI::Option* const head_of_node = AddHead(node);
+    node->add_option("--head-file", line_.head_file,
+                     "instead of --head: the file that `serve --head-file` writes, read anew at each dial")
+        ->excludes(head_of_node);
+    for (CLI::Option* option : node->get_options({})) {
+      if (option->get_group() == kHeadGroup) option->remove_needs(head_of_node);
+    }
+    node->callback([this] {
+      line_.command = "node";
+      if (line_.head.empty() && line_.head_file.empty()) throw CLI::RequiredError("--head or --head-file");
+    });
     AddDevices(node);
     node->add_option("--name", line_.name, "what the head calls it; default: the machine's name");
     node->add_option("--give-up-after", line_.give_up_after,
@@ -336,6 +345,9 @@ class Parser {
     return absl::StrCat(text, meant, meant.empty() ? "; see" : " See", " `", line_.program, " ",
                         named == nullptr ? "" : absl::StrCat(named->get_name(), " "), "--help`");
   }
+
+  // Of the options that say how to get to a head.
+  static constexpr char kHeadGroup[] = "With --head";
 
   CommandLine& line_;
   bool version_ = false;

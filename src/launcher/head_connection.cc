@@ -9,10 +9,13 @@
 namespace lanista {
 
 absl::StatusOr<HeadAccess> HeadAccessOf(const CommandLine& line) {
-  const absl::StatusOr<Address> address = ParseAddress(line.head);
-  if (!address.ok()) return Annotate(address.status(), "--head");
+  HeadAccess access;
+  if (line.head_file.empty()) {
+    const absl::StatusOr<Address> address = ParseAddress(line.head);
+    if (!address.ok()) return Annotate(address.status(), "--head");
+    access.address = *address;
+  }
   const SafetyOptions& safety = line.safety;
-  HeadAccess access{*address};
   access.tls = safety.tls || !safety.tls_ca.empty() || !safety.tls_cert.empty();
   access.insecure = line.insecure;
   const char* const default_token_file = std::getenv("LANISTA_TOKEN_FILE");

@@ -78,7 +78,8 @@ int ReportError(const absl::Status& status, const CommandLine& line) {
   PrintError(message);
   if (line.json) PrintJson({{"error", message}});
   const bool may_pass = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-  if (may_pass && !line.head.empty()) return kExitNoHead;
+  const bool has_head = !line.head.empty() || line.command == "node";
+  if (may_pass && has_head) return kExitNoHead;
   // The machine's fault: the command may do better another time.
   if (may_pass) return kExitFailed;
   // Nothing was started: whatever it was, the same command would fail again.
@@ -87,7 +88,7 @@ int ReportError(const absl::Status& status, const CommandLine& line) {
       absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
   const bool refused = absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status) ||
                        (line.command == "submit" && absl::IsAlreadyExists(status));
-  return asked_wrong || (refused && !line.head.empty()) ? kExitUsage : kExitFailed;
+  return asked_wrong || (refused && has_head) ? kExitUsage : kExitFailed;
 }
 
 int RunCommandLine(int argc, char** argv, const LauncherOptions& options) {

@@ -16,7 +16,6 @@
 #include "spdlog/spdlog.h"
 #include "src/base/build_id.h"
 #include "src/base/logging.h"
-#include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/config/paths.h"
 #include "src/launcher/commands.h"
@@ -28,6 +27,7 @@
 #include "src/launcher/signal_thread.h"
 #include "src/launcher/until_signal.h"
 #include "src/rpc/address.h"
+#include "src/rpc/head_file.h"
 #include "src/rpc/head_server.h"
 #include "src/rpc/port_protection.h"
 #include "src/service/experiments.h"
@@ -129,7 +129,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
 
   const std::string address = server->address().ToText();
   spdlog::info("listening on {}", address);
-  if (!head_file.empty()) LANISTA_RETURN_IF_ERROR(WriteFile(head_file, address + "\n"));
+  if (!head_file.empty()) LANISTA_RETURN_IF_ERROR(WriteHeadFile(head_file, server->address()));
   if (line.json) {
     PrintJson({{"listening", address},
                {"page", web == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(web->link())}});

@@ -14,6 +14,7 @@
 #include "grpcpp/grpcpp.h"
 #include "protos/node.grpc.pb.h"
 #include "spdlog/spdlog.h"
+#include "src/base/status.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/grpc_status.h"
 
@@ -170,14 +171,23 @@ class NodeClient::Impl {
     }
   }
 
+  // A channel to where the head is now, which `access` then has.
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Dial(HeadAccess* access) const {
+    if (options_.find_head) {
+      LANISTA_ASSIGN_OR_RETURN(access->address, options_.find_head());
+    }
+    return MakeChannel(*access);
+  }
+
   // Opens a stream, and returns why it ended.
   absl::Status RunStream(bool* was_welcome) {
-    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(options_.head);
-    if (!channel.ok()) {
-      // They were right when the node began: whoever replaces a file may not be done with it.
-      spdlog::warn("{}", std::string(channel.status().message()));
-      return absl::UnavailableError(channel.status().message());
-    }
+    HeadAccess access = options_.head;
+    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(&access);
+    // Once, and not at each dial: a head that has not started yet may take hours.
+    const std::string mistake(channel.status().message());
+    if (std::exchange(mistake_, mistake) != mistake && !mistake.empty()) spdlog::warn("{}; trying again", mistake);
+    // The files were right when the node began: whoever replaces one may not be done with it.
+    if (!channel.ok()) return absl::UnavailableError(mistake);
     const auto stub = v1::NodeService::NewStub(*channel);
     const auto stream = std::make_shared<Stream>(&handlers_);
     {
@@ -193,7 +203,7 @@ class NodeClient::Impl {
     const absl::Status end = stream->WaitForEnd();
     // A stream that was given up has no reason of its own.
     if (!absl::IsCancelled(end)) why = end;
-    const std::string head = absl::StrCat("head ", options_.head.address.ToText());
+    const std::string head = absl::StrCat("head ", access.address.ToText());
     if (absl::IsUnavailable(why) || absl::IsCancelled(why)) {
       why = absl::UnavailableError(absl::StrCat(head, ": ", why.message()));
     }
@@ -230,7 +240,10 @@ class NodeClient::Impl {
 
   const Options options_;
   const Handlers handlers_;
+  // Of the thread.
   std::mt19937_64 random_;
+  // Why the last dial failed before anything was sent; empty: it did not.
+  std::string mistake_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

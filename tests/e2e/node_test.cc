@@ -195,6 +195,17 @@ TEST_F(NodeTest, NodesComeBackToAHeadThatWasKilled) {
   ExpectUndisturbed(id);
 }
 
+TEST_F(NodeTest, NodesFollowAHeadThatMovesByItsFile) {
+  BackgroundCommand node(kLanista, {"node", "--head-file", head_file_, "--cpu-slots", "1", "--name", "a"});
+  EXPECT_TRUE(node.WaitForLine(absl::StrCat("joined ", head_, " as a")));
+  kill(head_process_->pid(), SIGTERM);
+  EXPECT_EQ(head_process_->Wait(), 0);
+  // On another port.
+  listen_ = "127.0.0.1:0";
+  StartHead();
+  EXPECT_TRUE(node.WaitForLine(absl::StrCat("joined ", head_, " as a")));
+}
+
 TEST_F(NodeTest, ANodeThatStoodStillForTooLongBeginsAnew) {
   const auto a = StartNode("a"), b = StartNode("b");
   const std::string id = Submit();
@@ -238,6 +249,10 @@ TEST_F(NodeTest, ANodeWithoutAHeadEnds) {
       RunCommand(kLanista, {"node", "--head", "127.0.0.1:9", "--cpu-slots", "1", "--give-up-after", "1"});
   EXPECT_EQ(none.exit_code, 3);
   EXPECT_THAT(none.err, HasSubstr("127.0.0.1:9"));
+  const CommandResult no_file =
+      RunCommand(kLanista, {"node", "--head-file", "/no/such/file", "--cpu-slots", "1", "--give-up-after", "1"});
+  EXPECT_EQ(no_file.exit_code, 3);
+  EXPECT_THAT(no_file.err, HasSubstr("/no/such/file"));
 
   const auto a = StartNode("a", {"--give-up-after", "1"});
   const std::string id = Submit();

@@ -59,6 +59,13 @@ TEST(CommandLineTest, NodesHaveAHeadAndDevices) {
   EXPECT_EQ(Good({"drain", "n", "--head", "h:1"}).node, "n");
   EXPECT_EQ(Good({"serve", "--lost-after", "5"}).lost_after, 5);
   for (const char* command : {"node", "nodes"}) EXPECT_THAT(Ends({command}), HasSubstr("--head")) << command;
+  const CommandLine by_file = Good({"node", "--head-file", "f", "--tls-ca", "a", "--token-file", "t"});
+  EXPECT_EQ(by_file.command, "node");
+  EXPECT_EQ(by_file.head_file, "f");
+  EXPECT_EQ(by_file.head, "");
+  EXPECT_EQ(by_file.safety.token_file, "t");
+  EXPECT_THAT(Ends({"node", "--token-file", "t"}), AllOf(HasSubstr("2: "), HasSubstr("--head or --head-file")));
+  EXPECT_THAT(Ends({"node", "--head", "h:1", "--head-file", "f"}), AllOf(HasSubstr("2: "), HasSubstr("--head-file")));
   EXPECT_THAT(Ends({"node", "--head", "h:1", "--give-up-after", "0"}), HasSubstr("2: "));
   EXPECT_THAT(Ends({"serve", "--lost-after", "0"}), HasSubstr("2: "));
 }

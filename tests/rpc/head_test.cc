@@ -5,12 +5,16 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <future>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "grpcpp/grpcpp.h"
 #include "nlohmann/json.hpp"
 #include "protos/service.grpc.pb.h"
@@ -302,20 +306,39 @@ TEST_F(HeadTest, WhereNoHeadIsTheClientSaysSo) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("no head can be reached at " + gone.ToText()));
 }
 
-// What any gRPC tool can ask without our .proto files. `request` and the result: messages on the wire.
+// HealthCheckRequest.service; HealthCheckResponse.status: SERVING.
+bool Serves(const Address& address, const std::string& service) {
+  const absl::StatusOr<std::string> health =
+      CallRaw(*MakeChannel({address}), "/grpc.health.v1.Health/Check",
+              absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service));
+  EXPECT_TRUE(health.ok()) << health.status();
+  return health.ok() && *health == "\x08\x01";
+}
+
+// A probe with another name would never let the head's pod become ready.
+TEST_F(HeadTest, TheProbesOfItsManifestFindItsHealth) {
+  std::ifstream manifest("deploy/kubernetes/base/head.yaml");
+  int probes = 0;
+  for (std::string line; std::getline(manifest, line);) {
+    const absl::string_view text = absl::StripAsciiWhitespace(line);
+    // gRPC's name of the server as a whole is empty.
+    if (text == "grpc:") {
+      EXPECT_TRUE(Serves(address(), ""));
+    }
+    if (!absl::StartsWith(text, "service: ")) continue;
+    EXPECT_TRUE(Serves(address(), std::string(absl::StripPrefix(text, "service: ")))) << line;
+    ++probes;
+  }
+  EXPECT_EQ(probes, 2);
+}
+
 // What any gRPC tool can ask without our .proto files.
 TEST_F(HeadTest, ToolsFindItsHealthAndItsServices) {
-  // HealthCheckRequest.service; HealthCheckResponse.status: SERVING.
   const std::string service = "lanista.v1.ExperimentService";
-  const auto channel = *MakeChannel({address()});
-  const absl::StatusOr<std::string> health =
-      CallRaw(channel, "/grpc.health.v1.Health/Check",
-              absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service));
-  ASSERT_TRUE(health.ok()) << health.status();
-  EXPECT_EQ(*health, "\x08\x01");
+  EXPECT_TRUE(Serves(address(), service));
   // ServerReflectionRequest.list_services: "*".
   const absl::StatusOr<std::string> services =
-      CallRaw(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*");
+      CallRaw(*MakeChannel({address()}), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*");
   ASSERT_TRUE(services.ok()) << services.status();
   EXPECT_THAT(*services, HasSubstr(service));
 }

@@ -1,9 +1,11 @@
 // Nodes and a head's port, over real connections.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -22,6 +24,7 @@
 #include "src/base/framing.h"
 #include "src/base/node_link.h"
 #include "src/rpc/head_client.h"
+#include "src/rpc/head_file.h"
 #include "src/rpc/head_server.h"
 #include "src/rpc/node_client.h"
 #include "tests/rpc/sockets.h"
@@ -119,6 +122,7 @@ class NodeServiceTest : public ServiceTest {
   void StartNode(const std::string& name) {
     NodeClient::Options options;
     options.head.address = address_.value_or(server_->address());
+    options.find_head = find_head_;
     options.instance = "instance of " + name;
     options.first_delay = options.longest_delay = std::chrono::milliseconds(20);
     NodeClient::Handlers handlers;
@@ -157,6 +161,8 @@ class NodeServiceTest : public ServiceTest {
   std::unique_ptr<HeadServer> server_;
   // Where nodes dial; absent: the server's.
   std::optional<Address> address_;
+  // Null: nodes dial address_.
+  std::function<absl::StatusOr<Address>()> find_head_;
   Events<HeadLinkPtr> opened_;
   Events<v1::HeadMessage> told_;
   Events<Closed> closed_;
@@ -247,6 +253,52 @@ TEST_F(NodeServiceTest, AHeadThatEndsIsAwaited) {
   server_->AcceptNodes(&gateway_, "");
   server_->Open();
   Joined();
+}
+
+TEST_F(NodeServiceTest, AHeadThatMovesIsFoundByItsFile) {
+  const TempFolder folder;
+  const std::string file = folder.path() + "/head";
+  Events<absl::Status> dials;
+  find_head_ = [&] {
+    const absl::StatusOr<Address> address = ReadHeadFile(file);
+    dials.Add(address.status());
+    return address;
+  };
+  StartNode("n");
+  // The head has not started yet: the node asks again.
+  EXPECT_TRUE(absl::IsNotFound(dials.Take()));
+  EXPECT_TRUE(absl::IsNotFound(dials.Take()));
+  EXPECT_EQ(opened_.size(), 0u);
+  ASSERT_TRUE(WriteHeadFile(file, server_->address()).ok());
+  Joined();
+  const auto other = *HeadServer::Start(*ParseAddress("127.0.0.1:0"), &experiments_);
+  other->AcceptNodes(&gateway_, "p");
+  other->Open();
+  ASSERT_TRUE(WriteHeadFile(file, other->address()).ok());
+  server_.reset();
+  Joined();
+  // Before the server that its stream is on.
+  node_.reset();
+}
+
+TEST(HeadFileTest, HoldsAnAddressThatCanBeDialled) {
+  const TempFolder folder;
+  const std::string file = folder.path() + "/head";
+  EXPECT_TRUE(absl::IsNotFound(ReadHeadFile(file).status()));
+  ASSERT_TRUE(WriteHeadFile(file, {"head.example.org", 7421}).ok());
+  EXPECT_EQ(ReadHeadFile(file)->ToText(), "head.example.org:7421");
+  char name[256] = {};
+  ASSERT_EQ(gethostname(name, sizeof(name) - 1), 0);
+  for (const char* all : {"0.0.0.0", "[::]"}) {
+    ASSERT_TRUE(WriteHeadFile(file, {all, 7421}).ok());
+    EXPECT_EQ(ReadHeadFile(file)->ToText(), absl::StrCat(name, ":7421"));
+  }
+  for (const std::string& text : {std::string(), std::string("no address\n"), std::string(10000, '1')}) {
+    std::ofstream(file) << text;
+    const absl::Status status = ReadHeadFile(file).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(file));
+  }
 }
 
 TEST_F(NodeServiceTest, ANodeThatGoesIsNoticed) {
