@@ -13,6 +13,7 @@
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
 #include "src/base/event_window.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -55,6 +56,7 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
   self_->link_to(options_.strategy);
   if (options_.stopper) self_->link_to(options_.stopper);
   self_->link_to(options_.journal);
+  state_counted_.Move({options_.telemetry, &options_.telemetry->experiments[v1::RUNNING]});
   Start();
   return {
       [this](const v1::PlannedTrials& planned) { return OnPlanned(planned); },
@@ -227,6 +229,8 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_event() = event;
   const bool is_step = options_.ledger->Note(event);
+  const bool ends = event.has_ended() && options_.ledger->is_open(event.model()) &&
+                    options_.ledger->open_model(event.model()).attempt() == event.attempt();
   Ledger::Decision decision;
   if (event.has_ended()) decision = options_.ledger->EndAttempt(event);
   // Its trial is recorded behind this.
@@ -237,8 +241,9 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   if (decided != 0) *AddRecord(batch).mutable_outcome() = *decision.outcome;
   Record(
       std::move(batch),
-      [this, event = std::move(event), is_step, outcome = std::move(decision.outcome),
+      [this, event = std::move(event), is_step, ends, outcome = std::move(decision.outcome),
        acknowledgement](int64_t first_number) mutable {
+        if (ends) options_.telemetry->attempts_ended[event.ended().outcome()].Add();
         if (is_step) AskStopper(options_.ledger->Recorded(event));
         if (acknowledgement.has_value()) {
           unacknowledged_[event.model()].push_back(*std::move(acknowledgement));
@@ -340,14 +345,15 @@ void ExperimentStateMachine::OnStopperGone(const caf::error& error) {
 }
 
 void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number) {
+  options_.telemetry->models_ended[outcome.outcome()].Add();
   Ledger::Closed closed = options_.ledger->Close(outcome);
   TellStopper(closed.tell);
   if (options_.stopper && outcome.outcome() == v1::SUCCEEDED && closed.tell.steps() == 0 &&
       !std::exchange(warned_of_no_steps_, true)) {
     spdlog::warn(
-        "[{}] model {} ended without an intermediate report of `default`: early stopping decides on these, and stops "
+        "{}model {} ended without an intermediate report of `default`: early stopping decides on these, and stops "
         "no model that makes none",
-        options_.id, outcome.model());
+        LogTag(options_.id), outcome.model());
   }
   untold_.push_back(std::move(closed.tell));
   for (const std::string& folder : closed.needless_weights) options_.remove_weights(folder);
@@ -368,7 +374,8 @@ void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string r
   if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return MaybeFinish();
   final_state_ = final_state;
   final_reason_ = std::move(reason);
-  spdlog::info("[{}] stopping: {}", options_.id, final_reason_);
+  state_counted_.Move({options_.telemetry, &options_.telemetry->experiments[v1::STOPPING]});
+  spdlog::info("{}stopping: {}", LogTag(options_.id), final_reason_);
   v1::CancelExperiment cancel;
   cancel.set_experiment(options_.id);
   self_->send(engine_, std::move(cancel));
@@ -429,6 +436,8 @@ void ExperimentStateMachine::Finish(v1::ExperimentState state, const std::string
 }
 
 void ExperimentStateMachine::End(v1::ExperimentState state, const std::string& reason, int64_t number) {
+  options_.telemetry->experiments_ended[state].Add();
+  state_counted_.Move(nullptr);
   WatchState(state, reason, number);
   self_->quit(caf::exit_reason::user_shutdown);
 }
@@ -440,6 +449,7 @@ void ExperimentStateMachine::Record(v1::JournalBatch batch, OnRecorded recorded,
   const auto next = [this] {
     PendingWrite write = std::move(journal_writes_.front());
     journal_writes_.pop_front();
+    options_.telemetry->journal_acknowledgement.Observe(self_->clock().now() - write.since);
     return write;
   };
   self_->request(options_.journal, caf::infinite, std::move(batch))
@@ -472,12 +482,12 @@ void ExperimentStateMachine::OnWatchdog() {
   }
   if (asking_ && now - noticed_at_ >= kThinkingNotice) {
     noticed_at_ = now;
-    spdlog::info("[{}] the strategy has been computing its next models for {} minutes", options_.id,
+    spdlog::info("{}the strategy has been computing its next models for {} minutes", LogTag(options_.id),
                  std::chrono::duration_cast<std::chrono::minutes>(now - asked_at_).count());
   }
   if (!stopper_told_.empty() && now - std::max(stopper_told_.front(), stopper_noticed_at_) >= kThinkingNotice) {
     stopper_noticed_at_ = now;
-    spdlog::info("[{}] the stopper has been computing a verdict for {} minutes", options_.id,
+    spdlog::info("{}the stopper has been computing a verdict for {} minutes", LogTag(options_.id),
                  std::chrono::duration_cast<std::chrono::minutes>(now - stopper_told_.front()).count());
   }
   if (asking_ || !stopper_told_.empty() || !journal_writes_.empty()) StartWatchdog();

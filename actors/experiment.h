@@ -56,6 +56,7 @@
 #include "caf/typed_event_based_actor.hpp"
 #include "src/experiment/ledger.h"
 #include "src/experiment/recovery.h"
+#include "src/telemetry/telemetry.h"
 
 namespace lanista {
 
@@ -85,6 +86,7 @@ struct ExperimentOptions {
   std::function<void(const std::string& folder)> remove_checkpoints;
   // Makes the engine, once.
   std::function<ModelRunnerActor(const ModelOwnerActor&)> make_engine;
+  TelemetryPtr telemetry = std::make_shared<Telemetry>();
 };
 
 // With its messages to itself: max_duration is over; the watchdog looks for requests without an answer. (Requests have
@@ -173,6 +175,8 @@ class ExperimentStateMachine {
 
   ExperimentSelf::pointer self_;
   ExperimentOptions options_;
+  // In one of its telemetry's gauges.
+  CountedIn state_counted_;
   ModelRunnerActor engine_;
 
   // An Ask is in flight.

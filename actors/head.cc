@@ -17,6 +17,7 @@
 #include "actors/strategy.h"
 #include "caf/event_based_actor.hpp"
 #include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/storage/journal.h"
 
@@ -27,8 +28,10 @@ namespace {
 constexpr int kMaxLostDiscoveries = 6;
 
 // The journal's actor owns the experiment: it ends last.
-JournalSink MakeSink(const std::shared_ptr<HeldExperiment>& held) {
+JournalSink MakeSink(const std::shared_ptr<HeldExperiment>& held, TelemetryPtr telemetry) {
   JournalSink sink;
+  sink.experiment = held->id;
+  sink.telemetry = std::move(telemetry);
   sink.write = [held](const v1::JournalBatch& batch) -> absl::StatusOr<int64_t> {
     LANISTA_ASSIGN_OR_RETURN(const int64_t first_number, held->writer->Write(batch));
     LANISTA_RETURN_IF_ERROR(held->lock.Check());
@@ -36,7 +39,8 @@ JournalSink MakeSink(const std::shared_ptr<HeldExperiment>& held) {
   };
   sink.abandon = [held](const absl::Status& status) {
     const absl::Status kept = held->writer->Abandon(std::string(status.message()));
-    if (!kept.ok()) spdlog::error("nor can the reason be kept: {}", std::string(kept.message()));
+    if (kept.ok()) return;
+    spdlog::error("{}nor can the reason be kept: {}", LogTag(held->id), std::string(kept.message()));
   };
   return sink;
 }
@@ -182,7 +186,7 @@ caf::result<v1::Submitted> HeadState::Resume(const v1::ResumeExperiment& resume,
   const std::string id = resume.experiment();
   // Perhaps nobody waits for the answer.
   const auto log = [id, served = options_.served](const absl::Status& status) {
-    if (!status.ok() && served) spdlog::warn("[{}] does not go on: {}", id, std::string(status.message()));
+    if (!status.ok() && served) spdlog::warn("{}does not go on: {}", LogTag(id), std::string(status.message()));
   };
   absl::StatusOr<std::shared_ptr<HeldExperiment>> held =
       HoldExperiment(options_.state_dir, id, JournalOptions{resume.durable()});
@@ -232,7 +236,9 @@ void HeadState::Stop(const v1::StopExperiment& stop) {
 
 void HeadState::Begin(Beginning beginning) {
   const int number = ++last_beginning_;
-  beginnings_.emplace(number, std::move(beginning));
+  Beginning& begun = beginnings_.emplace(number, std::move(beginning)).first->second;
+  begun.counted = std::make_unique<CountedIn>();
+  begun.counted->Move({options_.telemetry, &options_.telemetry->experiments[v1::CREATED]});
   Discover(number);
 }
 
@@ -254,13 +260,14 @@ void HeadState::OnBeginningPrepared(int number, absl::StatusOr<Preparation> prep
   // of it at once.
   if (options_.served && absl::IsUnavailable(preparation.status()) && found->second.lost < kMaxLostDiscoveries) {
     const std::chrono::milliseconds pause = options_.discovery_pause * (1 << found->second.lost++);
-    spdlog::warn("[{}] its space could not be discovered: {}; trying again in {}", found->second.held->id,
+    spdlog::warn("{}its space could not be discovered: {}; trying again in {}", LogTag(found->second.held->id),
                  std::string(preparation.status().message()), absl::FormatDuration(absl::FromChrono(pause)));
     self_->delayed_send(self_, pause, deadline_atom_v, static_cast<int32_t>(number));
     return;
   }
   Beginning beginning = std::move(found->second);
   beginnings_.erase(found);
+  beginning.counted.reset();
   const absl::Status status = [&]() -> absl::Status {
     LANISTA_RETURN_IF_ERROR(preparation.status());
     LANISTA_ASSIGN_OR_RETURN(ExperimentSetup setup, ResumedExperiment(std::move(beginning.held), beginning.config,
@@ -277,11 +284,12 @@ void HeadState::EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, co
   event.set_experiment(held.id);
   event.mutable_state()->set_state(absl::IsCancelled(why) ? v1::STOPPED : v1::EXPERIMENT_FAILED);
   event.mutable_state()->set_reason(std::string(why.message()));
-  spdlog::info("[{}] did not begin: {}", held.id, event.state().reason());
+  spdlog::info("{}did not begin: {}", LogTag(held.id), event.state().reason());
+  options_.telemetry->experiments_ended[event.state().state()].Add();
   // One that was to go on may have an end already.
   if (!RecordEnd(held, event.state()).ok()) {
     const absl::Status kept = held.writer->Abandon(event.state().reason());
-    if (!kept.ok()) spdlog::error("[{}] the reason cannot be kept: {}", held.id, std::string(kept.message()));
+    if (!kept.ok()) spdlog::error("{}the reason cannot be kept: {}", LogTag(held.id), std::string(kept.message()));
   }
   self_->send(watcher, std::move(event));
 }
@@ -297,7 +305,7 @@ void HeadState::TellRelease(HeldExperiment& held, const WatcherActor& watcher) {
 
 void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& devices, const WatcherActor& watcher) {
   const std::string id = setup.held->id;
-  if (const std::string note = setup.planner->note(); !note.empty()) spdlog::warn("[{}] {}", id, note);
+  if (const std::string note = setup.planner->note(); !note.empty()) spdlog::warn("{}{}", LogTag(id), note);
 
   EngineOptions engine;
   engine.trial_template = std::move(setup.trial_template);
@@ -306,7 +314,7 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   engine.planner = setup.planner;
   engine.trials = setup.ledger.trials();
   if (const int priority = setup.config.priority(); priority > options_.max_priority) {
-    spdlog::warn("[{}] its priority {} is lowered to {}, the highest of this head (--max-priority)", id, priority,
+    spdlog::warn("{}its priority {} is lowered to {}, the highest of this head (--max-priority)", LogTag(id), priority,
                  options_.max_priority);
     engine.trial_template.set_priority(options_.max_priority);
   }
@@ -325,8 +333,9 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   experiment.models_per_trial = setup.planner->max_models_per_trial();
   experiment.max_trials = engine.max_trials.value_or(engine.share.trials());
   experiment.watcher = watcher;
+  experiment.telemetry = options_.telemetry;
   experiment.served = options_.served;
-  experiment.journal = self_->spawn<caf::detached>(Journal, MakeSink(setup.held));
+  experiment.journal = self_->spawn<caf::detached>(Journal, MakeSink(setup.held, options_.telemetry));
   caf::actor_system& system = self_->system();
   experiment.remove_weights = [&system](const std::string& folder) { RemoveElsewhere(system, folder, RemoveWeights); };
   experiment.remove_checkpoints = [&system](const std::string& folder) {
@@ -338,8 +347,8 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   const v1::StrategyConfig& strategy = setup.config.strategy();
   const bool computes =
       strategy.has_custom() || strategy.has_tpe() || strategy.has_chain() || setup.config.constraint_size() > 0;
-  experiment.strategy = computes ? self_->spawn<caf::detached>(StrategyBehavior, std::move(setup.strategy))
-                                 : self_->spawn(StrategyBehavior, std::move(setup.strategy));
+  experiment.strategy = computes ? self_->spawn<caf::detached>(StrategyBehavior, std::move(setup.strategy), id)
+                                 : self_->spawn(StrategyBehavior, std::move(setup.strategy), id);
   if (setup.stopper != nullptr) {
     experiment.stopper = setup.config.early_stopping().has_custom()
                              ? self_->spawn<caf::detached>(StopperBehavior, std::move(setup.stopper))
@@ -360,7 +369,7 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   const ExperimentActor actor = self_->spawn(Experiment, std::move(experiment));
   self_->monitor(actor);
   experiments_[actor.address()] = {id, watcher, actor};
-  spdlog::info("[{}] started", id);
+  spdlog::info("{}started", LogTag(id));
 }
 
 void HeadState::OnExperimentDown(const caf::down_msg& down) {
@@ -373,7 +382,8 @@ void HeadState::OnExperimentDown(const caf::down_msg& down) {
     event.mutable_state()->set_state(v1::EXPERIMENT_FAILED);
     event.mutable_state()->set_reason(
         absl::StrCat("an internal error ended it: ", std::string(FromCafError(down.reason).message())));
-    spdlog::error("[{}] {}", found->second.id, event.state().reason());
+    spdlog::error("{}{}", LogTag(found->second.id), event.state().reason());
+    options_.telemetry->experiments_ended[v1::EXPERIMENT_FAILED].Add();
     self_->send(found->second.watcher, std::move(event));
   }
   experiments_.erase(found);

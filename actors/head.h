@@ -19,6 +19,7 @@
 #include "caf/typed_event_based_actor.hpp"
 #include "src/experiment/setup.h"
 #include "src/storage/state_dir.h"
+#include "src/telemetry/telemetry.h"
 
 namespace lanista {
 
@@ -34,6 +35,7 @@ struct HeadOptions {
   // For clients' experiments: the pause before a space is discovered again because its trial process was lost. It
   // doubles each time.
   std::chrono::milliseconds discovery_pause{1000};
+  TelemetryPtr telemetry = std::make_shared<Telemetry>();
 };
 
 // With its message to itself: the space of a beginning is to be discovered again.
@@ -72,6 +74,8 @@ class HeadState {
     std::function<void(const absl::Status&)> done;
     // How often its discovery was lost.
     int lost = 0;
+    // For telemetry; set once it is here.
+    std::unique_ptr<CountedIn> counted = nullptr;
   };
 
   // Discovers the space, as soon as there is a device for it. Errors: the discovery's.

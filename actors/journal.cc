@@ -1,10 +1,12 @@
 #include "actors/journal.h"
 
+#include <string>
 #include <utility>
 
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -12,18 +14,28 @@ namespace lanista {
 bool JournalState::Commit(const JournalSink& sink) {
   int64_t number = 0;
   if (status.ok()) {
+    const auto begin = std::chrono::steady_clock::now();
     const absl::StatusOr<int64_t> written = sink.write(pending);
+    if (written.ok()) {
+      sink.telemetry->journal_write.Observe(std::chrono::steady_clock::now() - begin);
+      sink.telemetry->journal_records.Add(static_cast<uint64_t>(pending.records_size()));
+    } else {
+      sink.telemetry->journal_errors.Add();
+    }
+    const std::string tag = LogTag(sink.experiment);
     if (absl::IsResourceExhausted(written.status())) {
+      paused_counted.Move({sink.telemetry, &sink.telemetry->journals_paused});
       if (!std::exchange(paused, true)) {
-        spdlog::warn("the experiment pauses until its journal can be written: {}",
-                     std::string(written.status().message()));
+        spdlog::warn("{}it pauses until its journal can be written: {}", tag, std::string(written.status().message()));
       }
       return false;
     }
-    if (std::exchange(paused, false)) spdlog::info("there is room for the journal again: the experiment goes on");
+    paused_counted.Move(nullptr);
+    if (std::exchange(paused, false)) spdlog::info("{}there is room for its journal again: it goes on", tag);
     if (absl::IsUnavailable(written.status()) && retries < kMaxRetries) {
       if (retries++ == 0) {
-        spdlog::warn("the journal cannot be written now, trying again: {}", std::string(written.status().message()));
+        spdlog::warn("{}its journal cannot be written now, trying again: {}", tag,
+                     std::string(written.status().message()));
       }
       return false;
     }
@@ -32,7 +44,7 @@ bool JournalState::Commit(const JournalSink& sink) {
       number = *written;
     } else {
       status = Annotate(written.status(), "the journal cannot be written");
-      spdlog::error("{}", std::string(status.message()));
+      spdlog::error("{}{}", tag, std::string(status.message()));
       sink.abandon(status);
     }
   }

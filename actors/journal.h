@@ -5,12 +5,15 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "actors/interfaces.h"
 #include "caf/typed_response_promise.hpp"
+#include "src/telemetry/telemetry.h"
 
 namespace lanista {
 
@@ -21,6 +24,9 @@ struct JournalSink {
   std::function<absl::StatusOr<int64_t>(const v1::JournalBatch&)> write;
   // Called once, after the last `write`, if that failed: keeps the reason for those who look at the experiment later.
   std::function<void(const absl::Status&)> abandon;
+  // Whose journal it is: for the log.
+  std::string experiment;
+  TelemetryPtr telemetry = std::make_shared<Telemetry>();
 };
 
 // Group commit: what arrived while the last transaction was written goes into the next one. An error that may pass
@@ -46,6 +52,7 @@ struct JournalState {
   int retries = 0;
   // The disk is full.
   bool paused = false;
+  CountedIn paused_counted;
   // The first error that did not pass.
   absl::Status status;
 

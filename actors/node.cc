@@ -9,6 +9,7 @@
 #include "actors/delay.h"
 #include "spdlog/spdlog.h"
 #include "src/base/clock.h"
+#include "src/base/logging.h"
 #include "src/base/read_file.h"
 #include "src/base/status.h"
 #include "src/storage/journal.h"
@@ -258,7 +259,7 @@ void NodeState::OnClosed(const HeadLinkPtr& link, const absl::Status& status) {
   }
   if (was_welcome) deadline_.Set(self_, options_.give_up_after);
   if (std::exchange(said_away_, true)) return;
-  spdlog::warn("{}; trying again for {}{}", std::string(status.message()),
+  spdlog::warn("{}{}; trying again for {}{}", NodeTag(options_.hello.name()), std::string(status.message()),
                absl::FormatDuration(absl::FromChrono(options_.give_up_after)),
                was_welcome ? ", and what runs goes on" : "");
 }
@@ -276,8 +277,8 @@ void NodeState::OnDown(const caf::down_msg& down) {
 
   device.down_because = std::string(Annotate(FromCafError(down.reason), "the worker went down").message());
   const std::chrono::seconds delay = RestartDelay(++device.downs);
-  spdlog::warn("{}: {}; trying again in {} s", DeviceName(options_.hello.devices(number)), device.down_because,
-               delay.count());
+  spdlog::warn("{}{}: {}; trying again in {} s", NodeTag(options_.hello.name()),
+               DeviceName(options_.hello.devices(number)), device.down_because, delay.count());
   if (auto* const running = Running(number)) {
     v1::AssignmentNews news;
     news.set_lost(device.down_because);

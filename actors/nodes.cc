@@ -10,6 +10,7 @@
 #include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/display_text.h"
+#include "src/base/logging.h"
 #include "src/base/utf8.h"
 
 namespace lanista {
@@ -36,7 +37,7 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
       [this](const NodeLinkPtr& link) {
         const std::shared_ptr<RemoteNode> node = Find(link);
         if (node == nullptr) return;
-        spdlog::info("node {}: its connection is lost", node->name());
+        spdlog::info("{}its connection is lost", NodeTag(node->name()));
         links_.erase(link.get());
         node->OnLinkLost();
       },
@@ -62,6 +63,7 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
                                                "'; `lanista nodes` lists those that have joined")));
         }
         node->Drain();
+        CountNodes();
         return v1::DrainNodeReply();
       },
       [this](deadline_atom) { Look(); },
@@ -97,7 +99,7 @@ void NodesState::OnMessage(const NodeLinkPtr& link, v1::NodeMessage message) {
     spdlog::warn("a node was refused: {}", OneLine(why));
     return link->Close(status);
   }
-  spdlog::error("node {} is sent away: {}", node->name(), OneLine(why));
+  spdlog::error("{}it is sent away: {}", NodeTag(node->name()), OneLine(why));
   Remove(node, v1::NODE_LOST, absl::StrCat("node ", node->name(), " broke the protocol: ", why), status);
 }
 
@@ -119,7 +121,7 @@ absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message
       return node->OnDevice(message.device());
     case v1::NodeMessage::kLeaving: {
       const std::string because = BoundedMessage(message.leaving().because());
-      spdlog::info("node {} leaves: {}", node->name(), OneLine(because));
+      spdlog::info("{}it leaves: {}", NodeTag(node->name()), OneLine(because));
       Remove(node, v1::NODE_LEFT, absl::StrCat("node ", node->name(), " left: ", because), absl::OkStatus());
       return absl::OkStatus();
     }
@@ -134,7 +136,7 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
   if (const auto known = nodes_.find(hello.instance()); known != nodes_.end()) {
     const std::shared_ptr<RemoteNode> node = known->second;
     status = Join(node, link, hello);
-    if (status.ok()) spdlog::info("node {} has joined again", hello.name());
+    if (status.ok()) spdlog::info("{}has joined again", NodeTag(hello.name()));
     return status;
   }
   status = TakeName(hello);
@@ -145,10 +147,12 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
   const auto node = std::make_shared<RemoteNode>(self_, options_, ++last_number_, hello);
   nodes_[hello.instance()] = node;
   numbers_[node->number()] = node;
-  spdlog::info("node {} has joined with {} devices, Lanista {}, program {}", hello.name(), hello.devices_size(),
+  spdlog::info("{}has joined with {} devices, Lanista {}, program {}", NodeTag(hello.name()), hello.devices_size(),
                hello.version(), hello.program());
   BeginLooking();
-  return Join(node, link, hello);
+  status = Join(node, link, hello);
+  CountNodes();
+  return status;
 }
 
 absl::Status NodesState::Join(const std::shared_ptr<RemoteNode>& node, const NodeLinkPtr& link,
@@ -167,7 +171,7 @@ absl::Status NodesState::TakeName(const v1::NodeHello& hello) {
   if (silent > options_.lease) {
     const std::string why = absl::StrCat("node ", hello.name(), ": nothing was heard of it for ", Text(silent),
                                          ", and another one has its name now");
-    spdlog::warn("{}", why);
+    spdlog::warn("{}{}", NodeTag(hello.name()), why);
     Remove(holder, v1::NODE_LOST, why, absl::AbortedError("another node has the name now"));
     return absl::OkStatus();
   }
@@ -195,14 +199,23 @@ void NodesState::Look() {
     const std::chrono::milliseconds silent = node->SilentFor();
     if (silent > options_.lost_after) {
       const std::string why = absl::StrCat("node ", node->name(), ": nothing was heard of it for ", Text(silent));
-      spdlog::warn("{}: it is lost", why);
+      spdlog::warn("{}{}: it is lost", NodeTag(node->name()), why);
       Remove(node, v1::NODE_LOST, why,
              absl::UnavailableError("nothing was heard of the node for too long; join again"));
     } else if (silent > options_.lease) {
       node->SetSilent(true);
     }
   }
+  CountNodes();
   if (!nodes_.empty()) BeginLooking();
+}
+
+void NodesState::CountNodes() {
+  std::map<NodeState, int64_t> counts;
+  for (const auto& entry : nodes_) ++counts[entry.second->state()];
+  for (const NodeState state : {NodeState::kJoined, NodeState::kSilent, NodeState::kDraining}) {
+    options_.telemetry->nodes[state].Set(counts[state]);
+  }
 }
 
 std::shared_ptr<RemoteNode> NodesState::Find(const NodeLinkPtr& link) const {
@@ -227,6 +240,8 @@ void NodesState::Remove(const std::shared_ptr<RemoteNode>& node, v1::LostCause c
   nodes_.erase(node->instance());
   numbers_.erase(node->number());
   node->Leave(cause, why, status);
+  if (cause == v1::NODE_LOST) options_.telemetry->nodes_lost.Add();
+  CountNodes();
 }
 
 }  // namespace lanista

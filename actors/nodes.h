@@ -55,6 +55,8 @@ class NodesState {
   // Looks at who is silent, and does so again in a second, as long as there are nodes.
   void Look();
   void BeginLooking();
+  // Tells telemetry how many there are.
+  void CountNodes();
 
   // The node whose stream this is; null: it is none's.
   std::shared_ptr<RemoteNode> Find(const NodeLinkPtr& link) const;

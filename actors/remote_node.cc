@@ -13,6 +13,7 @@
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
 #include "src/base/event_window.h"
+#include "src/base/logging.h"
 #include "src/base/utf8.h"
 #include "src/storage/journal.h"
 
@@ -119,7 +120,7 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
   clock_offset_ = absl::Now() - ToTime(hello.now());
   if (absl::AbsDuration(clock_offset_) <= kClockTolerance) clock_offset_ = absl::ZeroDuration();
   if (clock_offset_ != absl::ZeroDuration()) {
-    spdlog::warn("node {}: its clock is off by {}; the times of its events are corrected", name_,
+    spdlog::warn("{}its clock is off by {}; the times of its events are corrected", NodeTag(name_),
                  absl::FormatDuration(clock_offset_));
   }
 
@@ -173,7 +174,7 @@ void RemoteNode::Forgive(std::chrono::milliseconds time) {
 void RemoteNode::SetSilent(bool silent) {
   if (silent == silent_) return;
   silent_ = silent;
-  spdlog::warn("node {} {}", name_, silent ? "is silent: it gets no new work" : "is heard again");
+  spdlog::warn("{}it {}", NodeTag(name_), silent ? "is silent: it gets no new work" : "is heard again");
   UpdateHold();
   if (!silent) return;
   for (Device& device : devices_) Abandon(device);
@@ -228,7 +229,7 @@ absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
   if (!news.down_because().empty()) {
     device.idle = device.warm = false;
     const std::string why = BoundedMessage(news.down_because());
-    spdlog::warn("node {}: {}: {}", name_, DeviceName(device.device), OneLine(why));
+    spdlog::warn("{}{}: {}", NodeTag(name_), DeviceName(device.device), OneLine(why));
     // What began there was lost before: what the device still has, crossed with this on its way.
     RemoveWorker(device, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", why));
     CheckDrained();
@@ -375,7 +376,7 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
   Device* const device = Find(news.assignment());
   if (device == nullptr) {
     // It is over here: it was canceled, or lost with its device, while the news were on their way.
-    spdlog::debug("node {}: news of assignment {}, which it does not have, are dropped", name_,
+    spdlog::debug("{}news of assignment {}, which it does not have, are dropped", NodeTag(name_),
                   OneLine(BoundedMessage(news.assignment())));
     v1::HeadMessage received;
     received.mutable_received()->set_assignment(news.assignment());

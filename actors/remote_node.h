@@ -36,6 +36,7 @@
 #include "actors/model_events.h"
 #include "actors/remote_worker.h"
 #include "caf/typed_response_promise.hpp"
+#include "src/telemetry/telemetry.h"
 
 namespace lanista {
 
@@ -50,6 +51,7 @@ struct NodesOptions {
   // HeadHello's.
   std::string marker_file;
   std::string marker;
+  TelemetryPtr telemetry = std::make_shared<Telemetry>();
 };
 
 class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
@@ -99,6 +101,9 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   const std::string& instance() const { return instance_; }
   const NodeLinkPtr& link() const { return link_; }
   bool silent() const { return silent_; }
+  NodeState state() const {
+    return silent_ ? NodeState::kSilent : draining_ ? NodeState::kDraining : NodeState::kJoined;
+  }
   v1::NodeStatus Status() const;
 
  private:

@@ -6,12 +6,13 @@
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 
 namespace lanista {
 
 StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
-                                              std::shared_ptr<GuardedStrategy> strategy) {
+                                              std::shared_ptr<GuardedStrategy> strategy, std::string experiment) {
   return {
       [self, strategy](const v1::AskRequest& request) -> caf::result<v1::AskReply> {
         v1::AskReply reply;
@@ -27,11 +28,12 @@ StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<St
         reply.set_exhausted(proposal->exhausted);
         return reply;
       },
-      [self, strategy](const v1::TellRequest& tell) {
+      [self, strategy, experiment = std::move(experiment)](const v1::TellRequest& tell) {
         absl::Status& broken = self->state.broken;
         if (!broken.ok()) return;
         broken = strategy->Tell(tell);
-        if (!broken.ok()) spdlog::error("told of model {}, {}", tell.model(), std::string(broken.message()));
+        if (broken.ok()) return;
+        spdlog::error("{}told of model {}, {}", LogTag(experiment), tell.model(), std::string(broken.message()));
       },
   };
 }

@@ -20,7 +20,7 @@ struct StrategyState {
 
 // Spawn it detached where an Ask may take long.
 StrategyActor::behavior_type StrategyBehavior(StrategyActor::stateful_pointer<StrategyState> self,
-                                              std::shared_ptr<GuardedStrategy> strategy);
+                                              std::shared_ptr<GuardedStrategy> strategy, std::string experiment);
 
 }  // namespace lanista
 

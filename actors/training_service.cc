@@ -6,10 +6,14 @@
 #include <limits>
 #include <memory>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "actors/model_events.h"
 #include "engines/device_memory.h"
 #include "spdlog/spdlog.h"
+#include "src/base/bounded_message.h"
+#include "src/base/display_text.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/storage/journal.h"
 
@@ -58,8 +62,10 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
       [this](const v1::WorkerReady& ready) { OnReady(ready); },
       [this](const v1::ProcessUp& up) { OnProcessUp(up); },
       [this](v1::ModelEvent& event) {
-        if (Slot* slot = FindRunning(event.experiment(), event.trial()))
-          self_->send(slot->trial->owner, std::move(event));
+        const Slot* const slot = FindRunning(event.experiment(), event.trial());
+        if (slot == nullptr) return;
+        if (event.has_ended()) LogEnd(event, slot->device);
+        self_->send(slot->trial->owner, std::move(event));
       },
       [this](const v1::TrialEnded& ended) { OnTrialEnded(ended); },
       [this](v1::TrialSpec& spec, const TrialOwnerActor& owner) { OnTrial(std::move(spec), owner); },
@@ -72,6 +78,7 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
           return self_->send(slot->worker, stop);
         }
         const auto stopped = queue_.RemoveModel(stop.experiment(), stop.trial(), stop.model());
+        CountQueue();
         if (stopped.has_value()) EndTrial(*stopped, v1::STOPPED_EARLY);
       },
       [this](v1::EventsRecorded& recorded) {
@@ -93,6 +100,29 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
       },
       [this](caf::tick_atom) { OnPoolChanged(); },
   };
+}
+
+TrainingServiceState::~TrainingServiceState() {
+  // Nothing waits here, or runs, any more.
+  Telemetry& telemetry = *options_.telemetry;
+  for (const auto& trials : running_) telemetry.trials_running.Add(-static_cast<int64_t>(trials.second.size()));
+  telemetry.trials_queued.Set(0);
+  telemetry.discoveries_queued.Set(0);
+  telemetry.oldest_queued.Set(std::nullopt);
+}
+
+void TrainingServiceState::CountQueue() {
+  Telemetry& telemetry = *options_.telemetry;
+  telemetry.trials_queued.Set(static_cast<int64_t>(queue_.size()));
+  telemetry.oldest_queued.Set(queue_.OldestSince());
+  telemetry.discoveries_queued.Set(static_cast<int64_t>(discoveries_.size()));
+}
+
+DeviceUse TrainingServiceState::UseOf(const Slot& slot) {
+  if (slot.worker == nullptr) return DeviceUse::kDown;
+  if (slot.trial.has_value() || slot.discovery.has_value()) return DeviceUse::kBusy;
+  if (slot.held) return DeviceUse::kHeld;
+  return slot.idle ? DeviceUse::kIdle : DeviceUse::kBusy;
 }
 
 // ---- Devices ----
@@ -138,13 +168,14 @@ void TrainingServiceState::List(Slot& slot) {
   Update(slot);
 }
 
-void TrainingServiceState::Update(const Slot& slot) {
+void TrainingServiceState::Update(Slot& slot) {
   Kind& kind = *slot.kind;
   const bool usable = slot.worker != nullptr && !slot.held;
   if (usable != (kind.usable.count(slot.number) > 0)) PoolChanged();
   Put(kind.usable, slot.number, usable);
   Put(kind.idle_warm, slot.number, usable && slot.idle && slot.warm);
   Put(kind.idle_cold, slot.number, usable && slot.idle && !slot.warm);
+  slot.use.Move({options_.telemetry, &options_.telemetry->devices[UseOf(slot)]});
 }
 
 void TrainingServiceState::Unlist(Slot& slot) {
@@ -168,7 +199,7 @@ void TrainingServiceState::Learn(const Slot& slot, const std::string& program) {
 
 v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, WorkerActor worker) {
   Slot& slot = AddSlot(std::move(*joined.mutable_device()), /*local=*/false);
-  spdlog::info("{} of {} joins", DeviceName(slot.device), slot.device.node());
+  spdlog::info("{}{} joins", NodeTag(slot.device.node()), DeviceName(slot.device));
   Learn(slot, joined.program());
   SetWorker(slot, std::move(worker));
   v1::DeviceAdded added;
@@ -177,7 +208,7 @@ v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, WorkerAc
 }
 
 void TrainingServiceState::Remove(Slot& slot) {
-  spdlog::info("{} of {} leaves: {}", DeviceName(slot.device), slot.device.node(),
+  spdlog::info("{}{} leaves: {}", NodeTag(slot.device.node()), DeviceName(slot.device),
                std::string(last_failure_.message()));
   Unlist(slot);
   Node& node = NodeOf(slot);
@@ -240,7 +271,7 @@ void TrainingServiceState::Worked(Slot& slot) {
 
 void TrainingServiceState::OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner) {
   const std::string experiment = spec.experiment();
-  QueuedTrial trial{std::move(spec), owner};
+  QueuedTrial trial{std::move(spec), owner, self_->clock().now()};
   if (CanNeverRun()) return LoseTrial(trial, v1::WORKER_DOWN);
   if (owners_.emplace(owner.address(), experiment).second) self_->monitor(owner);
   queue_.Push(std::move(trial));
@@ -262,11 +293,27 @@ void TrainingServiceState::OnTrialEnded(const v1::TrialEnded& ended) {
   Slot* const slot = FindRunning(ended.experiment(), ended.trial());
   if (slot == nullptr) return;
   Worked(*slot);
+  ForgetRunning(slot->trial->spec);
   slot->trial.reset();
-  const auto trials = running_.find(ended.experiment());
-  trials->second.erase(ended.trial());
+  options_.telemetry->trials_finished.Add();
+}
+
+void TrainingServiceState::ForgetRunning(const v1::TrialSpec& trial) {
+  const auto trials = running_.find(trial.experiment());
+  trials->second.erase(trial.trial());
   if (trials->second.empty()) running_.erase(trials);
-  queue_.Finished(ended.experiment());
+  queue_.Finished(trial.experiment());
+  options_.telemetry->trials_running.Add(-1);
+}
+
+void TrainingServiceState::LogEnd(const v1::ModelEvent& event, const v1::Device& device) {
+  const v1::ModelEnded& ended = event.ended();
+  if (ended.outcome() != v1::FAILED && ended.outcome() != v1::LOST) return;
+  // The message may be a user's exception.
+  spdlog::info("{}attempt {} of model {} on {} ended {} ({}): {}",
+               LogTag(event.experiment(), event.trial(), device.node()), event.attempt(), event.model(),
+               DeviceName(device), v1::Outcome_Name(ended.outcome()), v1::FailureReason_Name(ended.failure().reason()),
+               OneLine(BoundedMessage(ended.failure().message())));
 }
 
 bool TrainingServiceState::Runs(const Kind& kind, const std::string& program) {
@@ -328,6 +375,7 @@ TrainingServiceState::Slot* TrainingServiceState::IdleForDiscovery() {
 }
 
 void TrainingServiceState::Assign() {
+  const absl::Cleanup count = [this] { CountQueue(); };
   const auto begin = [this](Slot& slot) {
     slot.idle = false;
     SetStarting(slot, slot.local && !slot.warm);
@@ -353,6 +401,8 @@ void TrainingServiceState::Assign() {
     Slot* const slot = IdleFor(trial->spec);
     begin(*slot);
     running_[trial->spec.experiment()][trial->spec.trial()] = slot->number;
+    options_.telemetry->trials_started.Add();
+    options_.telemetry->trials_running.Add(1);
     slot->trial = *std::move(trial);
     self_->send(slot->worker, slot->trial->spec);
   }
@@ -394,6 +444,7 @@ void TrainingServiceState::Cancel(const std::string& experiment, const caf::acto
       queue_.Push(std::move(trial));
     }
   }
+  CountQueue();
   const auto trials = running_.find(experiment);
   if (trials == running_.end()) return;
   for (const auto& [trial, number] : trials->second) {
@@ -415,6 +466,7 @@ void TrainingServiceState::CancelDiscovery(const std::string& experiment) {
     discovery->promise.deliver(ToCafError(absl::CancelledError("the experiment was stopped before it began")));
     discovery = discoveries_.erase(discovery);
   }
+  CountQueue();
   logged_.erase(experiment);
 }
 
@@ -452,11 +504,10 @@ void TrainingServiceState::OnWorkerDown(int number) {
   std::optional<QueuedTrial> trial = std::exchange(slot.trial, std::nullopt);
   std::optional<Discovery> discovery = std::exchange(slot.discovery, std::nullopt);
   if (trial.has_value()) {
-    const std::string& experiment = trial->spec.experiment();
-    const auto trials = running_.find(experiment);
-    trials->second.erase(trial->spec.trial());
-    if (trials->second.empty()) running_.erase(trials);
-    queue_.Finished(experiment);
+    spdlog::info("{}the trial on {} was lost with its worker",
+                 LogTag(trial->spec.experiment(), trial->spec.trial(), slot.device.node()), DeviceName(slot.device));
+    ForgetRunning(trial->spec);
+    options_.telemetry->trials_lost.Add();
     // What became of a trial that began on a node was said before the worker went down: this one did not begin.
     LoseTrial(*trial, slot.local ? v1::WORKER_DOWN : v1::NODE_LEFT);
   }
@@ -474,11 +525,15 @@ void TrainingServiceState::Restart(Slot& slot) {
   ++slot.downs;
   slot.given_up = !options_.open && slot.downs >= kMaxFirstWorkers && !slot.works;
   const std::chrono::seconds delay = RestartDelay(slot.downs);
-  spdlog::warn("{}: {}; {}", DeviceName(slot.device), std::string(last_failure_.message()),
+  spdlog::warn("{}{}: {}; {}", NodeTag(slot.device.node()), DeviceName(slot.device),
+               std::string(last_failure_.message()),
                slot.given_up        ? "it is given up"
                : delay.count() == 0 ? "trying again"
                                     : absl::StrCat("trying again in ", delay.count(), " s"));
-  if (slot.given_up) return Unlist(slot);
+  if (slot.given_up) {
+    slot.use.Move({options_.telemetry, &options_.telemetry->devices[DeviceUse::kDown]});
+    return Unlist(slot);
+  }
   Update(slot);
   if (delay.count() == 0) return Spawn(slot);
   self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(slot.number));
@@ -508,6 +563,7 @@ void TrainingServiceState::LoseAll() {
   }
   for (Discovery& discovery : discoveries_) discovery.promise.deliver(ToCafError(last_failure_));
   discoveries_.clear();
+  CountQueue();
 }
 
 void TrainingServiceState::LoseTrial(const QueuedTrial& trial, v1::LostCause cause) {
@@ -623,10 +679,10 @@ void TrainingServiceState::LogLacking(const std::string& experiment) {
   const auto logged = logged_.find(experiment);
   if (lacking == (logged == logged_.end() ? "" : logged->second)) return;
   if (lacking.empty()) {
-    spdlog::info("[{}] waits no longer", experiment);
+    spdlog::info("{}waits no longer", LogTag(experiment));
     logged_.erase(logged);
   } else {
-    spdlog::warn("[{}] waits for {}", experiment, lacking);
+    spdlog::warn("{}waits for {}", LogTag(experiment), lacking);
     logged_[experiment] = lacking;
   }
 }

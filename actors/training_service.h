@@ -36,6 +36,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,6 +50,7 @@
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "caf/typed_response_promise.hpp"
+#include "src/telemetry/telemetry.h"
 
 namespace lanista {
 
@@ -63,6 +65,7 @@ struct TrainingServiceOptions {
   int max_starting = 2;
   // Devices may join: what has none waits for one.
   bool open = false;
+  TelemetryPtr telemetry = std::make_shared<Telemetry>();
 };
 
 // With its messages to itself: it is time for a device's next worker; the pool has changed.
@@ -74,6 +77,7 @@ class TrainingServiceState {
   static inline const char* name = "training_service";
 
   explicit TrainingServiceState(TrainingServiceSelf::pointer self) : self_(self) {}
+  ~TrainingServiceState();
 
   TrainingServiceSelf::behavior_type MakeBehavior(TrainingServiceOptions options);
 
@@ -124,6 +128,8 @@ class TrainingServiceState {
     // What runs there: at most one of the two.
     std::optional<QueuedTrial> trial;
     std::optional<Discovery> discovery;
+    // For telemetry.
+    CountedIn use;
   };
   // This machine, or one that joined.
   struct Node {
@@ -150,7 +156,7 @@ class TrainingServiceState {
   void List(Slot& slot);
   void Unlist(Slot& slot);
   // Enters where Assign looks what it does now. REQUIRES: it is listed.
-  void Update(const Slot& slot);
+  void Update(Slot& slot);
   // The program runs on the slot's node.
   void Learn(const Slot& slot, const std::string& program);
   // A device leaves with its worker.
@@ -192,6 +198,10 @@ class TrainingServiceState {
   void CancelDiscovery(const std::string& experiment);
   // Work was done: the device is well.
   static void Worked(Slot& slot);
+  // What the slot runs is over.
+  void ForgetRunning(const v1::TrialSpec& trial);
+  // Writes into the log that an attempt ended otherwise than its evaluator wanted.
+  static void LogEnd(const v1::ModelEvent& event, const v1::Device& device);
   // All models of the trial ended so, by no doing of theirs.
   void EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
                 v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
@@ -211,6 +221,10 @@ class TrainingServiceState {
   std::string LackingFor(const std::string& experiment) const;
   // Writes into the log where an experiment begins to wait for what is lacking, or waits no longer.
   void LogLacking(const std::string& experiment);
+
+  // Tells telemetry what waits.
+  void CountQueue();
+  static DeviceUse UseOf(const Slot& slot);
 
   TrainingServiceSelf::pointer self_;
   TrainingServiceOptions options_;

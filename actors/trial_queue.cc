@@ -13,6 +13,7 @@ void TrialQueue::Push(QueuedTrial trial) {
   const LineKey key = KeyOf(trial.spec);
   const int64_t arrival = ++arrivals_;
   experiment.places[trial.spec.trial()] = {key, arrival};
+  since_.emplace_hint(since_.end(), arrival, trial.since);
   experiment.lines[key].trials.emplace(arrival, std::move(trial));
   ++size_;
 }
@@ -53,6 +54,7 @@ QueuedTrial TrialQueue::Take(Experiment& experiment, Lines::iterator line, int64
   line->second.trials.erase(found);
   if (line->second.trials.empty()) experiment.lines.erase(line);
   experiment.places.erase(trial.spec.trial());
+  since_.erase(arrival);
   --size_;
   return trial;
 }
@@ -100,12 +102,20 @@ std::vector<QueuedTrial> TrialQueue::Remove(const std::string& experiment) {
   if (found == experiments_.end()) return removed;
   std::map<int64_t, QueuedTrial> waiting;
   for (auto& line : found->second.lines) waiting.merge(line.second.trials);
-  for (auto& trial : waiting) removed.push_back(std::move(trial.second));
+  for (auto& trial : waiting) {
+    since_.erase(trial.first);
+    removed.push_back(std::move(trial.second));
+  }
   size_ -= removed.size();
   found->second.lines.clear();
   found->second.places.clear();
   Forget(experiment);
   return removed;
+}
+
+std::optional<std::chrono::steady_clock::time_point> TrialQueue::OldestSince() const {
+  if (since_.empty()) return std::nullopt;
+  return since_.begin()->second;
 }
 
 std::vector<const v1::TrialSpec*> TrialQueue::FirstOfLines(const std::string& experiment) const {

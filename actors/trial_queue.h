@@ -2,6 +2,7 @@
 #ifndef LANISTA_ACTORS_TRIAL_QUEUE_H_
 #define LANISTA_ACTORS_TRIAL_QUEUE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,8 @@ namespace lanista {
 struct QueuedTrial {
   v1::TrialSpec spec;
   TrialOwnerActor owner;
+  // When it came.
+  std::chrono::steady_clock::time_point since = {};
 };
 
 // Retries go first; then the higher priority; then the experiment with fewer trials running (fair share); then who came
@@ -54,6 +57,9 @@ class TrialQueue {
   std::vector<QueuedTrial> Remove(const std::string& experiment);
 
   bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  // When the trial came that has waited longest; nullopt: none waits.
+  std::optional<std::chrono::steady_clock::time_point> OldestSince() const;
 
   // Of each line of the experiment the trial that is its first.
   std::vector<const v1::TrialSpec*> FirstOfLines(const std::string& experiment) const;
@@ -86,6 +92,8 @@ class TrialQueue {
 
   std::map<std::string, Experiment> experiments_;
   size_t size_ = 0;
+  // When each that waits came, by arrival.
+  std::map<int64_t, std::chrono::steady_clock::time_point> since_;
   int64_t arrivals_ = 0;
 };
 

@@ -15,6 +15,7 @@
 #include "actors/delay.h"
 #include "actors/model_events.h"
 #include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 #include "src/space/space.h"
@@ -279,10 +280,15 @@ void WorkerState::OnEvent(v1::TrialEvent event) {
   }
 }
 
+std::string WorkerState::TagOf(const Trial& trial) const {
+  return LogTag(trial.spec.experiment(), trial.spec.trial(), config_.device.node());
+}
+
 void WorkerState::OnTrialEnded(const Trial& trial, const v1::TrialEnded& ended) {
   if (ended.experiment() != trial.spec.experiment() || ended.trial() != trial.spec.trial()) return;
   if (ended.recycle()) {
-    spdlog::info("{}: its trial process is replaced: {}", DeviceName(config_.device), ended.recycle_because());
+    spdlog::info("{}{}: its trial process is replaced: {}", TagOf(trial), DeviceName(config_.device),
+                 ended.recycle_because());
   }
   // The trial process runs the user's code: its promise that all models ended may be broken.
   const bool complete = trial.open_models.empty();
@@ -319,7 +325,7 @@ void WorkerState::OnModelEvent(Trial& trial, v1::ModelEvent event) {
 }
 
 void WorkerState::FailTrial(const Trial& trial, const std::string& why) {
-  spdlog::warn("{}: its trial process {}: it is replaced", DeviceName(config_.device), why);
+  spdlog::warn("{}{}: its trial process {}: it is replaced", TagOf(trial), DeviceName(config_.device), why);
   v1::Failure failure;
   failure.set_reason(v1::EXCEPTION);
   failure.set_message(absl::StrCat("the trial process broke its protocol: it ", why));
@@ -340,7 +346,7 @@ void WorkerState::OnExit(const v1::ProcessExited& exited) {
   } else if (auto* const discovery = std::get_if<Discovery>(&work_)) {
     OnExitInDiscovery(*discovery, exited);
   } else {
-    spdlog::warn("{}: its idle trial process ended", DeviceName(config_.device));
+    spdlog::warn("{}{}: its idle trial process ended", NodeTag(config_.device.node()), DeviceName(config_.device));
     StopProcess();
   }
 }

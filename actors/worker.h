@@ -132,6 +132,8 @@ class WorkerState {
   // The process said what cannot be: the trial has failed, and the process, which runs the user's code, is ended.
   void FailTrial(const Trial& trial, const std::string& why);
   void OnTrialEnded(const Trial& trial, const v1::TrialEnded& ended);
+  // Of log lines about it.
+  std::string TagOf(const Trial& trial) const;
   void OnExit(const v1::ProcessExited& exited);
   void OnExitInTrial(const Trial& trial, const v1::ProcessExited& exited);
   void OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited);

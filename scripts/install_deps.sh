@@ -15,7 +15,7 @@ tools="
 libraries="
   libabsl-dev libbenchmark-dev libcaf-dev libcli11-dev libfmt-dev libgmock-dev libgmp-dev libgrpc++-dev libgtest-dev
   libjpeg-dev libmicrohttpd-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev
-  libtorch-dev nlohmann-json3-dev node-d3 zlib1g-dev"
+  libtorch-dev nlohmann-json3-dev node-d3 prometheus-cpp-dev zlib1g-dev"
 
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; openssl makes
 # certificates; the Python client needs gRPC; YAML is what Kubernetes reads.

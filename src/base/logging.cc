@@ -85,9 +85,11 @@ absl::Status SetUpLogging(const LoggingOptions& options) {
 
 void RedirectConsoleLog(std::function<void(absl::string_view line)> write) { Console()->Redirect(std::move(write)); }
 
-std::string LogTag(absl::string_view experiment, int trial) {
-  if (trial <= 0) return absl::StrCat("[", experiment, "] ");
-  return absl::StrCat("[", experiment, " trial ", trial, "] ");
+std::string LogTag(absl::string_view experiment, int trial, absl::string_view node) {
+  return absl::StrCat("[", experiment, trial > 0 ? absl::StrCat(" trial ", trial) : "",
+                      node.empty() ? "" : absl::StrCat(" node ", node), "] ");
 }
+
+std::string NodeTag(absl::string_view node) { return absl::StrCat("[node ", node, "] "); }
 
 }  // namespace lanista

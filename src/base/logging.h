@@ -1,7 +1,7 @@
 // Logging set-up: spdlog's default logger writes to a file in the state folder and, from a chosen level on, to stderr.
 //
-// Everything logs with spdlog::info(...) and the like, which may be called from any thread. A line about an experiment
-// begins with LogTag:
+// Everything logs with spdlog::info(...) and the like, which may be called from any thread. A line about an experiment,
+// a trial or a node begins with LogTag or NodeTag, so that all lines about one of them can be found:
 //   spdlog::warn("{}model 7 failed: {}", LogTag(experiment, trial), reason);
 // On stderr each message is one printable line (display_text.h); the file has it as it was logged.
 #ifndef LANISTA_SRC_BASE_LOGGING_H_
@@ -31,8 +31,11 @@ absl::Status SetUpLogging(const LoggingOptions& options);
 // old `write` is under way any more when this returns.
 void RedirectConsoleLog(std::function<void(absl::string_view line)> write);
 
-// "[experiment] ", or "[experiment trial 3] ": the beginning of a line about an experiment, or (trial > 0) a trial.
-std::string LogTag(absl::string_view experiment, int trial = 0);
+// "[experiment] ", "[experiment trial 3] " or "[experiment trial 3 node NAME] ": the beginning of a line about an
+// experiment, (trial > 0) one of its trials, and (node not empty) where it runs.
+std::string LogTag(absl::string_view experiment, int trial = 0, absl::string_view node = "");
+// "[node NAME] ": the beginning of a line about a node, or what it is doing for no trial in particular.
+std::string NodeTag(absl::string_view node);
 
 }  // namespace lanista
 

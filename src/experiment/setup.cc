@@ -19,6 +19,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "spdlog/spdlog.h"
 #include "src/base/hash.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/config/steps.h"
 #include "src/config/table_columns.h"
@@ -376,9 +377,9 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
     LANISTA_RETURN_IF_ERROR(CheckSameSpace(discovered.space(), began->space()));
     if (!began->program().empty() && began->program() != discovered.program()) {
       spdlog::warn(
-          "[{}] another build of the program began this experiment: models from here on may differ from those of that "
+          "{}another build of the program began this experiment: models from here on may differ from those of that "
           "one in their last bits",
-          held->id);
+          LogTag(held->id));
     }
   }
   // With the limit that it had at first, which strategies size themselves by: another one would give other answers.

@@ -204,9 +204,21 @@ class Parser {
             ->check(CLI::IsMember(
                 {"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "INFEASIBLE", "CANCELED"},
                 CLI::ignore_case));
-    trials->add_flag("--csv", line_.csv, "the models that succeeded as a table, which the evaluator `table` reads")
-        ->excludes(status)
-        ->excludes(head);
+    CLI::Option* const csv =
+        trials->add_flag("--csv", line_.csv, "the models that succeeded as a table, which the evaluator `table` reads")
+            ->excludes(status)
+            ->excludes(head);
+    CLI::Option* const log =
+        trials->add_flag("--log", line_.log, "what the trials of these models printed, each with its last attempt")
+            ->excludes(csv);
+    CLI::Option* const model =
+        trials->add_option("--model", line_.log_models, "--log: of this model alone; may be repeated")
+            ->check(CLI::Range(1, 1000000000))
+            ->allow_extra_args(false)
+            ->needs(log);
+    trials->add_option("--attempt", line_.log_attempt, "--log --model: of this attempt")
+        ->check(CLI::Range(1, 1000000000))
+        ->needs(model);
     trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
     CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
     export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();

@@ -64,6 +64,10 @@ struct CommandLine {
   TrialsSelection trials;
   // trials: as a table for `evaluator { table {} }`.
   bool csv = false;
+  // trials: what the trials printed; of these models alone, unless there are none here; of this attempt (0: the last).
+  bool log = false;
+  std::vector<int> log_models;
+  int log_attempt = 0;
   // delete: do not ask.
   bool yes = false;
   int top = 1;

@@ -27,6 +27,7 @@ absl::StatusOr<int> ShowVersion(const CommandContext& context);
 absl::StatusOr<int> ListExperiments(const CommandContext& context);
 absl::StatusOr<int> ShowExperiment(const CommandContext& context);
 absl::StatusOr<int> ShowTrials(const CommandContext& context);
+absl::StatusOr<int> ShowTrialLogs(const CommandContext& context);
 absl::StatusOr<int> ExportModels(const CommandContext& context);
 absl::StatusOr<int> DeleteExperiment(const CommandContext& context);
 absl::StatusOr<int> Serve(const CommandContext& context);

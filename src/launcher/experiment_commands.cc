@@ -125,6 +125,7 @@ absl::StatusOr<int> ShowExperiment(const CommandContext& context) {
 }
 
 absl::StatusOr<int> ShowTrials(const CommandContext& context) {
+  if (context.line.log) return ShowTrialLogs(context);
   const TrialsSelection& selection = context.line.trials;
   if (!context.line.head.empty()) {
     LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));

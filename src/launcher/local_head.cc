@@ -19,6 +19,7 @@
 #include "caf/event_based_actor.hpp"
 #include "caf/scoped_actor.hpp"
 #include "spdlog/spdlog.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/base/trial_channel.h"
 #include "src/base/trial_process.h"
@@ -110,6 +111,7 @@ class LocalHead::Impl {
       : devices_(std::move(devices)),
         state_dir_(options.state_dir),
         end_limit_(options.end_limit),
+        telemetry_(options.telemetry),
         system_(system_config_) {
     const SpawnWorker spawn_worker = [this, trial_program = options.trial_program](
                                          int number, const v1::Device& device,
@@ -129,10 +131,13 @@ class LocalHead::Impl {
     const bool serves = options.served != nullptr;
     // What strategies compute on the system's threads holds up no device.
     service_ = system_.spawn<caf::detached>(
-        TrainingService, TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()), serves});
+        TrainingService,
+        TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()), serves, telemetry_});
     live_.Add(service_, "the training service");
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
-    head_ = system_.spawn<caf::detached>(Head, HeadOptions{state_dir_, service_, live_, serves, options.max_priority});
+    HeadOptions head{state_dir_, service_, live_, serves, options.max_priority};
+    head.telemetry = telemetry_;
+    head_ = system_.spawn<caf::detached>(Head, std::move(head));
     live_.Add(head_, "the head");
   }
 
@@ -230,6 +235,7 @@ class LocalHead::Impl {
   }
 
   NodeGateway* AcceptNodes(NodesOptions options) {
+    options.telemetry = telemetry_;
     nodes_.emplace(&system_, service_, std::move(options));
     live_.Add(nodes_->actor(), "the nodes");
     return &*nodes_;
@@ -253,6 +259,7 @@ class LocalHead::Impl {
   const std::vector<v1::Device> devices_;
   const StateDir state_dir_;
   const std::chrono::milliseconds end_limit_;
+  const TelemetryPtr telemetry_;
   const std::shared_ptr<Callers> callers_ = std::make_shared<Callers>();
   // Before the system, whose destructor waits for the actors that use them.
   FinalStates final_states_;
@@ -347,7 +354,7 @@ absl::StatusOr<std::optional<v1::ExperimentConfig>> ConfigOfServed(const StateDi
   if (!served || IsFinal(state.change.state()) || journal.holder().has_value()) return std::nullopt;
   if (state.change.state() != v1::STOPPING) return journal.experiment().config();
   LANISTA_RETURN_IF_ERROR(EndStopping(state_dir, id));
-  spdlog::info("[{}] was to be stopped: {}", id, state.change.reason());
+  spdlog::info("{}was to be stopped: {}", LogTag(id), state.change.reason());
   return std::nullopt;
 }
 
@@ -371,7 +378,7 @@ void LocalHead::ResumeServed() {
   std::vector<v1::ResumeExperiment> left;
   for (const std::string& id : *ids) {
     absl::StatusOr<std::optional<v1::ExperimentConfig>> config = ConfigOfServed(impl_->state_dir(), id);
-    if (!config.ok()) spdlog::error("[{}] does not go on: {}", id, std::string(config.status().message()));
+    if (!config.ok()) spdlog::error("{}does not go on: {}", LogTag(id), std::string(config.status().message()));
     if (config.ok() && config->has_value()) left.push_back(ResumeRequest(id, **config));
   }
   impl_->ResumeAll(left);

@@ -15,6 +15,7 @@
 #include "src/service/experiment_runner.h"
 #include "src/service/node_gateway.h"
 #include "src/storage/state_dir.h"
+#include "src/telemetry/telemetry.h"
 
 namespace lanista {
 
@@ -43,6 +44,8 @@ class LocalHead : public ExperimentRunner {
     int max_priority = std::numeric_limits<int>::max();
     // How long the end waits for actors that are busy.
     std::chrono::milliseconds end_limit{10000};
+    // What it measures of itself.
+    TelemetryPtr telemetry = std::make_shared<Telemetry>();
   };
 
   // Starts an actor system with the devices that `config.training_service` selects. A head that serves clients needs

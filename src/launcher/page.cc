@@ -74,6 +74,9 @@ absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::strin
   options.api = {mode, ActionsOf(mode)};
   if (line.web_token == "none") return options;
   LANISTA_ASSIGN_OR_RETURN(options.token, StateToken(state_dir));
+  // What only shows has no measurements.
+  if (mode == "view") return options;
+  LANISTA_ASSIGN_OR_RETURN(options.metrics_token, StateToken(state_dir, kMetricsToken));
   return options;
 }
 
@@ -103,9 +106,10 @@ RunPage::RunPage(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RunPage::~RunPage() = default;
 
 absl::StatusOr<std::unique_ptr<RunPage>> RunPage::Start(
-    const CommandLine& line, const StateDir& state_dir,
+    const CommandLine& line, const StateDir& state_dir, TelemetryPtr telemetry,
     std::function<void(const std::string&, const std::string&)> stop) {
-  LANISTA_ASSIGN_OR_RETURN(const WebOptions options, PageOptions(line, state_dir.root(), "run"));
+  LANISTA_ASSIGN_OR_RETURN(WebOptions options, PageOptions(line, state_dir.root(), "run"));
+  options.telemetry = std::move(telemetry);
   auto impl = std::make_unique<Impl>(state_dir, std::move(stop));
   LANISTA_RETURN_IF_ERROR(impl->Start(options));
   return std::unique_ptr<RunPage>(new RunPage(std::move(impl)));

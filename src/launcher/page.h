@@ -10,6 +10,7 @@
 #include "protos/messages.pb.h"
 #include "src/launcher/command_line.h"
 #include "src/storage/state_dir.h"
+#include "src/telemetry/telemetry.h"
 #include "src/web/web_server.h"
 
 namespace lanista {
@@ -25,9 +26,10 @@ std::string PageLine(const std::string& link);
 // for it.
 class RunPage {
  public:
-  // `stop`: asks the search to stop; called on any thread, until this is destroyed.
+  // `telemetry`: of the head that runs it. `stop`: asks the search to stop; called on any thread, until this is
+  // destroyed.
   static absl::StatusOr<std::unique_ptr<RunPage>> Start(
-      const CommandLine& line, const StateDir& state_dir,
+      const CommandLine& line, const StateDir& state_dir, TelemetryPtr telemetry,
       std::function<void(const std::string& experiment, const std::string& reason)> stop);
   ~RunPage();
 

@@ -177,17 +177,19 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
 
   CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);  // The search goes on where nobody reads its progress any more.
-  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head,
-                           LocalHead::Start({state_dir, context.trial_program}, config));
+  LocalHead::Options options{state_dir, context.trial_program};
+  const TelemetryPtr telemetry = options.telemetry;
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), config));
   Interrupt interrupt(*head, line.json);
   const SignalThread signals([&](int count) { interrupt.OnSignal(count); });
 
   std::unique_ptr<RunPage> page;
   if (!line.web.empty()) {
-    LANISTA_ASSIGN_OR_RETURN(
-        page, RunPage::Start(line, state_dir, [&interrupt](const std::string& experiment, const std::string& reason) {
-          interrupt.Stop(experiment, reason);
-        }));
+    LANISTA_ASSIGN_OR_RETURN(page,
+                             RunPage::Start(line, state_dir, telemetry,
+                                            [&interrupt](const std::string& experiment, const std::string& reason) {
+                                              interrupt.Stop(experiment, reason);
+                                            }));
     // With --json stdout has the one document.
     line.json ? PrintNote(PageLine(page->link())) : PrintLine(PageLine(page->link()));
     std::fflush(stdout);

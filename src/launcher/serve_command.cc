@@ -102,12 +102,15 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   LocalHead::Options options{state_dir, context.trial_program,
                              [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); },
                              line.max_priority};
+  const TelemetryPtr telemetry = options.telemetry;
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), DevicesOf(line)));
   Experiments experiments(state_dir, head.get(), &news, {line.max_experiments, {}});
   // First the port: without it nothing may run.
-  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server, HeadServer::Start(wanted, &experiments, protection));
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server,
+                           HeadServer::Start(wanted, &experiments, protection, telemetry));
   std::unique_ptr<WebServer> web;
   if (page.has_value()) {
+    page->telemetry = telemetry;
     LANISTA_ASSIGN_OR_RETURN(web, WebServer::Start(*page, &experiments));
   }
   const absl::Cleanup end = [&] {

@@ -12,6 +12,7 @@
 #include "src/rpc/grpc_setup.h"
 #include "src/rpc/listener.h"
 #include "src/rpc/node_service.h"
+#include "src/rpc/refused_calls.h"
 #include "src/rpc/server_credentials.h"
 
 namespace lanista {
@@ -36,7 +37,8 @@ constexpr std::chrono::seconds kGrace(1);
 
 class HeadServer::Impl {
  public:
-  explicit Impl(Experiments* experiments) : service_(experiments) {}
+  Impl(Experiments* experiments, TelemetryPtr telemetry)
+      : refused_(std::make_shared<RefusedCalls>(std::move(telemetry))), service_(experiments) {}
 
   ~Impl() {
     listener_.reset();
@@ -46,7 +48,7 @@ class HeadServer::Impl {
   absl::Status Start(const Address& address, const PortProtection& protection) {
     QuietGrpc();
     LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
-                             MakeServerCredentials(protection));
+                             MakeServerCredentials(protection, refused_));
     LANISTA_ASSIGN_OR_RETURN(listener_, Listener::Open(address));
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -72,6 +74,7 @@ class HeadServer::Impl {
     if (server_ == nullptr) return absl::InternalError("gRPC's server does not start: see GRPC_VERBOSITY=ERROR");
     SetServing(false);
     listener_->Start([this](int connection) {
+      refused_->OnConnection(connection);
       grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
       parameters.fd = connection;
       acceptor_->HandleNewConnection(&parameters);
@@ -101,6 +104,7 @@ class HeadServer::Impl {
     server_->GetHealthCheckService()->SetServingStatus(v1::ExperimentService::service_full_name(), serving);
   }
 
+  const std::shared_ptr<RefusedCalls> refused_;
   ExperimentServiceImpl service_;
   NodeServiceImpl nodes_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
@@ -120,8 +124,9 @@ void HeadServer::Close() { impl_->Close(); }
 const Address& HeadServer::address() const { return impl_->address(); }
 
 absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments,
-                                                              const PortProtection& protection) {
-  auto impl = std::make_unique<Impl>(experiments);
+                                                              const PortProtection& protection,
+                                                              TelemetryPtr telemetry) {
+  auto impl = std::make_unique<Impl>(experiments, std::move(telemetry));
   LANISTA_RETURN_IF_ERROR(impl->Start(address, protection));
   return std::unique_ptr<HeadServer>(new HeadServer(std::move(impl)));
 }

@@ -11,15 +11,18 @@
 #include "src/rpc/port_protection.h"
 #include "src/service/experiments.h"
 #include "src/service/node_gateway.h"
+#include "src/telemetry/telemetry.h"
 
 namespace lanista {
 
 class HeadServer {
  public:
   // Takes the port; all calls get UNAVAILABLE until Open. Port 0: any free one. UNAVAILABLE: it cannot listen there.
-  // Other errors: a file of `protection` is wrong. `experiments` must outlive it.
+  // Other errors: a file of `protection` is wrong. `experiments` must outlive it. `telemetry`: what it
+  // refuses.
   static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments,
-                                                           const PortProtection& protection = {});
+                                                           const PortProtection& protection = {},
+                                                           TelemetryPtr telemetry = std::make_shared<Telemetry>());
   // Cancels streams, and waits for calls: what blocks in `experiments` must be about to return.
   ~HeadServer();
 

@@ -45,9 +45,10 @@ absl::StatusOr<TlsFiles> ReadTlsFiles(const PortProtection& protection) {
 // (the one for C++ only those with), and asks for the certificate with each connection.
 class Guard {
  public:
-  Guard(PortProtection protection, std::unique_ptr<CallCheck> check)
+  Guard(PortProtection protection, std::unique_ptr<CallCheck> check, std::shared_ptr<RefusedCalls> refused)
       : protection_(std::move(protection)),
         check_(std::move(check)),
+        refused_(std::move(refused)),
         changed_(
             {protection_.tls_certificate_file, protection_.tls_key_file, protection_.tls_client_authorities_file}) {}
 
@@ -69,7 +70,9 @@ class Guard {
       // No service needs to know it.
       consumed = each;
     }
-    const absl::Status status = static_cast<Guard*>(self)->check_->Check(method, authorization);
+    auto* const guard = static_cast<Guard*>(self);
+    const absl::Status status = guard->check_->Check(method, authorization);
+    if (!status.ok()) guard->refused_->OnRefused(method, status);
     done(user_data, consumed, consumed == nullptr ? 0 : 1, nullptr, 0, static_cast<grpc_status_code>(status.code()),
          status.ok() ? nullptr : std::string(status.message()).c_str());
   }
@@ -105,6 +108,7 @@ class Guard {
 
   const PortProtection protection_;
   const std::unique_ptr<CallCheck> check_;
+  const std::shared_ptr<RefusedCalls> refused_;
 
   std::mutex mutex_;
   // Protected by mutex_.
@@ -151,11 +155,12 @@ absl::StatusOr<std::unique_ptr<TokenFile>> OpenIfNamed(const std::string& path) 
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const PortProtection& protection) {
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const PortProtection& protection,
+                                                                               std::shared_ptr<RefusedCalls> refused) {
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<TokenFile> client_tokens, OpenIfNamed(protection.client_token_file));
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<TokenFile> node_tokens, OpenIfNamed(protection.node_token_file));
-  auto guard = std::make_unique<Guard>(protection,
-                                       std::make_unique<CallCheck>(std::move(client_tokens), std::move(node_tokens)));
+  auto guard = std::make_unique<Guard>(
+      protection, std::make_unique<CallCheck>(std::move(client_tokens), std::move(node_tokens)), std::move(refused));
   if (protection.has_tls()) LANISTA_RETURN_IF_ERROR(guard->Begin());
   return std::make_shared<GuardedCredentials>(std::move(guard), protection.has_tls());
 }

@@ -7,13 +7,15 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/security/server_credentials.h"
 #include "src/rpc/port_protection.h"
+#include "src/rpc/refused_calls.h"
 
 namespace lanista {
 
 // For ServerBuilder::AddListeningPort. All files are read now, and again when they change: certificates with the next
 // connection, tokens with the next call. Files that are wrong then change nothing, which the log says. Errors name the
-// file.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const PortProtection& protection);
+// file. Calls that are refused are told to `refused`.
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(const PortProtection& protection,
+                                                                               std::shared_ptr<RefusedCalls> refused);
 
 }  // namespace lanista
 

@@ -62,7 +62,8 @@ std::optional<HttpResponse> RefuseRequest(const HttpRequest& request, const Guar
                          absl::StrCat("'", name, "' is no name of this page: start it with --web-host ", name,
                                       " if you reach it by this name, or open the link that it printed at its start"));
   }
-  const bool api = !request.path.empty() && request.path[0] == "api";
+  const bool metrics = IsMetrics(request);
+  const bool api = metrics || (!request.path.empty() && request.path[0] == "api");
   if (!IsOfOurPage(request, options, api)) return ErrorResponse(403, "another site's page may not ask this");
   if (!api) return std::nullopt;
   if (!options.token.empty()) {
@@ -70,9 +71,14 @@ std::optional<HttpResponse> RefuseRequest(const HttpRequest& request, const Guar
     absl::string_view token = authorization;
     const bool bearer = absl::StartsWithIgnoreCase(token, "bearer ");
     if (bearer) token.remove_prefix(7);
-    if (!bearer || !SameSecret(token, options.token)) {
+    const bool reads_metrics = metrics && !options.metrics_token.empty() && SameSecret(token, options.metrics_token);
+    if (!bearer || (!SameSecret(token, options.token) && !reads_metrics)) {
       HttpResponse refused = ErrorResponse(
-          401, "this needs the token: open the link that was printed at the start, with all that is behind its '#'");
+          401, metrics
+                   ? "this needs a token: send `Authorization: Bearer TOKEN` with what is in the state folder's file "
+                     "metrics_token"
+                   : "this needs the token: open the link that was printed at the start, with all that is behind its "
+                     "'#'");
       refused.headers.emplace_back("WWW-Authenticate", "Bearer");
       return refused;
     }
@@ -98,6 +104,8 @@ const std::vector<std::pair<std::string, std::string>>& SafetyHeaders() {
   };
   return *kHeaders;
 }
+
+bool IsMetrics(const HttpRequest& request) { return request.path.size() == 1 && request.path[0] == "metrics"; }
 
 bool SameSecret(absl::string_view a, absl::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;

@@ -35,7 +35,7 @@ absl::StatusOr<std::optional<std::string>> ReadToken(const std::string& path) {
   if (file.get() < 0 && errno == ENOENT) return std::optional<std::string>();
   struct stat status = {};
   if (file.get() < 0 || fstat(file.get(), &status) != 0) {
-    return lanista::ErrnoToStatus(errno, absl::StrCat("cannot read the page's token ", path));
+    return lanista::ErrnoToStatus(errno, absl::StrCat("cannot read the token ", path));
   }
   if (!S_ISREG(status.st_mode) || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0 || status.st_uid != geteuid()) {
     return absl::FailedPreconditionError(
@@ -53,8 +53,8 @@ absl::StatusOr<std::optional<std::string>> ReadToken(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::string> StateToken(const std::string& state_dir) {
-  const std::string path = absl::StrCat(state_dir, "/web_token");
+absl::StatusOr<std::string> StateToken(const std::string& state_dir, const std::string& file_name) {
+  const std::string path = absl::StrCat(state_dir, "/", file_name);
   LANISTA_ASSIGN_OR_RETURN(const std::optional<std::string> kept, ReadToken(path));
   if (kept.has_value()) return *kept;
   LANISTA_ASSIGN_OR_RETURN(const std::string token, DrawToken());
@@ -64,7 +64,7 @@ absl::StatusOr<std::string> StateToken(const std::string& state_dir) {
   const UniqueFd file(mkostemp(draft.data(), O_CLOEXEC));
   if (file.get() < 0) {
     if (errno == EROFS || errno == EACCES) return token;
-    return lanista::ErrnoToStatus(errno, absl::StrCat("cannot keep the page's token in ", state_dir));
+    return lanista::ErrnoToStatus(errno, absl::StrCat("cannot keep a token in ", state_dir));
   }
   const bool written = write(file.get(), token.data(), token.size()) == static_cast<ssize_t>(token.size());
   const bool linked = written && (link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);

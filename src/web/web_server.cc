@@ -10,9 +10,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
+#include "src/telemetry/exposition.h"
 #include "src/web/assets.h"
 #include "src/web/guard.h"
 #include "src/web/http_server.h"
+#include "src/web/router.h"
 
 namespace lanista {
 namespace {
@@ -42,6 +44,7 @@ std::vector<std::string> OwnAddresses() {
 GuardOptions GuardOf(const WebOptions& options) {
   GuardOptions guard;
   guard.token = options.token;
+  guard.metrics_token = options.metrics_token;
   if (IsWildcard(options.host)) guard.hosts = OwnAddresses();
   guard.hosts.push_back(absl::AsciiStrToLower(options.host));
   for (const std::string& name : options.names) guard.hosts.push_back(absl::AsciiStrToLower(name));
@@ -58,6 +61,13 @@ class WebServer::Impl {
         streams_(experiments, options.streams),
         api_(experiments, &tables_, &streams_, options.api) {
     api_.AddRoutes(&router_);
+    if (options.telemetry == nullptr) return;
+    router_.Add("GET", "metrics", [telemetry = options.telemetry](const HttpRequest&, const Router::Parameters&) {
+      HttpResponse response;
+      response.headers.emplace_back("Content-Type", kPrometheusContentType);
+      response.body = std::make_shared<const std::string>(PrometheusText(*telemetry));
+      return response;
+    });
   }
 
   absl::Status Start(const WebOptions& options) {
@@ -90,7 +100,7 @@ class WebServer::Impl {
   std::optional<HttpResponse> AnswerAtOnce(const HttpRequest& request) const {
     std::optional<HttpResponse> refused = RefuseRequest(request, guard_);
     if (refused.has_value()) return refused;
-    if (!request.path.empty() && request.path[0] == "api") return std::nullopt;
+    if (!request.path.empty() && (request.path[0] == "api" || IsMetrics(request))) return std::nullopt;
     return ServeAsset(request);
   }
 

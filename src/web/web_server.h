@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "src/service/experiments.h"
+#include "src/telemetry/telemetry.h"
 #include "src/web/api.h"
 
 namespace lanista {
@@ -18,6 +19,10 @@ struct WebOptions {
   int port = 0;
   // Empty: whoever reaches the port may see, and do, everything.
   std::string token;
+  // With it /metrics may be read, and nothing else; empty: there is none.
+  std::string metrics_token;
+  // What /metrics shows; null: there is no such address.
+  std::shared_ptr<const Telemetry> telemetry;
   // Other names that the page is reached by (`--web-host`).
   std::vector<std::string> names;
   ApiOptions api;

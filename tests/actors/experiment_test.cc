@@ -94,6 +94,7 @@ class ExperimentTest : public ActorTest {
         if (event.has_model()) absl::StrAppend(&log_, "event", event.model().model(), " ");
       }};
     });
+    options.telemetry = telemetry_;
     options.make_engine = [this](const ModelOwnerActor& owner) -> ModelRunnerActor {
       return Spawn([this, owner](ModelRunnerActor::pointer) -> ModelRunnerActor::behavior_type {
         return {[this, owner](const v1::RunModels& run) {
@@ -226,6 +227,7 @@ class ExperimentTest : public ActorTest {
   std::string Executed() const { return absl::StrJoin(executed_, ", "); }
   std::string Recorded() const { return absl::StrJoin(recorded_calls_, ", "); }
 
+  const TelemetryPtr telemetry_ = std::make_shared<Telemetry>();
   bool strategy_error_ = false;
   bool silent_when_empty_ = false;
   bool journal_broken_ = false;
@@ -828,6 +830,49 @@ TEST_F(ExperimentTest, MaxDurationCountsWhatItRanBefore) {
   scheduler().advance_time(std::chrono::seconds(2));
   Run();
   EXPECT_EQ(state(), v1::DONE);
+}
+
+TEST_F(ExperimentTest, TelemetryCountsWhatIsRecordedAndOnce) {
+  StartExperiment(/*samples=*/10, /*concurrency=*/2, /*max_trials=*/3);
+  EXPECT_EQ(telemetry_->experiments[v1::RUNNING].value(), 1);
+  hold_writes_ = true;
+  const v1::ModelEvent ended = Ended(1, v1::SUCCEEDED);
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(telemetry_->attempts_ended[v1::SUCCEEDED].value(), 0u) << "it is not recorded yet";
+  scheduler().advance_time(std::chrono::seconds(2));
+  hold_writes_ = false;
+  while (!writes_.empty()) {
+    AnswerWrite();
+    Run();
+  }
+  EXPECT_EQ(telemetry_->attempts_ended[v1::SUCCEEDED].value(), 1u);
+  EXPECT_EQ(telemetry_->models_ended[v1::SUCCEEDED].value(), 1u);
+  // Of more than one second, and at most 2.5.
+  EXPECT_EQ(Histogram::kBounds[13], 2.5);
+  EXPECT_EQ(telemetry_->journal_acknowledgement.count(13), 1u);
+  caf::anon_send(experiment_, ended);
+  Run();
+  EXPECT_EQ(telemetry_->attempts_ended[v1::SUCCEEDED].value(), 1u) << "told twice";
+
+  // A lost attempt is no outcome of its model.
+  EndOne(v1::LOST);
+  EXPECT_EQ(telemetry_->attempts_ended[v1::LOST].value(), 1u);
+  EXPECT_EQ(telemetry_->models_ended[v1::LOST].value(), 0u);
+  Plan(2000, {2});
+  running_.push_back(2);
+  keep_open_ = true;
+  v1::StopExperiment stop;
+  stop.set_reason("enough");
+  caf::anon_send(experiment_, stop);
+  Run();
+  EXPECT_EQ(telemetry_->experiments[v1::RUNNING].value(), 0);
+  EXPECT_EQ(telemetry_->experiments[v1::STOPPING].value(), 1);
+  EndOne(v1::CANCELED);
+  EndOne(v1::CANCELED);
+  EXPECT_EQ(state(), v1::STOPPED);
+  EXPECT_EQ(telemetry_->models_ended[v1::CANCELED].value(), 2u);
+  EXPECT_EQ(telemetry_->experiments[v1::STOPPING].value(), 0);
+  EXPECT_EQ(telemetry_->experiments_ended[v1::STOPPED].value(), 1u);
 }
 
 }  // namespace

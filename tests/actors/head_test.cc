@@ -170,6 +170,7 @@ class HeadTest : public ::testing::Test {
     absl::StatusOr<StateDir> state_dir = StateDir::Open(state_);
     EXPECT_TRUE(state_dir.ok()) << state_dir.status();
     HeadOptions options{*state_dir, service_, live_, /*served=*/true, /*max_priority=*/5, std::chrono::milliseconds(1)};
+    options.telemetry = telemetry_;
     head_ = system_.spawn<caf::detached>(Head, options);
   }
   ~HeadTest() override {
@@ -247,6 +248,7 @@ class HeadTest : public ::testing::Test {
     return !std::filesystem::exists(experiments) || std::filesystem::is_empty(experiments);
   }
 
+  const TelemetryPtr telemetry_ = std::make_shared<Telemetry>();
   std::string state_;
   v1::Discovered discovered_;
   // Trials do not end by themselves.
@@ -302,6 +304,9 @@ TEST_F(HeadTest, RunsAnExperimentToItsEndAndItsJournalHasAll) {
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_EQ(reader->State()->change.state(), v1::DONE);
   EXPECT_EQ(reader->CountModels()->succeeded, 3);
+  EXPECT_EQ(telemetry_->models_ended[v1::SUCCEEDED].value(), 3u);
+  EXPECT_EQ(telemetry_->experiments_ended[v1::DONE].value(), 1u);
+  EXPECT_GE(telemetry_->journal_records.value(), 9u) << "a model, a trial and an outcome each";
 }
 
 TEST_F(HeadTest, StopsTheExperimentThatIsNamedAndNoOther) {
@@ -326,6 +331,7 @@ TEST_F(HeadTest, SaysSoWhereAnExperimentDies) {
   caf::anon_send_exit(events_.WaitForTrials(1), caf::exit_reason::kill);
   EXPECT_THAT(events_.WaitForState(*id, v1::EXPERIMENT_FAILED).state().reason(),
               HasSubstr("an internal error ended it"));
+  EXPECT_EQ(telemetry_->experiments_ended[v1::EXPERIMENT_FAILED].value(), 1u);
   EXPECT_TRUE(Validate(Search()).ok()) << "the head goes on";
 }
 
@@ -340,6 +346,7 @@ TEST_F(HeadTest, WhatIsCreatedIsRecordedBeforeItsSpaceIsKnown) {
   EXPECT_EQ(Create(Search(), "request 1").value(), *id);
   EXPECT_NE(Create(Search(), "request 2").value(), *id);
   EXPECT_NE(Create(Search(), "").value(), Create(Search(), "").value());
+  EXPECT_EQ(telemetry_->experiments[v1::CREATED].value(), 4);
 
   // It can be stopped before it begins.
   v1::StopExperiment stop;
@@ -387,6 +394,7 @@ TEST_F(HeadTest, WhatIsWrongWithACreatedExperimentIsItsEnd) {
   *discovered_.mutable_error() = StatusToProto(absl::InvalidArgumentError("no such data"));
   const std::string other = Create(Search(), "").value();
   EXPECT_EQ(events_.WaitForState(other, v1::EXPERIMENT_FAILED).state().reason(), "no such data");
+  EXPECT_EQ(telemetry_->experiments_ended[v1::EXPERIMENT_FAILED].value(), 2u);
 }
 
 TEST_F(HeadTest, ADiscoveryThatIsLostIsTriedAgainButNotForEver) {

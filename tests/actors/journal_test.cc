@@ -1,6 +1,7 @@
 #include "actors/journal.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ class JournalTest : public ActorTest {
       return std::exchange(next_number_, next_number_ + batch.records_size());
     };
     sink.abandon = [this](const absl::Status& status) { abandoned_.push_back(std::string(status.message())); };
+    sink.telemetry = telemetry_;
     journal_ = Spawn(Journal, sink);
   }
 
@@ -42,6 +44,14 @@ class JournalTest : public ActorTest {
     return answers;
   }
 
+  // Transactions that telemetry has heard of.
+  uint64_t Transactions() const {
+    uint64_t transactions = 0;
+    for (size_t i = 0; i < Histogram::kBuckets; ++i) transactions += telemetry_->journal_write.count(i);
+    return transactions;
+  }
+
+  const TelemetryPtr telemetry_ = std::make_shared<Telemetry>();
   std::vector<int> writes_;
   std::vector<std::string> abandoned_;
   absl::Status error_;
@@ -58,6 +68,9 @@ TEST_F(JournalTest, WhatWaitsIsWrittenInOneTransactionAndAnsweredAfterIt) {
   Ask(3);
   EXPECT_EQ(Answers(), (std::vector<std::string>{"1", "2", "4"}));
   EXPECT_EQ(writes_, std::vector<int>{6});
+  EXPECT_EQ(Transactions(), 1u);
+  EXPECT_EQ(telemetry_->journal_records.value(), 6u);
+  EXPECT_EQ(telemetry_->journal_errors.value(), 0u);
 }
 
 TEST_F(JournalTest, LaterRequestsGetATransactionOfTheirOwn) {
@@ -109,9 +122,14 @@ TEST_F(JournalTest, AFullDiskIsWaitedForHoweverLongItTakes) {
   alive.receive([&](const v1::Ack&) { answered = true; }, [](const caf::error&) {});
   EXPECT_TRUE(answered) << "it waits, and says that it is alive";
   EXPECT_TRUE(abandoned_.empty());
+  EXPECT_EQ(telemetry_->journals_paused.value(), 1);
+  EXPECT_EQ(telemetry_->journal_errors.value(), static_cast<uint64_t>(writes_.size()));
+  EXPECT_EQ(Transactions(), 0u);
   error_ = absl::OkStatus();
   scheduler().advance_time(JournalState::kRetryDelay);
   EXPECT_EQ(Answers(), std::vector<std::string>{"1"});
+  EXPECT_EQ(telemetry_->journals_paused.value(), 0);
+  EXPECT_EQ(telemetry_->journal_records.value(), 1u);
 }
 
 TEST_F(JournalTest, AnErrorThatDoesNotPassEndsAfterSomeRetries) {
@@ -125,6 +143,16 @@ TEST_F(JournalTest, AnErrorThatDoesNotPassEndsAfterSomeRetries) {
   EXPECT_EQ(Answers(), std::vector<std::string>{"the journal cannot be written: database is locked"});
   EXPECT_EQ(static_cast<int>(writes_.size()), 1 + JournalState::kMaxRetries);
   EXPECT_EQ(abandoned_.size(), 1u);
+}
+
+TEST_F(JournalTest, OneThatEndsWhileItWaitsForRoomIsNoLongerCounted) {
+  error_ = absl::ResourceExhaustedError("the disk is full");
+  Ask(1);
+  Run();
+  EXPECT_EQ(telemetry_->journals_paused.value(), 1);
+  caf::anon_send_exit(journal_, caf::exit_reason::user_shutdown);
+  Run();
+  EXPECT_EQ(telemetry_->journals_paused.value(), 0);
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ class StrategyTest : public ActorTest {
     strategy_ = strategy.get();
     absl::StatusOr<Space> space = Space::FromProto(OneChoice());
     ASSERT_TRUE(space.ok()) << space.status();
-    actor_ = Spawn(StrategyBehavior, std::make_shared<GuardedStrategy>(*std::move(space), std::move(strategy)));
+    actor_ = Spawn(StrategyBehavior, std::make_shared<GuardedStrategy>(*std::move(space), std::move(strategy)),
+                   std::string("small-1"));
   }
 
   v1::AskReply Ask(int count = 1) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "actors/model_events.h"
 #include "caf/event_based_actor.hpp"
 #include "gmock/gmock.h"
@@ -25,7 +26,7 @@ class TrainingServiceTest : public ActorTest {
                                               ++spawned_;
                                               return workers_[number] = MakeWorker(std::make_shared<int>(number));
                                             }),
-                                            /*max_starting=*/2, open});
+                                            /*max_starting=*/2, open, telemetry_});
     owner_ = MakeOwner();
     Run();
   }
@@ -177,6 +178,7 @@ class TrainingServiceTest : public ActorTest {
     Run();
   }
 
+  const TelemetryPtr telemetry_ = std::make_shared<Telemetry>();
   TrainingServiceActor service_;
   TrialOwnerActor owner_;
   std::map<int, WorkerActor> workers_;
@@ -743,6 +745,69 @@ TEST_F(TrainingServiceTest, SharesAreOfTheDevicesThatRunTheProgram) {
   EXPECT_EQ(planning_gib_["a"], 16);
   Join("n3", "P1", 4);
   EXPECT_EQ(planning_gib_["a"], 4) << "three of seven";
+}
+
+TEST_F(TrainingServiceTest, TelemetryKnowsWhatWaitsAndWhatRuns) {
+  // "2 queued, 1 running; 0 discoveries; devices: 1 busy, ..."
+  const auto told = [this] {
+    const auto devices = [this](DeviceUse use) { return telemetry_->devices[use].value(); };
+    return absl::StrCat(telemetry_->trials_queued.value(), " queued, ", telemetry_->trials_running.value(),
+                        " running, ", telemetry_->discoveries_queued.value(), " discoveries; ",
+                        devices(DeviceUse::kBusy), " busy, ", devices(DeviceUse::kIdle), " idle, ",
+                        devices(DeviceUse::kHeld), " held, ", devices(DeviceUse::kDown), " down");
+  };
+  StartService(1, /*open=*/true);
+  EXPECT_EQ(told(), "0 queued, 0 running, 0 discoveries; 1 busy, 0 idle, 0 held, 0 down") << "it is being made ready";
+  Ready(0);
+  EXPECT_EQ(told(), "0 queued, 0 running, 0 discoveries; 0 busy, 1 idle, 0 held, 0 down");
+  Submit("a", 1);
+  scheduler().advance_time(std::chrono::seconds(10));
+  Submit("a", 2);
+  scheduler().advance_time(std::chrono::seconds(5));
+  Submit("b", 1);
+  Discover("c");
+  EXPECT_EQ(told(), "2 queued, 1 running, 1 discoveries; 1 busy, 0 idle, 0 held, 0 down");
+  scheduler().advance_time(std::chrono::seconds(1));
+  EXPECT_EQ(telemetry_->oldest_queued.Age(system_.clock().now()), std::chrono::seconds(6)) << "trial 2 of a";
+
+  // The discovery goes first, then what waited longest.
+  Ended("a", 1);
+  Ready(0);
+  EXPECT_EQ(told(), "2 queued, 0 running, 0 discoveries; 1 busy, 0 idle, 0 held, 0 down");
+  Ready(0);
+  EXPECT_EQ(told(), "1 queued, 1 running, 0 discoveries; 1 busy, 0 idle, 0 held, 0 down");
+  EXPECT_EQ(telemetry_->oldest_queued.Age(system_.clock().now()), std::chrono::seconds(1)) << "trial 1 of b";
+  Stop("b", 1, 1);
+  EXPECT_EQ(told(), "0 queued, 1 running, 0 discoveries; 1 busy, 0 idle, 0 held, 0 down");
+  EXPECT_EQ(telemetry_->oldest_queued.Age(system_.clock().now()).count(), 0);
+  EXPECT_EQ(telemetry_->trials_started.value(), 2u);
+  EXPECT_EQ(telemetry_->trials_finished.value(), 1u);
+
+  // A node that is silent, and leaves with what it runs.
+  const int joined = Join("other");
+  Ready(joined);
+  EXPECT_EQ(told(), "0 queued, 1 running, 0 discoveries; 1 busy, 1 idle, 0 held, 0 down");
+  Hold("other", true);
+  EXPECT_EQ(told(), "0 queued, 1 running, 0 discoveries; 1 busy, 0 idle, 1 held, 0 down");
+  Hold("other", false);
+  Submit("a", 3);
+  EXPECT_EQ(told(), "0 queued, 2 running, 0 discoveries; 2 busy, 0 idle, 0 held, 0 down");
+  Leave(joined);
+  EXPECT_EQ(told(), "0 queued, 1 running, 0 discoveries; 1 busy, 0 idle, 0 held, 0 down");
+  EXPECT_EQ(telemetry_->trials_lost.value(), 1u);
+
+  // A device of this machine stays, and waits for its next worker after the second one, which did nothing.
+  Kill(0);
+  Kill(0);
+  EXPECT_EQ(told(), "0 queued, 0 running, 0 discoveries; 0 busy, 0 idle, 0 held, 1 down");
+  EXPECT_EQ(telemetry_->trials_lost.value(), 2u);
+
+  Submit("a", 4);
+  caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
+  service_ = nullptr;
+  actors_.clear();
+  Run();
+  EXPECT_EQ(told(), "0 queued, 0 running, 0 discoveries; 0 busy, 0 idle, 0 held, 0 down") << "the service has ended";
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "actors/trial_queue.h"
 
+#include <chrono>
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "tests/actors/actor_test.h"
 
@@ -123,6 +126,28 @@ TEST(TrialQueueTest, AModelIsTakenOutOfItsTrialAndTheLastOneTakesTheTrial) {
   EXPECT_FALSE(queue.empty());
   EXPECT_EQ(queue.RemoveModel("a", 1, 2)->spec.models(0).model(), 2);
   EXPECT_TRUE(queue.empty());
+}
+
+TEST(TrialQueueTest, ItKnowsWhichHasWaitedLongestHoweverTrialsLeave) {
+  const auto at = [](int seconds) { return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds)); };
+  TrialQueue queue;
+  EXPECT_EQ(queue.OldestSince(), std::nullopt);
+  v1::TrialSpec retry = MakeTrial("a", 4);
+  retry.set_retry(true);
+  queue.Push({MakeTrial("a", 1), {}, at(1)});
+  queue.Push({MakeTrial("b", 2), {}, at(2)});
+  queue.Push({MakeTrial("c", 3), {}, at(3)});
+  queue.Push({retry, {}, at(4)});
+  EXPECT_EQ(queue.size(), 4u);
+  EXPECT_EQ(queue.Pop()->spec.trial(), 4);
+  EXPECT_EQ(queue.OldestSince(), at(1));
+  EXPECT_TRUE(queue.RemoveModel("a", 1, 1).has_value());
+  EXPECT_EQ(queue.OldestSince(), at(2));
+  queue.Remove("b");
+  EXPECT_EQ(queue.OldestSince(), at(3));
+  queue.Pop();
+  EXPECT_EQ(queue.OldestSince(), std::nullopt);
+  EXPECT_EQ(queue.size(), 0u);
 }
 
 }  // namespace

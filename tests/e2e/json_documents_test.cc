@@ -142,6 +142,7 @@ TEST_F(JsonDocumentsTest, OfExperimentsAreAsDocumented) {
   const std::string id = Check("run", {config})["id"];
   Check("show", {id});
   EXPECT_EQ(Check("trials", {"latest"})["models"].size(), 2u);
+  EXPECT_EQ(Check("trials", {"latest", "--log"}, "trials --log")["logs"].size(), 2u);
   // One that fails: its models have no metrics, and a reason.
   Check("run", {config, "--set", "evaluator={ classification { dataset { csv { path: \"none.csv\" } } } }"}, "error");
   const std::string failing = WriteFile("failing.textproto", R"(

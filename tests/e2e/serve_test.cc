@@ -331,5 +331,36 @@ TEST(ServeCommandTest, OtherMachinesReachItOnlyWhereTheUserSaysSo) {
   EXPECT_EQ(insecure.Wait(), 0);
 }
 
+TEST_F(ServeTest, WhatTrialsPrintedIsShownByTheHeadAsOffline) {
+  const std::string id = Submit({"--set", "max_trial_number=3"});
+  WatchToEnd(id);
+  // What an evaluator prints lands there.
+  const std::string log = absl::StrCat(state_, "/experiments/", id, "/", TrialLogFile(2));
+  std::filesystem::create_directories(std::filesystem::path(log).parent_path());
+  const std::string printed = "epoch 1\nloss 0.5\n" + std::string(2 << 20, 'x') + "\nthe end\n";
+  std::ofstream(log) << printed;
+  const nlohmann::json trials = AskOffline({"trials", id, "--json"}).Json();
+  int model = 0;
+  for (const nlohmann::json& each : trials["models"]) {
+    if (each["attempts"][0]["trial"] == 2) model = each["id"];
+  }
+  ASSERT_GT(model, 0);
+  const std::vector<std::string> one = {"trials", id, "--log", "--model", std::to_string(model)};
+  EXPECT_EQ(AskOffline(one).out, printed) << "longer than what a head gives at a time";
+  EXPECT_EQ(Ask(one).out, printed);
+  std::vector<std::string> attempt = one;
+  attempt.insert(attempt.end(), {"--attempt", "2"});
+  EXPECT_EQ(Ask(attempt).exit_code, 2);
+  EXPECT_THAT(Ask(attempt).err, HasSubstr("has no attempt 2"));
+  EXPECT_EQ(Ask({"trials", id, "--log", "--model", "9"}).exit_code, 2);
+  const CommandResult all = Ask({"trials", id, "--log"}), offline = AskOffline({"trials", id, "--log"});
+  EXPECT_EQ(all.out, offline.out);
+  EXPECT_THAT(all.out, HasSubstr(absl::StrCat("== model ", model, ", attempt 1, SUCCEEDED ==\nepoch 1\n")));
+  const nlohmann::json logs = Ask({"trials", id, "--log", "--json", "--sort", "model"}).Json()["logs"];
+  ASSERT_EQ(logs.size(), 3u);
+  EXPECT_EQ(logs[static_cast<size_t>(model - 1)]["log"], printed);
+  EXPECT_EQ(logs[static_cast<size_t>(model - 1)]["attempt"], 1);
+}
+
 }  // namespace
 }  // namespace lanista

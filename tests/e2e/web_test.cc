@@ -1,6 +1,8 @@
 // The page's server, as a browser asks it: of a search that runs, of one that another process runs, and of a head.
 #include <signal.h>
 
+#include <algorithm>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/command.h"
+#include "tests/telemetry/prometheus_text.h"
 #include "tests/web/http_client.h"
 
 namespace lanista {
@@ -211,6 +214,75 @@ TEST_F(WebTest, OtherMachinesReachItOnlyWhereTheUserSaysSo) {
   HttpClient proxied(browser.port_);
   ASSERT_TRUE(proxied.Send("GET /api/v1/info HTTP/1.1\r\nHost: page.example.org\r\n\r\n"));
   EXPECT_EQ(proxied.Receive().status, 200);
+}
+
+TEST_F(WebTest, PrometheusReadsWhatAHeadDoes) {
+  const auto serve = Start({"serve", "--listen", "127.0.0.1:0", "--cpu-slots", "2", "--web", "0"});
+  ASSERT_TRUE(serve->WaitForLine("listening on "));
+  const std::string head = serve->line().substr(serve->line().rfind(' ') + 1);
+  ASSERT_TRUE(serve->WaitForLine("page: "));
+  Browser scraper(serve->line());
+  // As docs/telemetry.md says.
+  std::getline(std::ifstream(state_ + "/metrics_token"), scraper.token_);
+  EXPECT_EQ(scraper.token_.size(), 48u);
+  EXPECT_EQ(scraper.Ask("GET", "/api/v1/experiments").status, 401) << "it opens nothing else";
+  const auto scrape = [&scraper] {
+    const ClientResponse response = scraper.Ask("GET", "/metrics");
+    EXPECT_EQ(response.status, 200) << response.body;
+    return response.body;
+  };
+  const std::string succeeded = "lanista_models_ended_total{outcome=\"succeeded\"}";
+  const std::string before = scrape();
+  EXPECT_EQ(SampleOf(before, succeeded), 0);
+  const std::string running =
+      RunCommand(kLanista, {"submit", config_, "--set", "max_trial_number=1000000", "--head", head, "--json"})
+          .Json()["id"];
+  // Counters grow while it runs, and gauges say that it does.
+  double last = 0;
+  for (int growths = 0; growths < 3;) {
+    const std::string text = scrape();
+    const double now = SampleOf(text, succeeded);
+    EXPECT_GE(now, last);
+    if (now > last) {
+      ++growths;
+      EXPECT_EQ(SampleOf(text, "lanista_experiments{state=\"running\"}"), 1);
+      EXPECT_EQ(SampleOf(text, "lanista_devices{state=\"busy\"}") + SampleOf(text, "lanista_devices{state=\"idle\"}"),
+                2);
+      EXPECT_GE(SampleOf(text, "lanista_attempts_ended_total{outcome=\"succeeded\"}"), now);
+      EXPECT_GT(SampleOf(text, "lanista_journal_write_seconds_count"), 0);
+      EXPECT_GT(SampleOf(text, "lanista_journal_acknowledgement_seconds_sum"), 0);
+      EXPECT_GE(SampleOf(text, "lanista_trials_started_total"), now);
+    }
+    last = now;
+  }
+  EXPECT_EQ(RunCommand(kLanista, {"stop", running, "--head", head}).exit_code, 0);
+  EXPECT_EQ(RunCommand(kLanista, {"watch", running, "--head", head}).exit_code, 1);
+  EXPECT_EQ(RunCommand(kLanista, {"submit", config_, "--watch", "--head", head}).exit_code, 0);
+  const std::string after = scrape();
+  EXPECT_GE(SampleOf(after, succeeded), last + 20);
+  EXPECT_EQ(SampleOf(after, "lanista_experiments_ended_total{state=\"stopped\"}"), 1);
+  EXPECT_EQ(SampleOf(after, "lanista_experiments_ended_total{state=\"done\"}"), 1);
+  EXPECT_EQ(SampleOf(after, "lanista_trials{state=\"queued\"}"), 0);
+  EXPECT_EQ(SampleOf(after, "lanista_trials{state=\"running\"}"), 0);
+  EXPECT_EQ(SampleOf(after, "lanista_queue_oldest_age_seconds"), 0);
+  // What there is to store for ever does not grow with what is run.
+  EXPECT_EQ(std::count(after.begin(), after.end(), '\n'), std::count(before.begin(), before.end(), '\n'));
+  EXPECT_EQ(End(*serve), 0);
+}
+
+TEST_F(WebTest, ASearchHasMetricsTooAndAFolderThatIsOnlyShownHasNone) {
+  const auto run = Start({"run", config_, "--web", "0", "--web-stay"});
+  ASSERT_TRUE(run->WaitForLine("page: "));
+  const Browser browser(run->line());
+  ASSERT_TRUE(run->WaitForLine("results: "));
+  const ClientResponse metrics = browser.Ask("GET", "/metrics");
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_EQ(SampleOf(metrics.body, "lanista_models_ended_total{outcome=\"succeeded\"}"), 20);
+  EXPECT_EQ(SampleOf(metrics.body, "lanista_experiments_ended_total{state=\"done\"}"), 1);
+  EXPECT_EQ(End(*run), 0);
+  const auto web = Start({"web", "--listen", "127.0.0.1:0"});
+  ASSERT_TRUE(web->WaitForLine("page: "));
+  EXPECT_EQ(Browser(web->line()).Ask("GET", "/metrics").status, 404);
 }
 
 }  // namespace

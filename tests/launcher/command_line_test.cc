@@ -107,6 +107,23 @@ TEST(CommandLineTest, CommandsFindAHeadWhereOneIsNamed) {
   EXPECT_THAT(Ends({"trials", "digits-1", "--csv", "--head", "localhost:1"}), HasSubstr("2: "));
 }
 
+TEST(CommandLineTest, LogsAreOfTheSelectedModelsOrOfThoseThatAreNamed) {
+  EXPECT_FALSE(Good({"trials", "digits-1"}).log);
+  const CommandLine all = Good({"trials", "--log", "digits-1", "--status", "FAILED", "--head", "localhost:1"});
+  EXPECT_TRUE(all.log);
+  EXPECT_EQ(all.experiment, "digits-1");
+  EXPECT_THAT(all.log_models, ElementsAre());
+  const CommandLine named = Good({"trials", "digits-1", "--log", "--model", "7", "--model=3", "--attempt", "2"});
+  EXPECT_THAT(named.log_models, ElementsAre(7, 3));
+  EXPECT_EQ(named.log_attempt, 2);
+  for (const std::vector<const char*>& bad : {std::vector<const char*>{"trials", "digits-1", "--model", "7"},
+                                              {"trials", "digits-1", "--log", "--attempt", "2"},
+                                              {"trials", "digits-1", "--log", "--model", "0"},
+                                              {"trials", "digits-1", "--log", "--csv"}}) {
+    EXPECT_THAT(Ends(bad), HasSubstr("2: "));
+  }
+}
+
 TEST(CommandLineTest, AHeadHasAnAddressAndDevices) {
   EXPECT_EQ(Good({"serve"}).listen, "127.0.0.1:7421");
   EXPECT_EQ(Good({"serve"}).cpu_slots, std::nullopt);

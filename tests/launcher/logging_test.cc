@@ -22,6 +22,8 @@ TEST(LoggingTest, TheFileGetsEverythingAndTheConsoleWhatItsLevelLetsThrough) {
   std::string console;
   RedirectConsoleLog([&console](absl::string_view line) { console.append(line.data(), line.size()); });
   spdlog::info("{}started", LogTag("digits-1", 3));
+  spdlog::info("{}lost", LogTag("digits-1", 3, "other"));
+  spdlog::info("{}joined", NodeTag("other"));
   spdlog::warn("{}slow", LogTag("digits-1"));
   RedirectConsoleLog(nullptr);
   spdlog::info("after");
@@ -31,6 +33,8 @@ TEST(LoggingTest, TheFileGetsEverythingAndTheConsoleWhatItsLevelLetsThrough) {
   std::ifstream file(options.file);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_THAT(text, HasSubstr(" I [digits-1 trial 3] started\n"));
+  EXPECT_THAT(text, HasSubstr(" I [digits-1 trial 3 node other] lost\n"));
+  EXPECT_THAT(text, HasSubstr(" I [node other] joined\n"));
   EXPECT_THAT(text, HasSubstr(" W [digits-1] slow\n"));
   EXPECT_THAT(text, HasSubstr("after"));
 }

@@ -187,5 +187,41 @@ TEST(RouterTest, WhatIsNotOnTheListIs404Or405) {
   }
 }
 
+TEST(GuardTest, MetricsHaveATokenOfTheirOwnThatOpensNothingElse) {
+  GuardOptions options{kToken, {}};
+  options.metrics_token = "fedcba9876543210";
+  HttpRequest request = ApiRequest();
+  request.path = {"metrics"};
+  EXPECT_EQ(Refused(request, options), 0) << "whoever may do everything may read them";
+  const std::string metrics_token = "Bearer " + options.metrics_token;
+  request.headers["authorization"] = metrics_token;
+  EXPECT_EQ(Refused(request, options), 0);
+  request.headers["host"] = "evil.org";
+  EXPECT_EQ(Refused(request, options), 421);
+  request.headers["host"] = "localhost";
+  request.headers["sec-fetch-site"] = "cross-site";
+  EXPECT_EQ(Refused(request, options), 403);
+  request.headers.erase("sec-fetch-site");
+  for (const char* const wrong : {"", "Bearer ", "Bearer fedcba987654321", "Basic fedcba9876543210"}) {
+    request.headers["authorization"] = wrong;
+    EXPECT_EQ(Refused(request, options), 401) << wrong;
+  }
+  EXPECT_THAT(*RefuseRequest(request, options)->body, HasSubstr("metrics_token"));
+  request.headers["authorization"] = metrics_token;
+  for (const std::vector<std::string>& path :
+       {std::vector<std::string>{"api", "v1", "info"}, {"api", "metrics"}, {"api"}}) {
+    request.path = path;
+    EXPECT_EQ(Refused(request, options), 401) << path.back();
+  }
+  // Where there is no such token, an empty one is none.
+  options.metrics_token.clear();
+  request.path = {"metrics"};
+  request.headers["authorization"] = "Bearer ";
+  EXPECT_EQ(Refused(request, options), 401);
+  options.token.clear();
+  request.headers.erase("authorization");
+  EXPECT_EQ(Refused(request, options), 0) << "--web-token none";
+}
+
 }  // namespace
 }  // namespace lanista

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "src/web/token.h"
 #include "src/web/web_server.h"
 #include "tests/service/service_testing.h"
+#include "tests/telemetry/prometheus_text.h"
 #include "tests/web/http_client.h"
 
 namespace lanista {
@@ -656,6 +658,10 @@ TEST(TokenTest, IsDrawnOnceAndReadByNobodyElse) {
   EXPECT_EQ(*StateToken(temp.path()), *token);
   TempFolder other;
   EXPECT_NE(*StateToken(other.path()), *token);
+  const auto metrics = StateToken(temp.path(), kMetricsToken);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_NE(*metrics, *token);
+  EXPECT_EQ(*StateToken(temp.path(), kMetricsToken), *metrics);
   const std::string file = temp.path() + "/web_token";
   struct stat status = {};
   ASSERT_EQ(stat(file.c_str(), &status), 0);
@@ -670,6 +676,86 @@ TEST(TokenTest, IsDrawnOnceAndReadByNobodyElse) {
   std::filesystem::create_symlink("/etc/passwd", file);
   EXPECT_FALSE(StateToken(temp.path()).ok());
   EXPECT_FALSE(StateToken(temp.path() + "/nothing").ok());
+}
+
+TEST_F(ServerTest, MetricsAreServedToWhoHasTheToken) {
+  WebOptions options;
+  const TelemetryPtr telemetry = std::make_shared<Telemetry>();
+  options.telemetry = telemetry;
+  options.metrics_token = "scraper";
+  Start(options);
+  const auto scrape = [this](const std::string& headers, const char* method = "GET") {
+    HttpClient client(server_->port());
+    EXPECT_TRUE(client.Send(absl::StrCat(method, " /metrics HTTP/1.1\r\n", headers, "\r\n")));
+    return client.Receive(std::string(method) == "HEAD");
+  };
+  const std::string host = "Host: localhost\r\n";
+  const std::string allowed = host + "Authorization: Bearer scraper\r\n";
+  telemetry->models_ended[v1::SUCCEEDED].Add(7);
+  const ClientResponse metrics = scrape(allowed);
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_EQ(metrics.headers.at("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(metrics.headers.at("cache-control"), "no-store");
+  EXPECT_EQ(metrics.headers.at("x-content-type-options"), "nosniff");
+  EXPECT_EQ(SampleOf(metrics.body, "lanista_models_ended_total{outcome=\"succeeded\"}"), 7);
+  telemetry->models_ended[v1::SUCCEEDED].Add();
+  EXPECT_EQ(SampleOf(scrape(allowed).body, "lanista_models_ended_total{outcome=\"succeeded\"}"), 8);
+  EXPECT_EQ(Get("/metrics").status, 200) << "with the page's token";
+  EXPECT_EQ(scrape(allowed, "HEAD").status, 200);
+  EXPECT_EQ(scrape(host).status, 401);
+  EXPECT_EQ(scrape("Host: evil.org\r\nAuthorization: Bearer scraper\r\n").status, 421);
+  EXPECT_EQ(scrape(allowed + "Sec-Fetch-Site: cross-site\r\n").status, 403);
+  EXPECT_EQ(Ask("POST", "/metrics", "{}").status, 405);
+  EXPECT_EQ(Get("/metrics/").status, 404);
+  EXPECT_EQ(Get("/metrics/more").status, 404);
+  EXPECT_EQ(Ask("GET", "/api/v1/info", "", "Authorization: Bearer scraper\r\n").status, 401);
+}
+
+TEST_F(ServerTest, WithoutTelemetryThereAreNoMetrics) {
+  Start();
+  EXPECT_EQ(Get("/metrics").status, 404);
+}
+
+TEST_F(ServerTest, WhoScrapesWhileTheServerEndsGetsAWholeAnswerOrNone) {
+  WebOptions options;
+  options.telemetry = std::make_shared<Telemetry>();
+  options.open = false;
+  Start(options);
+  const int port = server_->port();
+  const std::string request = Request("GET", "/metrics");
+  std::atomic<int> answers{0};
+  std::atomic<bool> over{false};
+  std::vector<std::thread> scrapers;
+  for (int i = 0; i < 3; ++i) {
+    scrapers.emplace_back([&, port] {
+      while (!over) {
+        HttpClient client(port);
+        if (!client.Send(request)) continue;
+        const ClientResponse response = client.Receive();
+        if (response.status == 0) continue;
+        ++answers;
+        EXPECT_TRUE(response.status == 200 || response.status == 503) << response.status;
+        if (response.status == 200) {
+          EXPECT_GT(SampleOf(response.body, "process_resident_memory_bytes"), 0);
+        }
+      }
+    });
+  }
+  const auto wait_for_answers = [&answers] {
+    const int before = answers;
+    while (answers < before + 20) std::this_thread::yield();
+  };
+  EXPECT_EQ(Get("/metrics").status, 503) << "it has not begun";
+  server_->Open();
+  wait_for_answers();
+  server_->Close();
+  EXPECT_EQ(Get("/metrics").status, 503);
+  wait_for_answers();
+  server_->Open();
+  wait_for_answers();
+  server_.reset();
+  over = true;
+  for (std::thread& scraper : scrapers) scraper.join();
 }
 
 }  // namespace
