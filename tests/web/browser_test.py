@@ -3,7 +3,7 @@
 Environment:
   LANISTA          the program (with lanista-trial beside it). Needed but where LANISTA_PAGE is set.
   LANISTA_PAGE     a link, with its token, of a page that runs already; LANISTA_STATE is then its state folder, if known.
-  LANISTA_BROWSER  chromium (default: the one in PATH), LANISTA_SHOTS: a folder for screenshots.
+  LANISTA_BROWSER  see browser.py. LANISTA_SHOTS: a folder for screenshots.
 
 Without a browser it says so and exits with 0, unless LANISTA_BROWSER_REQUIRED is set.
 
@@ -22,27 +22,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
-import urllib.error
 import urllib.parse
-import urllib.request
+
+from browser import Browser, find_browser
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# An upper bound for anything that is awaited: a slow machine only makes the test slow.
-PATIENCE = 60
-
 CONTROL, SHIFT, ENTER, ESCAPE, TAB, DOWN, RIGHT, END, SPACE = (
     "\ue009", "\ue008", "\ue007", "\ue00c", "\ue004", "\ue015", "\ue014", "\ue010", " ")
 
 # The browser reports each answer of this kind, and the page shows the reason: a model of the engine `direct` has no graph.
 NO_GRAPH = re.compile(r"/models/\d+/graph - Failed to load resource: .* status of (404|501) ")
-
-
-def find_browser():
-    browser = os.environ.get("LANISTA_BROWSER") or shutil.which("chromium")
-    return browser, shutil.which("chromedriver")
-
 
 # Names that a page could take for more than names.
 HOSTILE = """
@@ -56,105 +46,6 @@ space {
 strategy { grid_search {} }
 evaluator { constant {} }
 """
-
-
-class Browser:
-    """One browser with one session."""
-
-    def __init__(self):
-        browser, driver = find_browser()
-        self.profile = tempfile.mkdtemp(prefix="lanista-browser-")
-        self.driver = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                       text=True)
-        port = None
-        for line in self.driver.stdout:
-            if "started successfully on port" in line:
-                port = line.rstrip(".\n").rsplit(" ", 1)[1]
-                break
-        if port is None:
-            raise RuntimeError("chromedriver did not start")
-        self.drain = threading.Thread(target=self.driver.stdout.read, daemon=True)
-        self.drain.start()
-        self.base = "http://127.0.0.1:" + port
-        options = {
-            "binary": browser,
-            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-                     "--no-first-run", "--window-size=1400,900", "--user-data-dir=" + self.profile],
-        }
-        capabilities = {"browserName": "chrome", "goog:chromeOptions": options,
-                        "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
-        session = self.call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
-        self.session = "/session/" + session["sessionId"]
-
-    def close(self):
-        try:
-            self.do("DELETE", "")
-        finally:
-            self.driver.terminate()
-            self.driver.wait()
-            self.drain.join()
-            self.driver.stdout.close()
-            shutil.rmtree(self.profile, ignore_errors=True)
-
-    def call(self, method, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.base + path, method=method, data=data,
-                                         headers={"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request, timeout=2 * PATIENCE) as answer:
-                return json.load(answer)["value"]
-        except urllib.error.HTTPError as error:
-            raise RuntimeError("%s %s: %s" % (method, path, json.load(error)["value"]["message"])) from None
-
-    def do(self, method, path, body=None):
-        return self.call(method, self.session + path, body)
-
-    def go(self, url):
-        self.do("POST", "/url", {"url": url})
-
-    def run(self, script, *arguments):
-        return self.do("POST", "/execute/sync", {"script": script, "args": list(arguments)})
-
-    def devtools(self, command, parameters):
-        return self.do("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
-
-    def wait(self, script, *arguments):
-        """Waits until the script returns something true, and returns that."""
-        end = time.monotonic() + PATIENCE
-        while True:
-            value = self.run(script, *arguments)
-            if value:
-                return value
-            if time.monotonic() > end:
-                raise AssertionError("waited in vain for: %s %s\nThe page shows: %s" % (
-                    script, arguments, self.run("return document.body.innerText.slice(0, 1500)")))
-            time.sleep(0.05)
-
-    def keys(self, text, hold=""):
-        actions = [{"type": "keyDown", "value": key} for key in hold]
-        for key in text:
-            actions += [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
-        actions += [{"type": "keyUp", "value": key} for key in hold]
-        self.do("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
-
-    def drag(self, x0, y0, x1, y1):
-        def move(x, y):
-            return {"type": "pointerMove", "duration": 50, "x": int(x), "y": int(y), "origin": "viewport"}
-
-        steps = [move(x0, y0), {"type": "pointerDown", "button": 0}, move((x0 + x1) / 2, (y0 + y1) / 2), move(x1, y1),
-                 {"type": "pointerUp", "button": 0}]
-        mouse = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
-        self.do("POST", "/actions", {"actions": [mouse]})
-
-    def click(self, selector, text=None):
-        """Clicks the first element of the selector (with this text, where there is one)."""
-        script = ("const [selector, text] = arguments; const found = [...document.querySelectorAll(selector)].find("
-                  "(e) => (text === null || e.textContent.trim() === text) && e.offsetParent !== null); "
-                  "found?.click(); return !!found;")
-        self.wait(script, selector, text)
-
-    def log(self, kind):
-        return self.do("POST", "/se/log", {"type": kind})
 
 
 def origins_of(entries):

@@ -1,0 +1,123 @@
+"""A real browser (Debian's chromium and chromium-driver), driven by W3C WebDriver calls and nothing else.
+
+Environment: LANISTA_BROWSER: chromium (default: the one in PATH).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+# An upper bound for anything that is awaited: a slow machine only makes the test slow.
+PATIENCE = 60
+
+
+def find_browser():
+    """The paths of the browser and its driver; None: not installed."""
+    browser = os.environ.get("LANISTA_BROWSER") or shutil.which("chromium")
+    return browser, shutil.which("chromedriver")
+
+
+class Browser:
+    """One browser with one session."""
+
+    def __init__(self, logs_requests=True):
+        """Without logs_requests the log "performance" stays empty, and costs nothing."""
+        browser, driver = find_browser()
+        self.profile = tempfile.mkdtemp(prefix="lanista-browser-")
+        self.driver = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                       text=True)
+        port = None
+        for line in self.driver.stdout:
+            if "started successfully on port" in line:
+                port = line.rstrip(".\n").rsplit(" ", 1)[1]
+                break
+        if port is None:
+            raise RuntimeError("chromedriver did not start")
+        self.drain = threading.Thread(target=self.driver.stdout.read, daemon=True)
+        self.drain.start()
+        self.base = "http://127.0.0.1:" + port
+        options = {
+            "binary": browser,
+            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+                     "--no-first-run", "--window-size=1400,900", "--user-data-dir=" + self.profile],
+        }
+        capabilities = {"browserName": "chrome", "goog:chromeOptions": options,
+                        "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL" if logs_requests else "OFF"}}
+        session = self.call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
+        self.session = "/session/" + session["sessionId"]
+
+    def close(self):
+        try:
+            self.do("DELETE", "")
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+            self.drain.join()
+            self.driver.stdout.close()
+            shutil.rmtree(self.profile, ignore_errors=True)
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, method=method, data=data,
+                                         headers={"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=2 * PATIENCE) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise RuntimeError("%s %s: %s" % (method, path, json.load(error)["value"]["message"])) from None
+
+    def do(self, method, path, body=None):
+        return self.call(method, self.session + path, body)
+
+    def go(self, url):
+        self.do("POST", "/url", {"url": url})
+
+    def run(self, script, *arguments):
+        return self.do("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def devtools(self, command, parameters):
+        return self.do("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def wait(self, script, *arguments):
+        """Waits until the script returns something true, and returns that."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            value = self.run(script, *arguments)
+            if value:
+                return value
+            if time.monotonic() > end:
+                raise AssertionError("waited in vain for: %s %s\nThe page shows: %s" % (
+                    script, arguments, self.run("return document.body.innerText.slice(0, 1500)")))
+            time.sleep(0.05)
+
+    def keys(self, text, hold=""):
+        actions = [{"type": "keyDown", "value": key} for key in hold]
+        for key in text:
+            actions += [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
+        actions += [{"type": "keyUp", "value": key} for key in hold]
+        self.do("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
+
+    def drag(self, x0, y0, x1, y1):
+        def move(x, y):
+            return {"type": "pointerMove", "duration": 50, "x": int(x), "y": int(y), "origin": "viewport"}
+
+        steps = [move(x0, y0), {"type": "pointerDown", "button": 0}, move((x0 + x1) / 2, (y0 + y1) / 2), move(x1, y1),
+                 {"type": "pointerUp", "button": 0}]
+        mouse = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
+        self.do("POST", "/actions", {"actions": [mouse]})
+
+    def click(self, selector, text=None):
+        """Clicks the first element of the selector (with this text, where there is one)."""
+        script = ("const [selector, text] = arguments; const found = [...document.querySelectorAll(selector)].find("
+                  "(e) => (text === null || e.textContent.trim() === text) && e.offsetParent !== null); "
+                  "found?.click(); return !!found;")
+        self.wait(script, selector, text)
+
+    def log(self, kind):
+        return self.do("POST", "/se/log", {"type": kind})
