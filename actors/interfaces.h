@@ -137,7 +137,9 @@ using TrainingServiceActor = WorkerOwnerActor::extend<
     // An experiment uses devices: its share is told at once and whenever it changes, until the user ends.
     caf::reacts_to<v1::WantDevices, DeviceUserActor>,
     // What an experiment waits for.
-    caf::replies_to<v1::AskWaiting>::with<v1::Waiting>>;
+    caf::replies_to<v1::AskWaiting>::with<v1::Waiting>,
+    // A source of nodes says what may come of it, and learns what waits.
+    caf::replies_to<v1::ExpectDevices>::with<v1::DeviceDemand>>;
 
 // The nodes of a head.
 using NodesActor = caf::typed_actor<

@@ -28,6 +28,8 @@ constexpr int kMaxIdBytes = 200;
 constexpr int kMaxAssignmentsPerDevice = 4;
 // The head says "received" for one of so many news, so that they do not double.
 constexpr int kReceivedOneOf = 16;
+// Of a node that says when it ends.
+constexpr absl::Duration kLongestLife = absl::Hours(24 * 365);
 // Clocks that differ less are as good as equal: their difference is known no better than a message takes.
 constexpr absl::Duration kClockTolerance = absl::Seconds(1);
 
@@ -40,10 +42,6 @@ bool IsDevice(const v1::Device& device) {
   return (device.kind() == v1::CPU || device.kind() == v1::GPU) && device.index() >= 0 && device.threads() >= 0 &&
          device.memory_limit() >= 0 && device.memory() >= 0 && IsShortLine(device.model()) &&
          IsShortLine(device.uuid());
-}
-
-absl::Time ToTime(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
 // What the service hears of a worker, or a discovery, that is lost so (TrainingServiceActor's DeviceJoined).
@@ -123,6 +121,11 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
     spdlog::warn("{}its clock is off by {}; the times of its events are corrected", NodeTag(name_),
                  absl::FormatDuration(clock_offset_));
   }
+
+  // A node whose clock is far off, or that lies, is no reason to compute with such times.
+  ends_ = hello.has_ends()
+              ? std::clamp(ToTime(hello.ends()) + clock_offset_, absl::Now() - kLongestLife, absl::Now() + kLongestLife)
+              : absl::InfiniteFuture();
 
   const std::set<std::string> there(hello.assignments().begin(), hello.assignments().end());
   v1::HeadMessage message;
@@ -256,6 +259,7 @@ void RemoteNode::AddWorker(Device& device) {
   v1::DeviceJoined joined;
   *joined.mutable_device() = device.device;
   joined.set_program(program_);
+  if (ends_ != absl::InfiniteFuture()) *joined.mutable_ends() = ToTimestamp(ends_);
   self_->request(options_.service, caf::infinite, std::move(joined), device.worker)
       .then(
           [weak = weak_from_this(), number = NumberOf(device), worker = device.worker](const v1::DeviceAdded& added) {

@@ -194,6 +194,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   TimePoint heard_;
   // How far the head's clock is ahead of the node's, where it matters.
   absl::Duration clock_offset_;
+  // When the node will be gone, by the head's clock.
+  absl::Time ends_ = absl::InfiniteFuture();
   bool silent_ = false;
   bool draining_ = false;
   bool held_ = false;

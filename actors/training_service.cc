@@ -8,10 +8,13 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "actors/model_events.h"
 #include "engines/device_memory.h"
 #include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
+#include "src/base/clock.h"
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
@@ -30,6 +33,11 @@ constexpr size_t kMaxDiscoveryLost = 3;
 std::chrono::seconds RestartDelay(int downs) {
   return std::chrono::seconds(downs < 2 ? 0 : 1 << std::min(downs - 2, 8));
 }
+
+// Of so many trials of an experiment the longest tells how long the next one may take.
+constexpr size_t kDurations = 20;
+// A device that is there for longer is there for ever.
+constexpr std::chrono::seconds kLongestLife = std::chrono::hours(24 * 365);
 
 // Rounded down to five significant bits, so that a thousand devices are of a few kinds.
 int64_t RoundedMemory(int64_t bytes) {
@@ -95,6 +103,7 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
         waiting.set_because(LackingFor(ask.experiment()));
         return waiting;
       },
+      [this](v1::ExpectDevices& expect) { return OnExpect(std::move(expect)); },
       [this](deadline_atom, int32_t number) {
         if (Slot* const slot = Find(number)) Spawn(*slot);
       },
@@ -154,11 +163,12 @@ void TrainingServiceState::SetWorker(Slot& slot, WorkerActor worker) {
 }
 
 void TrainingServiceState::List(Slot& slot) {
-  const KindKey key(slot.local, NodeOf(slot).programs, RoundedMemory(DeviceMemory(slot.device)));
+  const KindKey key(slot.local, NodeOf(slot).programs, RoundedMemory(DeviceMemory(slot.device)), slot.ends);
   Kind& kind = kinds_[key];
   if (slot.kind != &kind) {
     Unlist(slot);
-    std::tie(kind.local, kind.programs, kind.memory) = key;
+    std::tie(kind.local, kind.programs, kind.memory, kind.ends) = key;
+    if (kind.devices.empty()) kind.lifetime = Until(kind.ends);
     const int64_t memory = DeviceMemory(slot.device);
     kind.least_memory = kind.devices.empty() ? memory : std::min(kind.least_memory, memory);
     kind.devices.insert(slot.number);
@@ -184,7 +194,7 @@ void TrainingServiceState::Unlist(Slot& slot) {
   for (std::set<int>* const set : {&kind.devices, &kind.usable, &kind.idle_warm, &kind.idle_cold}) {
     set->erase(slot.number);
   }
-  if (kind.devices.empty()) kinds_.erase(KindKey(kind.local, kind.programs, kind.memory));
+  if (kind.devices.empty()) kinds_.erase(KindKey(kind.local, kind.programs, kind.memory, kind.ends));
   PoolChanged();
 }
 
@@ -200,6 +210,12 @@ void TrainingServiceState::Learn(const Slot& slot, const std::string& program) {
 v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, WorkerActor worker) {
   Slot& slot = AddSlot(std::move(*joined.mutable_device()), /*local=*/false);
   spdlog::info("{}{} joins", NodeTag(slot.device.node()), DeviceName(slot.device));
+  if (joined.has_ends()) {
+    const auto left = absl::ToChronoSeconds(ToTime(joined.ends()) - absl::Now());
+    // In whole seconds, so that the devices of a node are of one kind.
+    slot.ends = std::chrono::time_point_cast<std::chrono::seconds>(self_->clock().now()) +
+                std::clamp(left, std::chrono::seconds(0), kLongestLife);
+  }
   Learn(slot, joined.program());
   SetWorker(slot, std::move(worker));
   v1::DeviceAdded added;
@@ -295,6 +311,9 @@ void TrainingServiceState::OnTrialEnded(const v1::TrialEnded& ended) {
   Worked(*slot);
   ForgetRunning(slot->trial->spec);
   slot->trial.reset();
+  std::deque<std::chrono::milliseconds>& durations = durations_[ended.experiment()];
+  durations.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(self_->clock().now() - slot->assigned));
+  if (durations.size() > kDurations) durations.pop_front();
   options_.telemetry->trials_finished.Add();
 }
 
@@ -320,13 +339,28 @@ bool TrainingServiceState::Runs(const Kind& kind, const std::string& program) {
   return program.empty() || kind.programs.count(program) > 0;
 }
 
+std::chrono::milliseconds TrainingServiceState::Until(TimePoint time) const {
+  if (time == TimePoint::max()) return std::chrono::milliseconds::max();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time - self_->clock().now());
+}
+
+bool TrainingServiceState::EndsTooSoon(const Kind& kind, const std::string& experiment) const {
+  if (kind.ends == TimePoint::max()) return false;
+  const std::chrono::milliseconds left = Until(kind.ends);
+  if (left.count() <= 0) return true;
+  const auto durations = durations_.find(experiment);
+  if (durations == durations_.end()) return false;
+  const std::chrono::milliseconds longest = *std::max_element(durations->second.begin(), durations->second.end());
+  return longest > left && longest <= kind.lifetime;
+}
+
 std::vector<const TrainingServiceState::Kind*> TrainingServiceState::KindsFor(const v1::TrialSpec& trial) const {
   std::vector<const Kind*> kinds;
   int64_t largest = 0;
   bool has_room = false;
   for (const auto& entry : kinds_) {
     const Kind& kind = entry.second;
-    if (!Runs(kind, trial.program())) continue;
+    if (!Runs(kind, trial.program()) || EndsTooSoon(kind, trial.experiment())) continue;
     kinds.push_back(&kind);
     largest = std::max(largest, kind.memory);
     has_room |= HasRoomFor(trial.estimated_memory(), kind.memory);
@@ -403,6 +437,7 @@ void TrainingServiceState::Assign() {
     running_[trial->spec.experiment()][trial->spec.trial()] = slot->number;
     options_.telemetry->trials_started.Add();
     options_.telemetry->trials_running.Add(1);
+    slot->assigned = self_->clock().now();
     slot->trial = *std::move(trial);
     self_->send(slot->worker, slot->trial->spec);
   }
@@ -486,6 +521,7 @@ void TrainingServiceState::OnDown(const caf::down_msg& down) {
     owners_.erase(owner);
     Cancel(experiment, down.source);
     logged_.erase(experiment);
+    durations_.erase(experiment);
     return;
   }
   const auto number = numbers_.find(down.source);
@@ -592,6 +628,38 @@ void TrainingServiceState::OnWant(v1::WantDevices wants, const DeviceUserActor& 
   PoolChanged();
 }
 
+v1::DeviceDemand TrainingServiceState::OnExpect(v1::ExpectDevices expect) {
+  v1::DeviceDemand demand;
+  int64_t largest = 0;
+  for (const auto& entry : kinds_) largest = std::max(largest, entry.second.memory);
+  const auto suits = [&](const v1::TrialSpec& trial) {
+    if (!trial.program().empty() && trial.program() != expect.program()) return false;
+    // Where no device has room for a trial it waits for one of the largest.
+    return expect.device_memory() == 0 || expect.device_memory() >= largest ||
+           HasRoomFor(trial.estimated_memory(), expect.device_memory());
+  };
+  // Devices of this machine whose processes start one after the other.
+  size_t about_to_begin = 0;
+  for (const auto& entry : kinds_) {
+    if (entry.second.local) about_to_begin += entry.second.idle_warm.size() + entry.second.idle_cold.size();
+  }
+  const int waiting = static_cast<int>(discoveries_.size()) + queue_.Count(suits);
+  demand.set_waiting(std::max(0, waiting - static_cast<int>(about_to_begin)));
+  v1::ExpectDevices& known = expected_[expect.source()];
+  if (known.devices() != expect.devices() || known.because() != expect.because()) PoolChanged();
+  known = std::move(expect);
+  return demand;
+}
+
+std::string TrainingServiceState::WhyNotThere() const {
+  std::string why;
+  for (const auto& [source, expected] : expected_) {
+    if (expected.because().empty()) continue;
+    absl::StrAppend(&why, why.empty() ? "" : "; ", expected.because());
+  }
+  return why;
+}
+
 void TrainingServiceState::PoolChanged() {
   // A node brings many devices.
   if (!std::exchange(pool_changed_, true)) self_->send(self_, caf::tick_atom_v);
@@ -630,6 +698,9 @@ void TrainingServiceState::Share(const std::string& program, std::vector<User*> 
   std::map<int, int> equals;
   for (const User* const user : users) ++equals[user->wants.priority()];
   int left = static_cast<int>(memories.size());
+  for (const auto& [source, expected] : expected_) {
+    if (program.empty() || expected.program() == program) left += expected.devices();
+  }
   const int64_t memory = PlanningMemory(std::move(memories));
   for (User* const user : users) {
     // Those of its priority that have no share yet, this one included.
@@ -648,18 +719,32 @@ void TrainingServiceState::Share(const std::string& program, std::vector<User*> 
 }
 
 std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial) const {
-  if (kinds_.empty()) return "a device: this head has none of its own, and no node has joined it";
+  const std::string why = WhyNotThere();
+  const std::string and_why = why.empty() ? "" : absl::StrCat("; ", why);
+  if (kinds_.empty()) {
+    return why.empty() ? "a device: this head has none of its own, and no node has joined it"
+                       : absl::StrCat("a device: ", why);
+  }
   int devices = 0;
   for (const Kind* const kind : KindsFor(trial != nullptr ? *trial : v1::TrialSpec())) {
     if (!kind->usable.empty()) return "";
     devices += static_cast<int>(kind->devices.size());
   }
+  const bool too_soon =
+      trial != nullptr && std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& entry) {
+        const Kind& kind = entry.second;
+        return !kind.usable.empty() && Runs(kind, trial->program()) && EndsTooSoon(kind, trial->experiment());
+      });
+  if (too_soon) {
+    return absl::StrCat("a device that is there for longer: the jobs of all others end before its trial would",
+                        and_why);
+  }
   if (devices > 0) {
     return absl::StrCat("a device: each of the ", devices,
-                        " that could run it is down, or its node is silent or drained");
+                        " that could run it is down, or its node is silent or drained", and_why);
   }
   return absl::StrCat("a node with the program that discovered its space (build id ", trial->program(),
-                      "): none of those that are there runs it");
+                      "): none of those that are there runs it", and_why);
 }
 
 std::string TrainingServiceState::LackingFor(const std::string& experiment) const {

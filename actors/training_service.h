@@ -20,6 +20,13 @@
 // and a device of this machine gets a new worker: at once, then after a delay that doubles as long as no work is done
 // there.
 //
+// A device may have an end (its node is a job with a time limit). A trial goes there only if it is likely to end before
+// that: if the longest of its experiment's last trials would. Where a device of such a node would never have the time,
+// because even all of its life is too short, that does not count: the trial goes on elsewhere from its checkpoint.
+//
+// Nodes may come by themselves (ExpectDevices): shares count on them, what waits is told why they are not there, and
+// their source learns how much waits for them.
+//
 // A pool is open or not. In one that is not, a device on which no work was ever done is given up after a few workers;
 // where no device is left, all that waits is lost, and so is what comes. In an open one no device is given up: what
 // cannot run now waits for devices, and the log says what for.
@@ -32,6 +39,7 @@
 #ifndef LANISTA_ACTORS_TRAINING_SERVICE_H_
 #define LANISTA_ACTORS_TRAINING_SERVICE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -47,6 +55,7 @@
 #include "absl/status/status.h"
 #include "actors/interfaces.h"
 #include "actors/trial_queue.h"
+#include "caf/actor_clock.hpp"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "caf/typed_response_promise.hpp"
@@ -82,6 +91,7 @@ class TrainingServiceState {
   TrainingServiceSelf::behavior_type MakeBehavior(TrainingServiceOptions options);
 
  private:
+  using TimePoint = caf::actor_clock::time_point;
   struct Discovery {
     v1::Discover request;
     caf::typed_response_promise<v1::Discovered> promise;
@@ -98,13 +108,16 @@ class TrainingServiceState {
     // them, as it is.
     int64_t memory = 0;
     int64_t least_memory = 0;
+    // When they are gone (TimePoint::max(): nobody knows), and how long that was after the first of them had joined.
+    TimePoint ends;
+    std::chrono::milliseconds lifetime{0};
     std::set<int> devices;
     // Those with a worker that are not held, and among these the ones that are idle.
     std::set<int> usable;
     std::set<int> idle_warm;
     std::set<int> idle_cold;
   };
-  using KindKey = std::tuple<bool, std::set<std::string>, int64_t>;
+  using KindKey = std::tuple<bool, std::set<std::string>, int64_t, TimePoint>;
   struct Slot {
     int number = 0;
     v1::Device device;
@@ -112,6 +125,7 @@ class TrainingServiceState {
     bool local = false;
     // Null: given up, or the next one has to wait.
     WorkerActor worker;
+    TimePoint ends = TimePoint::max();
     // Where it is listed; null: nowhere.
     Kind* kind = nullptr;
     bool given_up = false;
@@ -128,6 +142,8 @@ class TrainingServiceState {
     // What runs there: at most one of the two.
     std::optional<QueuedTrial> trial;
     std::optional<Discovery> discovery;
+    // When the trial was assigned.
+    TimePoint assigned;
     // For telemetry.
     CountedIn use;
   };
@@ -171,11 +187,17 @@ class TrainingServiceState {
   v1::DeviceAdded OnJoined(v1::DeviceJoined joined, WorkerActor worker);
   void OnHold(const v1::HoldNode& hold);
   void OnWant(v1::WantDevices wants, const DeviceUserActor& user);
+  v1::DeviceDemand OnExpect(v1::ExpectDevices expect);
 
   // Gives idle workers what waits.
   void Assign();
   // Whether trials of that program may run there.
   static bool Runs(const Kind& kind, const std::string& program);
+  // Negative: it is over.
+  std::chrono::milliseconds Until(TimePoint time) const;
+  // Whether a trial of the experiment is likely to take longer than the device is there, and would have had the time
+  // when it joined.
+  bool EndsTooSoon(const Kind& kind, const std::string& experiment) const;
   // Those where the trial may run.
   std::vector<const Kind*> KindsFor(const v1::TrialSpec& trial) const;
   // An idle worker that may get work now; nullptr: there is none.
@@ -218,6 +240,8 @@ class TrainingServiceState {
   void Share(const std::string& program, std::vector<User*> users);
   // What is lacking for a trial, or (nullptr) for a discovery; empty: nothing.
   std::string Lacking(const v1::TrialSpec* trial) const;
+  // Why nodes that may come are not there; empty: nobody says so.
+  std::string WhyNotThere() const;
   std::string LackingFor(const std::string& experiment) const;
   // Writes into the log where an experiment begins to wait for what is lacking, or waits no longer.
   void LogLacking(const std::string& experiment);
@@ -243,6 +267,10 @@ class TrainingServiceState {
   // Whose trials were taken, and their experiment.
   std::map<caf::actor_addr, std::string> owners_;
   std::map<caf::actor_addr, User> users_;
+  // How long the last trials of an experiment took.
+  std::map<std::string, std::deque<std::chrono::milliseconds>> durations_;
+  // By source.
+  std::map<std::string, v1::ExpectDevices> expected_;
   // A tick is under way.
   bool pool_changed_ = false;
   // What the log has said of experiments that wait.

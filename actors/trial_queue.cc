@@ -126,6 +126,16 @@ std::vector<const v1::TrialSpec*> TrialQueue::FirstOfLines(const std::string& ex
   return first;
 }
 
+int TrialQueue::Count(const Suits& suits) const {
+  size_t count = 0;
+  for (const auto& entry : experiments_) {
+    for (const auto& line : entry.second.lines) {
+      if (suits(line.second.trials.begin()->second.spec)) count += line.second.trials.size();
+    }
+  }
+  return static_cast<int>(count);
+}
+
 std::vector<std::string> TrialQueue::Experiments() const {
   std::vector<std::string> experiments;
   for (const auto& [experiment, state] : experiments_) {

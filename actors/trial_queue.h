@@ -37,7 +37,7 @@ struct QueuedTrial {
 // A plain class for one thread.
 class TrialQueue {
  public:
-  // Whether a trial may go now. Depends on its program and estimated memory alone.
+  // Whether a trial may go now. Depends on its experiment, program and estimated memory alone.
   using Suits = std::function<bool(const v1::TrialSpec&)>;
 
   void Push(QueuedTrial trial);
@@ -63,6 +63,8 @@ class TrialQueue {
 
   // Of each line of the experiment the trial that is its first.
   std::vector<const v1::TrialSpec*> FirstOfLines(const std::string& experiment) const;
+  // How many trials wait that suit.
+  int Count(const Suits& suits) const;
   // Those with trials that wait.
   std::vector<std::string> Experiments() const;
 

@@ -12,6 +12,8 @@ google::protobuf::Timestamp Now();
 
 google::protobuf::Timestamp ToTimestamp(absl::Time time);
 
+absl::Time ToTime(const google::protobuf::Timestamp& time);
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_BASE_CLOCK_H_

@@ -108,6 +108,19 @@ absl::Status ViolationError(const Violation& violation, std::string place, const
   return absl::InvalidArgumentError(absl::StrCat(place, ": ", violation.path, ": ", violation.message));
 }
 
+// Reads the file at `path`, resolves its paths, and says where its fields stand (protobuf text only).
+absl::Status ReadConfig(const std::string& path, google::protobuf::Message& config,
+                        TextFormat::ParseInfoTree& locations) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string full_path, ResolvePath(path, UserDirectory()));
+  LANISTA_ASSIGN_OR_RETURN(const std::string text, ReadFile(full_path));
+  if (absl::EndsWithIgnoreCase(path, ".json")) {
+    LANISTA_RETURN_IF_ERROR(Annotate(ParseJsonConfig(text, config), path));
+  } else if (const absl::Status parsed = ParseTextConfig(text, config, locations); !parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", parsed.message()));  // path:line:column: what.
+  }
+  return Annotate(ResolvePaths(config, std::filesystem::path(full_path).parent_path().string()), path);
+}
+
 // What may be set when an experiment goes on.
 constexpr const char* kResumable[] = {"max_trial_number", "max_duration",  "trial_concurrency",
                                       "training_service", "trial_timeout", "priority"};
@@ -115,19 +128,9 @@ constexpr const char* kResumable[] = {"max_trial_number", "max_duration",  "tria
 }  // namespace
 
 absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides) {
-  LANISTA_ASSIGN_OR_RETURN(const std::string full_path, ResolvePath(path, UserDirectory()));
-  LANISTA_ASSIGN_OR_RETURN(const std::string text, ReadFile(full_path));
-
   v1::ExperimentConfig config;
   TextFormat::ParseInfoTree locations;
-  const bool json = absl::EndsWithIgnoreCase(path, ".json");
-  if (json) {
-    LANISTA_RETURN_IF_ERROR(Annotate(ParseJsonConfig(text, config), path));
-  } else if (const absl::Status parsed = ParseTextConfig(text, config, locations); !parsed.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ":", parsed.message()));  // path:line:column: what.
-  }
-  LANISTA_RETURN_IF_ERROR(
-      Annotate(ResolvePaths(config, std::filesystem::path(full_path).parent_path().string()), path));
+  LANISTA_RETURN_IF_ERROR(ReadConfig(path, config, locations));
 
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> set, ApplyOverrides(config, overrides));
   FillDefaults(config);
@@ -136,6 +139,16 @@ absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const s
   if (!violation) return config;
   return ViolationError(*violation, absl::StrCat(path, LocationOf(violation->path, config.GetDescriptor(), &locations)),
                         set);
+}
+
+absl::StatusOr<v1::HeadConfig> LoadHeadConfig(const std::string& path) {
+  v1::HeadConfig config;
+  TextFormat::ParseInfoTree locations;
+  LANISTA_RETURN_IF_ERROR(ReadConfig(path, config, locations));
+  const std::optional<Violation> violation = FindViolation(config);
+  if (!violation) return config;
+  return ViolationError(*violation, absl::StrCat(path, LocationOf(violation->path, config.GetDescriptor(), &locations)),
+                        {});
 }
 
 absl::StatusOr<v1::ExperimentConfig> CompleteConfig(v1::ExperimentConfig config) {

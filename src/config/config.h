@@ -22,6 +22,9 @@ namespace lanista {
 // and validates. Relative paths in the file start at its folder, those in overrides where the user stands.
 absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides);
 
+// Reads a head's own configuration, in the same way.
+absl::StatusOr<v1::HeadConfig> LoadHeadConfig(const std::string& path);
+
 // A configuration that came as a message instead of a file: fills in the same fields, and validates. Its paths must be
 // absolute already, because it has no folder. Errors name the field's path.
 absl::StatusOr<v1::ExperimentConfig> CompleteConfig(v1::ExperimentConfig config);

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -132,6 +133,14 @@ const std::map<std::string, Range>& Ranges() {
         {"LocalConfig.threads_per_slot", AtLeast(1)},
         {"LocalConfig.gpu_indices", AtLeast(0)},
         {"LocalConfig.memory_limit", AtLeast(1)},
+        {"RemoteMachineConfig.port", {1, 65535, false, false}},
+        {"RemoteMachineConfig.gpu_indices", AtLeast(0)},
+        {"RemoteMachineConfig.cpu_slots", AtLeast(0)},
+        {"SlurmConfig.cpus", {1, 4096, false, false}},
+        {"SlurmConfig.memory", AtLeast(1 << 20)},
+        {"SlurmConfig.gpus", {0, 1024, false, false}},
+        {"SlurmConfig.min_nodes", {0, 1000, false, false}},
+        {"SlurmConfig.max_nodes", {1, 1000, false, false}},
         {"KeepWeightsConfig.best", AtLeast(0)},
         {"TableConfig.step_seconds", kStepSeconds},
         {"WarmStartConfig.top", AtLeast(1)},
@@ -390,6 +399,73 @@ std::optional<Violation> CheckTogether(const v1::LocalConfig& local, const std::
   return std::nullopt;
 }
 
+// A program's argument, as it is handed on without a shell.
+std::optional<Violation> CheckArgument(const std::string& argument, const std::string& path) {
+  if (argument.size() > 1 && argument.front() == '-' &&
+      argument.find_first_of(std::string("\0\n\r", 3)) == std::string::npos) {
+    return std::nullopt;
+  }
+  return Violation{path, "must be one argument that begins with '-', for example \"--constraint=a100\""};
+}
+
+// Arguments of sbatch that would break the promise of one machine a job, or of finding the head's own jobs again.
+bool IsOurs(const std::string& option) {
+  const std::string name = option.substr(0, option.find('='));
+  for (const char* const ours : {"--job-name", "--array", "--nodes", "--ntasks", "--parsable", "--wait", "--wrap",
+                                 "--test-only", "--hold", "--cpus-per-task", "--output", "--chdir"}) {
+    // Slurm takes unique beginnings of names.
+    if (name == ours || (name.size() > 4 && std::string(ours).compare(0, name.size(), name) == 0)) return true;
+  }
+  return option.size() >= 2 && option[1] != '-' && std::string("JaNnWHcoD").find(option[1]) != std::string::npos;
+}
+
+std::optional<Violation> CheckTogether(const v1::SlurmConfig& slurm, const std::string& path) {
+  if (slurm.has_time_limit() && slurm.time_limit().seconds() < 60) {
+    return Violation{Join(path, "time_limit"), "must be at least a minute, because Slurm counts in minutes"};
+  }
+  if (slurm.has_poll_interval() && slurm.poll_interval().seconds() < 1) {
+    return Violation{Join(path, "poll_interval"), "must be at least a second"};
+  }
+  if (slurm.min_nodes() > (slurm.has_max_nodes() ? slurm.max_nodes() : 1)) {
+    return Violation{Join(path, "min_nodes"), "must be at most max_nodes, which is 1 where it is not set"};
+  }
+  for (const auto& [name, value] :
+       {std::pair("partition", &slurm.partition()), std::pair("account", &slurm.account())}) {
+    if (value->find_first_of(std::string("\0\n\r", 3)) != std::string::npos) {
+      return Violation{Join(path, name), "must be on one line"};
+    }
+  }
+  for (int i = 0; i < slurm.option_size(); ++i) {
+    const std::string at = absl::StrCat(Join(path, "option"), "[", i, "]");
+    if (auto violation = CheckArgument(slurm.option(i), at)) return violation;
+    if (IsOurs(slurm.option(i))) {
+      return Violation{at, absl::StrCat(slurm.option(i), " is set by Lanista: a node is one task on one machine")};
+    }
+  }
+  for (int i = 0; i < slurm.node_option_size(); ++i) {
+    if (auto violation = CheckArgument(slurm.node_option(i), absl::StrCat(Join(path, "node_option"), "[", i, "]"))) {
+      return violation;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> CheckTogether(const v1::RemoteMachineConfig& machine, const std::string& path) {
+  if (machine.host().empty()) return Violation{Join(path, "host"), "is required: the machine, as ssh takes it"};
+  // ssh would read it as an option.
+  for (const auto& [name, value] : {std::pair("host", &machine.host()), std::pair("user", &machine.user())}) {
+    const bool plain = value->find_first_of(std::string("\0\n\r\t ", 5)) == std::string::npos;
+    if (!plain || (!value->empty() && value->front() == '-')) {
+      return Violation{Join(path, name), "must be a name without spaces that does not begin with '-'"};
+    }
+  }
+  if (auto twice = FindTwice(machine.gpu_indices(), path, "gpu_indices", "GPU ")) return twice;
+  if (machine.has_cpu_slots() && machine.cpu_slots() == 0 && machine.gpu_indices().empty()) {
+    return Violation{Join(path, "cpu_slots"), "0 slots and no gpu_indices: nothing could run; at least 1"};
+  }
+  return std::nullopt;
+}
+
 std::optional<Violation> CheckTogether(const v1::CsvConfig& csv, const std::string& path) {
   const std::string& delimiter = csv.delimiter();
   if (csv.has_delimiter() && (delimiter.size() != 1 || delimiter.find_first_of("\"\n\r") == 0)) {
@@ -591,6 +667,8 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
   if (auto violation = CheckIf<v1::TorchScriptConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ClassificationConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::RegressionConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::SlurmConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::RemoteMachineConfig>(message, path)) return violation;
   return CheckIf<v1::LocalConfig>(message, path);
 }
 

@@ -83,7 +83,8 @@ class EngineTest : public ActorTest {
               [](const v1::DeviceJoined&, const WorkerActor&) { return v1::DeviceAdded(); },
               [](const v1::HoldNode&) {},
               [this](const v1::WantDevices& wants, const DeviceUserActor&) { wanted_.push_back(wants); },
-              [](const v1::AskWaiting&) { return v1::Waiting(); }};
+              [](const v1::AskWaiting&) { return v1::Waiting(); },
+              [](const v1::ExpectDevices&) { return v1::DeviceDemand(); }};
     });
     EngineOptions options;
     options.trial_template.set_experiment("e");

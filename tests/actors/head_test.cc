@@ -162,7 +162,8 @@ class HeadTest : public ::testing::Test {
               [](const v1::DeviceJoined&, const WorkerActor&) { return v1::DeviceAdded(); },
               [](const v1::HoldNode&) {},
               [](const v1::WantDevices&, const DeviceUserActor&) {},
-              [](const v1::AskWaiting&) { return v1::Waiting(); }};
+              [](const v1::AskWaiting&) { return v1::Waiting(); },
+              [](const v1::ExpectDevices&) { return v1::DeviceDemand(); }};
     });
     watcher_ = system_.spawn([this](WatcherActor::pointer) -> WatcherActor::behavior_type {
       return {[this](const v1::ExperimentEvent& event) { events_.Add(event); }};

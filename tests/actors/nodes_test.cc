@@ -101,6 +101,7 @@ class NodesTest : public ActorTest {
         },
         [](const v1::WantDevices&, const DeviceUserActor&) {},
         [](const v1::AskWaiting&) { return v1::Waiting(); },
+        [](const v1::ExpectDevices&) { return v1::DeviceDemand(); },
     };
   }
 

@@ -1,0 +1,45 @@
+// Programs of the system that do one thing and end (sbatch, ssh).
+#ifndef LANISTA_SRC_BASE_COMMAND_H_
+#define LANISTA_SRC_BASE_COMMAND_H_
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace lanista {
+
+struct Command {
+  // The program, looked for on PATH, and its arguments. No shell reads them.
+  std::vector<std::string> arguments;
+  // What it reads from its standard input.
+  std::string input = {};
+  // It is killed, with all that it started, when it takes longer.
+  std::chrono::milliseconds limit{30000};
+};
+
+struct CommandResult {
+  // 128 + the signal, where one ended it.
+  int exit_code = 0;
+  // The first MiB of each.
+  std::string output;
+  std::string error;
+};
+
+// Runs it to its end; blocks. Variables of the environment that a Slurm job sets for its own processes (SLURM_JOB_ID
+// and the like) are not handed on, because Slurm's commands would take them for options: a head may itself be a job.
+// Thread-safe. NOT_FOUND: there is no such program. DEADLINE_EXCEEDED: it was killed; whether it did its work is not
+// known. REQUIRES: SIGPIPE is ignored, where there is input.
+absl::StatusOr<CommandResult> RunCommand(const Command& command);
+
+// RunCommand, or a test's own.
+using CommandRunner = std::function<absl::StatusOr<CommandResult>(const Command&)>;
+
+// What went wrong, in the program's own words, on one line: "sbatch: error: invalid partition specified: x".
+std::string WhatItSaid(const Command& command, const CommandResult& result);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_BASE_COMMAND_H_

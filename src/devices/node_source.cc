@@ -1,0 +1,16 @@
+#include "src/devices/node_source.h"
+
+#include <algorithm>
+
+namespace lanista {
+
+bool BringsNodes(const v1::TrainingServiceConfig& block) {
+  const google::protobuf::OneofDescriptor* const kind = block.GetDescriptor()->FindOneofByName("kind");
+  const google::protobuf::FieldDescriptor* const field = block.GetReflection()->GetOneofFieldDescriptor(block, kind);
+  if (field == nullptr) return false;
+  const std::string name = block.has_custom() ? "custom:" + block.custom().name() : std::string(field->name());
+  const std::vector<std::string> sources = NodeSourceRegistry::Get().Names();
+  return std::find(sources.begin(), sources.end(), name) != sources.end();
+}
+
+}  // namespace lanista

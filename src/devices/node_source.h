@@ -1,0 +1,67 @@
+// Where nodes come from: the `training_service` blocks that make machines join a head.
+#ifndef LANISTA_SRC_DEVICES_NODE_SOURCE_H_
+#define LANISTA_SRC_DEVICES_NODE_SOURCE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "protos/experiment.pb.h"
+#include "protos/node.pb.h"
+#include "src/base/command.h"
+#include "src/base/registry.h"
+
+namespace lanista {
+
+// What a source has to know of its head.
+struct NodeSourceContext {
+  // Of its programs: absolute paths.
+  std::string program;
+  std::string trial_program;
+  // Where nodes reach the head: HOST:PORT.
+  std::string head;
+  // The head's state folder, and what names the source's own files in it ("slurm-0").
+  std::string state_dir;
+  std::string name;
+  CommandRunner run_command = RunCommand;
+};
+
+// One `training_service` block whose devices are other machines'. Has a thread of its own: its calls may block for as
+// long as the programs take that it runs, and come one at a time.
+class NodeSource {
+ public:
+  struct Situation {
+    // Trials and discoveries that its nodes could run and that no device is free for.
+    int waiting = 0;
+    // All nodes of the head, its own and others.
+    std::vector<v1::NodeStatus> nodes;
+  };
+  struct Prospect {
+    // So many devices more than there are may be counted on, each with so much memory (0: not known).
+    int devices = 0;
+    int64_t device_memory = 0;
+    // Nodes that were asked for and have not joined.
+    std::vector<v1::NodeStatus> coming;
+    // Why there are not enough nodes, for people; empty: nothing is known.
+    std::string because;
+    // Nodes that are to leave when what they run has ended.
+    std::vector<std::string> drain;
+  };
+
+  virtual ~NodeSource() = default;
+
+  // Does what is to be done now. Called every second or so.
+  virtual Prospect Step(const Situation& situation) = 0;
+
+  // The head ends: nothing that was started for it stays. Where that fails the log says what is left.
+  virtual void End() = 0;
+};
+
+using NodeSourceRegistry = Registry<NodeSource, const NodeSourceContext&>;
+
+// Whether the block's devices are other machines', so that a NodeSource brings them.
+bool BringsNodes(const v1::TrainingServiceConfig& block);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_DEVICES_NODE_SOURCE_H_

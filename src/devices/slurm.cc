@@ -1,0 +1,204 @@
+// `slurm`: nodes that are submitted to Slurm as there is work for them.
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "google/protobuf/text_format.h"
+#include "spdlog/spdlog.h"
+#include "src/base/output_files.h"
+#include "src/base/read_file.h"
+#include "src/base/status.h"
+#include "src/base/unique_id.h"
+#include "src/devices/node_source.h"
+#include "src/devices/slurm_commands.h"
+#include "src/devices/slurm_jobs.h"
+
+namespace lanista {
+namespace {
+
+using google::protobuf::TextFormat;
+
+// Of thousands of jobs.
+constexpr uint64_t kMaxLedgerBytes = 1 << 20;
+// Enough to tell this user's heads apart, and short enough to be read.
+constexpr size_t kHeadIdDigits = 8;
+
+absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+}
+
+// The ledger in the file, or a new one with a prefix of its own. INVALID_ARGUMENT: the file holds something else.
+absl::StatusOr<v1::SlurmLedger> ReadLedger(const std::string& path) {
+  v1::SlurmLedger ledger;
+  const absl::StatusOr<std::string> text = ReadWholeFile(path, kMaxLedgerBytes);
+  if (absl::IsNotFound(text.status())) {
+    ledger.set_prefix("lanista-" + NewUniqueId().substr(0, kHeadIdDigits));
+    return ledger;
+  }
+  if (!text.ok()) return text.status();
+  if (!TextFormat::ParseFromString(*text, &ledger) || ledger.prefix().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": is no list of Slurm jobs. Without it, jobs of an earlier head are not known: cancel them and remove it"));
+  }
+  return ledger;
+}
+
+SlurmJobs::Options JobOptions(const v1::SlurmConfig& config, const std::string& folder) {
+  SlurmJobs::Options options;
+  options.devices_per_node = DevicesPerNode(config);
+  options.min_nodes = config.min_nodes();
+  if (config.has_max_nodes()) options.max_nodes = config.max_nodes();
+  if (config.has_idle_timeout()) options.idle_timeout = ToDuration(config.idle_timeout());
+  if (config.has_poll_interval()) options.poll_interval = ToDuration(config.poll_interval());
+  options.log_folder = folder;
+  return options;
+}
+
+class SlurmSource final : public NodeSource {
+ public:
+  SlurmSource(v1::SlurmConfig config, NodeSourceContext context, SlurmNode node, std::string ledger_file,
+              const v1::SlurmLedger& ledger)
+      : config_(std::move(config)),
+        context_(std::move(context)),
+        node_(std::move(node)),
+        ledger_file_(std::move(ledger_file)),
+        jobs_(JobOptions(config_, node_.folder), ledger) {}
+
+  Prospect Step(const Situation& situation) override {
+    Prospect prospect;
+    bool looked = false;
+    // One job after the other, as many as are wanted.
+    while (true) {
+      const SlurmJobs::Decision decision = jobs_.Decide(absl::Now(), situation.waiting, situation.nodes);
+      prospect.drain.insert(prospect.drain.end(), decision.drain.begin(), decision.drain.end());
+      if (!decision.cancel.empty()) Cancel(decision.cancel);
+      if (decision.look && !std::exchange(looked, true)) Look();
+      if (!decision.submit.has_value() || !Submit(*decision.submit)) break;
+    }
+    prospect.devices = jobs_.ExpectedDevices();
+    prospect.device_memory = MemoryPerDevice(config_);
+    prospect.coming = jobs_.Coming();
+    prospect.because = jobs_.Because();
+    return prospect;
+  }
+
+  void End() override {
+    const v1::SlurmLedger ledger = jobs_.Ledger();
+    std::vector<std::string> ids;
+    for (const v1::SlurmLedgerJob& job : ledger.job()) {
+      const std::string name = jobs_.NameOf(job.number());
+      if (job.id().empty()) {
+        EndJobs(ScancelByNameCommand(name), name);
+      } else {
+        ids.push_back(job.id());
+      }
+    }
+    if (!ids.empty()) EndJobs(ScancelCommand(ids, /*only_pending=*/false), absl::StrJoin(ids, " "));
+    // The next head looks for them, and finds that they are gone.
+    TrySaveLedger();
+  }
+
+ private:
+  // False: it is to be tried later.
+  bool Submit(int number) {
+    const std::string name = jobs_.NameOf(number);
+    const absl::StatusOr<std::string> id = SubmitAs(name);
+    if (!id.ok()) {
+      const std::string why(id.status().message());
+      spdlog::warn("Slurm job {} was not submitted: {}", name, why);
+      jobs_.NotSubmitted(absl::Now(), number, why);
+      TrySaveLedger();
+      return false;
+    }
+    spdlog::info("Slurm job {} was submitted: {}", name, *id);
+    jobs_.Submitted(number, *id);
+    TrySaveLedger();
+    return true;
+  }
+
+  // The job's id.
+  absl::StatusOr<std::string> SubmitAs(const std::string& name) {
+    LANISTA_RETURN_IF_ERROR(SaveLedger());
+    const Command command = SbatchCommand(config_, node_, name);
+    LANISTA_ASSIGN_OR_RETURN(const CommandResult result, context_.run_command(command));
+    return ParseSbatch(command, result);
+  }
+
+  void Look() {
+    const absl::Time asked = absl::Now();
+    const Command command = SqueueCommand();
+    const absl::StatusOr<CommandResult> result = context_.run_command(command);
+    const auto queue = result.ok() ? ParseSqueue(command, *result) : result.status();
+    if (queue.ok()) {
+      jobs_.Looked(asked, absl::Now(), *queue);
+      TrySaveLedger();
+    } else {
+      spdlog::warn("{}", std::string(queue.status().message()));
+      jobs_.NotLooked(absl::Now(), std::string(queue.status().message()));
+    }
+  }
+
+  void Cancel(const std::vector<std::string>& ids) {
+    spdlog::info("Slurm jobs {} are not needed any more: those that wait are canceled", absl::StrJoin(ids, " "));
+    const absl::Status status = Run(ScancelCommand(ids, /*only_pending=*/true));
+    if (!status.ok()) spdlog::warn("{}", std::string(status.message()));
+  }
+
+  void EndJobs(const Command& command, const std::string& which) {
+    const absl::Status status = Run(command);
+    if (status.ok()) return spdlog::info("Slurm jobs {} are canceled", which);
+    spdlog::error("Slurm jobs {} may still be there; cancel them by hand, or start this head again: {}", which,
+                  std::string(status.message()));
+  }
+
+  absl::Status Run(const Command& command) const {
+    const absl::StatusOr<CommandResult> result = context_.run_command(command);
+    if (!result.ok()) return result.status();
+    return result->exit_code == 0 ? absl::OkStatus() : absl::UnavailableError(WhatItSaid(command, *result));
+  }
+
+  absl::Status SaveLedger() {
+    std::string text;
+    TextFormat::PrintToString(jobs_.Ledger(), &text);
+    if (text == saved_) return absl::OkStatus();
+    LANISTA_RETURN_IF_ERROR(WriteFile(ledger_file_, text));
+    saved_ = text;
+    return absl::OkStatus();
+  }
+
+  // What is not on the disk yet is written with the next change; until then it is found by squeue.
+  void TrySaveLedger() {
+    const absl::Status status = SaveLedger();
+    if (!status.ok()) spdlog::error("{}", std::string(status.message()));
+  }
+
+  const v1::SlurmConfig config_;
+  const NodeSourceContext context_;
+  const SlurmNode node_;
+  const std::string ledger_file_;
+  SlurmJobs jobs_;
+  // What is on the disk.
+  std::string saved_;
+};
+
+absl::StatusOr<std::unique_ptr<NodeSource>> MakeSlurm(const v1::SlurmConfig& config, const NodeSourceContext& context) {
+  SlurmNode node;
+  node.program = context.program;
+  node.trial_program = context.trial_program;
+  node.folder = config.has_folder() ? config.folder() : absl::StrCat(context.state_dir, "/slurm");
+  const std::string ledger_file = absl::StrCat(context.state_dir, "/", context.name, ".jobs");
+  LANISTA_ASSIGN_OR_RETURN(const v1::SlurmLedger ledger, ReadLedger(ledger_file));
+  // Another head may use the same folder.
+  node.head_file = absl::StrCat(node.folder, "/", ledger.prefix(), ".head");
+  LANISTA_RETURN_IF_ERROR(MakeParentFolder(node.head_file));
+  LANISTA_RETURN_IF_ERROR(WriteFile(node.head_file, context.head + "\n"));
+  return std::make_unique<SlurmSource>(config, context, std::move(node), ledger_file, ledger);
+}
+
+LANISTA_REGISTER(NodeSourceRegistry, slurm, v1::SlurmConfig, MakeSlurm);
+
+}  // namespace
+}  // namespace lanista

@@ -1,0 +1,58 @@
+// What Slurm's commands are called with, and what their answers mean. Tried with Slurm 22.05 and 24.11.
+#ifndef LANISTA_SRC_DEVICES_SLURM_COMMANDS_H_
+#define LANISTA_SRC_DEVICES_SLURM_COMMANDS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "protos/experiment.pb.h"
+#include "src/base/command.h"
+#include "src/devices/slurm_jobs.h"
+
+namespace lanista {
+
+// What a node's job starts.
+struct SlurmNode {
+  // Absolute paths.
+  std::string program;
+  std::string trial_program;
+  std::string head_file;
+  // Where the job's output goes.
+  std::string folder;
+};
+
+// How many devices a node of the block has.
+int DevicesPerNode(const v1::SlurmConfig& config);
+
+// Memory of each, as DeviceMemory; 0: not known.
+int64_t MemoryPerDevice(const v1::SlurmConfig& config);
+
+// Submits a job of this name, with the script as its input. A node's name is the job's, with ".TIMES" where it was
+// requeued.
+Command SbatchCommand(const v1::SlurmConfig& config, const SlurmNode& node, const std::string& name);
+
+// The job's id. UNAVAILABLE: `result` is no answer, in sbatch's words.
+absl::StatusOr<std::string> ParseSbatch(const Command& command, const CommandResult& result);
+
+// All jobs of this user.
+Command SqueueCommand();
+// UNAVAILABLE: `result` is no answer, in squeue's words.
+absl::StatusOr<std::vector<QueuedJob>> ParseSqueue(const Command& command, const CommandResult& result);
+
+// Ends jobs; with `only_pending`, those that still wait.
+Command ScancelCommand(const std::vector<std::string>& ids, bool only_pending);
+// Ends the job of this name.
+Command ScancelByNameCommand(const std::string& name);
+
+// When Slurm will end a job.
+Command JobEndCommand(const std::string& id);
+// A time as squeue prints it ("2026-11-22T19:00:00", local time); nullopt: it is none ("NONE", "N/A", "Unknown").
+std::optional<absl::Time> ParseSlurmTime(absl::string_view text);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_DEVICES_SLURM_COMMANDS_H_
