@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -20,6 +21,11 @@ namespace lanista {
 struct QueuedTrial {
   v1::TrialSpec spec;
   TrialOwnerActor owner;
+  // Since it was given to a device: it was canceled, or these of its models were stopped.
+  bool canceled = false;
+  std::set<int> stopped{};
+  // How often it came back from a device without having begun.
+  int returned = 0;
 };
 
 // Retries go first; then the higher priority; then the experiment with fewer trials running (fair share); then who came
@@ -38,6 +44,9 @@ class TrialQueue {
   using Suits = std::function<bool(const v1::TrialSpec&)>;
 
   void Push(QueuedTrial trial);
+
+  // A trial that Pop gave out, and that is Finished, did not begin: it waits again, before its equals.
+  void Return(QueuedTrial trial);
 
   // Takes the next trial that suits out; its experiment counts as running one more until Finished. nullopt if there is
   // none.
@@ -80,6 +89,7 @@ class TrialQueue {
   using Lines = std::map<LineKey, Line>;
 
   static LineKey KeyOf(const v1::TrialSpec& spec);
+  void Insert(QueuedTrial trial, int64_t arrival);
   QueuedTrial Take(Experiment& experiment, Lines::iterator line, int64_t arrival);
   // Forgets an experiment of which nothing waits or runs.
   void Forget(const std::string& experiment);
@@ -87,6 +97,7 @@ class TrialQueue {
   std::map<std::string, Experiment> experiments_;
   size_t size_ = 0;
   int64_t arrivals_ = 0;
+  int64_t returns_ = 0;
 };
 
 }  // namespace lanista

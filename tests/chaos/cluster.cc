@@ -31,6 +31,7 @@ Cluster::Node::Node(std::string name, std::unique_ptr<Wire> wire)
     : name_(std::move(name)), wire_(std::move(wire)), proxy_(wire_ == nullptr ? "127.0.0.1" : wire_->ip()) {}
 
 void Cluster::Node::Start() {
+  joined_ = false;
   const auto start = [this] {
     process_ = std::make_unique<BackgroundCommand>(
         kLanista, std::vector<std::string>{"node", "--head", proxy_.address(), "--cpu-slots", "1", "--name", name_,
@@ -38,6 +39,11 @@ void Cluster::Node::Start() {
   };
   if (wire_ == nullptr) return start();
   wire_->Inside(start);
+}
+
+bool Cluster::Node::HasJoined(int seconds) {
+  joined_ = joined_ || process_->WaitForLine("joined ", seconds);
+  return joined_;
 }
 
 void Cluster::Node::Signal(int signal) const { EXPECT_EQ(kill(process_->pid(), signal), 0) << name_; }

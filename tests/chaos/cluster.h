@@ -29,7 +29,8 @@ class Cluster {
 
     void Start();
     void Signal(int signal) const;
-    bool runs() const { return process_ != nullptr; }
+    // Whether a head has welcomed it since it was started; waits so long for that.
+    bool HasJoined(int seconds);
     // It has ended, and was not waited for.
     bool HasEnded() const;
     // Waits until it has, and returns BackgroundCommand::Wait.
@@ -42,6 +43,7 @@ class Cluster {
     const std::unique_ptr<Wire> wire_;
     Proxy proxy_;
     std::unique_ptr<BackgroundCommand> process_;
+    bool joined_ = false;
   };
 
   // Nothing is started. `state`: the head's state folder. `lost_after`: serve's, in seconds.
