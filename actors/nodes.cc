@@ -42,9 +42,9 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
         node->OnLinkLost();
       },
       [this](const HeartbeatPtr& beat) {
-        const auto node = nodes_.find(beat->instance());
+        const auto node = nodes_.find(beat->request().instance());
         if (node == nodes_.end()) return beat->Answer(absl::NotFoundError("no node of this instance has joined"));
-        node->second->Heard();
+        node->second->OnBeat(beat->request());
         beat->Answer(absl::OkStatus());
       },
       [this](const v1::ListNodesRequest&) {
@@ -68,8 +68,8 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
       },
       [this](deadline_atom) { Look(); },
       [this](int32_t node, int32_t device, v1::TrialSpec& spec) {
-        if (const auto found = FindNumber(node)) return found->OnTrial(device, std::move(spec));
-        RemoteNode::LoseTrial(self_, options_.service, spec, v1::NODE_LEFT, "its node has left");
+        // Where the node has left, the service hears that of the worker, and knows that the trial did not begin.
+        if (const auto found = FindNumber(node)) found->OnTrial(device, std::move(spec));
       },
       [this](int32_t node, int32_t device, const v1::CancelTrial& cancel) {
         if (const auto found = FindNumber(node)) found->OnCancel(device, cancel);

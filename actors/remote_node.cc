@@ -30,8 +30,8 @@ constexpr int kMaxAssignmentsPerDevice = 4;
 constexpr int kReceivedOneOf = 16;
 // Of a node that says when it ends.
 constexpr absl::Duration kLongestLife = absl::Hours(24 * 365);
-// Clocks that differ less are as good as equal: their difference is known no better than a message takes.
-constexpr absl::Duration kClockTolerance = absl::Seconds(1);
+// Work has to fit into a message of the stream, with the rest of that message.
+constexpr size_t kMaxWorkBytes = kMaxFrameBytes - (64 << 10);
 
 absl::Status Lie(const std::string& what) { return absl::InvalidArgumentError(absl::StrCat("the node ", what)); }
 
@@ -76,20 +76,6 @@ absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
   return absl::OkStatus();
 }
 
-void RemoteNode::LoseTrial(NodesSelf::pointer self, const TrainingServiceActor& service, const v1::TrialSpec& spec,
-                           v1::LostCause cause, const std::string& why) {
-  v1::Failure failure;
-  failure.set_reason(v1::WORKER_LOST);
-  failure.set_message(why);
-  for (const v1::TrialModel& model : spec.models()) {
-    self->send(service, EndedEvent(spec, model, 0, v1::LOST, failure, cause));
-  }
-  v1::TrialEnded ended;
-  ended.set_experiment(spec.experiment());
-  ended.set_trial(spec.trial());
-  self->send(service, std::move(ended));
-}
-
 RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello)
     : self_(self),
       options_(options),
@@ -115,16 +101,11 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
   if (link_ != nullptr) link_->Close(absl::AbortedError("the node has joined anew"));
   link_ = std::move(link);
   Heard();
-  clock_offset_ = absl::Now() - ToTime(hello.now());
-  if (absl::AbsDuration(clock_offset_) <= kClockTolerance) clock_offset_ = absl::ZeroDuration();
-  if (clock_offset_ != absl::ZeroDuration()) {
-    spdlog::warn("{}its clock is off by {}; the times of its events are corrected", NodeTag(name_),
-                 absl::FormatDuration(clock_offset_));
-  }
+  clock_.Add(absl::Now() - ToTime(hello.now()));
 
   // A node whose clock is far off, or that lies, is no reason to compute with such times.
   ends_ = hello.has_ends()
-              ? std::clamp(ToTime(hello.ends()) + clock_offset_, absl::Now() - kLongestLife, absl::Now() + kLongestLife)
+              ? std::clamp(ToTime(hello.ends()) + clock_.Get(), absl::Now() - kLongestLife, absl::Now() + kLongestLife)
               : absl::InfiniteFuture();
 
   const std::set<std::string> there(hello.assignments().begin(), hello.assignments().end());
@@ -163,6 +144,20 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
 void RemoteNode::Heard() {
   heard_ = self_->clock().now();
   SetSilent(false);
+}
+
+void RemoteNode::OnBeat(const v1::BeatRequest& beat) {
+  Heard();
+  if (!beat.has_now() || !IsTime(beat.now())) return;
+  clock_.Add(absl::Now() - ToTime(beat.now()));
+  const bool is_off = clock_.Get() != absl::ZeroDuration();
+  if (!clock_.is_certain() || is_off == std::exchange(said_clock_, is_off)) return;
+  if (is_off) {
+    spdlog::warn("node {}: its clock is off by {}; the times of its events are corrected", name_,
+                 absl::FormatDuration(clock_.Get()));
+  } else {
+    spdlog::info("node {}: its clock is right", name_);
+  }
 }
 
 std::chrono::milliseconds RemoteNode::SilentFor() const {
@@ -296,12 +291,18 @@ void RemoteNode::RemoveWorker(Device& device, v1::LostCause cause, const std::st
 
 void RemoteNode::OnTrial(int32_t number, v1::TrialSpec spec) {
   Device& device = devices_[static_cast<size_t>(number)];
-  // It has just been removed: the service did not know.
-  if (device.worker == nullptr) {
-    return LoseTrial(self_, options_.service, spec, v1::NODE_LEFT, absl::StrCat("node ", name_, ": the device left"));
-  }
-  Trial trial{std::move(spec), {}, false};
+  // It has just been removed: the service will hear so, and knows that this did not begin.
+  if (device.worker == nullptr) return;
+  Trial trial;
+  trial.spec = std::move(spec);
   for (const v1::TrialModel& model : trial.spec.models()) trial.open[model.model()].attempt = model.attempt();
+  if (const absl::Status size = CheckSize(trial.spec); !size.ok()) {
+    v1::Failure failure;
+    failure.set_reason(v1::EXCEPTION);
+    failure.set_message(absl::StrCat("the trial cannot be described to its node: ", size.message()));
+    ReportEnd(trial, v1::FAILED, failure);
+    return StayIdle(device);
+  }
   Assign(device, {"", 0, std::move(trial)});
 }
 
@@ -311,7 +312,26 @@ void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promis
     promise.deliver(LossOfWork(v1::NODE_LEFT, absl::StrCat("node ", name_, ": the device left")));
     return;
   }
+  if (const absl::Status size = CheckSize(request); !size.ok()) {
+    v1::Discovered discovered;
+    *discovered.mutable_error() = StatusToProto(Annotate(size, "the space cannot be described to a node"));
+    promise.deliver(std::move(discovered));
+    return StayIdle(device);
+  }
   Assign(device, {"", 0, Discovery{std::move(request), std::move(promise)}});
+}
+
+absl::Status RemoteNode::CheckSize(const google::protobuf::MessageLite& work) {
+  const size_t size = work.ByteSizeLong();
+  if (size <= kMaxWorkBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("it has ", size, " bytes, and ", kMaxWorkBytes,
+                                                   " can be sent; large constants belong into the buffers of a "
+                                                   "TorchScript file"));
+}
+
+void RemoteNode::StayIdle(Device& device) {
+  device.said_ready = false;
+  SayReady(device);
 }
 
 void RemoteNode::Assign(Device& device, Assignment assignment) {
@@ -336,7 +356,7 @@ void RemoteNode::Abandon(Device& device) {
   if (!device.assignment.has_value()) return;
   const auto* const trial = std::get_if<Trial>(&device.assignment->work);
   if (trial == nullptr || !trial->canceled) return;
-  ReportEnd(*trial, v1::LOST_CAUSE_UNSPECIFIED, "");
+  ReportEnd(*trial, v1::LOST);
   EndAssignment(device);
 }
 
@@ -434,13 +454,15 @@ absl::Status RemoteNode::OnEvent(Device& device, v1::ModelEvent event) {
   const absl::Status checked = CheckEvent(event, open->second, trial->canceled, open->second.stopped);
   if (!checked.ok()) return Lie(std::string(checked.message()));
   open->second.last_sequence = event.sequence();
+  trial->begun = true;
   if (event.has_ended()) {
     v1::Failure* const failure = event.ended().has_failure() ? event.mutable_ended()->mutable_failure() : nullptr;
     if (failure != nullptr) failure->set_message(BoundedMessage(failure->message()));
     trial->open.erase(open);
   }
   if (event.has_started()) *event.mutable_started()->mutable_device() = device.device;
-  if (clock_offset_ != absl::ZeroDuration()) *event.mutable_time() = ToTimestamp(ToTime(event.time()) + clock_offset_);
+  const absl::Duration offset = clock_.Get();
+  if (offset != absl::ZeroDuration()) *event.mutable_time() = ToTimestamp(ToTime(event.time()) + offset);
   const Assignment& assignment = *device.assignment;
   if (event.has_ended() || assignment.received % kReceivedOneOf == 0 || IsAcknowledged(event)) SayReceived(assignment);
   self_->send(options_.service, std::move(event));
@@ -454,7 +476,7 @@ absl::Status RemoteNode::OnTrialEnded(Device& device, const v1::TrialEnded& ende
     return Lie("ended a trial that has not ended");
   }
   SayReceived(*device.assignment);
-  ReportEnd(*trial, v1::WORKER_DOWN, "");
+  ReportEnd(*trial, v1::LOST);
   EndAssignment(device);
   return absl::OkStatus();
 }
@@ -478,7 +500,12 @@ void RemoteNode::EndAssignment(Device& device) {
 void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::string& why) {
   if (!device.assignment.has_value()) return;
   if (const auto* const trial = std::get_if<Trial>(&device.assignment->work)) {
-    ReportEnd(*trial, cause, why);
+    if (cause != v1::NODE_LEFT || trial->begun || trial->canceled) {
+      v1::Failure failure;
+      failure.set_reason(v1::WORKER_LOST);
+      failure.set_message(why);
+      ReportEnd(*trial, v1::LOST, failure, cause);
+    }
   } else {
     std::get<Discovery>(device.assignment->work).promise.deliver(LossOfWork(cause, why));
   }
@@ -486,10 +513,7 @@ void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::
   device.assignment.reset();
 }
 
-void RemoteNode::ReportEnd(const Trial& trial, v1::LostCause cause, const std::string& why) {
-  v1::Failure failure;
-  failure.set_reason(v1::WORKER_LOST);
-  failure.set_message(why);
+void RemoteNode::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure, v1::LostCause cause) {
   for (const v1::TrialModel& model : trial.spec.models()) {
     const auto open = trial.open.find(model.model());
     if (open == trial.open.end()) continue;
@@ -499,7 +523,7 @@ void RemoteNode::ReportEnd(const Trial& trial, v1::LostCause cause, const std::s
     } else if (trial.canceled) {
       self_->send(options_.service, EndedEvent(trial.spec, model, last, v1::CANCELED));
     } else {
-      self_->send(options_.service, EndedEvent(trial.spec, model, last, v1::LOST, failure, cause));
+      self_->send(options_.service, EndedEvent(trial.spec, model, last, outcome, failure, cause));
     }
   }
   v1::TrialEnded ended;

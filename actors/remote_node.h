@@ -8,7 +8,9 @@
 //   1. The training service gave the device's worker a trial or a discovery. The assignment has an id that no other one
 //      has, of this or of another head.
 //   2. Its last news came; or the device or the node is lost. Then a trial's models that have not ended are LOST for
-//      that reason (CANCELED or STOPPED_EARLY where that was asked for), and the worker goes down.
+//      that reason (CANCELED or STOPPED_EARLY where that was asked for), and the worker goes down. Of a trial that had
+//      not begun when its node left nothing is said: the training service queues it again, because its worker goes
+//      down.
 //
 // News of an assignment are numbered, and passed on in order, exactly once: what was received before is dropped, and a
 // gap is an error. News of an assignment that is not here (any more) are dropped, and the node hears that they were
@@ -33,6 +35,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "actors/clock_offset.h"
 #include "actors/model_events.h"
 #include "actors/remote_worker.h"
 #include "caf/typed_response_promise.hpp"
@@ -61,9 +64,6 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
 
   // What is wrong with a hello; OK: it may join.
   static absl::Status Check(const v1::NodeHello& hello);
-  // All models of the trial are LOST for this reason: `self` tells the service.
-  static void LoseTrial(NodesSelf::pointer self, const TrainingServiceActor& service, const v1::TrialSpec& spec,
-                        v1::LostCause cause, const std::string& why);
 
   // `number`: no other node of this head has it. `options` outlive it. REQUIRES: Check(hello).ok().
   RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello);
@@ -73,6 +73,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   absl::Status Join(NodeLinkPtr link, const v1::NodeHello& hello);
   // Something of the node's was heard.
   void Heard();
+  void OnBeat(const v1::BeatRequest& beat);
   // The stream has ended.
   void OnLinkLost();
   // INVALID_ARGUMENT, here and below: the node lies.
@@ -116,6 +117,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     v1::TrialSpec spec;
     // The models that have not ended.
     std::map<int, OpenModel> open;
+    // The node has said something of it.
+    bool begun = false;
     bool canceled = false;
   };
   struct Discovery {
@@ -157,11 +160,13 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   absl::Status OnDiscovered(Device& device, v1::Discovered discovered);
   // The assignment is over, and nothing more to be said of it.
   void EndAssignment(Device& device);
-  // The assignment, if there is one, is lost; the service is told.
+  // The assignment, if there is one, is lost; the service is told, unless it is a trial that had not begun when the
+  // node left.
   void LoseAssignment(Device& device, v1::LostCause cause, const std::string& why);
-  // The trial is over. Its models that have not ended are LOST; but those that were stopped, or all if it was canceled,
+  // The trial is over. Its models that have not ended end so; but those that were stopped, or all if it was canceled,
   // end as was asked for.
-  void ReportEnd(const Trial& trial, v1::LostCause cause, const std::string& why);
+  void ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
+                 v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED);
   // The device leaves the service; what it has is lost.
   void RemoveWorker(Device& device, v1::LostCause cause, const std::string& why);
   // A node that does not answer ends no trial: one that was canceled ends without it.
@@ -170,6 +175,10 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   // Nothing, where there is no stream: what matters is said when the node joins again.
   void Send(v1::HeadMessage message);
   void SendAssignment(const Device& device);
+  // What is wrong with work of this size; OK: it can be sent.
+  static absl::Status CheckSize(const google::protobuf::MessageLite& work);
+  // The device was given something that it never gets: it is as idle as before.
+  void StayIdle(Device& device);
   void SendCancel(const Assignment& assignment);
   void SendStop(const Assignment& assignment, int model);
   void SendRecorded(const v1::AssignmentRecorded& recorded);
@@ -192,8 +201,9 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   // Null: the connection is lost.
   NodeLinkPtr link_;
   TimePoint heard_;
-  // How far the head's clock is ahead of the node's, where it matters.
-  absl::Duration clock_offset_;
+  ClockOffset clock_;
+  // The log says that it is off.
+  bool said_clock_ = false;
   // When the node will be gone, by the head's clock.
   absl::Time ends_ = absl::InfiniteFuture();
   bool silent_ = false;

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -25,6 +27,8 @@ namespace {
 
 // In a pool that is not open, a device on which no work was ever done is given up after so many workers.
 constexpr int kMaxFirstWorkers = 4;
+// A trial that came back so often without having begun is lost: then at least its journal says why it does not begin.
+constexpr int kMaxReturned = 10;
 // A discovery that so many workers of this machine, or nodes, went down with fails.
 constexpr size_t kMaxDiscoveryLost = 3;
 
@@ -82,7 +86,8 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
         Cancel(cancel.experiment());
       },
       [this](const v1::StopModel& stop) {
-        if (const Slot* const slot = FindRunning(stop.experiment(), stop.trial())) {
+        if (Slot* const slot = FindRunning(stop.experiment(), stop.trial())) {
+          slot->trial->stopped.insert(stop.model());
           return self_->send(slot->worker, stop);
         }
         const auto stopped = queue_.RemoveModel(stop.experiment(), stop.trial(), stop.model());
@@ -483,11 +488,12 @@ void TrainingServiceState::Cancel(const std::string& experiment, const caf::acto
   const auto trials = running_.find(experiment);
   if (trials == running_.end()) return;
   for (const auto& [trial, number] : trials->second) {
-    const Slot& slot = *Find(number);
+    Slot& slot = *Find(number);
     if (!is_meant(*slot.trial)) continue;
     v1::CancelTrial cancel_trial;
     cancel_trial.set_experiment(experiment);
     cancel_trial.set_trial(trial);
+    slot.trial->canceled = true;
     self_->send(slot.worker, cancel_trial);
   }
 }
@@ -545,7 +551,11 @@ void TrainingServiceState::OnWorkerDown(int number) {
     ForgetRunning(trial->spec);
     options_.telemetry->trials_lost.Add();
     // What became of a trial that began on a node was said before the worker went down: this one did not begin.
-    LoseTrial(*trial, slot.local ? v1::WORKER_DOWN : v1::NODE_LEFT);
+    if (slot.local) {
+      LoseTrial(*trial, v1::WORKER_DOWN);
+    } else {
+      ReturnTrial(*std::move(trial));
+    }
   }
   if (discovery.has_value()) LoseDiscovery(slot, *std::move(discovery));
   if (slot.local) {
@@ -555,6 +565,18 @@ void TrainingServiceState::OnWorkerDown(int number) {
   }
   if (CanNeverRun()) return LoseAll();
   Assign();
+}
+
+void TrainingServiceState::ReturnTrial(QueuedTrial trial) {
+  if (trial.canceled) return EndTrial(trial, v1::CANCELED);
+  if (++trial.returned > kMaxReturned) return LoseTrial(trial, v1::NODE_LEFT);
+  const std::string experiment = trial.spec.experiment();
+  const int number = trial.spec.trial();
+  const std::set<int> stopped = std::exchange(trial.stopped, {});
+  queue_.Return(std::move(trial));
+  for (const int model : stopped) {
+    if (const auto removed = queue_.RemoveModel(experiment, number, model)) EndTrial(*removed, v1::STOPPED_EARLY);
+  }
 }
 
 void TrainingServiceState::Restart(Slot& slot) {

@@ -15,10 +15,10 @@
 // the program's file was replaced.
 //
 // Each worker is monitored: the trial of one that went down has LOST its attempt (the machine's fault; the owner
-// decides what follows; on a node it had not begun, because a node says what becomes of what began), its discovery is
-// the next worker's (a bounded number of times; ABORTED, by which a node's worker says that it left, does not count),
-// and a device of this machine gets a new worker: at once, then after a delay that doubles as long as no work is done
-// there.
+// decides what follows). A node says what becomes of what began there: another trial of its devices did not begin, and
+// waits again, before its equals. A discovery is the next worker's (a bounded number of times; ABORTED, by which a
+// node's worker says that it left, does not count), and a device of this machine gets a new worker: at once, then after
+// a delay that doubles as long as no work is done there.
 //
 // A device may have an end (its node is a job with a time limit). A trial goes there only if it is likely to end before
 // that: if the longest of its experiment's last trials would. Where a device of such a node would never have the time,
@@ -227,6 +227,8 @@ class TrainingServiceState {
   // All models of the trial ended so, by no doing of theirs.
   void EndTrial(const QueuedTrial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
                 v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
+  // The device left before the trial began there: it waits for another one.
+  void ReturnTrial(QueuedTrial trial);
   // As LOST, for the last failure.
   void LoseTrial(const QueuedTrial& trial, v1::LostCause cause);
   // The slot whose worker runs that trial; nullptr if none does.

@@ -8,10 +8,13 @@ TrialQueue::LineKey TrialQueue::KeyOf(const v1::TrialSpec& spec) {
   return {!spec.retry(), -spec.priority(), spec.program(), spec.estimated_memory()};
 }
 
-void TrialQueue::Push(QueuedTrial trial) {
+void TrialQueue::Push(QueuedTrial trial) { Insert(std::move(trial), ++arrivals_); }
+
+void TrialQueue::Return(QueuedTrial trial) { Insert(std::move(trial), -++returns_); }
+
+void TrialQueue::Insert(QueuedTrial trial, int64_t arrival) {
   Experiment& experiment = experiments_[trial.spec.experiment()];
   const LineKey key = KeyOf(trial.spec);
-  const int64_t arrival = ++arrivals_;
   experiment.places[trial.spec.trial()] = {key, arrival};
   since_.emplace_hint(since_.end(), arrival, trial.since);
   experiment.lines[key].trials.emplace(arrival, std::move(trial));

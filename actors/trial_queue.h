@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -23,6 +24,11 @@ struct QueuedTrial {
   TrialOwnerActor owner;
   // When it came.
   std::chrono::steady_clock::time_point since = {};
+  // Since it was given to a device: it was canceled, or these of its models were stopped.
+  bool canceled = false;
+  std::set<int> stopped{};
+  // How often it came back from a device without having begun.
+  int returned = 0;
 };
 
 // Retries go first; then the higher priority; then the experiment with fewer trials running (fair share); then who came
@@ -41,6 +47,9 @@ class TrialQueue {
   using Suits = std::function<bool(const v1::TrialSpec&)>;
 
   void Push(QueuedTrial trial);
+
+  // A trial that Pop gave out, and that is Finished, did not begin: it waits again, before its equals.
+  void Return(QueuedTrial trial);
 
   // Takes the next trial that suits out; its experiment counts as running one more until Finished. nullopt if there is
   // none.
@@ -88,6 +97,7 @@ class TrialQueue {
   using Lines = std::map<LineKey, Line>;
 
   static LineKey KeyOf(const v1::TrialSpec& spec);
+  void Insert(QueuedTrial trial, int64_t arrival);
   QueuedTrial Take(Experiment& experiment, Lines::iterator line, int64_t arrival);
   // Forgets an experiment of which nothing waits or runs.
   void Forget(const std::string& experiment);
@@ -97,6 +107,7 @@ class TrialQueue {
   // When each that waits came, by arrival.
   std::map<int64_t, std::chrono::steady_clock::time_point> since_;
   int64_t arrivals_ = 0;
+  int64_t returns_ = 0;
 };
 
 }  // namespace lanista

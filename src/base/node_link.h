@@ -50,17 +50,16 @@ class Heartbeat {
  public:
   using Done = std::function<void(const absl::Status&)>;
 
-  Heartbeat(std::string instance, Done done) : instance_(std::move(instance)), done_(std::move(done)) {}
+  Heartbeat(v1::BeatRequest request, Done done) : request_(std::move(request)), done_(std::move(done)) {}
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  // NodeHello.instance.
-  const std::string& instance() const { return instance_; }
+  const v1::BeatRequest& request() const { return request_; }
   void Answer(const absl::Status& status);
 
  private:
-  const std::string instance_;
+  const v1::BeatRequest request_;
   // Null: it was answered.
   Done done_;
 };

@@ -21,6 +21,8 @@ constexpr int kMaxInfeasibleInARow = 10000;
 
 // A model that was lost with so many different nodes has failed: what takes them down may be the model.
 constexpr size_t kMaxLostNodes = 3;
+// And so has one that the same one or two nodes were lost with so often: it will not end there.
+constexpr int kMaxNodeLosses = 10;
 
 bool IsLost(const v1::ModelEnded& ended, v1::LostCause cause) {
   return ended.outcome() == v1::LOST && ended.lost_cause() == cause;
@@ -182,7 +184,10 @@ Ledger::Decision Ledger::Resolve(Open& open, const v1::ModelEnded& ended) {
   const bool node_lost = IsLost(ended, v1::NODE_LOST);
   open.lost += ended.outcome() == v1::LOST && !node_lost && !IsBlameless(ended);
   // One that had not begun there has nothing to do with it.
-  if (node_lost && !open.node.empty()) open.lost_nodes.insert(open.node);
+  if (node_lost && !open.node.empty()) {
+    open.lost_nodes.insert(open.node);
+    ++open.node_losses;
+  }
   if (!GoesOn(open, ended)) {
     decision.outcome = Decide(open, ended);
     return decision;
@@ -216,7 +221,9 @@ bool Ledger::GoesOn(const Open& open, const v1::ModelEnded& ended) const {
   }
 }
 
-bool Ledger::LostWithNodes(const Open& open) { return open.lost_nodes.size() >= kMaxLostNodes; }
+bool Ledger::LostWithNodes(const Open& open) {
+  return open.lost_nodes.size() >= kMaxLostNodes || open.node_losses >= kMaxNodeLosses;
+}
 
 v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   open.decided = true;
@@ -245,9 +252,9 @@ v1::ModelOutcome Ledger::Decide(Open& open, const v1::ModelEnded& ended) {
   if (ended.has_failure() && outcome.outcome() == v1::FAILED) *outcome.mutable_failure() = ended.failure();
   if (IsLost(ended, v1::NODE_LOST) && outcome.outcome() == v1::FAILED) {
     outcome.mutable_failure()->set_reason(v1::WORKER_LOST);
-    outcome.mutable_failure()->set_message(
-        absl::StrCat("nodes were lost while they ran it: ", absl::StrJoin(open.lost_nodes, ", "),
-                     "; what takes them down may be this model"));
+    outcome.mutable_failure()->set_message(absl::StrCat(
+        "nodes were lost ", open.node_losses, " times while they ran it: ", absl::StrJoin(open.lost_nodes, ", "),
+        "; what takes them down may be this model"));
   }
   return outcome;
 }

@@ -21,7 +21,8 @@
 //   4. EndAttempt: the attempt ended, and decides nothing. The model waits for its next attempt:
 //        it was LOST        up to kMaxLost times. A head that ended (HEAD_ENDED) or a node that left (NODE_LEFT) is not
 //                           counted, however often. Nodes that nothing was heard of any more while they ran the model
-//                           (NODE_LOST) are counted apart: with the third one the model has failed, with their names;
+//                           (NODE_LOST) are counted apart: with the third one, or with the tenth loss of fewer, the
+//                           model has failed, with their names;
 //        merged             and FAILED (whatever the reason: another model may be at fault), UNMERGED or LOST: the next
 //                           attempt, and all that follow it, are alone. HEAD_ENDED and NODE_LEFT say nothing about the
 //                           models, and neither does the first NODE_LOST.
@@ -224,6 +225,7 @@ class Ledger {
     std::string node;
     // That were lost while they ran it.
     std::set<std::string> lost_nodes;
+    int node_losses = 0;
     StepCounter steps;
     // The first of them is the one that the stopper hears of; the others wait.
     std::deque<Step> unjudged;

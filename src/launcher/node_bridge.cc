@@ -59,7 +59,7 @@ void NodeBridge::Ask(Message message, std::function<void(absl::StatusOr<Answer>)
 
 void NodeBridge::Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) {
   // No other actor has a part in it: it waits for no thread of the system's.
-  caf::anon_send(nodes_, std::make_shared<Heartbeat>(request.instance(), std::move(done)));
+  caf::anon_send(nodes_, std::make_shared<Heartbeat>(request, std::move(done)));
 }
 
 void NodeBridge::List(std::function<void(absl::StatusOr<v1::NodeList>)> done) {

@@ -67,6 +67,9 @@ absl::Status CheckAccess(HeadAccess access, HeadFile* head_file) {
   return MakeChannel(access).status();
 }
 
+// So often the trial program is started at most, to see that it comes up, where it is killed each time.
+constexpr int kMaxStarts = 3;
+
 // What the node says of itself.
 absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   v1::NodeHello hello;
@@ -81,8 +84,14 @@ absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   }
   LANISTA_ASSIGN_OR_RETURN(*hello.mutable_program(), ReadBuildId(context.trial_program.path));
   hello.set_version(kVersion);
-  // A node whose trial processes do not come up would lose every trial that it gets.
-  const absl::Status starts = TrialSession::Start(context.trial_program).status();
+  // A node whose trial processes do not come up would lose every trial that it gets. One that is killed is no reason to
+  // end for ever, as a bad program is.
+  absl::Status starts;
+  for (int tries = 0; tries < kMaxStarts; ++tries) {
+    starts = TrialSession::Start(context.trial_program).status();
+    if (!absl::IsAborted(starts)) break;
+  }
+  if (absl::IsAborted(starts)) return starts;
   if (!starts.ok()) return absl::FailedPreconditionError(starts.message());
   return hello;
 }

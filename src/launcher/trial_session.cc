@@ -1,5 +1,7 @@
 #include "src/launcher/trial_session.h"
 
+#include <signal.h>
+
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -56,6 +58,10 @@ absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialPro
   LANISTA_RETURN_IF_ERROR(session->channel_->Start(device, std::move(handlers)));
   const absl::StatusOr<v1::TrialEvent> ready = session->Next(limits.ready);
   if (absl::IsDeadlineExceeded(ready.status())) return Annotate(ready.status(), program.path);
+  // By somebody: that says nothing about the program.
+  if (!ready.ok() && session->WasKilled()) {
+    return absl::AbortedError(absl::StrCat(program.path, " was killed (signal ", SIGKILL, ") before it said a word"));
+  }
   if (!ready.ok() || !ready->has_ready()) {
     return absl::UnavailableError(absl::StrCat(program.path, " ended without a word; is it a trial program?"));
   }
@@ -90,6 +96,11 @@ absl::StatusOr<v1::TrialEvent> TrialSession::Request(const v1::TrialRequest& req
   if (sent.ok()) return Next(request_limit_);
   return absl::ResourceExhaustedError(absl::StrCat("the graph is too large for a trial process: ", sent.message(),
                                                    "; large constants belong into the buffers of a TorchScript file"));
+}
+
+bool TrialSession::WasKilled() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return exited_.has_value() && exited_->signal() == SIGKILL && !exited_->out_of_memory();
 }
 
 absl::StatusOr<v1::TrialEvent> TrialSession::Next(std::chrono::milliseconds limit) {

@@ -28,7 +28,7 @@ class TrialSession {
   };
 
   // Starts the program and waits until it is ready. NOT_FOUND: there is none; UNAVAILABLE: it is no trial program;
-  // DEADLINE_EXCEEDED, here and below: it hangs.
+  // ABORTED: somebody killed it; DEADLINE_EXCEEDED, here and below: it hangs.
   static absl::StatusOr<std::unique_ptr<TrialSession>> Start(const TrialProgram& program, const Limits& limits);
   static absl::StatusOr<std::unique_ptr<TrialSession>> Start(const TrialProgram& program) {
     return Start(program, Limits());
@@ -49,6 +49,8 @@ class TrialSession {
   absl::StatusOr<v1::TrialEvent> Request(const v1::TrialRequest& request);
   // The next event.
   absl::StatusOr<v1::TrialEvent> Next(std::chrono::milliseconds limit);
+  // It has ended, because somebody sent SIGKILL.
+  bool WasKilled();
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -14,6 +14,7 @@
 #include "grpcpp/grpcpp.h"
 #include "protos/node.grpc.pb.h"
 #include "spdlog/spdlog.h"
+#include "src/base/clock.h"
 #include "src/base/status.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/grpc_status.h"
@@ -231,6 +232,7 @@ class NodeClient::Impl {
       context.set_deadline(std::chrono::system_clock::now() + std::max(interval, kMinBeatLimit));
       v1::BeatRequest request;
       request.set_instance(options_.instance);
+      *request.mutable_now() = Now();
       v1::BeatReply reply;
       const absl::Status status = FromGrpcStatus(stub.Beat(&context, request, &reply));
       lost = status.ok() ? 0 : lost + 1;

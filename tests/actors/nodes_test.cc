@@ -209,10 +209,13 @@ class NodesTest : public ActorTest {
       EXPECT_TRUE(Beat(beating).ok());
     }
   }
-  absl::Status Beat(const std::string& instance) {
+  absl::Status Beat(const std::string& instance, const google::protobuf::Timestamp& now = Now()) {
     absl::Status status = absl::UnknownError("no answer");
     const auto done = [&status](const absl::Status& answer) { status = answer; };
-    caf::anon_send(nodes_, std::make_shared<Heartbeat>(instance, done));
+    v1::BeatRequest request;
+    request.set_instance(instance);
+    *request.mutable_now() = now;
+    caf::anon_send(nodes_, std::make_shared<Heartbeat>(request, done));
     Run();
     return status;
   }
@@ -457,7 +460,9 @@ TEST_F(NodesTest, TimeInWhichTheHeadStoodStillDoesNotCount) {
 TEST_F(NodesTest, ANodeThatIsHeardAfterAStandstillIsForgivenNothing) {
   JoinIdle();
   // It waited to be read all the time.
-  caf::anon_send(nodes_, std::make_shared<Heartbeat>("instance of n", [](const absl::Status&) {}));
+  v1::BeatRequest beat;
+  beat.set_instance("instance of n");
+  caf::anon_send(nodes_, std::make_shared<Heartbeat>(beat, [](const absl::Status&) {}));
   scheduler().advance_time(std::chrono::hours(1));
   Run();
   EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
@@ -469,9 +474,12 @@ TEST_F(NodesTest, ANodeThatLeavesBlamesNobody) {
   const auto link = JoinIdle();
   Assign();
   v1::NodeMessage message;
+  SayEvent(link, "H/1/1", 1, Report(1, 1));
+  Said();
+  events_.clear();
   message.mutable_leaving()->set_because("SIGTERM");
   Say(link, message);
-  EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7", "down 0: node n left: SIGTERM"));
+  EXPECT_THAT(Said(), ElementsAre("event 1 2 LOST", "event 2 1 LOST", "ended 7", "down 0: node n left: SIGTERM"));
   EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT);
   EXPECT_TRUE(link->closed->ok());
   EXPECT_THAT(Listed(), IsEmpty());
@@ -517,13 +525,12 @@ TEST_F(NodesTest, ADeviceThatIsDownLeavesAndComesBack) {
   EXPECT_THAT(Said(), ElementsAre("joined n 0 p", "ready 1"));
 }
 
-TEST_F(NodesTest, WhatCrossedWithADeviceThatWentDownBlamesNobody) {
+TEST_F(NodesTest, OfWhatCrossedWithADeviceThatWentDownNothingIsSaidBecauseItDidNotBegin) {
   const auto link = JoinIdle();
   Assign();
   link->Take();
   SayDevice(link, 0, /*idle=*/false, /*warm=*/false, "no process");
-  EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7", "down 0: node n: no process"));
-  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT);
+  EXPECT_THAT(Said(), ElementsAre("down 0: node n: no process")) << "the service queues it again";
   EXPECT_EQ(down_codes_.back(), absl::StatusCode::kAborted);
   // The node has the assignment now, and refuses it: the head does not know it any more, and the node may forget it.
   Say(link, Refused("H/1/1"));
@@ -534,10 +541,46 @@ TEST_F(NodesTest, WhatCrossedWithADeviceThatWentDownBlamesNobody) {
   SayDevice(link, 0, /*idle=*/true);
   Assign(1);
   Said();
-  events_.clear();
   Say(link, Refused("H/1/2"));
-  EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7", "down 1: node n: not free"));
-  EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT);
+  EXPECT_THAT(Said(), ElementsAre("down 1: node n: not free"));
+
+  // But where it was canceled meanwhile, that is its end.
+  SayDevice(link, 0, /*idle=*/true);
+  Assign(2);
+  v1::CancelTrial cancel;
+  cancel.set_experiment("x");
+  cancel.set_trial(7);
+  caf::anon_send(workers_[2], cancel);
+  Run();
+  Said();
+  Say(link, Refused("H/1/3"));
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 CANCELED", "event 2 1 CANCELED", "ended 7", "down 2: node n: not free"));
+}
+
+TEST_F(NodesTest, WorkThatIsTooLargeForTheStreamEndsAndTheStreamDoesNot) {
+  const auto link = JoinIdle();
+  v1::TrialSpec spec = MakeTrial("x", 7, 1);
+  spec.set_log_file(std::string(64 << 20, 'x'));
+  caf::anon_send(workers_[0], spec);
+  Run();
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 FAILED", "ended 7", "ready 0"));
+  EXPECT_EQ(events_[0].ended().failure().reason(), v1::EXCEPTION);
+  EXPECT_THAT(events_[0].ended().failure().message(), HasSubstr("can be sent; large constants belong into"));
+  EXPECT_THAT(link->Take(), IsEmpty());
+
+  v1::Discover discover;
+  discover.set_trying_failed(std::string(64 << 20, 'x'));
+  v1::Discovered discovered;
+  system_.spawn([&, worker = workers_[0]](caf::event_based_actor* self) {
+    self->request(worker, caf::infinite, discover).then([&](const v1::Discovered& answer) { discovered = answer; });
+  });
+  Run();
+  EXPECT_THAT(discovered.error().message(), HasSubstr("the space cannot be described to a node: it has 671"));
+  EXPECT_THAT(Said(), ElementsAre("ready 0"));
+  // It is as idle as before.
+  Assign();
+  EXPECT_EQ(link->sent.size(), 1u);
+  EXPECT_FALSE(link->closed.has_value());
 }
 
 TEST_F(NodesTest, NewsOfAnAssignmentThatIsNotKnownHurtNobody) {
@@ -814,6 +857,21 @@ TEST_F(NodesTest, TimesOfAClockThatIsOffAreCorrected) {
   EXPECT_EQ(events_[1].time(), event.time());
 }
 
+TEST_F(NodesTest, ALinkThatIsSlowIsNoClockThatIsOff) {
+  // The hello waited for a minute.
+  v1::NodeHello hello = Hello("n");
+  *hello.mutable_now() = Now() - TimeUtil::MinutesToDuration(1);
+  const auto link = Join(hello);
+  SayDevice(link, 0, /*idle=*/true);
+  EXPECT_TRUE(Beat("instance of n", Now() - TimeUtil::SecondsToDuration(30)).ok());
+  EXPECT_TRUE(Beat("instance of n").ok());
+  Assign();
+  const v1::ModelEvent event = Report(1, 1);
+  SayEvent(link, "H/1/1", 1, event);
+  ASSERT_EQ(events_.size(), 1u);
+  EXPECT_EQ(events_[0].time(), event.time());
+}
+
 TEST_F(NodesTest, ThereIsAnEndToHowManyMayJoin) {
   for (size_t i = 0; i < kMaxNodes; ++i) {
     ASSERT_FALSE(Join(Hello(absl::StrCat("n", i)))->closed.has_value());
@@ -821,17 +879,15 @@ TEST_F(NodesTest, ThereIsAnEndToHowManyMayJoin) {
   EXPECT_TRUE(absl::IsResourceExhausted(*Join(Hello("one more"))->closed));
 }
 
-TEST_F(NodesTest, WorkForANodeThatHasLeftIsLostForThat) {
+TEST_F(NodesTest, OfWorkForANodeThatHasLeftNothingIsSaid) {
   const auto link = JoinIdle();
-  const WorkerActor worker = workers_[0];
   v1::NodeMessage message;
   message.mutable_leaving();
   // The service has sent a trial, and does not know yet.
   caf::anon_send(nodes_, NodeLinkPtr(link), message);
   caf::anon_send(nodes_, 1, 0, MakeTrial("x", 7, 1));
   Run();
-  EXPECT_THAT(Said(), ::testing::IsSupersetOf({"event 1 1 LOST", "ended 7"}));
-  EXPECT_EQ(events_.back().ended().lost_cause(), v1::NODE_LEFT);
+  EXPECT_THAT(Said(), ElementsAre("down 0: node n left: ")) << "by which the service knows that it did not begin";
 }
 
 }  // namespace

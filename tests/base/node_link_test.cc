@@ -23,14 +23,16 @@ TEST(NodeLinkTest, AHeartbeatIsAnsweredOnce) {
   std::vector<absl::Status> answers;
   const auto done = [&answers](const absl::Status& status) { answers.push_back(status); };
   {
-    Heartbeat beat("i", done);
-    EXPECT_EQ(beat.instance(), "i");
+    v1::BeatRequest request;
+    request.set_instance("i");
+    Heartbeat beat(request, done);
+    EXPECT_EQ(beat.request().instance(), "i");
     beat.Answer(absl::OkStatus());
     beat.Answer(absl::InternalError(""));
   }
   EXPECT_EQ(answers, std::vector<absl::Status>{absl::OkStatus()});
   answers.clear();
-  { const Heartbeat nobody_answers("i", done); }
+  { const Heartbeat nobody_answers(v1::BeatRequest(), done); }
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_TRUE(absl::IsUnavailable(answers[0]));
 }

@@ -22,7 +22,11 @@ extern char** environ;
 namespace lanista {
 namespace {
 
-std::string Absolute(const char* variable) { return std::filesystem::absolute(std::getenv(variable)).string(); }
+// Empty where a test does not need this program.
+std::string Absolute(const char* variable) {
+  const char* const path = std::getenv(variable);
+  return path == nullptr ? "" : std::filesystem::absolute(path).string();
+}
 
 // Starts a program whose stdout goes to `out` and stderr to the file `err` (none: as the test's).
 pid_t Spawn(const std::string& program, const std::vector<std::string>& arguments, int out, const std::string& err) {

@@ -180,7 +180,21 @@ TEST_F(LedgerTest, AModelThatThreeNodesWereLostWithHasFailed) {
   ASSERT_EQ(Text(decision), "FAILED");
   EXPECT_EQ(decision.outcome->failure().reason(), v1::WORKER_LOST);
   EXPECT_EQ(decision.outcome->failure().message(),
-            "nodes were lost while they ran it: n1, n2, n3; what takes them down may be this model");
+            "nodes were lost 5 times while they ran it: n1, n2, n3; what takes them down may be this model");
+}
+
+TEST_F(LedgerTest, AModelThatTwoNodesAreLostWithAgainAndAgainHasFailed) {
+  Create(1);
+  for (int attempt = 1; attempt < 10; ++attempt) {
+    ASSERT_TRUE(Plan(attempt, {{1, attempt}}).ok());
+    EXPECT_EQ(Text(LoseWithNode(1, attempt, attempt % 2 == 0 ? "n1" : "n2")).substr(0, 5), "again") << attempt;
+  }
+  ASSERT_TRUE(Plan(10, {{1, 10}}).ok());
+  const Ledger::Decision decision = LoseWithNode(1, 10, "n1");
+  ASSERT_EQ(Text(decision), "FAILED");
+  EXPECT_EQ(decision.outcome->failure().reason(), v1::WORKER_LOST);
+  EXPECT_EQ(decision.outcome->failure().message(),
+            "nodes were lost 10 times while they ran it: n1, n2; what takes them down may be this model");
 }
 
 TEST_F(LedgerTest, ModelsOfAMergedTrialThatANodeWasLostWithAreMergedOnceMore) {

@@ -35,6 +35,12 @@ TEST(TrialSessionTest, AProgramThatIsNoTrialProgramSaysSo) {
   EXPECT_THAT(std::string(session.status().message()), HasSubstr("is it a trial program?"));
 }
 
+TEST(TrialSessionTest, AProgramThatWasKilledIsNotToBlame) {
+  const auto session = TrialSession::Start(Script("kill -9 $$"));
+  EXPECT_EQ(session.status().code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(session.status().message()), HasSubstr("was killed (signal 9)"));
+}
+
 TEST(TrialSessionTest, AProgramThatIsNotThereIsNotFound) {
   TrialProgram program;
   program.path = "/no/such/program";

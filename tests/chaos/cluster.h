@@ -1,0 +1,87 @@
+// A head and its nodes as real processes, each node on the far end of a network of its own that can be made bad.
+#ifndef LANISTA_TESTS_CHAOS_CLUSTER_H_
+#define LANISTA_TESTS_CHAOS_CLUSTER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/chaos/proxy.h"
+#include "tests/chaos/wire.h"
+#include "tests/e2e/command.h"
+
+namespace lanista {
+
+// Used by one thread. Nodes share the head's disk.
+class Cluster {
+ public:
+  // A machine with one device.
+  class Node {
+   public:
+    // `wire`: may be null; then the proxy alone is the network.
+    Node(std::string name, std::unique_ptr<Wire> wire);
+
+    const std::string& name() const { return name_; }
+    Proxy& proxy() { return proxy_; }
+
+    void Start();
+    void Signal(int signal) const;
+    // Whether a head has welcomed it since it was started; waits so long for that.
+    bool HasJoined(int seconds);
+    // It has ended, and was not waited for.
+    bool HasEnded() const;
+    // Waits until it has, and returns BackgroundCommand::Wait.
+    int Wait();
+    // Nothing passes in either direction, or all does.
+    void Cut(bool cut);
+
+   private:
+    const std::string name_;
+    const std::unique_ptr<Wire> wire_;
+    Proxy proxy_;
+    std::unique_ptr<BackgroundCommand> process_;
+    bool joined_ = false;
+  };
+
+  // Nothing is started. `state`: the head's state folder. `lost_after`: serve's, in seconds.
+  Cluster(std::string state, int nodes, int lost_after);
+  // Ends what still runs.
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  // The first time on any port, then on the same. Returns when it listens.
+  void StartHead();
+  bool head_runs() const { return head_ != nullptr; }
+  void SignalHead(int signal) const;
+  // As Node's.
+  int WaitForHead();
+
+  std::vector<std::unique_ptr<Node>>& nodes() { return nodes_; }
+  // Whether nodes have network namespaces of their own.
+  bool has_wires() const { return has_wires_; }
+
+  // Runs a command that talks to the head.
+  CommandResult Ask(std::vector<std::string> arguments) const;
+
+  // What this object, and whoever it started, has started and still runs: only programs of this name, where one is
+  // given.
+  std::vector<pid_t> Processes(const std::string& program = "") const;
+
+ private:
+  const std::string state_;
+  const int lost_after_;
+  // Stands in the environment of all processes, by which they are found.
+  const std::string mark_;
+  bool has_wires_ = false;
+  std::string head_address_ = "127.0.0.1:0";
+  std::unique_ptr<BackgroundCommand> head_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_TESTS_CHAOS_CLUSTER_H_
