@@ -187,6 +187,8 @@ void NodeState::OnHello(const v1::HeadHello& hello) {
   }
   for (size_t device = 0; device < devices_.size(); ++device) SayDevice(static_cast<int>(device));
   options_.on_joined();
+  // Perhaps nothing of what it had is wanted any more.
+  CheckDrained();
 }
 
 void NodeState::OnAssignment(v1::Assignment proto) {

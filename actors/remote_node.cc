@@ -131,7 +131,7 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
     }
     const auto* const trial = std::get_if<Trial>(&assignment.work);
     if (trial == nullptr) continue;
-    if (trial->canceled) SendCancel(assignment);
+    if (trial->canceled) SendCancel(assignment.id);
     for (const auto& [number, model] : trial->open) {
       if (model.stopped) SendStop(assignment, number);
       if (model.recorded.has_value()) SendRecorded(*model.recorded);
@@ -347,7 +347,7 @@ void RemoteNode::OnCancel(int32_t number, const v1::CancelTrial& cancel) {
   if (trial == nullptr) return;
   trial->canceled = true;
   Device& device = devices_[static_cast<size_t>(number)];
-  SendCancel(*device.assignment);
+  SendCancel(device.assignment->id);
   Abandon(device);
 }
 
@@ -406,6 +406,8 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
     received.mutable_received()->set_assignment(news.assignment());
     received.mutable_received()->set_number(news.number());
     Send(std::move(received));
+    // However it came to be over here, nobody wants it to go on there.
+    if (news.has_event()) SendCancel(news.assignment());
     return absl::OkStatus();
   }
   Assignment& assignment = *device->assignment;
@@ -550,9 +552,9 @@ void RemoteNode::SendAssignment(const Device& device) {
   Send(std::move(message));
 }
 
-void RemoteNode::SendCancel(const Assignment& assignment) {
+void RemoteNode::SendCancel(const std::string& assignment) {
   v1::HeadMessage message;
-  message.mutable_cancel()->set_assignment(assignment.id);
+  message.mutable_cancel()->set_assignment(assignment);
   Send(std::move(message));
 }
 

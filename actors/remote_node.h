@@ -179,7 +179,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   static absl::Status CheckSize(const google::protobuf::MessageLite& work);
   // The device was given something that it never gets: it is as idle as before.
   void StayIdle(Device& device);
-  void SendCancel(const Assignment& assignment);
+  void SendCancel(const std::string& assignment);
   void SendStop(const Assignment& assignment, int model);
   void SendRecorded(const v1::AssignmentRecorded& recorded);
   void SayReceived(const Assignment& assignment);

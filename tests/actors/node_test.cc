@@ -379,6 +379,20 @@ TEST_F(NodeTest, DrainedItLeavesWhenTheHeadHasEverything) {
   EXPECT_TRUE(end_.has_value());
 }
 
+TEST_F(NodeTest, DrainedItLeavesANewHeadThatWantsNothingOfIt) {
+  Start();
+  const auto head = Join();
+  Say(head, TrialAssignment("a"));
+  v1::HeadMessage drain;
+  drain.mutable_drain();
+  Say(head, drain);
+  EndTrial();
+  Close(head, absl::UnavailableError("killed"));
+  const auto next = Open();
+  Welcome(next);
+  EXPECT_EQ(next->Take().back(), "leaving: it was drained");
+}
+
 TEST_F(NodeTest, AWorkerThatGoesDownIsReplacedAndItsTrialLost) {
   Start();
   const auto head = Join();

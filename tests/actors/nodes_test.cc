@@ -590,8 +590,11 @@ TEST_F(NodesTest, NewsOfAnAssignmentThatIsNotKnownHurtNobody) {
   link->Take();
   SayEvent(link, "H/1/99", 5, Report(1, 1));
   SayEvent(link, "of another head/1/1", 1, Success(1, 1));
-  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"H/1/99\" number: 5 }",
-                                        "received { assignment: \"of another head/1/1\" number: 1 }"));
+  // It is not to go on.
+  EXPECT_THAT(link->Take(),
+              ElementsAre("received { assignment: \"H/1/99\" number: 5 }", "cancel { assignment: \"H/1/99\" }",
+                          "received { assignment: \"of another head/1/1\" number: 1 }",
+                          "cancel { assignment: \"of another head/1/1\" }"));
   EXPECT_THAT(Said(), IsEmpty());
   EXPECT_FALSE(link->closed.has_value());
   SayEvent(link, "H/1/1", 1, Report(1, 1));
