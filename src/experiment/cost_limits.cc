@@ -11,7 +11,7 @@
 namespace lanista {
 
 std::optional<ModelCosts> LimitedCosts(const v1::ExperimentConfig& config, const PlannerContext& context) {
-  // A table has costs of its own.
+  // The evaluator `table` has its own costs.
   if (config.evaluator().has_table()) return std::nullopt;
   std::set<std::string> metrics;
   for (const v1::ConstraintConfig& limit : config.constraint()) metrics.insert(limit.metric());

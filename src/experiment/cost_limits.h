@@ -12,12 +12,12 @@
 
 namespace lanista {
 
-// Counts those of the limited metrics that the head can tell by a sample's graph; nullopt: none of them.
+// Computes the limited metrics that follow from a sample's graph; nullopt: none does.
 std::optional<ModelCosts> LimitedCosts(const v1::ExperimentConfig& config, const PlannerContext& context);
 
-// What the head can tell of a sample by its graph. Empty where there is no such limit, or where only trial processes
-// can make the models (engine direct, mutators of the user's own): they check the limits once a model is built.
-// INVALID_ARGUMENT: a limit that nobody could check.
+// The limits that the head can check by a sample's graph. Empty if there are none, or if only trial processes can make
+// the models (engine direct, a user's own mutators): those check the limits when a model is built. INVALID_ARGUMENT: a
+// limit that neither head nor trial processes could check.
 absl::StatusOr<LimitsOfSamples> CostLimits(const v1::ExperimentConfig& config, const PlannerContext& context);
 
 }  // namespace lanista

@@ -11,15 +11,15 @@
 namespace lanista {
 namespace {
 
-// A model whose attempts were lost as often has failed: whatever loses them may be its doing after all.
+// A model whose attempts were lost this often has failed: the model may be the cause after all.
 constexpr int kMaxLost = 3;
-// So many models in a row that failed so mean that nothing can run here.
+// If this many models in a row failed that way, no model can run here.
 constexpr int kMaxLostInARow = 3;
 
-// So many models in a row that cost too much mean that there is hardly one that does not.
+// If this many models in a row cost too much, nearly all models do.
 constexpr int kMaxInfeasibleInARow = 10000;
 
-// A model that was lost with so many different nodes has failed: what takes them down may be the model.
+// A model that was lost with this many different nodes has failed: it may be what takes them down.
 constexpr size_t kMaxLostNodes = 3;
 // And so has one that the same one or two nodes were lost with so often: it will not end there.
 constexpr int kMaxNodeLosses = 10;
@@ -28,7 +28,7 @@ bool IsLost(const v1::ModelEnded& ended, v1::LostCause cause) {
   return ended.outcome() == v1::LOST && ended.lost_cause() == cause;
 }
 
-// Whether it was lost by somebody's doing that says nothing about the model.
+// Whether the attempt was lost for a reason that says nothing about the model.
 bool IsBlameless(const v1::ModelEnded& ended) { return IsLost(ended, v1::HEAD_ENDED) || IsLost(ended, v1::NODE_LEFT); }
 
 }  // namespace
@@ -38,7 +38,7 @@ v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int s
   tell.set_model(outcome.model());
   *tell.mutable_sample() = std::move(sample);
   tell.set_outcome(outcome.outcome());
-  // A model that was not trained has costs alone.
+  // A model that was not trained has costs and no other metrics.
   if (outcome.outcome() != v1::INFEASIBLE) {
     const auto& metrics = outcome.metrics().values();
     const auto value = metrics.find(goals.objectives()[0].metric);
@@ -48,7 +48,7 @@ v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int s
     }
   }
   tell.set_violation(goals.Violation(outcome.metrics()));
-  // What a trial reported before it heard of its stop does not count.
+  // Steps that a trial reported before it was told to stop do not count.
   tell.set_steps(outcome.stopped_step() > 0 ? outcome.stopped_step() : steps);
   return tell;
 }
@@ -94,7 +94,8 @@ void Ledger::PlanOne(int model, int attempt, int trial, bool merged, const std::
   open.trial = trial;
   open.node.clear();
   open.merged = merged;
-  // An attempt that another one follows has been judged; journals of before there were verdicts do not say so.
+  // If another attempt follows, the end of this one was judged. Journals of older versions, which had no verdicts, do
+  // not say so.
   open.end.reset();
   open.alone_because = alone_because;
   in_flight_.Plan(model, trial);
@@ -183,7 +184,7 @@ Ledger::Decision Ledger::Resolve(Open& open, const v1::ModelEnded& ended) {
   decision.merged = open.merged;
   const bool node_lost = IsLost(ended, v1::NODE_LOST);
   open.lost += ended.outcome() == v1::LOST && !node_lost && !IsBlameless(ended);
-  // One that had not begun there has nothing to do with it.
+  // An attempt that had not begun on the node cannot have brought it down.
   if (node_lost && !open.node.empty()) {
     open.lost_nodes.insert(open.node);
     ++open.node_losses;
@@ -272,7 +273,7 @@ std::vector<v1::ModelOutcome> Ledger::Cancel() {
     open.decided = true;
     v1::ModelOutcome& outcome = outcomes.emplace_back();
     outcome.set_model(ordinal);
-    // An earlier one, if there was one.
+    // The outcome belongs to the attempt before, if there was one.
     outcome.set_attempt(open.model.attempt() - 1);
     outcome.set_outcome(v1::CANCELED);
     *outcome.mutable_sample() = open.model.sample();
@@ -307,7 +308,7 @@ void Ledger::Count(const v1::ModelOutcome& outcome, bool lost_with_nodes) {
   const bool data_unreadable = outcome.failure().reason() == v1::DATA_UNREADABLE;
   if (data_unreadable || lost_in_a_row_ >= kMaxLostInARow) hopeless_ = outcome.failure().message();
 
-  // What it would have come to is not known.
+  // Whether a model that was stopped early would have kept the limits is not known.
   if (outcome.outcome() == v1::STOPPED_EARLY) ++within_limits_;
   infeasible_in_a_row_ = outcome.outcome() == v1::INFEASIBLE ? infeasible_in_a_row_ + 1 : 0;
   infeasible_ += outcome.outcome() == v1::INFEASIBLE;
@@ -337,7 +338,7 @@ void Ledger::RestoreClosed(const v1::ModelOutcome& outcome, const std::string& w
     kept_weights_->End(outcome);
   }
   Count(outcome, /*lost_with_nodes=*/false);
-  // Whatever made it hopeless may have been mended.
+  // The cause may have been removed in the meantime.
   lost_in_a_row_ = 0;
   infeasible_in_a_row_ = 0;
   hopeless_.clear();

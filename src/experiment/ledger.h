@@ -1,5 +1,5 @@
-// The ledger of an experiment: its models and their attempts, and what becomes of them. Everybody else (worker,
-// training service, trial process) only reports how an attempt ended; the ledger alone decides.
+// The ledger of an experiment: it keeps the models and their attempts, and it alone decides what becomes of them.
+// Worker, training service and trial process only report how an attempt ended.
 //
 // A model:
 //
@@ -61,7 +61,8 @@
 
 namespace lanista {
 
-// What a strategy is to hear of the outcome of a model that it proposed as `sample` and that reported so many steps.
+// The message that tells a strategy the outcome of a model, which it proposed as `sample` and which reported `steps`
+// steps.
 v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int steps, const Goals& goals);
 
 // Counts the steps of a model: reports of `default`, each once, whichever attempt makes it first.
@@ -73,38 +74,38 @@ class StepCounter {
 
  private:
   int steps_ = 0;
-  // As trials count reports; -1: none yet.
+  // The number of the last report as trials count them; -1: none yet.
   int last_report_ = -1;
 };
 
 class Ledger {
  public:
-  // What follows from the end of an attempt: one of these, or nothing.
+  // What follows from the end of an attempt: an outcome, another attempt, or nothing yet.
   struct Decision {
     std::optional<v1::ModelOutcome> outcome;
     std::optional<v1::RunAgain> again;
     // `again` may be merged with other models.
     bool may_merge = false;
-    // The attempt that ended was.
+    // The attempt that ended was merged.
     bool merged = false;
   };
 
   // What follows from a verdict of the stopper.
   struct Judgement {
-    // What the stopper is to hear next.
+    // The next step to tell to the stopper.
     std::optional<v1::StepReport> next;
     // The trial that is to stop the model; 0: none, the model trains on or its attempt has ended.
     int stop_in_trial = 0;
-    // Of an end that waited for the verdict.
+    // What follows from the attempt's end, if that waited for the verdict.
     Decision decision;
   };
 
-  // What follows from an outcome that is in the journal.
+  // What follows from an outcome once it is in the journal.
   struct Closed {
-    // What the strategy is to hear.
+    // What to tell to the strategy.
     v1::TellRequest tell;
-    // Folders of attempts whose weights, and of the model's checkpoints, that nobody needs any more, whether there are
-    // any or not. Empty where the model was CANCELED: a resume takes that outcome back, and goes on from them.
+    // Folders of weights and checkpoints that are not needed any more, whether they exist or not. Empty if the model
+    // was CANCELED: a resume takes that outcome back, and goes on from these files.
     std::vector<std::string> needless_weights;
     std::string needless_checkpoints;
   };
@@ -118,40 +119,41 @@ class Ledger {
   // (2). Once canceled: an error, and nothing is planned.
   absl::Status Plan(const v1::TrialQueued& trial);
 
-  // An attempt started, or reported: one that goes on from its checkpoint need not report that again. An attempt that
-  // began anew begins another curve: TrialModel.reported_steps then begins anew, too. Whether it is a step that the
-  // stopper is to hear of.
+  // An attempt has started, or has reported. Counts reported steps: an attempt that goes on from a checkpoint need not
+  // report earlier steps again; one that begins anew starts TrialModel.reported_steps anew, too. Returns whether the
+  // event is a step for the stopper.
   bool Note(const v1::ModelEvent& event);
 
-  // A report for which Note returned true is in the journal. Returns what the stopper is to hear now, if anything.
+  // A report for which Note returned true is now in the journal. Returns the step to tell to the stopper now, if there
+  // is one.
   std::optional<v1::StepReport> Recorded(const v1::ModelEvent& event);
 
-  // Whether nothing is kept any more of what that attempt reported up to these events: there is a verdict on all of its
-  // steps, or there will be none.
+  // Whether the ledger has finished with everything that the attempt reported up to these events: all its steps have a
+  // verdict, or will never get one.
   bool IsJudged(const v1::EventsRecorded& recorded) const;
 
-  // The stopper's verdict on what it heard last of this model. No matter where the experiment is being canceled.
+  // The stopper's verdict on the last step that it was told of this model. Ignored if the experiment is being canceled.
   Judgement Judge(const v1::StepReport& report, const v1::StopVerdict& verdict);
 
   // (3) or (4). REQUIRES: event.has_ended().
   Decision EndAttempt(const v1::ModelEvent& event);
 
-  // (5). Returns the outcomes of what waited, for an attempt or for a verdict. Nothing is attempted again from now on,
-  // and the stopper hears of nothing more.
+  // (5). Returns the outcomes of the models that waited for an attempt or for a verdict. From now on no attempt is
+  // made, and the stopper is told nothing.
   std::vector<v1::ModelOutcome> Cancel();
 
   // (6). REQUIRES: EndAttempt, Judge or Cancel returned this outcome.
   Closed Close(const v1::ModelOutcome& outcome);
 
-  // (6) for a model whose outcome, or next trial, cannot be recorded. No matter where it is not in flight.
+  // (6) for a model whose outcome, or next trial, cannot be recorded. Does nothing if the model is not in flight.
   void Drop(int model);
 
   // ---- Rebuilding from the journal (recovery.h) ----
 
   // (2) for one member of a trial, whether the experiment was canceled or not.
   void PlanOne(int model, int attempt, int trial, bool merged, const std::string& alone_because);
-  // (1) to (6) for the next model, which has this outcome. `weights_folder`: of the deciding attempt, where its weights
-  // are kept; else empty.
+  // (1) to (6) for the next model, which has this outcome. `weights_folder`: the folder of the deciding attempt if its
+  // weights are kept; else empty.
   void RestoreClosed(const v1::ModelOutcome& outcome, const std::string& weights_folder);
   // Trials up to this number were planned.
   void RestoreTrials(int last) { trials_ = std::max(trials_, last); }
@@ -167,13 +169,13 @@ class Ledger {
   int trials() const { return trials_; }
   // Models that are not closed.
   int in_flight() const { return in_flight_.size(); }
-  // The room that they take, in models (see ModelsInFlight).
+  // The room that open models take, in models (see ModelsInFlight).
   int room_taken() const { return in_flight_.room_taken(); }
 
   // Absent where no weights are kept.
   const std::optional<KeptWeights>& kept_weights() const { return kept_weights_; }
 
-  // What models are judged by.
+  // The goals by which models are judged.
   const Goals& goals() const { return goals_; }
 
   // Models that count towards max_trial_number: all but those that were not trained because of what they cost.
@@ -183,8 +185,8 @@ class Ledger {
   int failed() const { return failed_; }
   // Why the first of them did.
   const std::string& first_failure() const { return first_failure_; }
-  // That no model is within the limits, and how far the nearest is from them. Empty: there is one, or there are none of
-  // which it is known.
+  // Says that no model is within the limits, and how far the nearest one is from them. Empty: a model is within the
+  // limits, or it is known of no model whether it is.
   std::string NothingWithinLimits() const;
   // Why it is pointless to go on; empty: it is not. The last model's workers were lost too often, and so were those of
   // the models before it (nodes that were lost say nothing of those that are left); or no model can read the data; or
@@ -203,7 +205,7 @@ class Ledger {
     // The stopper has heard of it.
     bool told = false;
   };
-  // A verdict that stops its model.
+  // A verdict that has stopped its model.
   struct Stopped {
     int step = 0;
     int attempt = 0;
@@ -211,23 +213,23 @@ class Ledger {
     std::string because;
   };
   struct Open {
-    // In its current attempt.
+    // The model with its current attempt.
     v1::TrialModel model;
-    // Its trial, while the attempt is planned; 0: it waits.
+    // The trial of the current attempt once it is planned; 0: the model waits for one.
     int trial = 0;
     bool merged = false;
     std::string alone_because;
     // A merged trial with it failed: all later attempts are alone.
     bool must_be_alone = false;
-    // Attempts that were, not counting those that were lost with their head or node.
+    // The number of lost attempts, not counting those that were lost with their head or node.
     int lost = 0;
-    // Where the current attempt runs; empty: it has not begun.
+    // The node on which the current attempt runs; empty: it has not begun.
     std::string node;
-    // That were lost while they ran it.
+    // The nodes that were lost while they ran this model.
     std::set<std::string> lost_nodes;
     int node_losses = 0;
     StepCounter steps;
-    // The first of them is the one that the stopper hears of; the others wait.
+    // Steps without a verdict. The stopper is told only the first one; the others wait.
     std::deque<Step> unjudged;
     std::optional<Stopped> stopped;
     // How the current attempt ended, while that waits for verdicts.
@@ -237,20 +239,20 @@ class Ledger {
 
   // The first step without a verdict, if the stopper may hear of it now and has not.
   static std::optional<v1::StepReport> NextReport(int model, Open& open);
-  // What follows from the end of the current attempt.
+  // Decides what follows from the end of the current attempt.
   Decision Resolve(Open& open, const v1::ModelEnded& ended);
   // Whether an attempt that ended so is followed by another one.
   bool GoesOn(const Open& open, const v1::ModelEnded& ended) const;
   v1::ModelOutcome Decide(Open& open, const v1::ModelEnded& ended);
-  // Whether the nodes that it was lost with are so many that the model may be the reason.
+  // Whether the model was lost with so many nodes that it may be the reason.
   static bool LostWithNodes(const Open& open);
-  // Counts an outcome. `lost_with_nodes`: of such a model.
+  // Counts an outcome. `lost_with_nodes`: the result of LostWithNodes.
   void Count(const v1::ModelOutcome& outcome, bool lost_with_nodes);
 
   const uint64_t seed_;
   const std::string folder_;
   const Goals goals_;
-  // The experiment has a stopper.
+  // Whether the experiment has a stopper.
   const bool judges_;
   // Absent where no weights are kept.
   std::optional<KeptWeights> kept_weights_;
@@ -266,7 +268,8 @@ class Ledger {
   int failed_ = 0;
   int infeasible_ = 0;
   int infeasible_in_a_row_ = 0;
-  // Closed models that keep the limits, as far as is known, and those that do not; and the nearest of these.
+  // Counts of closed models that keep the limits, as far as is known, and of those that do not; and the one of the
+  // latter that is nearest to the limits.
   int within_limits_ = 0;
   int outside_limits_ = 0;
   double least_violation_ = 0;

@@ -46,7 +46,7 @@ class Recovery {
   }
 
  private:
-  // Appends a record of now.
+  // Appends a record with the present time.
   v1::JournalRecord& AddFact() {
     v1::JournalRecord& record = *start_.facts.add_records();
     *record.mutable_time() = Now();
@@ -89,8 +89,8 @@ class Recovery {
   absl::Status FindKeptWeights() {
     const int best = journal_.experiment().config().keep_weights().best();
     if (best == 0) return absl::OkStatus();
-    // With several objectives the weights of the best so far were kept again and again: they need not be those of the
-    // best.
+    // With several objectives, the models whose weights were kept depend on the order of outcomes; they need not be the
+    // best models of the whole experiment.
     const bool several = ledger_.goals().has_several_objectives();
     LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models,
                              journal_.BestModels(several ? std::numeric_limits<int>::max() : best));
@@ -138,7 +138,7 @@ class Recovery {
     return absl::OkStatus();
   }
 
-  // Fills in how many steps models with an outcome reported of which strategy or stopper have not heard.
+  // Fills in the numbers of steps of models whose outcome was not told to the strategy or the stopper.
   absl::Status CountSteps() {
     std::map<int, StepCounter> counters;
     for (const v1::TellRequest& tell : start_.untold) counters[tell.model()];
@@ -155,7 +155,7 @@ class Recovery {
     return absl::OkStatus();
   }
 
-  // Tells the stopper of models that have an outcome and of whose end it has not heard.
+  // Tells the stopper the outcomes that it was not told.
   absl::Status EndUnended() {
     LANISTA_RETURN_IF_ERROR(SortByOutcome(unended_));
     for (const v1::TellRequest& ended : unended_) LANISTA_RETURN_IF_ERROR(TellEnd(ended));
@@ -203,7 +203,8 @@ class Recovery {
     return absl::OkStatus();
   }
 
-  // Sorts them as the outcomes of their models were recorded; those that are about to be recorded come last.
+  // Sorts the messages in the order in which the outcomes were recorded; outcomes that are yet to be recorded come
+  // last.
   absl::Status SortByOutcome(std::vector<v1::TellRequest>& tells) {
     std::vector<int> models;
     for (const v1::TellRequest& tell : tells) models.push_back(tell.model());
@@ -235,7 +236,7 @@ class Recovery {
     std::stable_sort(unheard_.begin(), unheard_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& entry : unheard_) {
       const auto next = next_reports_.find(entry.second);
-      // It was stopped at an earlier step.
+      // The model was stopped at an earlier step.
       if (next == next_reports_.end()) continue;
       const v1::StepReport report = next->second;
       next_reports_.erase(next);
@@ -259,13 +260,13 @@ class Recovery {
     return event;
   }
 
-  // What follows from the end of an attempt; from its head's, where it has none.
+  // Decides what follows from the end of an attempt, or from the end of its head if the attempt has none.
   absl::Status RestoreEnd(const AttemptRecord& attempt) {
     waiting_.erase(attempt.model);
     alone_.erase(attempt.model);
     v1::ModelEvent event = EventOf(attempt);
     *event.mutable_ended() = attempt.end;
-    // As far as the model is concerned, a stop was the head's end, too.
+    // For the model, a stop is the same as the end of the head.
     if (!attempt.ended.has_value() || attempt.end.outcome() == v1::CANCELED) {
       event.mutable_ended()->set_outcome(v1::LOST);
       event.mutable_ended()->set_lost_cause(v1::HEAD_ENDED);
@@ -283,7 +284,7 @@ class Recovery {
     } else if (decision.again.has_value()) {
       alone_[model] = *std::move(decision.again);
     } else if (decision.outcome.has_value()) {
-      // Its head ended between the end of the attempt, or the verdict that stopped it, and the outcome.
+      // The head ended after the end of the attempt (or after the verdict that stopped it) and before the outcome.
       *AddFact().mutable_outcome() = *decision.outcome;
       start_.untold.push_back(ledger_.Close(*decision.outcome).tell);
       return TellEnd(start_.untold.back());
@@ -297,23 +298,23 @@ class Recovery {
   Ledger& ledger_;
 
   StartingPoint start_;
-  // When the last fact was recorded.
+  // The time of the last fact.
   absl::Time last_;
   int models_proposed_ = 0;
-  // As the strategy proposed them: models that it was not told of.
+  // The samples of models whose outcome the strategy was not told, as it proposed them.
   std::map<int, v1::Sample> proposed_;
-  // The stopper's verdicts by model and step, of models of whose end it has not heard; and of whose it has, by model.
+  // The stopper's verdicts by model and step, for models whose outcome it was not told; and the models whose outcome it
+  // was told.
   std::map<int, std::map<int, v1::StopVerdict>> verdicts_;
   std::vector<bool> ended_;
-  // Of whose end it is to hear.
+  // Outcomes to tell to the stopper.
   std::vector<v1::TellRequest> unended_;
-  // When steps without a verdict were reported, and by which model; and of each such model the step that is judged
-  // next.
+  // The times and models of steps without a verdict; and, for each such model, the step that is judged next.
   std::vector<std::pair<absl::Time, int>> unheard_;
   std::map<int, v1::StepReport> next_reports_;
   // Folders of the best models' weights.
   std::map<int, std::string> kept_weights_;
-  // What runs next, by model.
+  // The models that run next.
   std::set<int> waiting_;
   std::map<int, v1::RunAgain> alone_;
 };
@@ -328,7 +329,7 @@ absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* fa
   v1::JournalRecord& record = *facts->add_records();
   *record.mutable_time() = ToTimestamp(last);
   if (IsFinal(now.change.state())) {
-    // Only the last words say so: the journal could not be written any more.
+    // The state is only in the last words, because the journal could not be written any more.
     *record.mutable_state() = now.change;
     return absl::OkStatus();
   }

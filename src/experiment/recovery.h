@@ -1,4 +1,4 @@
-// What the journal of an experiment that is to go on says: how its strategy and its ledger stand, and what comes first.
+// Rebuilds an experiment that goes on from its journal: its strategy, its ledger, and what to do first.
 #ifndef LANISTA_SRC_EXPERIMENT_RECOVERY_H_
 #define LANISTA_SRC_EXPERIMENT_RECOVERY_H_
 
@@ -15,25 +15,26 @@
 
 namespace lanista {
 
-// What an experiment begins with, or goes on with.
+// The state in which an experiment begins or goes on.
 struct StartingPoint {
-  // To be recorded before anything else is done.
+  // Facts to record before anything else is done.
   v1::JournalBatch facts;
-  // Models that run next, before the strategy is asked for others: planned anew, or each alone.
+  // Models that run before the strategy is asked for others: they are planned anew, or run alone.
   std::vector<v1::TrialModel> models;
   std::vector<v1::RunAgain> alone;
-  // Outcomes that the strategy has not heard of, in the order in which they were recorded.
+  // Outcomes that the strategy was not told, in the order in which they were recorded.
   std::vector<v1::TellRequest> untold;
-  // Calls of the strategy and of the stopper that were made.
+  // The numbers of calls that the strategy and the stopper got before.
   int strategy_calls = 0;
   int stopping_calls = 0;
-  // The strategy has said that nothing more will come.
+  // The strategy has said that it will propose nothing more.
   bool exhausted = false;
   // How long the experiment has been RUNNING.
   absl::Duration ran;
 };
 
-// Adds to `facts` that an experiment which nobody runs was not RUNNING from its last fact on, where it does not say so.
+// Adds to `facts` that the experiment was INTERRUPTED (or ended as its last words say) when its last fact was recorded,
+// unless the journal has an end. REQUIRES: no process runs it.
 absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* facts);
 
 // Replays the calls of strategy and stopper, and rebuilds the ledger. `strategy`, `stopper` (null: the experiment has
@@ -42,12 +43,12 @@ absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* fa
 // Verdicts that are in the log stand: a model that one has stopped is not attempted again. Steps and ends of models
 // that the stopper has not heard of are told to it, in the order in which they came.
 //
-// An attempt without an end was LOST (HEAD_ENDED). A model that a stop had CANCELED loses that outcome: the strategy
-// never heard of it, and would never propose it again. An outcome that the strategy was not told of is told; an Ask
-// that is not in the log is as if it had never been.
+// An attempt without an end was LOST (HEAD_ENDED). A model that a stop had CANCELED loses that outcome, because the
+// strategy was never told of it and would not propose the model again. Outcomes that the strategy was not told are told
+// now. An Ask that is not in the log had no effect.
 //
-// Errors: FAILED_PRECONDITION where strategy or stopper answer otherwise than they did (with both answers); DATA_LOSS
-// where the journal contradicts itself. Nothing is written: the facts of the StartingPoint are.
+// FAILED_PRECONDITION: strategy or stopper answer differently than before (with both answers). DATA_LOSS: the journal
+// contradicts itself. Writes nothing: the caller records the facts of the StartingPoint.
 absl::StatusOr<StartingPoint> Recover(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper,
                                       Ledger& ledger);
 

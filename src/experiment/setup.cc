@@ -34,7 +34,8 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// What the journal keeps of a discovery: graphs are large, and a resume discovers them again.
+// The part of a discovery that the journal keeps. Graphs are left out: they are large, and a resume discovers them
+// again.
 v1::Discovered WithoutGraphs(const v1::Discovered& discovered) {
   v1::Discovered kept;
   *kept.mutable_space() = discovered.space();
@@ -64,7 +65,7 @@ v1::TrialSpec MakeTrialTemplate(const std::string& id, const v1::ExperimentConfi
   return trial;
 }
 
-// Whether the space of today is the one that the experiment began with.
+// OK if the space is the same as when the experiment began.
 absl::Status CheckSameSpace(const v1::SpaceSpec& here, const v1::SpaceSpec& there) {
   if (here.fingerprint() != there.fingerprint()) {
     return absl::FailedPreconditionError(
@@ -81,7 +82,7 @@ absl::Status CheckSameSpace(const v1::SpaceSpec& here, const v1::SpaceSpec& ther
   return absl::OkStatus();
 }
 
-// Whether there is anything to do for an experiment that came to its end.
+// OK if an experiment that came to its end can go on.
 absl::Status CheckSomethingIsLeft(const v1::ExperimentConfig& config, const Ledger& ledger,
                                   const StartingPoint& start) {
   using google::protobuf::util::TimeUtil;
@@ -115,13 +116,14 @@ void RemoveNeedlessCheckpoints(const std::string& folder, const Ledger& ledger) 
   }
 }
 
-// What keep_weights leaves in the output folder of an attempt.
+// The files that keep_weights leaves in the output folder of an attempt.
 constexpr const char* kWeightFiles[] = {"/weights.pt", "/model.onnx"};
 
 // Removes weights that are not among the best: a head may end between an outcome and this.
 absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& ledger) {
   if (!ledger.kept_weights().has_value()) return absl::OkStatus();
-  // Of a trial, or of one model of a merged trial; or the evaluator's own.
+  // Output folders: those of trials, those of single models of merged trials, and those that evaluators made
+  // themselves.
   std::set<std::string> candidates;
   std::error_code error, ignored;
   std::filesystem::recursive_directory_iterator entry(journal.folder() + "/trials", error);
@@ -143,7 +145,7 @@ absl::Status RemoveNeedlessWeights(const JournalReader& journal, const Ledger& l
   return absl::OkStatus();
 }
 
-// Without the devices.
+// All of the context but the devices.
 PlannerContext PlannerContextOf(const v1::ExperimentConfig& config, const v1::Discovered& discovered) {
   PlannerContext context;
   context.multi_model_evaluator = discovered.multi_model_evaluator();
@@ -153,14 +155,14 @@ PlannerContext PlannerContextOf(const v1::ExperimentConfig& config, const v1::Di
   return context;
 }
 
-// What decides for an experiment.
+// The objects that decide for an experiment.
 struct Deciders {
   std::shared_ptr<GuardedStrategy> strategy;
   std::shared_ptr<GuardedStopper> stopper;
   std::shared_ptr<Planner> planner;
 };
 
-// `strategy_config`: what the strategy is made of, where that is not `config`.
+// `strategy_config`: the configuration for the strategy, which may be older than `config`.
 absl::StatusOr<Deciders> MakeDeciders(const v1::ExperimentConfig& strategy_config, const v1::ExperimentConfig& config,
                                       uint64_t seed, const v1::Discovered& discovered,
                                       const std::vector<v1::Device>& devices) {
@@ -187,7 +189,7 @@ ExperimentSetup Assemble(std::shared_ptr<HeldExperiment> held, const v1::Experim
                          std::move(trial_template)};
 }
 
-// Starts the journal of a new experiment, whose folder is there.
+// Starts the journal of a new experiment, whose folder exists already.
 absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldFolder(const StateDir& state_dir,
                                                            const v1::ExperimentCreated& created,
                                                            const JournalOptions& options) {
@@ -251,7 +253,7 @@ absl::StatusOr<std::shared_ptr<GuardedStopper>> MakeStopper(const v1::Experiment
   if (!config.has_early_stopping()) return nullptr;
   StoppingContext context;
   context.max_steps = StepsOf(config.evaluator());
-  // Steps are reports of `default`, which is the first objective where there are stoppers.
+  // Steps are reports of `default`, which is the first objective if there is a stopper.
   context.objective = Goals(config).objectives()[0].objective;
   auto stopper = GuardedStopper::Create(config.early_stopping(), context);
   if (!stopper.ok()) return Annotate(stopper.status(), "early_stopping");
@@ -321,9 +323,9 @@ absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1
                                                    " of another configuration (from there to here): ", difference,
                                                    "; give another request id for another experiment"));
     }
-    // Perhaps the same request's: another id would make a second experiment of it.
+    // It may belong to the same request, so another id could make a second experiment of that request.
     if (!absl::IsNotFound(earlier.status()) && !absl::IsDataLoss(earlier.status())) return earlier.status();
-    // A process that was killed before its journal began leaves these two.
+    // These two errors mean that a process was killed before it had begun the journal.
     created.set_experiment(id);
     absl::StatusOr<std::shared_ptr<HeldExperiment>> held = HoldFolder(state_dir, created, options);
     if (absl::IsAlreadyExists(held.status())) return earlier.status();
@@ -382,7 +384,8 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
           LogTag(held->id));
     }
   }
-  // With the limit that it had at first, which strategies size themselves by: another one would give other answers.
+  // The strategy gets the first configuration, because strategies choose sizes by its limit on models: another limit
+  // would lead to other answers.
   LANISTA_ASSIGN_OR_RETURN(Deciders deciders, MakeDeciders(journal.first_config(), config, seed, discovered, devices));
   Ledger ledger(config, seed, held->folder);
   LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *deciders.strategy, deciders.stopper.get(), ledger));
@@ -396,7 +399,7 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
   RemoveNeedlessCheckpoints(held->folder, ledger);
   LANISTA_RETURN_IF_ERROR(RemoveNeedlessWeights(journal, ledger));
-  // Killed before its first facts were recorded.
+  // The process was killed before it recorded the first facts.
   if (!began.has_value()) *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);
   if (!MessageDifferencer::Equals(config, journal.experiment().config())) {
     *start.facts.add_records()->mutable_config()->mutable_config() = config;

@@ -1,4 +1,4 @@
-// What makes an experiment, before any actor runs it: its folder, journal and lock, its strategy, planner and ledger.
+// Sets an experiment up before actors run it: its folder, journal and lock, its strategy, planner and ledger.
 #ifndef LANISTA_SRC_EXPERIMENT_SETUP_H_
 #define LANISTA_SRC_EXPERIMENT_SETUP_H_
 
@@ -22,9 +22,9 @@
 
 namespace lanista {
 
-// An experiment whose lock this process holds, with its journal. Lets go of both when it is destroyed.
+// An experiment whose lock this process holds, with its journal. The destructor releases both.
 struct HeldExperiment {
-  // Destroyed when nothing of the experiment is held any more; what its deleter does must not block. May be null.
+  // Destroyed after lock and journal are released; its deleter must not block. May be null.
   std::shared_ptr<void> released;
   std::string id;
   std::string folder;
@@ -36,14 +36,14 @@ struct HeldExperiment {
 
 // An experiment that is ready to run.
 struct ExperimentSetup {
-  // In this order: the journal stays until all others are gone.
+  // The order of the members matters: the journal is destroyed last.
   std::shared_ptr<HeldExperiment> held;
   // In force from now on.
   v1::ExperimentConfig config;
   uint64_t seed = 0;
   v1::SpaceSpec space;
   std::shared_ptr<GuardedStrategy> strategy;
-  // Null: every model trains to its end.
+  // Null: no model is stopped early.
   std::shared_ptr<GuardedStopper> stopper;
   std::shared_ptr<Planner> planner;
   Ledger ledger;
@@ -55,24 +55,25 @@ struct ExperimentSetup {
 // The seed of an experiment: the configured one, else drawn.
 uint64_t ExperimentSeed(const v1::ExperimentConfig& config);
 
-// What an experiment needs to know of its space before it starts, from a trial process.
+// The request to a trial process to discover the experiment's space.
 v1::Discover MakeDiscover(const v1::ExperimentConfig& config, uint64_t seed);
 
-// `config.strategy` for this space, with the objectives, limits and as many models as `config` has; errors name the
-// field.
+// The strategy of `config` for this space, with the objectives, limits and number of models of `config`. Errors name
+// the field.
 absl::StatusOr<std::shared_ptr<GuardedStrategy>> MakeStrategy(const v1::ExperimentConfig& config,
                                                               const v1::Discovered& discovered, uint64_t seed);
 
-// `config.early_stopping`, null where there is none; errors name it.
+// The stopper of `config.early_stopping`; null if there is none. Errors name the field.
 absl::StatusOr<std::shared_ptr<GuardedStopper>> MakeStopper(const v1::ExperimentConfig& config);
 
-// The planning half of `config.engine`, for these devices (perhaps none are there yet); errors name it.
+// The planning half of `config.engine` for these devices, which may be none. Errors name the field.
 absl::StatusOr<std::unique_ptr<Planner>> MakePlanner(const v1::ExperimentConfig& config,
                                                      const v1::Discovered& discovered,
                                                      const std::vector<v1::Device>& devices);
 
-// What the strategy of a new experiment hears first: the outcomes that `config.warm_start` names, whose experiment is
-// an id afterwards. None where there is no warm start. Errors as FindWarmStart's and ReadWarmStart's.
+// What the strategy of a new experiment is told first: the outcomes of the experiment that `config.warm_start` names.
+// Sets that name to the experiment's id. Empty if there is no warm start. Errors: those of FindWarmStart and
+// ReadWarmStart.
 absl::StatusOr<std::vector<v1::TellRequest>> WarmStart(const StateDir& state_dir, const v1::Discovered& discovered,
                                                        v1::ExperimentConfig* config);
 
@@ -97,19 +98,19 @@ struct CreatedExperiment {
 absl::StatusOr<CreatedExperiment> CreateExperiment(const StateDir& state_dir, v1::ExperimentCreated created,
                                                    const JournalOptions& options);
 
-// Removes what an attempt left in its output folder because of keep_weights, if there is anything.
+// Removes the files that keep_weights left in an attempt's output folder, if there are any.
 void RemoveWeights(const std::string& folder);
 
-// Takes the lock of an experiment that nobody runs, and opens its journal, which is upgraded where an older version
-// wrote it. NOT_FOUND; FAILED_PRECONDITION names the process that runs it.
+// Takes the lock of an experiment that no process runs, and opens its journal. Upgrades a journal of an older version.
+// NOT_FOUND: there is no such experiment. FAILED_PRECONDITION names the process that runs it.
 absl::StatusOr<std::shared_ptr<HeldExperiment>> HoldExperiment(const StateDir& state_dir, const std::string& id,
                                                                const JournalOptions& options);
 
-// Records the end of an experiment that nobody has run since it was held. One that has an end keeps that.
+// Records the end of a held experiment that was not started. Does nothing if the journal has an end already.
 absl::Status RecordEnd(HeldExperiment& held, v1::StateChanged end);
 
-// Brings an experiment to its end whose process ended while it was STOPPING: STOPPED, for the recorded reason. Does
-// nothing in any other state. Errors as HoldExperiment's.
+// Ends an experiment whose process ended while it was STOPPING: it becomes STOPPED, for the recorded reason. Does
+// nothing in any other state. Errors: those of HoldExperiment.
 absl::Status EndStopping(const StateDir& state_dir, const std::string& id);
 
 // The experiment that goes on with `config` (see ConfigToResume), whose space was discovered again. FAILED_PRECONDITION

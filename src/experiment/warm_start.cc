@@ -70,7 +70,7 @@ absl::Status CheckSame(const v1::ExperimentConfig& here, const v1::SpaceSpec& sp
   return CheckSameFiles(here, space, other);
 }
 
-// The metrics that are limited here and were not limited so there.
+// The metrics with a limit in `here` that `there` does not have in the same way.
 std::vector<std::string> NewLimits(const v1::ExperimentConfig& here, const v1::ExperimentConfig& there) {
   std::vector<std::string> metrics;
   for (const v1::ConstraintConfig& limit : here.constraint()) {
@@ -140,7 +140,7 @@ absl::StatusOr<std::vector<v1::TellRequest>> ReadWarmStart(const std::string& fo
         continue;
       }
     }
-    // It was not trained because of limits that do not hold any more: nothing is known of it.
+    // The model was not trained because of limits that are not in force any more, so nothing is known about it.
     if (tell.outcome() == v1::INFEASIBLE && tell.violation() == 0) continue;
     tells.push_back(std::move(tell));
   }

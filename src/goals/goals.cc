@@ -15,7 +15,7 @@ const double* Find(const v1::Metrics& metrics, const std::string& name) {
   return found == metrics.values().end() ? nullptr : &found->second;
 }
 
-// How far a value is beyond a limit; 0 or less: it keeps it.
+// How far a value is beyond a limit; 0 or less: it keeps the limit.
 double Beyond(double distance, double limit) { return limit == 0 ? distance : distance / std::abs(limit); }
 
 double ViolationOf(const v1::ConstraintConfig& limit, double value) {

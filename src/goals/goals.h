@@ -1,4 +1,4 @@
-// What the models of an experiment are judged by: its objectives and its limits.
+// The goals by which the models of an experiment are judged: its objectives and its limits.
 #ifndef LANISTA_SRC_GOALS_GOALS_H_
 #define LANISTA_SRC_GOALS_GOALS_H_
 
@@ -15,10 +15,11 @@
 
 namespace lanista {
 
-// A value of a metric with this objective, turned so that larger is better; and back.
+// Changes the sign of a metric's value if the objective is MINIMIZE, so that larger values are better; a second call
+// changes it back.
 double Turned(double value, v1::Objective objective);
 
-// A metric that models are compared by.
+// A metric by which models are compared.
 struct Goal {
   std::string metric;
   // MAXIMIZE or MINIMIZE.
@@ -30,15 +31,15 @@ class Goals {
  public:
   // Only `objective`, `objectives` and `constraint` matter.
   explicit Goals(const v1::ExperimentConfig& config);
-  // Of the experiment that the trial belongs to: which metrics count is known there, and not always which way. Without
-  // a limit on `memory` where models are graphs: it is on an estimate that is made before.
+  // The goals of the experiment to which the trial belongs. A trial knows which metrics count, but not always their
+  // direction. Leaves out a limit on `memory` if models are graphs, because that limit is on an estimate made before.
   explicit Goals(const v1::TrialSpec& trial);
 
   // At least one.
   const std::vector<Goal>& objectives() const { return objectives_; }
   bool has_several_objectives() const { return objectives_.size() > 1; }
   bool has_limits() const { return !limits_.empty(); }
-  // The one objective is `default`, and there are no limits: what most experiments have.
+  // Whether `default` is the only objective and there are no limits, as in most experiments.
   bool only_default() const {
     return !has_several_objectives() && !has_limits() && objectives_[0].metric == kDefaultMetric;
   }
@@ -47,21 +48,22 @@ class Goals {
   // The same for limits alone.
   bool Limits(absl::string_view metric) const;
 
-  // The values of all objectives, turned so that larger is better; nullopt where one of the metrics is missing, or NaN.
+  // The values of all objectives, with signs that make larger values better; nullopt if one of the metrics is missing
+  // or NaN.
   std::optional<std::vector<double>> Values(const v1::Metrics& metrics) const;
 
-  // The same of a model that may be among the best; nullopt also where it did not succeed or breaks a limit.
+  // The same for a model that may be among the best: nullopt also if it did not succeed or breaks a limit.
   std::optional<std::vector<double>> BestValues(const v1::ModelOutcome& outcome) const;
 
-  // How far the metrics break the limits: the distance from each, as a part of the limit (of 1, where that is 0),
-  // summed up. A metric that is missing breaks none. 0: all limits are kept.
+  // How far the metrics are beyond the limits: the sum of the distances, each divided by its limit (by 1 if that is 0).
+  // Missing metrics break no limit. 0: all limits are kept.
   double Violation(const v1::Metrics& metrics) const;
 
   // The metrics that break limits, for people: "params 1200000 (at most 1000000)". Empty: none does.
   std::string DescribeViolation(const v1::Metrics& metrics) const;
 
-  // The first metric that an objective or a limit names and that is not among these, with the field that names it:
-  // "objectives[1].metric: 'latency'". Empty: all are there.
+  // The first metric that an objective or a limit names and that is missing here, with its field:
+  // "objectives[1].metric: 'latency'". Empty: none is missing.
   std::string FindMissing(const v1::Metrics& metrics) const;
 
  private:
@@ -72,8 +74,8 @@ class Goals {
   std::vector<v1::ConstraintConfig> limits_;
 };
 
-// For people: of so many models that were tried none keeps the limits. `nearest`: what Goals::DescribeViolation says of
-// the one that breaks them least.
+// A message for people: none of the `tried` models keeps the limits. `nearest`: Goals::DescribeViolation of the model
+// that is nearest to them.
 std::string NothingWithinLimits(int64_t tried, absl::string_view nearest);
 
 }  // namespace lanista

@@ -16,20 +16,20 @@ bool Beats(absl::Span<const double> a, absl::Span<const double> b) {
 }
 
 void SortBestFirst(std::vector<RankedModel>& models) {
-  // Nothing behind a model beats it then.
+  // In this order no later model beats an earlier one.
   std::sort(models.begin(), models.end(), [](const RankedModel& a, const RankedModel& b) {
     return a.values != b.values ? a.values > b.values : a.model < b.model;
   });
   std::vector<std::vector<const RankedModel*>> fronts;
   const RankedModel* before = nullptr;
   for (RankedModel& model : models) {
-    // Equal models are in one front, which needs one of them to compare with.
+    // Equal models are in the same front, which needs only one of them for comparisons.
     const bool known = before != nullptr && before->values == model.values;
     if (known) model.front = before->front;
     before = &model;
     if (known) continue;
-    // A model that is beaten in one front is beaten in all those before it, too. With two objectives the last of a
-    // front has the largest second value of it; else it is the likeliest.
+    // A model that is beaten by a front is also beaten by all fronts before it. With two objectives, the last model of
+    // a front has the largest second value in it; with more, it is the one that most likely beats the model.
     const auto beaten = [&model](const std::vector<const RankedModel*>& front) {
       const auto beats = [&model](const RankedModel* other) { return Beats(other->values, model.values); };
       return model.values.size() <= 2 ? beats(front.back()) : std::any_of(front.rbegin(), front.rend(), beats);

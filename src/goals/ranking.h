@@ -8,17 +8,16 @@
 
 namespace lanista {
 
-// Whether `a` is nowhere worse than `b`, and somewhere better: Pareto's domination. As many values in both; larger is
-// better. The one comparison of models by several objectives, for those that are shown and for strategies.
+// Whether `a` dominates `b` (Pareto): it is worse in no value and better in at least one; larger is better. REQUIRES:
+// both have the same number of values. Views and strategies both use this comparison.
 bool Beats(absl::Span<const double> a, absl::Span<const double> b);
 
 // A model that is to be compared with others.
 struct RankedModel {
   int model = 0;
-  // Of the objectives, as Goals::Values gives them.
+  // The values of the objectives, from Goals::Values.
   std::vector<double> values;
-  // 0: no other model beats it (the Pareto front); 1: none but those of front 0 beat it; and so on. SortBestFirst sets
-  // it.
+  // Set by SortBestFirst. 0: no other model beats it (the Pareto front); 1: only models of front 0 beat it; and so on.
   int front = 0;
 };
 

@@ -1,7 +1,8 @@
 // Asynchronous successive halving, the variant that stops models instead of pausing them (Li, Jamieson, Rostamizadeh,
 // Gonina, Ben-tzur, Hardt, Recht and Talwalkar, "A System for Massively Parallel Hyperparameter Tuning", 2020).
 //
-// Nobody waits: the first models that reach a rung meet few others there and go on more easily than later ones.
+// No model waits for others: the first models that reach a rung are compared with few others, and go on more easily
+// than later ones.
 #include <memory>
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-// The brackets of Hyperband: how early each of them begins to stop models, and which model is in which.
+// The brackets of Hyperband: how early each bracket begins to stop models, and which models it has.
 #ifndef LANISTA_SRC_STOPPING_BRACKETS_H_
 #define LANISTA_SRC_STOPPING_BRACKETS_H_
 
@@ -8,11 +8,11 @@
 
 namespace lanista {
 
-// One bracket.
+// One bracket of Hyperband.
 struct Bracket {
-  // The step of its first rung; nullopt: it stops nobody.
+  // The step of its first rung; nullopt: it stops no model.
   std::optional<int> first_rung;
-  // Its models in a round of Hyperband over all brackets, as in the paper: ceil((s_max + 1) / (s + 1) * factor^s).
+  // The number of its models in one round over all brackets, as in the paper: ceil((s_max + 1) / (s + 1) * factor^s).
   int64_t models = 0;
 };
 
@@ -21,8 +21,8 @@ struct Bracket {
 // REQUIRES: 1 <= min_steps <= max_steps, factor >= 2.
 std::vector<Bracket> MakeBrackets(int min_steps, int max_steps, int factor);
 
-// Deals models to brackets in the proportion of Bracket::models, spread evenly (smooth weighted round-robin): of the
-// first few models, too, about as many are in each bracket as should be.
+// Assigns models to brackets in the proportion of Bracket::models by a smooth weighted round-robin, so that the
+// proportion is nearly right even for the first few models.
 class BracketDealer {
  public:
   explicit BracketDealer(const std::vector<Bracket>& brackets);
@@ -35,9 +35,9 @@ class BracketDealer {
 
   std::vector<int64_t> weights_;
   int64_t total_ = 0;
-  // How much each bracket is behind its share.
+  // How many models each bracket has too few, compared with its share.
   std::vector<int64_t> behind_;
-  // Of models 1, 2, ... as far as anybody has asked: 31 brackets at most.
+  // The brackets of models 1, 2, ..., computed as far as anybody has asked. There are at most 31 brackets.
   std::vector<int8_t> dealt_;
 };
 

@@ -1,4 +1,4 @@
-// A stopper that cannot harm its caller: a user's may throw.
+// Protects the caller from a user's stopper, which may throw.
 #ifndef LANISTA_SRC_STOPPING_GUARDED_STOPPER_H_
 #define LANISTA_SRC_STOPPING_GUARDED_STOPPER_H_
 
@@ -13,21 +13,22 @@
 
 namespace lanista {
 
-// A stopper behind messages. Used by one thread at a time.
+// A stopper that is called with messages. Used by one thread at a time.
 class GuardedStopper {
  public:
-  // What the factory throws is an error.
+  // Returns an error if the factory throws.
   static absl::StatusOr<std::shared_ptr<GuardedStopper>> Create(const v1::EarlyStoppingConfig& config,
                                                                 const StoppingContext& context);
   GuardedStopper(std::unique_ptr<Stopper> stopper, v1::Objective objective)
       : stopper_(std::move(stopper)), objective_(objective) {}
 
-  // What the stopper throws is an error; what it says is made UTF-8, and not longer than anyone reads.
+  // Returns an error if the stopper throws. The text of its verdict becomes valid UTF-8, and is shortened if it is
+  // long.
   absl::StatusOr<v1::StopVerdict> Report(const v1::StepReport& report);
   absl::Status Ended(const v1::TellRequest& ended);
 
-  // Makes a call again that an earlier stopper of the same configuration was given. Returns FAILED_PRECONDITION, with
-  // both verdicts, where this one decides otherwise.
+  // Repeats a call that an earlier stopper with the same configuration got. FAILED_PRECONDITION, with both verdicts:
+  // this stopper decides differently.
   absl::Status Replay(const v1::StoppingCall& call);
 
  private:

@@ -1,7 +1,7 @@
 // Hyperband (Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar, "Hyperband: A Novel Bandit-Based Approach to
-// Hyperparameter Optimization", 2018): several brackets of successive halving, from one that stops early and much to
-// one that stops nothing, since nobody knows how much early values tell. Within a bracket nobody waits for others, as
-// in ASHA (Li et al., 2020).
+// Hyperparameter Optimization", 2018). It has several brackets of successive halving, from one that stops many models
+// early to one that stops none, because it is not known how much early values tell. Within a bracket no model waits for
+// others, as in ASHA (Li et al., 2020).
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,7 +36,7 @@ class Hyperband : public Stopper {
  private:
   const StoppingContext context_;
   BracketDealer dealer_;
-  // By bracket; nullopt: it stops nobody.
+  // The rungs of each bracket; nullopt: the bracket stops no model.
   std::vector<std::optional<Rungs>> rungs_;
 };
 

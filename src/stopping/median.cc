@@ -32,7 +32,7 @@ class Median : public Stopper {
     const int decided_steps = step - options_.warmup_steps;
     if (finished_ < options_.startup || decided_steps < 1 || decided_steps % options_.interval != 0) return {};
     if (context_.max_steps.has_value() && step >= *context_.max_steps) return {};
-    // Nobody may have come so far.
+    // Perhaps no model has come so far yet.
     if (static_cast<size_t>(step) > means_.size()) return {};
     const std::vector<double>& means = means_[static_cast<size_t>(step) - 1];
     const double median = (means[(means.size() - 1) / 2] + means[means.size() / 2]) / 2;
@@ -54,7 +54,7 @@ class Median : public Stopper {
   struct Curve {
     double best = -std::numeric_limits<double>::infinity();
     double sum = 0;
-    // Of the values up to each step.
+    // The means of the values up to each step.
     std::vector<double> means;
   };
 
@@ -68,9 +68,9 @@ class Median : public Stopper {
   const StoppingContext context_;
   const Options options_;
   std::map<int, Curve> running_;
-  // Models that ran to their end.
+  // The number of models that ran to their end.
   int finished_ = 0;
-  // By step, from step 1: the means of those that came so far, sorted.
+  // For each step, from 1 on, the sorted means of the models that came so far.
   std::vector<std::vector<double>> means_;
 };
 

@@ -13,14 +13,15 @@
 
 namespace lanista {
 
-// What a stopper is made for.
+// What a stopper's factory gets.
 struct StoppingContext {
-  // Steps of a model that runs to its end; nullopt: not known. A model that has come so far is not worth stopping.
+  // The number of steps of a model that runs to its end; nullopt: not known. Stopping a model at its last step saves
+  // nothing.
   std::optional<int> max_steps;
-  // What values were turned by; see ValueText.
+  // The objective, by which the sign of values was chosen; see ValueText.
   v1::Objective objective = v1::MAXIMIZE;
 
-  // A value that a stopper was told of, as the user knows it: not turned.
+  // A value that a stopper was told, with the sign that the user knows.
   std::string ValueText(double value) const;
 };
 
@@ -32,16 +33,17 @@ class Stopper {
 
   struct Verdict {
     bool stop = false;
-    // For people, where it stops: "0.81, not among the best 4 of 17". The step is kept apart.
+    // Why the model stops, for people: "0.81, not among the best 4 of 17". Does not name the step, which is recorded
+    // separately.
     std::string because;
   };
 
-  // A model reported `default`, turned so that larger is better. Called once for each step of a model, from 1 on
-  // without gaps, until a verdict stops it. Steps of different models come in any order.
+  // A model has reported `default`; `value` has a sign that makes larger values better. Called once for each step of a
+  // model, from 1 on without gaps, until a verdict stops it. Steps of different models come in any order.
   virtual Verdict Report(int model, int step, double value) = 0;
 
-  // The model has its outcome, which it may have because of a verdict: called once, after its last Report.
-  // Other objectives and limits are the strategy's matter: the observation has neither.
+  // The model has its outcome, perhaps because of a verdict. Called once, after its last Report. The observation has no
+  // other objectives and no limits, because only strategies use them.
   virtual void Ended(int /*model*/, const Observation& /*observation*/) {}
 };
 

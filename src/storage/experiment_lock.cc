@@ -30,7 +30,7 @@ std::string Signature() {
   return absl::StrCat(getpid(), " ", host, "\n");
 }
 
-// What the file says: the pid that it starts with, 0 if there is none.
+// The pid at the start of the file; 0 if there is none.
 pid_t ReadPid(int file) {
   char text[32] = "";
   if (pread(file, text, sizeof(text) - 1, 0) <= 0) return 0;
@@ -51,7 +51,7 @@ absl::StatusOr<ExperimentLock> ExperimentLock::Acquire(const std::string& folder
         absl::StrCat("the experiment in ", folder, " is in use by process ", ReadPid(file), "; stop that one first"));
   }
   LANISTA_ASSIGN_OR_RETURN(NamedFile named, NamedFile::Of(file, path));
-  // A delete may have come in between.
+  // Another process may have deleted the experiment in between.
   if (!named.Check().ok()) {
     return absl::NotFoundError(absl::StrCat("the experiment in ", folder, " was just deleted"));
   }

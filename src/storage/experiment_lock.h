@@ -14,18 +14,18 @@
 
 namespace lanista {
 
-// Holds the file `lock` in an experiment's folder, in which its pid and host are written for people. The kernel lets go
-// of it when the process ends, however it ends; programs that the process starts do not inherit it.
+// Locks the file `lock` in an experiment's folder, and writes the pid and host into it for people. The kernel releases
+// the lock when the process ends, however it ends; programs that the process starts do not inherit it.
 //
-// An open-file-description lock (fcntl F_OFD_SETLK) rather than flock: one can ask who holds it without taking it for a
-// moment, which would make somebody else's Acquire fail.
+// This is an open-file-description lock (fcntl F_OFD_SETLK) rather than flock, because one can ask who holds it without
+// taking it for a moment, which would make another process's Acquire fail.
 class ExperimentLock {
  public:
   // FAILED_PRECONDITION names the pid that holds it; NOT_FOUND if there is no such folder. Never waits.
   static absl::StatusOr<ExperimentLock> Acquire(const std::string& folder);
 
-  // The pid of the process that holds the experiment now (0 in the moment before it has written it), or nullopt: nobody
-  // does.
+  // The pid of the process that holds the experiment now; 0 in the moment before that process has written it; nullopt:
+  // no process holds it.
   static std::optional<pid_t> Holder(const std::string& folder);
 
   // OK while the lock keeps others away. DATA_LOSS if its file was deleted, moved or replaced: another process may hold

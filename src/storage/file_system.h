@@ -1,4 +1,4 @@
-// What kind of file system a folder lies on.
+// Finds out whether a folder lies on a network file system.
 #ifndef LANISTA_SRC_STORAGE_FILE_SYSTEM_H_
 #define LANISTA_SRC_STORAGE_FILE_SYSTEM_H_
 
@@ -9,8 +9,8 @@
 
 namespace lanista {
 
-// The name of the network file system whose superblock has this magic number (statfs(2)); nullptr: it is a local one,
-// or not known.
+// The name of the network file system whose superblock has this magic number (statfs(2)); nullptr: it is a local file
+// system, or an unknown one.
 const char* NetworkFileSystemName(uint64_t magic);
 
 // FAILED_PRECONDITION if `folder` lies on a network file system: SQLite's log (WAL) is shared memory between the

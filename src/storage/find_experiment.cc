@@ -17,7 +17,7 @@ namespace lanista {
 namespace {
 
 constexpr absl::string_view kLatest = "latest";
-// Of those that an ambiguous text may mean.
+// The most ids that the message for an ambiguous text lists.
 constexpr size_t kMaxListed = 10;
 
 // The experiment that was created last.

@@ -1,4 +1,4 @@
-// Experiments by what a user types.
+// Finds the experiment that a user's text names.
 #ifndef LANISTA_SRC_STORAGE_FIND_EXPERIMENT_H_
 #define LANISTA_SRC_STORAGE_FIND_EXPERIMENT_H_
 
@@ -10,9 +10,9 @@
 
 namespace lanista {
 
-// The id of the experiment that `text` stands for, the first of these that fits: its id; "latest", the experiment that
-// was created last (of those that can be read); the beginning of exactly one id. INVALID_ARGUMENT: no id can look so,
-// or it is the beginning of several, which the message lists. NOT_FOUND: there is none.
+// The id of the experiment that `text` names. Tries in this order: an id; "latest", for the last experiment that was
+// created and can be read; the beginning of exactly one id. INVALID_ARGUMENT: no id can have these characters, or
+// several ids begin so (the message lists them). NOT_FOUND: there is no such experiment.
 absl::StatusOr<std::string> FindExperiment(const StateDir& state_dir, absl::string_view text);
 
 }  // namespace lanista

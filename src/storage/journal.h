@@ -37,8 +37,8 @@ inline constexpr int kOldestJournalVersion = 2;
 std::string DeviceName(const v1::Device& device);
 
 struct JournalOptions {
-  // Also survive power loss, up to the last batch: each one waits for the disk. Without it every batch survives the
-  // death of any process, and power loss all but the last moments.
+  // Every batch waits for the disk, so all batches survive power loss, too. Otherwise every batch survives the death of
+  // any process, but power loss may cost the last moments.
   bool durable = false;
 };
 
@@ -57,18 +57,17 @@ class JournalWriter {
 
   ~JournalWriter();
 
-  // Writes all records, or (after an error) none; when it returns OK they survive this process. Returns the number of
-  // the first one: facts of all kinds are counted together, from 1 (the experiment itself), and those of a batch have
-  // consecutive numbers. A record without a time gets the current one. Events are known by (model, attempt, sequence):
-  // one that comes twice is written once (its second number stays unused), and the first start and the first end of an
-  // attempt stand.
+  // Writes all records, or (after an error) none; after OK they survive this process. Returns the number of the first
+  // record: facts of all kinds are counted together, from 1 (the experiment itself), and those of a batch have
+  // consecutive numbers. A record without a time gets the current one. Events are identified by (model, attempt,
+  // sequence): a repeated event is written once (its second number stays unused), and only the first start and the
+  // first end of an attempt count.
   //
-  // ALREADY_EXISTS: a second outcome of a model, a model, trial, attempt or call (of strategy or stopper) that is
-  // there.
-  // FAILED_PRECONDITION: an event of an attempt, or an outcome of a model, that the journal has never heard of.
-  // RESOURCE_EXHAUSTED: the disk is full. UNAVAILABLE: it cannot be written now. After these two the journal is as it
-  // was and Write may be called again.
-  // DATA_LOSS: the journal was deleted, moved or replaced, or is damaged: nobody will read what is written to it.
+  // ALREADY_EXISTS: the model has an outcome, or there is such a model, trial, attempt or call (of strategy or stopper)
+  // already. FAILED_PRECONDITION: the journal does not have the attempt of an event, or the model of an outcome.
+  // RESOURCE_EXHAUSTED: the disk is full. UNAVAILABLE: it cannot be written now. After these two errors the journal has
+  // not changed, and Write may be called again. DATA_LOSS: the journal was deleted, moved or replaced, or is damaged,
+  // so no reader would find what is written to it.
   absl::StatusOr<int64_t> Write(const v1::JournalBatch& batch);
 
   // For a journal that cannot be written any more: records that the experiment has failed, and why, in the journal or
@@ -85,9 +84,9 @@ class JournalWriter {
 
   SqliteDatabase database_;
   std::unique_ptr<Statements> statements_;
-  // Of the next fact.
+  // The number of the next fact.
   int64_t next_number_ = 1;
-  // The database's.
+  // The files of the database.
   std::vector<NamedFile> files_;
   std::optional<LastWords> last_words_;
 };
@@ -105,7 +104,7 @@ struct StateRecord {
 struct ModelRecord {
   int model = 0;
   absl::Time created;
-  // As proposed; once the model has its outcome, as it really was.
+  // The proposed sample; once the model has its outcome, the sample that it really had.
   v1::Sample sample;
   // Space::ToJson(sample).
   std::string sample_json;
@@ -125,9 +124,9 @@ struct AttemptRecord {
   std::optional<absl::Time> started;
   v1::Device device;
   std::optional<absl::Time> ended;
-  // It went on from a checkpoint, behind so many steps.
+  // The number of steps in the checkpoint from which the attempt went on; 0: it began anew.
   int resumed_steps = 0;
-  // Outcome UNSPECIFIED until it has ended.
+  // Its outcome is UNSPECIFIED until the attempt has ended.
   v1::ModelEnded end;
 };
 
@@ -139,7 +138,7 @@ struct IntermediateRecord {
   v1::Intermediate intermediate;
 };
 
-// A number that a model reported on the way.
+// One intermediate metric of a model.
 struct ReportedValue {
   int model = 0;
   int attempt = 0;
@@ -150,7 +149,7 @@ struct ReportedValue {
   double value = 0;
 };
 
-// Models by outcome.
+// Numbers of models by outcome.
 struct ModelCounts {
   int total = 0;
   int succeeded = 0;
@@ -158,7 +157,7 @@ struct ModelCounts {
   int stopped_early = 0;
   int canceled = 0;
   int infeasible = 0;
-  // No outcome yet.
+  // Models without an outcome yet.
   int unfinished = 0;
 };
 
@@ -170,34 +169,34 @@ class JournalReader {
   static absl::StatusOr<JournalReader> Open(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
-  // With the configuration in force: the last one, where it was changed by a resume.
+  // Has the configuration in force, which a resume may have changed.
   const v1::ExperimentCreated& experiment() const { return experiment_; }
   // The configuration that it was created with.
   const v1::ExperimentConfig& first_config() const { return first_config_; }
   absl::Time created() const { return created_; }
-  // The process that held the experiment just before the journal was read: asked in this order, so that an experiment
-  // that ends meanwhile is never taken for an interrupted one.
+  // The process that held the experiment just before the journal was read. In this order, an experiment that ends in
+  // between is never taken for an interrupted one.
   std::optional<pid_t> holder() const { return holder_; }
   // The configured name, or the space's, or the id.
   const std::string& name() const { return name_; }
 
-  // The state now: the last change, or CREATED. EXPERIMENT_FAILED where the journal had to be abandoned after that.
+  // The state: that of the last change, or CREATED. EXPERIMENT_FAILED if the journal was abandoned after that.
   absl::StatusOr<StateRecord> State() const;
-  // Whether a head that serves clients had it last: it made the experiment, or was the last to run it.
+  // Whether a head that serves clients was the last to run the experiment, or created it if it never ran.
   absl::StatusOr<bool> Served() const;
   // When the last fact was written.
   absl::StatusOr<absl::Time> LastTime() const;
-  // How long it was in one of these states, all times together; where it is in one now, up to `until`.
+  // How long the experiment was in any of these states altogether. If it is in one now, that counts up to `until`.
   absl::StatusOr<absl::Duration> TimeIn(const std::vector<v1::ExperimentState>& states, absl::Time until) const;
   absl::StatusOr<ModelCounts> CountModels() const;
   // The `count` best models, best first: of those that succeeded and keep all limits, in the order of SortBestFirst
   // (src/goals/ranking.h) by the experiment's objectives.
   absl::StatusOr<std::vector<ModelRecord>> BestModels(int count) const;
-  // Those of them that no other beats, in the same order. Several models that are equal in all objectives are in it.
-  // With one objective: the best.
+  // The models that no other model beats, in the same order; models that are equal in all objectives are all included.
+  // With one objective these are the best models.
   absl::StatusOr<std::vector<ModelRecord>> ParetoFront() const;
 
-  // All of a kind, in the order of their numbers (states: of time).
+  // All facts of one kind, in the order of their numbers (states: of their times).
   absl::StatusOr<std::vector<StateRecord>> States() const;
   absl::StatusOr<std::optional<v1::SpaceSpec>> Space() const;
   // The same with the program that discovered it (empty: an older version did not say), and without the graphs.
@@ -213,33 +212,33 @@ class JournalReader {
   absl::Status VisitModels(const std::function<absl::Status(ModelRecord)>& visit) const;
   // Attempts of these models.
   absl::StatusOr<std::vector<AttemptRecord>> AttemptsOf(const std::vector<int>& models) const;
-  // What these models reported.
+  // The intermediate reports of these models.
   absl::StatusOr<std::vector<IntermediateRecord>> IntermediatesOf(const std::vector<int>& models) const;
-  // The numbers of the facts that these models have their outcomes by. Not of version 2.
+  // The number of the fact with the outcome of each of these models. Not for journals of version 2.
   absl::StatusOr<std::map<int, int64_t>> OutcomeNumbers(const std::vector<int>& models) const;
   // The models of these trials.
   absl::StatusOr<std::map<int, std::vector<int>>> MembersOf(const std::vector<int>& trials) const;
 
-  // For what keeps tables in memory: one pass over one table of the database, all models or (`only`) some.
+  // For callers that keep tables in memory: one pass over one table of the database, for all models or for `only` some.
   using OnlyModels = std::optional<std::vector<int>>;
   absl::Status VisitModelsOf(const OnlyModels& only, const std::function<absl::Status(ModelRecord)>& visit) const;
   // Without the metrics of their ends, which are not read, and without `members`. In the order of model and attempt.
   absl::Status VisitAttempts(const OnlyModels& only, const std::function<absl::Status(AttemptRecord)>& visit) const;
-  // What models reported on the way, number by number, in the order of model, attempt and sequence. The argument is
-  // another one's the next time.
+  // Visits the intermediate metrics one by one, in the order of model, attempt and sequence. The argument of `visit` is
+  // overwritten for the next metric.
   absl::Status VisitReports(const OnlyModels& only, const std::function<void(const ReportedValue&)>& visit) const;
   // The number of the last fact; nullopt for version 2, which has no order of facts.
   absl::StatusOr<std::optional<int64_t>> LastNumber() const;
-  // The models that the facts behind the one with this number are about, sorted. Not of version 2.
+  // The models with facts after the fact of this number, sorted. Not for journals of version 2.
   absl::StatusOr<std::vector<int>> ModelsChangedAfter(int64_t number) const;
 
-  // The number of the last trial; 0: there is none.
+  // The number of the last trial; 0: no trial was queued.
   absl::StatusOr<int> LastTrial() const;
 
-  // What a watcher is to see of the facts behind the one with this number (0: of all), in their order: at most `limit`
-  // events (at least 1), and no more once they take `max_bytes`. Those that a watcher saw when they were recorded, and
-  // the creation as a state. An outcome that a resume has removed is one without details. FAILED_PRECONDITION for
-  // version 2, which has no order of facts.
+  // The events for a watcher who has seen the facts up to this number (0: none), in their order. Returns at most
+  // `limit` events (at least 1), and stops when they take `max_bytes`. They are the events that watchers got when they
+  // were recorded; the creation comes as a state, and an outcome that a resume has removed has no details.
+  // FAILED_PRECONDITION for journals of version 2, which have no order of facts.
   absl::StatusOr<std::vector<v1::ExperimentEvent>> EventsAfter(int64_t number, int limit, size_t max_bytes) const;
 
  private:

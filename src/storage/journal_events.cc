@@ -1,4 +1,4 @@
-// JournalReader::EventsAfter: facts as those who watched saw them.
+// JournalReader::EventsAfter: rebuilds the events that watchers got from the recorded facts.
 #include <map>
 #include <utility>
 
@@ -72,7 +72,7 @@ class EventQuery {
 
   absl::Status FillOutcome(const Fact& fact, v1::ModelOutcome* outcome) {
     outcome->set_model(static_cast<int>(fact.id));
-    // Of the same time: a model that runs again has another one, or none.
+    // The outcome must have the time of the fact: a model that ran again has a later outcome, or none.
     LANISTA_RETURN_IF_ERROR(outcome_.Start(fact.id, fact.time));
     LANISTA_ASSIGN_OR_RETURN(const bool found, outcome_.Next());
     if (!found) {
@@ -134,8 +134,8 @@ class EventQuery {
   }
 
   SqliteStatement state_, attempt_, report_, final_metrics_, outcome_;
-  // Trials of attempts that were looked up, by model and attempt: nearly all facts are reports, and of an attempt they
-  // need no more than that.
+  // The trials of attempts that were looked up, by model and attempt. Nearly all facts are reports, which need nothing
+  // else of their attempt.
   std::map<std::pair<int64_t, int>, int> trials_;
 };
 

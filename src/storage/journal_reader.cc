@@ -19,17 +19,18 @@
 namespace lanista {
 namespace {
 
-// A file's path as a URI that says: nobody writes this file, so no lock and no -wal or -shm beside it is needed.
+// The file's path as a URI that tells SQLite that no process writes the file, so that it needs no locks and no -wal or
+// -shm file.
 std::string ImmutableUri(const std::string& file) {
   return absl::StrCat("file:", absl::StrReplaceAll(file, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}), "?immutable=1");
 }
 
-// Of a query of models: of these alone.
+// The WHERE clause that restricts a query to these models.
 std::string WhereModel(const JournalReader::OnlyModels& only) {
   return only.has_value() ? absl::StrCat("WHERE model IN (", absl::StrJoin(*only, ","), ")") : "";
 }
 
-// What a query visits, as a list.
+// Collects what a query visits.
 template <typename Query>
 absl::StatusOr<std::vector<ModelRecord>> Collect(const Query& query) {
   std::vector<ModelRecord> models;
@@ -53,7 +54,7 @@ absl::StatusOr<JournalReader> JournalReader::Open(const std::string& folder) {
   }
   reader.last_words_ = LastWords::Read(folder);
   absl::Status status = reader.Begin(file, SQLITE_OPEN_READONLY);
-  // Where SQLite may not make its -shm file (a read-only folder) and there is no log of a writer's to read, the file
+  // SQLite may not make its -shm file in a read-only folder. If there is no writer's log (-wal), the database file
   // holds everything.
   if (absl::IsPermissionDenied(status) && !std::filesystem::exists(file + "-wal", error)) {
     status = reader.Begin(ImmutableUri(file), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);

@@ -1,4 +1,4 @@
-// Columns of a journal's rows as values, shared by the files that read it.
+// Converts columns of a journal's rows to values; shared by the files that read journals.
 #ifndef LANISTA_SRC_STORAGE_JOURNAL_ROWS_H_
 #define LANISTA_SRC_STORAGE_JOURNAL_ROWS_H_
 
@@ -26,10 +26,10 @@ std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column)
 // SQLite stores NaN as NULL.
 double ValueAt(const SqliteStatement& row, int column);
 
-// What is in a journal can always be shown: bytes that are not UTF-8, which older versions let through, are replaced.
+// The text, with bytes that are not UTF-8 replaced, so that it can always be shown. Older versions recorded such bytes.
 std::string TextAt(const SqliteStatement& row, int column);
 
-// DATA_LOSS where the bytes are no such message.
+// DATA_LOSS: the bytes are not such a message.
 template <typename Message>
 absl::Status ParseAt(const SqliteStatement& row, int column, Message* message) {
   if (ParseMakingUtf8(row.Bytes(column), message)) return absl::OkStatus();
@@ -41,10 +41,10 @@ v1::Outcome OutcomeAt(const SqliteStatement& row, int column);
 v1::LostCause LostCauseAt(const SqliteStatement& row, int column);
 v1::StateChanged StateAt(const SqliteStatement& row, int state_column, int reason_column);
 
-// Columns reason, message, signal, exit_status from `column` on; nullopt where there was no failure.
+// Reads the columns reason, message, signal and exit_status from `column` on; nullopt: there was no failure.
 std::optional<v1::Failure> FailureAt(const SqliteStatement& row, int column);
 
-// From JSON; DATA_LOSS where it is none.
+// Reads metrics from JSON. DATA_LOSS: the text is not JSON.
 absl::Status MetricsAt(const SqliteStatement& row, int column, v1::Metrics* metrics);
 
 }  // namespace lanista

@@ -24,7 +24,7 @@ int64_t TimeOf(const v1::JournalRecord& record) {
   return record.has_time() ? Microseconds(record.time()) : absl::ToUnixMicros(absl::Now());
 }
 
-// {"name": value, ...}; JSON knows no NaN: null.
+// {"name": value, ...}. NaN becomes null, because JSON has no NaN.
 std::string ToJson(const v1::Metrics& metrics) {
   return nlohmann::json(std::map<std::string, double>(metrics.values().begin(), metrics.values().end()))
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -36,7 +36,7 @@ std::optional<double> DefaultOf(const v1::Metrics& metrics) {
   return found->second;
 }
 
-// The columns of a failure: all NULL where there is none.
+// The columns of a failure; all are NULL if there is none.
 struct FailureColumns {
   explicit FailureColumns(bool failed, const v1::Failure& failure) {
     if (!failed) return;
@@ -52,7 +52,7 @@ struct FailureColumns {
   std::optional<int> exit_status;
 };
 
-// What a record is about, for error messages.
+// Describes a record for error messages.
 std::string Describe(const v1::JournalRecord& record) {
   switch (record.kind_case()) {
     case v1::JournalRecord::kCreated:
@@ -100,7 +100,7 @@ class JournalWriter::Statements {
   absl::StatusOr<int64_t> LastNumber();
 
  private:
-  // What the table `fact` says of one: its kind, and what it is about.
+  // The kind and subject of a fact, as the table `fact` has them.
   struct FactKey {
     explicit FactKey(absl::string_view fact_kind, int64_t fact_id = 1) : kind(fact_kind), id(fact_id) {}
 
@@ -112,7 +112,7 @@ class JournalWriter::Statements {
 
   absl::Status WriteCreated(int64_t time, const v1::ExperimentCreated& created);
   absl::Status WriteDiscovered(int64_t time, const v1::Discovered& discovered);
-  // Writes a record into the table of its kind; nullopt where it says nothing new.
+  // Writes a record into the table of its kind; nullopt: the record was there already.
   absl::StatusOr<std::optional<FactKey>> WriteRecord(int64_t time, const v1::JournalRecord& record);
   explicit Statements(const SqliteDatabase& database) : database_(database) {}
 
@@ -123,7 +123,7 @@ class JournalWriter::Statements {
   absl::Status WriteMetrics(int64_t time, const v1::ModelEvent& event, std::optional<int> step,
                             const v1::Metrics& metrics);
   absl::Status WriteOutcome(int64_t time, const v1::ModelOutcome& outcome);
-  // For an UPDATE that found nothing to do: an error if that is because there is no such attempt.
+  // Called if an UPDATE changed no row. Returns an error if there is no such attempt.
   absl::Status CheckAttempt(const v1::ModelEvent& event);
 
   const SqliteDatabase& database_;
@@ -301,7 +301,7 @@ absl::StatusOr<std::optional<JournalWriter::Statements::FactKey>> JournalWriter:
       return absl::InvalidArgumentError("the event says nothing");
   }
   if (database_.changes() > 0) {
-    // The metrics go with the end that stands: a second one (of an attempt that had been given up) changes nothing.
+    // Metrics are written with the first end only: a second one (of an attempt that had been given up) changes nothing.
     if (event.has_ended()) LANISTA_RETURN_IF_ERROR(WriteMetrics(time, event, std::nullopt, event.ended().metrics()));
     return key;
   }
@@ -350,7 +350,7 @@ absl::Status JournalWriter::Statements::WriteOutcome(int64_t time, const v1::Mod
       outcome.model(), time, outcome.attempt(), v1::Outcome_Name(outcome.outcome()), DefaultOf(outcome.metrics()),
       metrics, failure.reason, failure.message, failure.signal, failure.exit_status, step, because));
   if (!outcome.has_sample()) return absl::OkStatus();
-  // Usually the sample is what was proposed; else the model may have asked for more.
+  // Usually this is the proposed sample. A model may have asked for further choices.
   const std::string bytes = outcome.sample().SerializeAsString();
   LANISTA_RETURN_IF_ERROR(select_sample_.Start(outcome.model(), SqliteBlob{bytes}));
   LANISTA_ASSIGN_OR_RETURN(const bool same, select_sample_.Next());
@@ -376,7 +376,7 @@ absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::
   const bool was_there = std::filesystem::exists(file, error);
   LANISTA_ASSIGN_OR_RETURN(SqliteDatabase database,
                            SqliteDatabase::Open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  // A database without tables is of a process that was killed before it had recorded anything.
+  // A database without tables was left by a process that was killed before it recorded anything.
   if (was_there) {
     absl::StatusOr<SqliteStatement> tables = database.Prepare("SELECT 1 FROM sqlite_master");
     const absl::StatusOr<bool> found = tables.ok() ? tables->Next() : absl::StatusOr<bool>(tables.status());
@@ -447,7 +447,7 @@ absl::StatusOr<int64_t> JournalWriter::Write(const v1::JournalBatch& batch) {
   if (status.ok()) status = statements_->Commit();
   // SQLite has rolled back by itself after some errors.
   if (!status.ok() && database_.in_transaction()) (void)statements_->Rollback();
-  // Last, so that nothing is acknowledged that was written to a file without a name.
+  // Checked last, so that nothing is acknowledged that was written to a deleted file.
   for (size_t i = 0; status.ok() && i < files_.size(); ++i) status = files_[i].Check();
   if (!status.ok()) return status;
   return std::exchange(next_number_, number);

@@ -1,7 +1,7 @@
-// Why an experiment ended whose journal could not be written to its end.
+// Records why an experiment ended if its journal cannot be written any more.
 //
-// One line of text in a file beside the journal. Its room on the disk is taken when the experiment starts, so that the
-// line can be written where the disk is full.
+// It is one line of text in a file beside the journal. The file gets its room on the disk when the experiment starts,
+// so that the line can be written even if the disk is full.
 #ifndef LANISTA_SRC_STORAGE_LAST_WORDS_H_
 #define LANISTA_SRC_STORAGE_LAST_WORDS_H_
 

@@ -1,4 +1,4 @@
-// Notices that a file which is open was deleted or replaced by somebody else.
+// Notices that another process has deleted or replaced an open file.
 #ifndef LANISTA_SRC_STORAGE_NAMED_FILE_H_
 #define LANISTA_SRC_STORAGE_NAMED_FILE_H_
 

@@ -105,7 +105,7 @@ CREATE TABLE outcome (
 );
 )sql";
 
-// What version 3 added in tables of its own.
+// The tables that version 3 added.
 constexpr char kFactSchema[] = R"sql(
 CREATE TABLE fact (
   number INTEGER PRIMARY KEY,  -- counts facts of all kinds, in the order in which they were written; may have gaps
@@ -124,7 +124,7 @@ CREATE TABLE config_change (
 );
 )sql";
 
-// What version 4 added in a table of its own.
+// The table that version 4 added.
 constexpr char kStoppingSchema[] = R"sql(
 CREATE TABLE stopping_call (
   sequence INTEGER PRIMARY KEY,
@@ -138,7 +138,8 @@ CREATE TABLE stopping_call (
 );
 )sql";
 
-// Version 2 as version 3: its facts are numbered by their times, and where those are equal as they were written.
+// Upgrades version 2 to version 3: facts are numbered in the order of their times, and facts of the same time in the
+// order in which they were written.
 constexpr char kUpgradeFrom2[] = R"sql(
 ALTER TABLE space ADD COLUMN program TEXT NOT NULL DEFAULT '';
 ALTER TABLE space ADD COLUMN multi_model_evaluator INTEGER NOT NULL DEFAULT 0;
@@ -159,13 +160,14 @@ INSERT INTO fact (time, kind, id, attempt, sequence)
   ORDER BY time, rank, id, attempt, sequence;
 )sql";
 
-// Version 3 as version 4.
+// Upgrades version 3 to version 4.
 constexpr char kUpgradeFrom3[] = R"sql(
 ALTER TABLE outcome ADD COLUMN stopped_step INTEGER;
 ALTER TABLE outcome ADD COLUMN stopped_because TEXT;
 )sql";
 
-// Version 4 as version 5, which knows one more outcome: the table of version 4 refuses it, and becomes this one's rows.
+// Upgrades version 4 to version 5, which has one more outcome. The table of version 4 refuses that outcome, so a new
+// table takes its rows.
 constexpr char kUpgradeFrom4[] = R"sql(
 ALTER TABLE experiment ADD COLUMN request_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE experiment ADD COLUMN served INTEGER NOT NULL DEFAULT 0;

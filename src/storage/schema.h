@@ -13,12 +13,12 @@ namespace lanista {
 // Makes the tables. REQUIRES: a transaction is open, so that they appear together.
 absl::Status CreateSchema(const SqliteDatabase& database);
 
-// Makes a journal of an older version that CheckSchema accepts one of this version, in one transaction; whoever reads
-// it meanwhile sees the older one.
+// Upgrades a journal of an older version, which CheckSchema accepts, in one transaction. Readers see the older version
+// until that ends.
 absl::Status UpgradeSchema(const SqliteDatabase& database);
 
-// Returns the version of `database`, opened from `file`, where this program understands it. FAILED_PRECONDITION if it
-// is newer, or too old; DATA_LOSS if it is no journal at all.
+// Returns the version of `database`, which was opened from `file`. FAILED_PRECONDITION: this program cannot read that
+// version, because it is newer or too old. DATA_LOSS: the file is no journal.
 absl::StatusOr<int> CheckSchema(const SqliteDatabase& database, const std::string& file);
 
 // The journal's file in an experiment's folder.

@@ -53,7 +53,8 @@ absl::Status LastError(sqlite3* database, const char* file) {
   if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && system != 0) {
     absl::StrAppend(&message, " (", std::generic_category().message(system), ")");
   }
-  // SQLite says FULL for a write alone; a quota, and the shared memory beside the log, are errors of input and output.
+  // SQLite reports FULL for writes only. For a quota, and for the shared memory beside the log, it reports an I/O
+  // error.
   const bool full = primary == SQLITE_FULL || (primary == SQLITE_IOERR && (system == ENOSPC || system == EDQUOT));
   if (full) absl::StrAppend(&message, "; make room there, or choose another folder with --state-dir");
   return absl::Status(full ? absl::StatusCode::kResourceExhausted : CodeOf(result), message);

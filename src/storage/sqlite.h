@@ -1,4 +1,4 @@
-// The little of SQLite that the journal needs: connections and prepared statements as values, errors as statuses.
+// The part of SQLite that the journal needs: connections and prepared statements as values, errors as statuses.
 //
 // A connection and its statements belong to one thread at a time.
 #ifndef LANISTA_SRC_STORAGE_SQLITE_H_

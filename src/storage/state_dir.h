@@ -43,9 +43,9 @@ class StateDir {
   // made at once, so that no other process gets the same. REQUIRES: made by Open.
   absl::StatusOr<std::string> NewExperimentId(absl::string_view name) const;
 
-  // The id that a client's request gives an experiment of this name: the same one for the same request, so that a
-  // request that comes twice finds what it made. Other requests may give it, too: then the next `attempt` (from 0) is
-  // another one. Nothing is made.
+  // The id for an experiment of this name that a client's request makes. It is always the same for the same request, so
+  // a request that comes twice finds its experiment. If another request has the same id, take the next `attempt` (from
+  // 0), which gives another id. Makes no folder.
   static std::string IdOfRequest(absl::string_view name, absl::string_view request_id, int attempt);
 
   // Makes the experiment's folder with logs/ and trials/; false: there is one. REQUIRES: made by Open.
@@ -60,15 +60,15 @@ class StateDir {
   std::string root_;
 };
 
-// Below an experiment's folder: where a trial prints to, and what one of its models leaves behind. A merged trial has a
-// folder for each model. Only names: nothing is made.
+// Paths below an experiment's folder: the file with a trial's output, and the folder for the files of one of its
+// models. A merged trial has a folder for each model. These functions return names only and make nothing.
 std::string TrialLogFile(int trial);
 std::string TrialOutputFolder(int trial, int model, bool merged);
-// Below an experiment's folder: what lets a model's next attempt go on. One folder for all of its attempts.
+// The path below an experiment's folder for a model's checkpoints, which all of its attempts share.
 std::string CheckpointFolder(int model);
 
-// Deletes the experiment's folder with all that is in it; what links in it point to stays. NOT_FOUND if there is none,
-// FAILED_PRECONDITION (with the pid) while a process holds the experiment.
+// Deletes the experiment's folder with its content, but not the targets of links in it. NOT_FOUND: there is no such
+// experiment. FAILED_PRECONDITION: a process, which the message names, holds it.
 absl::Status RemoveExperiment(const StateDir& state_dir, absl::string_view id);
 
 }  // namespace lanista

@@ -1,5 +1,5 @@
-// Strategies in turn: a stage proposes so many models, then the next one's turn comes. All stages hear of all outcomes
-// and of all models that the others propose, so that no stage repeats what another has done.
+// Runs strategies one after the other: a stage proposes its number of models, then the next stage begins. All stages
+// are told all outcomes and all models that the others propose, so that no stage repeats a model of another one.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -63,7 +63,7 @@ class Chain : public Strategy {
 
  private:
   std::vector<Stage> stages_;
-  // The stage whose turn it is; behind the last, none.
+  // The index of the current stage; the number of stages when all have ended.
   size_t current_ = 0;
 };
 
@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeChain(const v1::ChainConfig& confi
   if (config.stage().empty()) return absl::InvalidArgumentError("chain has no stage; give at least one");
   std::vector<Chain::Stage> stages;
   StrategyContext stage_context = context;
-  // What earlier stages leave of the limit.
+  // The part of the limit that earlier stages leave.
   std::optional<int> left = context.max_models;
   for (int i = 0; i < config.stage_size(); ++i) {
     const v1::ChainStageConfig& stage = config.stage(i);

@@ -34,7 +34,7 @@ class Evolution : public ProposingStrategy {
       : ProposingStrategy(context, options.dedup, options.on_failure), options_(options) {}
 
  private:
-  // Children that may be known before a model is drawn at random.
+  // After this many children that may not be proposed, a model is drawn at random.
   static constexpr int kChildren = 32;
 
   struct Member {
@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeEvolution(const v1::EvolutionConfi
   if (config.has_population()) {
     options.population = config.population();
   } else {
-    // A population that is given by its sample is not cut below it.
+    // If only the sample size is set, the population must not be smaller than that.
     options.population = std::max(DefaultPopulation(context, 100), config.sample());
   }
   options.sample = config.has_sample() ? config.sample() : std::max(options.population / 4, 1);

@@ -1,6 +1,6 @@
-// Grid search: every model of the space once, in its order or shuffled, one at a time: no list of models is ever made.
-// Models that came from elsewhere are left out. One Ask tests a limited number of models against the limits; the next
-// goes on where it ended.
+// Grid search: every model of the space once, in order or shuffled. Models are computed one at a time, so memory does
+// not grow with the space. Models that others proposed are left out. One Ask tests a limited number of models against
+// the limits; the next Ask continues there.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,7 +18,7 @@
 namespace lanista {
 namespace {
 
-// Walks through all models, as `Next` of a derived class names them.
+// Walks through all models in the order of `Next`, which subclasses implement.
 class Walk : public Strategy {
  public:
   explicit Walk(const StrategyContext& context) : limits_(context) {}
@@ -53,16 +53,16 @@ class Walk : public Strategy {
   virtual std::optional<v1::Sample> Next() = 0;
 
  private:
-  // Walks on to the next model within the limits that did not come from elsewhere, or until the limits have refused so
-  // many in all. The error of KnownLimits::NothingAllowed.
+  // Moves to the next model that is within the limits and that nobody else proposed. Stops when the limits have refused
+  // `most_refused` models altogether. Returns KnownLimits::NothingAllowed if the walk ends without any model.
   absl::Status LookAhead(int64_t most_refused) {
-    // It may have come from elsewhere since it was found.
+    // Somebody else may have proposed it in the meantime.
     if (ahead_.has_value() && elsewhere_.contains(Space::Key(*ahead_))) ahead_.reset();
     while (!ended_ && !ahead_.has_value() && limits_.refused() < most_refused) {
       std::optional<v1::Sample> next = Next();
       ended_ = !next.has_value();
       if (!ended_ && limits_.Allow(*next) && !elsewhere_.contains(Space::Key(*next))) ahead_ = std::move(next);
-      // Once there was a model, the walk goes on to the end of the space, however far the next one is.
+      // After the first model was found, the walk continues to the end of the space, however far away the next one is.
       if (!found_ && !ahead_.has_value() && limits_.refused() >= Proposals::kLimitTests) ended_ = true;
     }
     found_ = found_ || ahead_.has_value();
@@ -71,12 +71,12 @@ class Walk : public Strategy {
   }
 
   KnownLimits limits_;
-  // Whether there was a model to propose, here or elsewhere.
+  // Whether any model was proposed, by this strategy or by others.
   bool found_ = false;
   // Keys of models that it has proposed and that are not told yet, and of those that somebody else has proposed.
   absl::flat_hash_set<std::string> running_;
   absl::flat_hash_set<std::string> elsewhere_;
-  // The model that comes next, so that it is known when none does.
+  // The next model. It is found in advance, so that the end of the space is known in time.
   std::optional<v1::Sample> ahead_;
   bool ended_ = false;
 };
@@ -100,9 +100,9 @@ class GridSearch : public Walk {
   std::optional<Space::Options> last_;
 };
 
-// A permutation of 0 .. size-1 that is computed, not stored: a Feistel network permutes the numbers of 2k bits, and
-// what falls outside is permuted again until it falls inside (Black and Rogaway, "Ciphers with arbitrary finite
-// domains", 2002: cycle walking; on average fewer than four rounds).
+// A permutation of 0 .. size-1 that is computed, not stored: a Feistel network permutes the numbers of 2k bits, and a
+// result that is too large is permuted again until it is below size (cycle walking: Black and Rogaway, "Ciphers with
+// arbitrary finite domains", 2002; on average fewer than four rounds).
 class Permutation {
  public:
   Permutation(mpz_class size, uint64_t seed) : size_(std::move(size)), seed_(seed) {
@@ -119,7 +119,7 @@ class Permutation {
   }
 
  private:
-  // Four make a good pseudo-random permutation of large domains; small ones want more.
+  // Four rounds make a good pseudo-random permutation of large domains; small domains need more.
   static constexpr int kRounds = 8;
 
   mpz_class Encrypt(const mpz_class& number) const {

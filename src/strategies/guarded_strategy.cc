@@ -22,7 +22,7 @@ absl::StatusOr<std::shared_ptr<GuardedStrategy>> GuardedStrategy::Create(const v
                                                                          v1::SpaceSpec spec, uint64_t seed,
                                                                          LimitsOfSamples limits) {
   LANISTA_ASSIGN_OR_RETURN(Space space, Space::FromProto(std::move(spec)));
-  // First the space, where it stays.
+  // The space must have its final address before the strategy refers to it.
   auto guarded = std::make_shared<GuardedStrategy>(std::move(space), nullptr, Goals(config));
   LANISTA_ASSIGN_OR_RETURN(std::vector<v1::Sample> initial,
                            ReadInitialModels(config.initial(), guarded->space_, limits, seed));

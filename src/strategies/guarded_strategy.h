@@ -1,4 +1,4 @@
-// A strategy that cannot harm its caller: a user's may throw, or propose what is no model of the space.
+// Protects the caller from a user's strategy, which may throw, or propose samples that are not models of the space.
 #ifndef LANISTA_SRC_STRATEGIES_GUARDED_STRATEGY_H_
 #define LANISTA_SRC_STRATEGIES_GUARDED_STRATEGY_H_
 
@@ -17,25 +17,25 @@
 
 namespace lanista {
 
-// A strategy, the space that it proposes models of, and what they are judged by. Used by one thread at a time.
+// A strategy with its space and with the goals by which its models are judged. Used by one thread at a time.
 class GuardedStrategy {
  public:
   // The strategy of `config`, the configuration that the experiment was created with, for the space `spec`. Models of
   // `initial` come first. INVALID_ARGUMENT names the field; what the factory throws is an error.
   static absl::StatusOr<std::shared_ptr<GuardedStrategy>> Create(const v1::ExperimentConfig& config, v1::SpaceSpec spec,
                                                                  uint64_t seed, LimitsOfSamples limits = {});
-  // Of a strategy that was made for this space elsewhere.
+  // Takes a strategy that somebody else has made for this space.
   GuardedStrategy(Space space, std::unique_ptr<Strategy> strategy, Goals goals = Goals(v1::ExperimentConfig()))
       : space_(std::move(space)), goals_(std::move(goals)), strategy_(std::move(strategy)) {}
 
-  // What the strategy throws is an error, and so are more samples than asked for and samples that are none of the
-  // space.
+  // Returns an error if the strategy throws, returns more samples than it was asked for, or returns a sample that does
+  // not belong to the space.
   absl::StatusOr<Strategy::Proposal> Ask(int count);
-  // What the strategy throws is an error.
+  // Returns an error if the strategy throws.
   absl::Status Tell(const v1::TellRequest& tell);
 
-  // Makes a call again that an earlier strategy of the same configuration, space and seed was given. Returns
-  // FAILED_PRECONDITION, with both answers, where this one answers an Ask otherwise.
+  // Repeats a call that an earlier strategy with the same configuration, space and seed got. FAILED_PRECONDITION, with
+  // both answers: this strategy answers an Ask differently.
   absl::Status Replay(const v1::StrategyCall& call);
 
  private:
@@ -45,7 +45,7 @@ class GuardedStrategy {
   std::unique_ptr<Strategy> strategy_;
 };
 
-// What a strategy hears of a model's outcome: metrics turned by the objectives so that larger is better.
+// Converts a model's outcome to what strategies get: metrics with signs that make larger values better.
 Observation ObservationOf(const v1::TellRequest& tell, const Goals& goals);
 
 }  // namespace lanista

@@ -14,7 +14,8 @@
 namespace lanista {
 namespace {
 
-// Draws of what a sample leaves out, until what it names is active and the model is a new one within the limits.
+// The most draws of the choices that a sample leaves out. A draw must make the named choices active, and give a new
+// model within the limits.
 constexpr int kMostDraws = 1000;
 
 class InitialModels final : public Strategy {
@@ -45,7 +46,7 @@ class InitialModels final : public Strategy {
  private:
   const std::vector<v1::Sample> first_;
   const std::unique_ptr<Strategy> strategy_;
-  // So many of `first_`.
+  // The number of models of `first_` that were proposed.
   size_t proposed_ = 0;
 };
 

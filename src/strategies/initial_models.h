@@ -1,4 +1,4 @@
-// Models that the user wants to be tried before any that the strategy proposes.
+// Models that the user wants to try before the strategy proposes any.
 #ifndef LANISTA_SRC_STRATEGIES_INITIAL_MODELS_H_
 #define LANISTA_SRC_STRATEGIES_INITIAL_MODELS_H_
 
@@ -24,8 +24,8 @@ absl::StatusOr<std::vector<v1::Sample>> ReadInitialModels(
     const google::protobuf::RepeatedPtrField<v1::InitialModelConfig>& initial, const Space& space,
     const LimitsOfSamples& limits, uint64_t seed);
 
-// A strategy that proposes `first`, in this order, and then what `strategy` proposes, which hears of their outcomes and
-// does not propose them again.
+// A strategy that proposes `first`, in this order, and then asks `strategy`. That one is told the outcomes of `first`,
+// and does not propose the same models again.
 std::unique_ptr<Strategy> BeginWith(std::vector<v1::Sample> first, std::unique_ptr<Strategy> strategy);
 
 }  // namespace lanista

@@ -1,4 +1,4 @@
-// Limits that are known before a model trains, as strategies meet them.
+// Limits that can be checked before a model trains, for strategies.
 #ifndef LANISTA_SRC_STRATEGIES_KNOWN_LIMITS_H_
 #define LANISTA_SRC_STRATEGIES_KNOWN_LIMITS_H_
 
@@ -20,7 +20,7 @@ struct LimitsOfSamples {
   std::function<std::string(const v1::Sample&)> describe;
 };
 
-// Which samples may be proposed. Used by one thread.
+// Decides which samples may be proposed. Used by one thread.
 class KnownLimits {
  public:
   explicit KnownLimits(LimitsOfSamples limits) : limits_(std::move(limits)) {}
@@ -28,7 +28,7 @@ class KnownLimits {
   explicit KnownLimits(const StrategyContext& context)
       : KnownLimits(LimitsOfSamples{context.violation, context.describe_violation}) {}
 
-  // Whether there are any.
+  // Whether there are such limits.
   bool any() const { return static_cast<bool>(limits_.violation); }
 
   // Whether the sample keeps them, as far as that is known.
@@ -37,12 +37,12 @@ class KnownLimits {
   // How often Allow refused.
   int64_t refused() const { return refused_; }
 
-  // What the nearest of the samples that were refused has, for people: "params 150 (at most 100)".
-  // REQUIRES: refused() > 0.
+  // Describes, for people, the refused sample that was nearest to the limits: "params 150 (at most 100)". REQUIRES:
+  // refused() > 0.
   std::string DescribeNearest() const;
 
-  // FAILED_PRECONDITION that says how far the nearest of the samples that were refused is from the limits.
-  // REQUIRES: refused() > 0.
+  // A FAILED_PRECONDITION error, which says how far the nearest refused sample is from the limits. REQUIRES: refused()
+  // > 0.
   absl::Status NothingAllowed() const;
 
  private:

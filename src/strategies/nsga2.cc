@@ -34,7 +34,7 @@ class Nsga2 : public ProposingStrategy {
       : ProposingStrategy(context, options.dedup, options.on_failure), options_(options) {}
 
  private:
-  // Children that may be known before a model is drawn at random.
+  // After this many children that may not be proposed, a model is drawn at random.
   static constexpr int kChildren = 32;
 
   struct Member {
@@ -44,7 +44,7 @@ class Nsga2 : public ProposingStrategy {
     double crowding = 0;
   };
 
-  // Deb's crowded comparison: an earlier front, or the same one and farther neighbours.
+  // Deb's crowded comparison: `a` is in an earlier front, or in the same front and farther from its neighbours.
   static bool IsFitter(const Member& a, const Member& b) {
     return a.front != b.front ? a.front < b.front : a.crowding > b.crowding;
   }

@@ -41,7 +41,8 @@ std::vector<double> Powers(double base, size_t count) {
   return powers;
 }
 
-// One more for each of the `size` cells that is not `cell`. A size that is known when this is compiled makes it fast.
+// Adds 1 to the count of each of the `size` cells that differs from `cell`. The size is a template parameter because
+// the compiler then makes faster code.
 template <int size, typename Cell>
 void AddDifferent(const Cell* __restrict cells, Cell cell, uint8_t* __restrict counts) {
   for (int i = 0; i < size; ++i) counts[i] += cells[i] != cell;
@@ -52,7 +53,7 @@ void AddEqual(const Cell* __restrict cells, Cell cell, uint8_t* __restrict count
   for (int i = 0; i < size; ++i) counts[i] += cells[i] == cell;
 }
 
-// What stands for a choice that is not active.
+// The value that marks a choice as not active.
 template <typename Cell>
 constexpr Cell kInactive = static_cast<Cell>(-1);
 
@@ -164,7 +165,7 @@ std::vector<double> JointDensity::Log(const std::vector<Space::Options>& models)
   std::vector<double> logs;
   uint8_t different[kBlock];
   uint8_t absent[kBlock];
-  // Of the models of a block, and their sums over the blocks.
+  // The kernel values of one block of models, and their sums over all blocks.
   double values[kBlock];
   double sums[kBlock];
   for (const Space::Options& model : models) {

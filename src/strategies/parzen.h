@@ -1,4 +1,4 @@
-// Densities over the models of a space, from models that were seen: what TPE compares.
+// Densities over the models of a space, estimated from models that were seen. TPE compares two of them.
 #ifndef LANISTA_SRC_STRATEGIES_PARZEN_H_
 #define LANISTA_SRC_STRATEGIES_PARZEN_H_
 
@@ -18,11 +18,11 @@ class Density {
  public:
   virtual ~Density() = default;
 
-  // One more model was seen, and counts. Models have numbers in the order of these calls, from 0.
+  // Adds a model that was seen; it counts. The first model has number 0, the next one number 1, and so on.
   virtual void Add(const Space::Options& model) = 0;
-  // Takes the last models out: all but `models`. REQUIRES: so many were added.
+  // Removes the last models, so that the first `models` are left. REQUIRES: at least `models` were added.
   virtual void Truncate(size_t models) = 0;
-  // Whether the model with this number counts.
+  // Sets whether the model with this number counts.
   virtual void SetCounts(size_t number, bool counts) = 0;
   // A model drawn from the density.
   virtual Space::Options Draw(std::mt19937_64& random) const = 0;
@@ -46,11 +46,11 @@ class JointDensity : public Density {
   std::vector<double> Log(const std::vector<Space::Options>& models) const override;
 
  private:
-  // Models are compared choice by choice in blocks of so many, which stay in the nearest cache.
+  // Models are compared choice by choice in blocks of this size, which fit into the processor's nearest cache.
   static constexpr int kBlock = 64;
 
-  // Choices with equally many options: their kernels are equal, so that it only counts how many of them match. At most
-  // 255 choices, so that bytes count them.
+  // Choices with the same number of options. Their kernels are equal, so only the number of matching choices is needed.
+  // There are at most 255 of them, so that a byte can count them.
   struct Group {
     int32_t option_count = 0;
     double log_option_count = 0;
@@ -59,8 +59,8 @@ class JointDensity : public Density {
     bool conditional = false;
   };
 
-  // The options of one choice in all models seen, and anything from there to the end of a block; -1, or the largest
-  // byte: it is not active. In bytes where its options fit, as these are compared fastest.
+  // The options of one choice in all models seen, padded to the end of a block with any values. -1, or the largest
+  // byte, means that the choice is not active. Options that fit into bytes are stored as bytes, which compare fastest.
   struct Column {
     bool in_bytes = false;
     std::vector<uint8_t> bytes;
@@ -76,7 +76,7 @@ class JointDensity : public Density {
   std::vector<Group> groups_;
   // Models seen.
   size_t models_ = 0;
-  // Of each model seen: 1 if it counts, else 0; then 0 to the end of a block. And their sum.
+  // For each model seen, 1 if it counts, else 0; padded with 0 to the end of a block. count_ is their sum.
   std::vector<double> weights_;
   size_t count_ = 0;
   // By choice.

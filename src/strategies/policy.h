@@ -14,7 +14,7 @@ namespace lanista {
 // choice from the softmax of its logits. Used by one thread.
 class Policy {
  public:
-  // What one model teaches.
+  // One model and its result, from which the policy learns.
   struct Lesson {
     Space::Options model;
     // LogProbability(model) of the policy that drew it.
@@ -26,7 +26,7 @@ class Policy {
   // Uniform at first. `space` must outlive it.
   explicit Policy(const Space& space);
 
-  // Logits that a policy for `space` has.
+  // The number of logits of a policy for `space`.
   static size_t CountLogits(const Space& space);
 
   Space::Options Draw(std::mt19937_64& random) const;
@@ -48,7 +48,7 @@ class Policy {
 
   const Space& space_;
   std::vector<double> logits_;
-  // Where the logits of each choice begin.
+  // For each choice, the index of its first logit.
   std::vector<size_t> first_;
 };
 

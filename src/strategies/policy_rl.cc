@@ -43,9 +43,9 @@ class PolicyRl : public ProposingStrategy {
         optimizer_(policy_.logits().size(), options.learning_rate) {}
 
  private:
-  // Models that must not be proposed, in a row, before one is drawn at random: the policy has converged.
+  // After this many models in a row that may not be proposed, one is drawn at random: the policy has converged.
   static constexpr int kKnownInARow = 20;
-  // A model's rank is its place among at least so many outcomes.
+  // A model is ranked among at least this many outcomes.
   static constexpr int kRanked = 20;
 
   struct Outcome {
@@ -58,18 +58,18 @@ class PolicyRl : public ProposingStrategy {
     LearnAgain(model, observation);
   }
 
-  // A new model of the policy; nullopt where one should be drawn at random.
+  // A new model drawn from the policy; nullopt if one should be drawn at random.
   std::optional<Space::Options> Propose() override {
     for (int i = 0; i < kKnownInARow; ++i) {
       Space::Options model = policy_.Draw(proposals().random());
       if (proposals().Take(model)) return model;
-      // It is learnt from as if it had run again.
+      // The policy learns from it as if it had run again.
       if (const auto known = known_.find(model); known != known_.end()) LearnAgain(model, Observation(known->second));
     }
     return std::nullopt;
   }
 
-  // Once for each time that the policy draws the model.
+  // Called each time that the policy draws a known model.
   void LearnAgain(const Space::Options& model, const Observation& observation) {
     recent_.push_back({model, observation});
     const int ranked = std::max(options_.models_per_update, kRanked);
@@ -94,7 +94,8 @@ class PolicyRl : public ProposingStrategy {
     }
   }
 
-  // Of each recent outcome: its rank, the mean one for equals, scaled to mean 0 and variance 1; all 0 if all are equal.
+  // The rank of each recent outcome, scaled to mean 0 and variance 1. Equal outcomes get their mean rank; if all are
+  // equal, all advantages are 0.
   std::vector<double> Advantages() const {
     std::vector<size_t> order(recent_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -118,7 +119,7 @@ class PolicyRl : public ProposingStrategy {
   const Options options_;
   Policy policy_;
   AdamAscent optimizer_;
-  // What models that were told about came to: with dedup they are not run again.
+  // The outcomes of all models that were told: with dedup they do not run again.
   absl::flat_hash_map<Space::Options, Observation> known_;
   // The last outcomes, and how many of them came since the last update.
   std::deque<Outcome> recent_;

@@ -44,7 +44,7 @@ bool Proposals::Take(const Options& model) { return TakeKey(model, Key(model)); 
 
 void Proposals::Remember(const std::string& key) {
   known_.insert(key);
-  // Each model counts once where the space's end is found by counting.
+  // Each model must count once, because the end of the space is found by counting.
   if (dedup_) infeasible_.erase(key);
 }
 
@@ -82,9 +82,9 @@ absl::StatusOr<std::optional<Proposals::Options>> Proposals::Draw() {
 }
 
 std::optional<Proposals::Options> Proposals::Walk(Options start, int tests) {
-  // Nearly all that is likely is known. Walk from the last draw, around the end, to the next model that may be
-  // proposed; the next time on from there: all that lies between is known, so that all walks together pass each model
-  // of the space once.
+  // Nearly all likely models are known. Walk from the last draw to the next model that may be proposed, continuing at
+  // the beginning of the space after its end. The next walk continues there. All models in between are known, so all
+  // walks together visit each model of the space once.
   if (!walk_.has_value() || !dedup_) {
     walk_end_ = Key(start);
     walk_ = std::move(start);
@@ -93,7 +93,7 @@ std::optional<Proposals::Options> Proposals::Walk(Options start, int tests) {
   while (static_cast<int>(infeasible_.size() - tested_before) < tests) {
     if (!space_.Advance(&*walk_)) walk_ = space_.FirstOptions();
     const std::string key = Key(*walk_);
-    // Without dedup the walk serves to find one model within the limits, and that may be the first again.
+    // Without dedup the walk only has to find a model within the limits; that may be the first one again.
     if (TakeKey(*walk_, key)) return walk_;
     if (key == walk_end_) return std::nullopt;
   }
@@ -111,7 +111,7 @@ absl::StatusOr<Strategy::Proposal> Proposals::Fill(int count, const std::functio
     }
     if (model.has_value()) proposal.samples.push_back(space_.ToSample(*model));
   }
-  // Known before it is tried where the space is counted.
+  // If the size of the space is known, the end is noticed without another draw.
   if (dedup_ && space_.size().has_value() && *space_.size() == known_.size() + infeasible_.size()) exhausted_ = true;
   proposal.exhausted = exhausted_;
   return proposal;

@@ -1,4 +1,5 @@
-// What strategies that draw models share: no model twice, none outside the limits, and an end where the space ends.
+// Shared by strategies that draw models: they propose no model twice and none outside the limits, and end when the
+// space is exhausted.
 #ifndef LANISTA_SRC_STRATEGIES_PROPOSALS_H_
 #define LANISTA_SRC_STRATEGIES_PROPOSALS_H_
 
@@ -18,7 +19,7 @@
 
 namespace lanista {
 
-// Which models of a space were proposed, are running, or were told about. Used by one thread.
+// Remembers which models of a space were proposed, are running, or were told. Used by one thread.
 //
 // With `dedup`, a model that is known in any of these ways is not proposed again. Of an incomplete space it knows what
 // discovery saw: it ends when every such model was proposed.
@@ -26,7 +27,7 @@ class Proposals {
  public:
   using Options = Space::Options;
 
-  // Models that one Draw draws or tests against the limits before it gives up.
+  // The most models that one Draw draws, or tests against the limits, before it gives up.
   static constexpr int kLimitTests = 10000;
 
   // Uses the context's space, limits and seed.
@@ -39,10 +40,10 @@ class Proposals {
   // Proposes `model` if that is allowed: it is within the limits and, with dedup, not known.
   bool Take(const Options& model);
 
-  // Somebody else proposed `model`.
+  // Records that somebody else has proposed `model`.
   void Expect(const Options& model);
 
-  // The outcome of `model` is there. True if it was running: Take or Expect came before.
+  // Records that `model` has its outcome. Returns true if it was running, i.e. Take or Expect was called before.
   bool Told(const Options& model);
 
   // Whether `model` was taken, expected or told.
@@ -51,33 +52,33 @@ class Proposals {
   // Models whose outcomes are still to come, in the order of their proposal.
   const std::vector<Options>& running() const { return running_; }
 
-  // A model drawn at random that Take allows, already taken: to the last one of a finite space. nullopt: there is none,
-  // or none was found within the limits by kLimitTests of them; it then is exhausted for good. An error
-  // (KnownLimits::NothingAllowed) if no model was proposed before.
+  // Draws a random model that Take allows, and takes it. Finds even the last one of a finite space. nullopt: no model
+  // is left, or kLimitTests models were outside the limits; then this object stays exhausted. An error
+  // (KnownLimits::NothingAllowed) if that happens before any model was proposed.
   absl::StatusOr<std::optional<Options>> Draw();
 
-  // Nothing is left to propose.
+  // Whether no model is left to propose.
   bool exhausted() const { return exhausted_; }
 
-  // The body of Ask: up to `count` models, each what `propose` returns (it has called Take) or else, where that is
-  // nullopt, a draw.
+  // Implements Ask: returns up to `count` models. Each one comes from `propose`, which must have called Take; if
+  // `propose` returns nullopt, it is drawn at random.
   absl::StatusOr<Strategy::Proposal> Fill(int count, const std::function<std::optional<Options>()>& propose);
 
  private:
-  // Draws that may meet known models before the rest of the space is walked through.
+  // After this many draws of known models, the rest of the space is searched in order.
   static constexpr int kDraws = 64;
 
   // A text that is equal for equal models only.
   static std::string Key(const Options& model);
 
-  // Whether Take may propose it; remembers what is outside the limits.
+  // Whether Take may propose the model. Remembers models that are outside the limits.
   bool IsAllowed(const Options& model, const std::string& key);
-  // A model that others proposed, or that was told, is known, within the limits or not.
+  // Makes a model known that others proposed or that was told, even if it is outside the limits.
   void Remember(const std::string& key);
   // Take, of a model with this key.
   bool TakeKey(const Options& model, const std::string& key);
-  // Walks from where the last walk ended to the next model that Take allows; gives up after `tests` models that were
-  // found to be outside the limits.
+  // Continues the last walk through the space, up to the next model that Take allows. Gives up when `tests` models were
+  // outside the limits.
   std::optional<Options> Walk(Options start, int tests);
 
   const bool dedup_;
@@ -92,13 +93,13 @@ class Proposals {
   bool any_proposed_ = false;
   // Keys of models that are known to be outside the limits.
   absl::flat_hash_set<std::string> infeasible_;
-  // Where the walk through the space stands, and the key of the model that it began at.
+  // The position of the walk through the space, and the key of the model at which it began.
   std::optional<Options> walk_;
   std::string walk_end_;
   bool exhausted_ = false;
 };
 
-// A strategy whose models go through a Proposals. What is left to it is what it proposes and what it learns.
+// A strategy whose models go through a Proposals object. Subclasses only say what to propose and how to learn.
 class ProposingStrategy : public Strategy {
  public:
   absl::StatusOr<Proposal> Ask(int count) final {
@@ -115,11 +116,11 @@ class ProposingStrategy : public Strategy {
   const Proposals& proposals() const { return proposals_; }
 
  private:
-  // A model that Take has allowed; nullopt where one should be drawn at random.
+  // A model for which Take returned true; nullopt if one should be drawn at random.
   virtual std::optional<Space::Options> Propose() = 0;
-  // A model's outcome is there, whether there is something to learn from it or not.
+  // Called for every outcome, even if there is nothing to learn from it.
   virtual void Ended() {}
-  // What LearnsFrom says is worth learning from.
+  // Called for each outcome that LearnsFrom accepts.
   virtual void Learn(const Space::Options& model, const Observation& observation) = 0;
 
   Proposals proposals_;

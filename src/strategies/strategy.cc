@@ -15,7 +15,7 @@ bool IsInformative(const Observation& observation) {
 int CompareStanding(const Observation& a, const Observation& b) {
   if (IsInformative(a) != IsInformative(b)) return IsInformative(a) ? -1 : 1;
   if (a.violation != b.violation) return a.violation < b.violation ? -1 : 1;
-  // Both miss the limits by as much, but only one was trained.
+  // Both are equally far from the limits, but only one was trained.
   if (a.value.has_value() != b.value.has_value()) return a.value.has_value() ? -1 : 1;
   const bool a_stopped = a.outcome == v1::STOPPED_EARLY;
   const bool b_stopped = b.outcome == v1::STOPPED_EARLY;

@@ -28,14 +28,14 @@ struct Observation {
   std::optional<double> value;
   // Steps that it has reported.
   int steps = 0;
-  // Where the experiment has several objectives: the value of each, turned so that larger is better, with `value` the
-  // first; empty where not all are known: of models that failed or were stopped early.
+  // If the experiment has several objectives: the value of each, with a sign that makes larger values better; the first
+  // is `value`. Empty if not all are known, because the model failed or was stopped early.
   std::vector<double> objectives;
-  // How far the model misses the limits, summed over them; 0: it fulfils them all.
+  // How far the model is from the limits, summed over all limits; 0: it keeps all of them.
   double violation = 0;
 };
 
-// Whether there is something to learn from the observation: it has a value, or it says how far the limits are.
+// Whether a strategy can learn from the observation: it has a value, or it says how far the model is from the limits.
 bool IsInformative(const Observation& observation);
 
 // -1 if `a` is better than `b` by what counts before values: observations without information come last, then feasible
@@ -52,26 +52,28 @@ bool Ranks(const Observation& a, const Observation& b);
 // were canceled) with WORST.
 bool LearnsFrom(const Observation& observation, v1::OnFailure on_failure);
 
-// What a strategy is made for. Only `space` must outlive the strategy.
+// What a strategy's factory gets. Only `space` must outlive the strategy.
 struct StrategyContext {
   StrategyContext(const Space& space_in, uint64_t seed_in) : space(space_in), seed(seed_in) {}
 
   const Space& space;
-  // All randomness of the strategy comes from it.
+  // The only source of the strategy's random numbers.
   uint64_t seed;
   // How many models the strategy may propose, not counting those that turn out to be INFEASIBLE; nullopt: no limit.
-  // What the experiment was created with: if the limit is changed later, a replay must still give the same samples.
+  // This is the limit with which the experiment was created: if it is changed later, a replay must still give the same
+  // samples.
   std::optional<int> max_models;
   // Number of objectives, at least 1.
   int objectives = 1;
   // How far a sample misses those limits that can be computed before training (Observation::violation); nullopt where
   // it is not known. Samples with more than 0 are never proposed. A pure function. Empty: there are no such limits.
   std::function<std::optional<double>(const v1::Sample&)> violation;
-  // What a sample misses them by, for people: "flops 120000000 (at most 50000000)". Empty: only the number is known.
+  // Describes for people how a sample breaks the limits: "flops 120000000 (at most 50000000)". Empty: there is no
+  // description.
   std::function<std::string(const v1::Sample&)> describe_violation;
 };
 
-// The default of a population: `usual`, but with a limit of N models at most N / 5, at least 10.
+// The default size of a population: `usual`, or less if the experiment is limited to N models: N / 5, but at least 10.
 int DefaultPopulation(const StrategyContext& context, int usual);
 
 // Logs a warning if the experiment's models are not many more than the `models` that the strategy needs before it has
@@ -90,19 +92,19 @@ class Strategy {
   struct Proposal {
     // At most as many as asked for; fewer while the strategy waits for outcomes.
     std::vector<v1::Sample> samples;
-    // Nothing will ever come again.
+    // No sample will come any more, whatever is told.
     bool exhausted = false;
-    // There are no samples, because the strategy has not looked far enough yet, and not because it waits for outcomes:
-    // it is to be asked again at once. So that others are heard while it looks on.
+    // There are no samples because the strategy is still searching, not because it waits for outcomes: ask it again at
+    // once. It returns in between so that its caller can handle other messages.
     bool searching = false;
   };
 
-  // Does not wait for outcomes while it has anything sensible to propose: devices are idle.
-  // REQUIRES: count >= 1.
+  // Returns new samples. Does not wait for outcomes as long as it can propose anything sensible, because devices are
+  // idle. REQUIRES: count >= 1.
   virtual absl::StatusOr<Proposal> Ask(int count) = 0;
 
-  // The outcome of a sample: exactly once for each that Ask returned or Expect announced, in any order. Also outcomes
-  // of models from elsewhere, of an earlier experiment.
+  // Reports the outcome of a sample: exactly once for each sample that Ask returned or Expect announced, in any order.
+  // Also reports models of an earlier experiment, for which there was no Ask.
   virtual void Tell(const v1::Sample& sample, const Observation& observation) = 0;
 
   // Another strategy (a stage of the same chain) has proposed the sample: its outcome will be told, so there is no need

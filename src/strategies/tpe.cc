@@ -3,7 +3,7 @@
 // "Tree-Structured Parzen Estimator", 2023, describes: of several models drawn from the density of the good models, it
 // proposes the one whose density among the good ones is largest beside that among the bad ones.
 //
-// Models that are running count as bad: so that those in flight at the same time keep away from each other.
+// Running models count as bad, so that models that run at the same time differ from each other.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -36,7 +36,7 @@ class Tpe : public ProposingStrategy {
       : ProposingStrategy(context, options.dedup, options.on_failure), options_(options), bad_(MakeDensity()) {}
 
  private:
-  // Where most candidates are known, up to so many are drawn for one that is new.
+  // If most candidates are known, up to this many are drawn for each new one.
   static constexpr int kDraws = 4;
 
   struct Told {
@@ -44,11 +44,11 @@ class Tpe : public ProposingStrategy {
     Observation observation;
   };
 
-  // Other models are good and running now.
+  // The sets of good and of running models have changed.
   void Ended() override { good_ = nullptr; }
 
   void Learn(const Space::Options& model, const Observation& observation) override {
-    // Behind those that it does not outrank: of equals the earlier is better.
+    // It goes after those that it does not outrank: of equal models the earlier one is better.
     const auto place = std::upper_bound(ranking_.begin(), ranking_.end(), observation,
                                         [this](const Observation& a, int b) { return Ranks(a, told_[b].observation); });
     ranking_.insert(place, static_cast<int>(told_.size()));
@@ -103,14 +103,14 @@ class Tpe : public ProposingStrategy {
 
   const Options options_;
   std::vector<Told> told_;
-  // Numbers of told_, the best first.
+  // Indices into told_, the best model first.
   std::vector<int> ranking_;
-  // Of the good models. Null once an outcome has changed them.
+  // The density of the good models. Null after an outcome, which may have changed them.
   std::unique_ptr<Density> good_;
-  // Their numbers in told_.
+  // The indices of the good models in told_.
   std::vector<int> good_numbers_;
-  // Of all others: the first bad_told_ models of told_, of which the good ones do not count, and then the first
-  // bad_running_ of those that are running. Kept, as it is long to fill.
+  // The density of all other models: the first bad_told_ models of told_, where the good ones do not count, then the
+  // first bad_running_ of the running models. It is kept between proposals because filling it takes long.
   std::unique_ptr<Density> bad_;
   size_t bad_told_ = 0;
   size_t bad_running_ = 0;

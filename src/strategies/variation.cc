@@ -10,7 +10,7 @@
 namespace lanista {
 namespace {
 
-// Sets of choices that are tried before choices that stay active together are given up.
+// The most sets of choices that are tried until one is found whose choices stay active together.
 constexpr int kSets = 16;
 
 // An option of `choice` other than `option`. REQUIRES: there are at least two.
@@ -30,7 +30,7 @@ Space::Options Mutate(const Space& space, const Space::Options& parent, int muta
   Space::Options child;
   for (int set = 0; set < kSets; ++set) {
     for (int i = 0; i < count; ++i) std::swap(choices[i], choices[i + Uniform(random, choices.size() - i)]);
-    // Conditions name earlier choices only: what changes later deactivates nothing that has changed.
+    // Conditions refer to earlier choices only, so a later change cannot deactivate a choice that was changed before.
     std::vector<int> changed(choices.begin(), choices.begin() + count);
     std::sort(changed.begin(), changed.end());
     child = parent;
@@ -49,7 +49,7 @@ Space::Options MutateEach(const Space& space, const Space::Options& parent, doub
                           std::mt19937_64& random) {
   Space::Options child = parent;
   for (int i = 0; i < space.choice_count(); ++i) {
-    // What was drawn because of an earlier change is new already.
+    // A choice that an earlier change made active was drawn just now, so it is new already.
     if (parent[i] < 0 || child[i] < 0 || space.option_count(i) < 2) continue;
     if (UniformReal(random) >= probability) continue;
     child = space.With(std::move(child), i, AnotherOption(space, i, parent[i], random), random);

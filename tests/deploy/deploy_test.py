@@ -419,6 +419,24 @@ class Documents(unittest.TestCase):
                 elif words and os.path.basename(words[0]) in ("lanista", "my_program"):
                     yield words[1:]
 
+    @staticmethod
+    def anchors(page):
+        """What # may name in the page: its headings, as the usual viewers call them."""
+        headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", read(page), flags=re.M | re.S), re.M)
+        return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+    def test_links_between_them_lead_somewhere(self):
+        found = 0
+        for page in self.PAGES:
+            for path, anchor in re.findall(r"\]\(([^)#\s:]*)(?:#([^)\s]*))?\)", read(page)):
+                target = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+                if target in self.PAGES:
+                    found += 1
+                    self.assertTrue(not anchor or anchor in self.anchors(target), f"{page}: {path}#{anchor}")
+                elif target.startswith("deploy") or target.startswith("docs"):
+                    self.assertTrue(os.path.exists(target), f"{page}: {path}")
+        self.assertGreater(found, 50)
+
     def test_their_commands_are_lanistas(self):
         with_commands = set()
         for page in self.PAGES:
