@@ -22,19 +22,20 @@ bool JournalState::Commit(const JournalSink& sink) {
     } else {
       sink.telemetry->journal_errors.Add();
     }
-    const std::string tag = LogTag(sink.experiment);
     if (absl::IsResourceExhausted(written.status())) {
       paused_counted.Move({sink.telemetry, &sink.telemetry->journals_paused});
       if (!std::exchange(paused, true)) {
-        spdlog::warn("{}it pauses until its journal can be written: {}", tag, std::string(written.status().message()));
+        spdlog::warn("{}it pauses until its journal can be written: {}", LogTag(sink.experiment),
+                     std::string(written.status().message()));
       }
       return false;
     }
     paused_counted.Move(nullptr);
-    if (std::exchange(paused, false)) spdlog::info("{}there is room for its journal again: it goes on", tag);
+    if (std::exchange(paused, false))
+      spdlog::info("{}there is room for its journal again: it goes on", LogTag(sink.experiment));
     if (absl::IsUnavailable(written.status()) && retries < kMaxRetries) {
       if (retries++ == 0) {
-        spdlog::warn("{}its journal cannot be written now, trying again: {}", tag,
+        spdlog::warn("{}its journal cannot be written now, trying again: {}", LogTag(sink.experiment),
                      std::string(written.status().message()));
       }
       return false;
@@ -44,7 +45,7 @@ bool JournalState::Commit(const JournalSink& sink) {
       number = *written;
     } else {
       status = Annotate(written.status(), "the journal cannot be written");
-      spdlog::error("{}{}", tag, std::string(status.message()));
+      spdlog::error("{}{}", LogTag(sink.experiment), std::string(status.message()));
       sink.abandon(status);
     }
   }

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "src/rpc/head_client.h"
 #include "src/storage/journal.h"
+#include "src/storage/state_dir.h"
 #include "tests/e2e/command.h"
 
 namespace lanista {
