@@ -9,10 +9,15 @@
 namespace lanista {
 
 absl::StatusOr<HeadAccess> HeadAccessOf(const CommandLine& line) {
-  const absl::StatusOr<Address> address = ParseAddress(line.head);
-  if (!address.ok()) return Annotate(address.status(), "--head");
   const SafetyOptions& safety = line.safety;
-  HeadAccess access{*address};
+  HeadAccess access;
+  if (line.head.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(access.address_file, ResolvePath(line.head_file, UserDirectory()));
+  } else {
+    const absl::StatusOr<Address> address = ParseAddress(line.head);
+    if (!address.ok()) return Annotate(address.status(), "--head");
+    access.address = *address;
+  }
   access.tls = safety.tls || !safety.tls_ca.empty() || !safety.tls_cert.empty();
   access.insecure = line.insecure;
   const char* const default_token_file = std::getenv("LANISTA_TOKEN_FILE");

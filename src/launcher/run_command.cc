@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "src/base/logging.h"
@@ -22,6 +23,7 @@
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/head_connection.h"
 #include "src/launcher/local_head.h"
+#include "src/launcher/node_port.h"
 #include "src/launcher/page.h"
 #include "src/launcher/progress.h"
 #include "src/launcher/progress_view.h"
@@ -177,8 +179,19 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
 
   CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);  // The search goes on where nobody reads its progress any more.
-  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head,
-                           LocalHead::Start({state_dir, context.trial_program}, config));
+  LocalHead::Options options{state_dir, context.trial_program};
+  options.open = SeeksNodes(config.training_service());
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), config));
+  std::unique_ptr<NodePort> port;
+  if (SeeksNodes(config.training_service())) {
+    LANISTA_ASSIGN_OR_RETURN(port, NodePort::Open(context, *head, config.training_service(), state_dir));
+  }
+  const absl::Cleanup end_head = [&] {
+    // The port's calls wait for the head.
+    if (port != nullptr) port->Close();
+    if (head != nullptr) head->End();
+    port.reset();
+  };
   Interrupt interrupt(*head, line.json);
   const SignalThread signals([&](int count) { interrupt.OnSignal(count); });
 
@@ -207,6 +220,9 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
   const absl::StatusOr<std::string> no_result = PrintSummary(context, folder);
   interrupt.Ended();
+  if (port != nullptr) port->Close();
+  head->End();
+  port.reset();
   head.reset();
 
   std::string error;

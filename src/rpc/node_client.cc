@@ -14,6 +14,7 @@
 #include "grpcpp/grpcpp.h"
 #include "protos/node.grpc.pb.h"
 #include "spdlog/spdlog.h"
+#include "src/base/status.h"
 #include "src/rpc/channel.h"
 #include "src/rpc/grpc_status.h"
 
@@ -172,7 +173,13 @@ class NodeClient::Impl {
 
   // Opens a stream, and returns why it ended.
   absl::Status RunStream(bool* was_welcome) {
-    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(options_.head);
+    HeadAccess access = options_.head;
+    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = absl::UnknownError("");
+    if (const absl::Status found = FindHead(access); found.ok()) {
+      channel = MakeChannel(access);
+    } else {
+      channel = found;
+    }
     if (!channel.ok()) {
       // They were right when the node began: whoever replaces a file may not be done with it.
       spdlog::warn("{}", std::string(channel.status().message()));
@@ -193,7 +200,7 @@ class NodeClient::Impl {
     const absl::Status end = stream->WaitForEnd();
     // A stream that was given up has no reason of its own.
     if (!absl::IsCancelled(end)) why = end;
-    const std::string head = absl::StrCat("head ", options_.head.address.ToText());
+    const std::string head = absl::StrCat("head ", access.address.ToText());
     if (absl::IsUnavailable(why) || absl::IsCancelled(why)) {
       why = absl::UnavailableError(absl::StrCat(head, ": ", why.message()));
     }
@@ -208,6 +215,13 @@ class NodeClient::Impl {
     }
     handlers_.on_closed(stream, why);
     return why;
+  }
+
+  // Where the head is now.
+  static absl::Status FindHead(HeadAccess& access) {
+    if (access.address_file.empty()) return absl::OkStatus();
+    LANISTA_ASSIGN_OR_RETURN(access.address, ReadAddress(access.address_file));
+    return absl::OkStatus();
   }
 
   // Until the stream ends, or is to be given up: why.
