@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/devices/local.h"
+#include "src/devices/node_source.h"
 
 namespace lanista {
 
@@ -20,6 +21,7 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(
   int cpu_slots = 0;
   bool in_process = false;
   for (int block = 0; block < blocks.size(); ++block) {
+    if (BringsNodes(blocks.Get(block))) continue;
     const std::string field = absl::StrCat("training_service[", block, "]");
     auto source = DeviceSourceRegistry::Get().Create(blocks.Get(block));
     if (!source.ok()) return Annotate(source.status(), field);

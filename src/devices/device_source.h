@@ -22,9 +22,10 @@ class DeviceSource {
 
 using DeviceSourceRegistry = Registry<DeviceSource>;
 
-// The devices of all blocks; without blocks, those of one `local` block with default values. CPU slots without a
-// memory_limit of their own get the machine's memory, divided by the devices of all blocks. INVALID_ARGUMENT: two
-// blocks name the same GPU, there are more CPU slots than MostSlots, or an IN_PROCESS device is not the only one.
+// The devices of all blocks but those that bring nodes (node_source.h); without blocks, those of one `local` block with
+// default values. CPU slots without a memory_limit of their own get the machine's memory, divided by the devices of all
+// blocks. INVALID_ARGUMENT: two blocks name the same GPU, there are more CPU slots than MostSlots, or an IN_PROCESS
+// device is not the only one.
 absl::StatusOr<std::vector<v1::Device>> SelectDevices(
     const google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig>& blocks);
 

@@ -1,6 +1,7 @@
 #include "src/devices/slurm_share.h"
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 
 namespace lanista {
 namespace {
@@ -23,6 +24,8 @@ SlurmShare ReadSlurmShare(const std::function<const char*(const char*)>& variabl
   SlurmShare share;
   // Only slurmd sets this one.
   if (variable("SLURMD_NODENAME") == nullptr) return share;
+  if (const auto job = Positive(variable("SLURM_JOB_ID"))) share.job = absl::StrCat(*job);
+  if (const auto end = Positive(variable("SLURM_JOB_END_TIME"))) share.job_end = absl::FromUnixSeconds(*end);
   const std::optional<int64_t> processors = Positive(variable("SLURM_CPUS_ON_NODE"));
   if (processors.has_value() && *processors <= INT32_MAX) share.processors = static_cast<int>(*processors);
   if (const std::optional<int64_t> whole = Positive(variable("SLURM_MEM_PER_NODE"))) {

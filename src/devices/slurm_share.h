@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+
+#include "absl/time/time.h"
 
 namespace lanista {
 
@@ -12,13 +15,18 @@ namespace lanista {
 // groups only where its plugins for that are configured; else a job that took the whole machine would take it from
 // others.
 struct SlurmShare {
+  // The job's id; empty: this process was not started by a slurmd.
+  std::string job;
+  // When the job will be ended.
+  std::optional<absl::Time> job_end;
   std::optional<int> processors;
   // Bytes.
   std::optional<int64_t> memory;
 };
 
 // Reads the variables that slurmd sets for the processes of a job on their machine: SLURM_CPUS_ON_NODE,
-// SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU (sbatch(1)). Where this process was not started by a slurmd (a shell on a login
+// SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU, SLURM_JOB_ID, SLURM_JOB_END_TIME (sbatch(1); the last one is not set by Slurm
+// 22.05). Where this process was not started by a slurmd (a shell on a login
 // node may have such variables, too) nothing is set. `variable`: std::getenv.
 SlurmShare ReadSlurmShare(const std::function<const char*(const char* name)>& variable);
 

@@ -167,6 +167,17 @@ class Parser {
     AddPageAccess(command);
   }
 
+  // Where the nodes of a search come in.
+  void AddNodePort(CLI::App* command) {
+    const CLI::Option* const listen = command->add_option(
+        "--listen", line_.listen,
+        "where nodes find it that it asks for (training_service); default: any free port of this machine");
+    command->callback([this, command, listen] {
+      line_.command = command->get_name();
+      if (listen->count() == 0) line_.listen = "127.0.0.1:0";
+    });
+  }
+
   void AddRunPage(CLI::App* command) {
     AddPage(command);
     command->add_flag("--web-stay", line_.web_stay, "keep the page open after the end, until Ctrl-C");
@@ -177,11 +188,21 @@ class Parser {
     AddDurable(run);
     AddRunPage(run);
     AddInsecure(run);
+    AddNodePort(run);
+    CLI::Option* const certificate = AddCertificate(run, "encrypt what nodes say; the certificate (PEM)");
+    run->add_option("--tls-client-ca", line_.safety.tls_client_ca,
+                    "nodes need a certificate of one of these authorities (PEM)")
+        ->needs(certificate);
+    run->add_option("--token-file", line_.safety.token_file,
+                    "clients, which can look at it, need one of the tokens in it");
+    run->add_option("--node-token-file", line_.safety.node_token_file,
+                    "nodes need one of the tokens in it, one a line");
     CLI::App* const resume = AddExperimentCommand(
         "resume", "go on with an experiment that was interrupted or stopped, or that may have higher limits (--set)");
     AddDurable(resume);
     CLI::Option* const head_to_resume = AddHead(resume);
     AddRunPage(resume);
+    AddNodePort(resume);
     // For the page, too, which has nothing to do with --head.
     resume->get_option("--insecure")->remove_needs(head_to_resume);
     resume->get_option("--insecure")->description("send the token, or serve the page, elsewhere even without TLS");
@@ -265,6 +286,8 @@ class Parser {
         ->capture_default_str();
     AddPage(serve);
     AddDevices(serve);
+    serve->add_option("--config", line_.config,
+                      "the head's own configuration: training_service blocks, also for nodes that it asks for itself");
     serve
         ->add_option("--lost-after", line_.lost_after,
                      "seconds without a word of a node after which what it ran runs elsewhere")

@@ -53,6 +53,7 @@ struct CommandLine {
   // Empty: `lanista-trial` beside this program.
   std::string trial_program;
 
+  // serve: empty: it has none.
   std::string config;
   // run, resume: the journal also survives power loss.
   bool durable = false;
@@ -75,19 +76,19 @@ struct CommandLine {
   std::string out = ".";
   bool untrained = false;
 
-  // list, show, trials, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. node: empty: head_file
-  // has it. submit, stop, nodes, drain: never empty.
+  // list, show, trials, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. submit, stop, nodes,
+  // drain: never empty. node: empty where head_file has it.
   std::string head;
-  // With `head`, and serve.
+  // With `head`, run and serve.
   SafetyOptions safety;
-  // serve: listen anywhere without TLS and token. With `head`: send the token anywhere without TLS.
+  // run, serve: listen anywhere without TLS and token. With `head`: send the token anywhere without TLS.
   bool insecure = false;
   // submit: show the progress until the end.
   bool watch = false;
   // submit: empty: a new one.
   std::string request_id;
 
-  // serve.
+  // serve, run, resume.
   std::string listen = "127.0.0.1:7421";
   // serve: the address is written into it. node: read from it, instead of `head`.
   std::string head_file;

@@ -28,6 +28,7 @@
 #include "src/experiment/setup.h"
 #include "src/launcher/actor_system.h"
 #include "src/launcher/node_bridge.h"
+#include "src/launcher/node_sources.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -131,8 +132,8 @@ class LocalHead::Impl {
     const bool serves = options.served != nullptr;
     // What strategies compute on the system's threads holds up no device.
     service_ = system_.spawn<caf::detached>(
-        TrainingService,
-        TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()), serves, telemetry_});
+        TrainingService, TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()),
+                                                serves || options.open, telemetry_});
     live_.Add(service_, "the training service");
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
     HeadOptions head{state_dir_, service_, live_, serves, options.max_priority};
@@ -143,12 +144,16 @@ class LocalHead::Impl {
 
   // Ends all actors. Returns the names of those that do not end: then this object must live as long as the process.
   std::vector<std::string> Shutdown() {
+    // What they have started ends while the actors do.
+    if (sources_.has_value()) sources_->Stop();
     caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
     if (nodes_.has_value()) nodes_->End();
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
     if (served_) caf::anon_send_exit(served_, caf::exit_reason::user_shutdown);
-    return live_.WaitForNone(end_limit_);
+    std::vector<std::string> left = live_.WaitForNone(end_limit_);
+    if (sources_.has_value()) sources_->Wait();
+    return left;
   }
 
   // From now on nobody waits for an answer. An actor that is busy for long (its disk hangs, a strategy is replayed)
@@ -241,6 +246,21 @@ class LocalHead::Impl {
     return &*nodes_;
   }
 
+  absl::Status SeekNodes(const google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig>& blocks,
+                         NodeSourceContext context, const std::string& program) {
+    sources_.emplace(&system_, service_, &*nodes_, program);
+    nodes_->set_coming([this] { return sources_->Coming(); });
+    for (int i = 0; i < blocks.size(); ++i) {
+      if (!BringsNodes(blocks.Get(i))) continue;
+      const std::string field = absl::StrCat("training_service[", i, "]");
+      context.name = absl::StrCat("nodes-", i);
+      auto source = NodeSourceRegistry::Get().Create(blocks.Get(i), context);
+      if (!source.ok()) return Annotate(source.status(), field);
+      sources_->Add(field, *std::move(source));
+    }
+    return absl::OkStatus();
+  }
+
   void Stop(v1::StopExperiment stop) { caf::anon_send(head_, std::move(stop)); }
   FinalStates& final_states() { return final_states_; }
   int constructions() const { return constructions_; }
@@ -269,6 +289,7 @@ class LocalHead::Impl {
   caf::actor_system system_;
   TrainingServiceActor service_;
   std::optional<NodeBridge> nodes_;
+  std::optional<NodeSources> sources_;
   HeadActor head_;
   std::vector<WatcherActor> watchers_;
   // Null: the head serves nobody.
@@ -289,10 +310,21 @@ absl::StatusOr<NodeGateway*> LocalHead::AcceptNodes(std::chrono::milliseconds lo
   return impl_->AcceptNodes(std::move(options));
 }
 
+absl::Status LocalHead::SeekNodes(const google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig>& blocks,
+                                  NodeSourceContext context, const std::string& program) {
+  return impl_->SeekNodes(blocks, std::move(context), program);
+}
+
 absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, const v1::ExperimentConfig& config) {
+  const bool open = options.open || options.served != nullptr;
   std::vector<v1::Device> devices;
-  if (options.served == nullptr || !SelectsNothing(config)) {
+  if (!open || !SelectsNothing(config)) {
     LANISTA_ASSIGN_OR_RETURN(devices, SelectDevices(config.training_service()));
+  }
+  if (devices.empty() && !open) {
+    // Without nodes (`validate`) one process of this machine does what they would.
+    LANISTA_ASSIGN_OR_RETURN(devices, SelectDevices({}));
+    devices.resize(1);
   }
   // More devices than trials would start processes for nothing.
   const int wanted =

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "protos/messages.pb.h"
+#include "src/devices/node_source.h"
 #include "src/launcher/trial_program.h"
 #include "src/service/experiment_runner.h"
 #include "src/service/node_gateway.h"
@@ -38,7 +39,7 @@ class LocalHead : public ExperimentRunner {
     // How trial processes are started.
     TrialProgram trial_program;
     // For a head that serves clients: sees all that Create and the Resume of ExperimentRunner start. Their journals say
-    // that they are served. Its pool of devices is open: what finds no device waits for one.
+    // that they are served.
     Watcher served = {};
     // Experiments that ask for a higher priority get this one.
     int max_priority = std::numeric_limits<int>::max();
@@ -46,6 +47,9 @@ class LocalHead : public ExperimentRunner {
     std::chrono::milliseconds end_limit{10000};
     // What it measures of itself.
     TelemetryPtr telemetry = std::make_shared<Telemetry>();
+    // Its pool of devices is open: nodes may join, and what finds no device waits for one. So it is where `served` is
+    // set.
+    bool open = false;
   };
 
   // Starts an actor system with the devices that `config.training_service` selects. A head that serves clients needs
@@ -88,6 +92,12 @@ class LocalHead : public ExperimentRunner {
   // Nodes may join from now on, through what is returned, which lives as long as this: call it once. A node of which
   // nothing is heard for `lost_after` is lost. Errors: the state folder cannot be written.
   absl::StatusOr<NodeGateway*> AcceptNodes(std::chrono::milliseconds lost_after);
+
+  // The blocks of `training_service` that bring nodes do so from now on, until the end; the others are left alone.
+  // `context`: all but `name`. `program`: of the nodes' trial processes (a build ID). Call it once, after AcceptNodes
+  // and before nodes can be listed. INVALID_ARGUMENT, and errors of the system, name the block.
+  absl::Status SeekNodes(const google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig>& blocks,
+                         NodeSourceContext context, const std::string& program);
 
   // How many constructions of the space have been tried to learn it, so far.
   int constructions() const;

@@ -63,7 +63,13 @@ void NodeBridge::Beat(const v1::BeatRequest& request, std::function<void(const a
 }
 
 void NodeBridge::List(std::function<void(absl::StatusOr<v1::NodeList>)> done) {
-  Ask<v1::NodeList>(v1::ListNodesRequest(), std::move(done));
+  Ask<v1::NodeList>(v1::ListNodesRequest(),
+                    [coming = coming_, done = std::move(done)](absl::StatusOr<v1::NodeList> list) {
+                      if (list.ok() && coming != nullptr) {
+                        for (v1::NodeStatus& node : coming()) *list->add_nodes() = std::move(node);
+                      }
+                      done(std::move(list));
+                    });
 }
 
 void NodeBridge::Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) {

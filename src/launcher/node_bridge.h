@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "actors/nodes.h"
@@ -23,6 +25,8 @@ class NodeBridge : public NodeGateway {
   NodeBridge(caf::actor_system* system, TrainingServiceActor service, NodesOptions options);
 
   const NodesActor& actor() const { return nodes_; }
+  // What List adds: nodes that have not joined. REQUIRES: nobody has called List.
+  void set_coming(std::function<std::vector<v1::NodeStatus>()> coming) { coming_ = std::move(coming); }
   // Ends the actor: what is asked from now on gets UNAVAILABLE.
   void End();
 
@@ -39,6 +43,7 @@ class NodeBridge : public NodeGateway {
 
   caf::actor_system& system_;
   NodesActor nodes_;
+  std::function<std::vector<v1::NodeStatus>()> coming_;
 };
 
 }  // namespace lanista

@@ -4,19 +4,26 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "src/base/build_id.h"
+#include "src/base/clock.h"
+#include "src/base/command.h"
 #include "src/base/node_link.h"
 #include "src/base/status.h"
 #include "src/base/version.h"
 #include "src/config/paths.h"
 #include "src/devices/device_source.h"
+#include "src/devices/slurm_commands.h"
+#include "src/devices/slurm_share.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
 #include "src/launcher/device_options.h"
@@ -70,6 +77,19 @@ absl::Status CheckAccess(HeadAccess access, HeadFile* head_file) {
 // So often the trial program is started at most, to see that it comes up, where it is killed each time.
 constexpr int kMaxStarts = 3;
 
+// Signals that come so shortly after the first one are the same one.
+constexpr std::chrono::seconds kSameSignal(1);
+
+// When Slurm will end the job that this process belongs to; nullopt: it belongs to none, or nobody knows.
+std::optional<absl::Time> JobEnd() {
+  const SlurmShare share = ReadSlurmShare(std::getenv);
+  if (share.job.empty() || share.job_end.has_value()) return share.job_end;
+  // Slurm 22.05 sets no variable.
+  const absl::StatusOr<CommandResult> answer = RunCommand(JobEndCommand(share.job));
+  if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
+  return ParseSlurmTime(answer->output);
+}
+
 // What the node says of itself.
 absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   v1::NodeHello hello;
@@ -84,6 +104,7 @@ absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   }
   LANISTA_ASSIGN_OR_RETURN(*hello.mutable_program(), ReadBuildId(context.trial_program.path));
   hello.set_version(kVersion);
+  if (const std::optional<absl::Time> ends = JobEnd()) *hello.mutable_ends() = ToTimestamp(*ends);
   // A node whose trial processes do not come up would lose every trial that it gets. One that is killed is no reason to
   // end for ever, as a bad program is.
   absl::Status starts;
@@ -125,9 +146,14 @@ absl::StatusOr<int> RunNode(const CommandContext& context) {
     std::fflush(stdout);
   };
   LocalNode node(std::move(options));
-  const SignalThread signals([&node](int count) {
-    if (count > 1) _exit(kExitKilled);
-    node.Leave("its user ended it");
+  const SignalThread signals([&node, first = std::chrono::steady_clock::time_point()](int count) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (count == 1) {
+      first = now;
+      return node.Leave("it was told to end by a signal");
+    }
+    // Slurm signals a node twice at the same time: by itself, and through srun.
+    if (now - first > kSameSignal) _exit(kExitKilled);
   });
   const absl::Status end = node.Wait();
   if (end.ok()) return kExitDone;

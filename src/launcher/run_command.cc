@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "src/base/logging.h"
@@ -22,6 +23,7 @@
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/head_connection.h"
 #include "src/launcher/local_head.h"
+#include "src/launcher/node_port.h"
 #include "src/launcher/page.h"
 #include "src/launcher/progress.h"
 #include "src/launcher/progress_view.h"
@@ -178,8 +180,19 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);  // The search goes on where nobody reads its progress any more.
   LocalHead::Options options{state_dir, context.trial_program};
+  options.open = SeeksNodes(config.training_service());
   const TelemetryPtr telemetry = options.telemetry;
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), config));
+  std::unique_ptr<NodePort> port;
+  if (SeeksNodes(config.training_service())) {
+    LANISTA_ASSIGN_OR_RETURN(port, NodePort::Open(context, *head, config.training_service(), state_dir));
+  }
+  absl::Cleanup end_head = [&] {
+    // The port's calls wait for the head.
+    if (port != nullptr) port->Close();
+    head->End();
+    port.reset();
+  };
   Interrupt interrupt(*head, line.json);
   const SignalThread signals([&](int count) { interrupt.OnSignal(count); });
 
@@ -205,7 +218,7 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   if (!id.ok()) {
     // Where the user stopped it on the page before it began, the watcher may still be telling of that.
     interrupt.Ended();
-    head->End();
+    std::move(end_head).Invoke();
     return id.status();
   }
   const v1::StateChanged end = head->Wait(*id);
@@ -214,6 +227,7 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(*id));
   const absl::StatusOr<std::string> no_result = PrintSummary(context, folder);
   interrupt.Ended();
+  std::move(end_head).Invoke();
   head.reset();
 
   std::string error;

@@ -12,16 +12,17 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "spdlog/spdlog.h"
 #include "src/base/build_id.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
+#include "src/config/config.h"
 #include "src/config/paths.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
 #include "src/launcher/device_options.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/head_port.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/page.h"
 #include "src/launcher/signal_thread.h"
@@ -29,7 +30,6 @@
 #include "src/rpc/address.h"
 #include "src/rpc/head_file.h"
 #include "src/rpc/head_server.h"
-#include "src/rpc/port_protection.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
 #include "src/storage/state_dir.h"
@@ -38,31 +38,14 @@
 namespace lanista {
 namespace {
 
-absl::StatusOr<Address> ListenAddress(const CommandLine& line) {
-  absl::StatusOr<Address> address = ParseAddress(line.listen);
-  if (!address.ok()) return Annotate(address.status(), "--listen");
-  if (address->is_loopback() || line.insecure) return address;
-  std::vector<std::string> missing;
-  if (line.safety.tls_cert.empty()) missing.push_back("--tls-cert FILE --tls-key FILE");
-  if (line.safety.token_file.empty()) missing.push_back("--token-file FILE");
-  if (missing.empty()) return address;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--listen ", line.listen, ": other machines reach it, and whoever does so could run programs as you. Add ",
-      absl::StrJoin(missing, " and "),
-      " (docs/cluster.md has the commands that make them); or listen on 127.0.0.1 (and use `ssh -L` from "
-      "elsewhere); or add --insecure where you trust the whole network"));
-}
-
-absl::StatusOr<PortProtection> ProtectionOf(const SafetyOptions& options) {
-  PortProtection protection;
-  for (const auto& [path, option] : {std::pair(&protection.tls_certificate_file, &options.tls_cert),
-                                     std::pair(&protection.tls_key_file, &options.tls_key),
-                                     std::pair(&protection.tls_client_authorities_file, &options.tls_client_ca),
-                                     std::pair(&protection.client_token_file, &options.token_file),
-                                     std::pair(&protection.node_token_file, &options.node_token_file)}) {
-    LANISTA_ASSIGN_OR_RETURN(*path, ResolvePath(*option, UserDirectory()));
-  }
-  return protection;
+// Where trials run: as --config says, and as --cpu-slots and --gpus do.
+absl::StatusOr<v1::ExperimentConfig> HeadDevices(const CommandLine& line) {
+  if (line.config.empty()) return DevicesOf(line);
+  LANISTA_ASSIGN_OR_RETURN(const v1::HeadConfig head, LoadHeadConfig(line.config));
+  v1::ExperimentConfig config;
+  if (line.cpu_slots.has_value() || !line.gpus.empty()) config = DevicesOf(line);
+  config.mutable_training_service()->MergeFrom(head.training_service());
+  return config;
 }
 
 // As many open files as this user may have: each connection is one, and journals must never lack theirs.
@@ -81,6 +64,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const PortProtection protection, ProtectionOf(line.safety));
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
   LANISTA_ASSIGN_OR_RETURN(const std::string head_file, ResolvePath(line.head_file, UserDirectory()));
+  LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig devices, HeadDevices(line));
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
   std::optional<WebOptions> page;
   if (!line.web.empty()) {
@@ -103,7 +87,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
                              [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); },
                              line.max_priority};
   const TelemetryPtr telemetry = options.telemetry;
-  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), DevicesOf(line)));
+  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), devices));
   Experiments experiments(state_dir, head.get(), &news, {line.max_experiments, {}});
   // First the port: without it nothing may run.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server,
@@ -123,6 +107,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
     server.reset();
   };
   LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head->AcceptNodes(std::chrono::seconds(line.lost_after)));
+  LANISTA_RETURN_IF_ERROR(SeekNodes(context, *head, devices.training_service(), state_dir.root(), server->address()));
   // Without a trial program nobody's is another one.
   server->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));
   // Before anybody can ask: what goes on is never seen as interrupted.

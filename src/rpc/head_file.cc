@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -26,11 +27,14 @@ absl::StatusOr<std::string> MachineName() {
 
 }  // namespace
 
+absl::StatusOr<Address> AddressForOthers(const Address& address) {
+  if (address.host != "0.0.0.0" && address.host != "[::]") return address;
+  LANISTA_ASSIGN_OR_RETURN(std::string name, MachineName());
+  return Address{std::move(name), address.port};
+}
+
 absl::Status WriteHeadFile(const std::string& path, const Address& address) {
-  Address written = address;
-  if (address.host == "0.0.0.0" || address.host == "[::]") {
-    LANISTA_ASSIGN_OR_RETURN(written.host, MachineName());
-  }
+  LANISTA_ASSIGN_OR_RETURN(const Address written, AddressForOthers(address));
   return WriteFile(path, absl::StrCat(written.ToText(), "\n"));
 }
 

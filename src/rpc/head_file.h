@@ -10,9 +10,11 @@
 
 namespace lanista {
 
-// Writes the address, with a line break, into the file at once: who reads it meanwhile gets the old one. A head that
-// listens on all addresses of its machine (0.0.0.0 or [::]) is written with the machine's name, since nobody can dial
-// the former. Errors: those of WriteFile.
+// What other machines dial: the machine's name where a head listens on all addresses of its machine (0.0.0.0 or [::]).
+absl::StatusOr<Address> AddressForOthers(const Address& address);
+
+// Writes AddressForOthers, with a line break, into the file at once: who reads it meanwhile gets the old one. Errors:
+// those of WriteFile.
 absl::Status WriteHeadFile(const std::string& path, const Address& address);
 
 // NOT_FOUND: there is no file yet. INVALID_ARGUMENT: it holds something else than an address. Messages name the file.

@@ -34,6 +34,12 @@ absl::Status CapByTrainingService(v1::ExperimentConfig* config) {
   for (int i = 0; i < config->training_service_size(); ++i) {
     const v1::TrainingServiceConfig& service = config->training_service(i);
     const std::string path = absl::StrCat("training_service[", i, "]");
+    if (service.has_remote() || service.has_slurm()) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(path,
+                       ": which machines work for a head is said where it is started (`serve --config`), or to "
+                       "`run`; a submitted configuration may only cap how many of its trials run at once"));
+    }
     if (!service.has_local()) return absl::PermissionDeniedError(absl::StrCat(path, ": ", kAdvice));
     const v1::LocalConfig& local = service.local();
     LANISTA_RETURN_IF_ERROR(CheckLocal(local, absl::StrCat(path, ".local")));

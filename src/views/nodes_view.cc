@@ -45,9 +45,12 @@ Json NodesDocument(const v1::NodeList& list, const std::string& program) {
          {"busy", node.busy()},
          {"trials", trials},
          {"program", node.program()},
-         {"other_program", program.empty() ? Json() : Json(node.program() != program)},
-         {"since", TimeJson(absl::FromUnixSeconds(node.since().seconds()) + absl::Nanoseconds(node.since().nanos()))},
-         {"version", node.version()}});
+         {"other_program", program.empty() || node.program().empty() ? Json() : Json(node.program() != program)},
+         {"since", node.has_since() ? TimeJson(absl::FromUnixSeconds(node.since().seconds()) +
+                                               absl::Nanoseconds(node.since().nanos()))
+                                    : Json()},
+         {"version", node.version()},
+         {"because", node.because()}});
   }
   return {{"nodes", nodes}};
 }
@@ -65,8 +68,9 @@ std::string NodesText(const Json& document, int width) {
     const std::string program = node["program"].get<std::string>().substr(0, kShortProgram);
     table.AddRow({node["name"].get<std::string>(), node["state"].get<std::string>(),
                   absl::StrCat(node["devices"].get<int>()), absl::StrCat(node["busy"].get<int>()),
-                  TrialsText(node["trials"]), program + (node["other_program"] == true ? " (other program)" : ""),
-                  node["since"].get<std::string>(), node["version"].get<std::string>()});
+                  node["state"] == "COMING" ? node["because"].get<std::string>() : TrialsText(node["trials"]),
+                  program + (node["other_program"] == true ? " (other program)" : ""),
+                  node["since"].is_null() ? "" : node["since"].get<std::string>(), node["version"].get<std::string>()});
   }
   table.Fit(width);
   return table.ToText();

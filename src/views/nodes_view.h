@@ -12,12 +12,13 @@
 namespace lanista {
 
 // `nodes`: {"nodes": [{
-//   "name", "state": JOINED SILENT DRAINING,
+//   "name", "state": JOINED SILENT DRAINING, or COMING: it was asked for and has not joined,
 //   "devices": how many it has, "busy": how many of them have work,
 //   "trials": [{"experiment", "trial", "models": [numbers]}]: what it runs,
 //   "program": of its trial processes (a build ID),
 //   "other_program": whether that is another one than the head's own; null: the head has none,
-//   "since": when it joined, "version": Lanista's there
+//   "since": when it joined (COMING: was asked for), "version": Lanista's there,
+//   "because": COMING: why it is not there; else empty
 // }]}, by name.
 // `program`: the head's own; empty: it has none.
 nlohmann::ordered_json NodesDocument(const v1::NodeList& list, const std::string& program);

@@ -1,0 +1,69 @@
+#include "src/launcher/head_port.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "spdlog/spdlog.h"
+#include "src/base/build_id.h"
+#include "src/base/status.h"
+#include "src/config/paths.h"
+#include "src/rpc/head_file.h"
+
+namespace lanista {
+
+absl::StatusOr<Address> ListenAddress(const CommandLine& line) {
+  absl::StatusOr<Address> address = ParseAddress(line.listen);
+  if (!address.ok()) return Annotate(address.status(), "--listen");
+  if (address->is_loopback() || line.insecure) return address;
+  std::vector<std::string> missing;
+  if (line.safety.tls_cert.empty()) missing.push_back("--tls-cert FILE --tls-key FILE");
+  if (line.safety.token_file.empty()) missing.push_back("--token-file FILE");
+  if (missing.empty()) return address;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--listen ", line.listen, ": other machines reach it, and whoever does so could run programs as you. Add ",
+      absl::StrJoin(missing, " and "),
+      " (docs/cluster.md has the commands that make them); or listen on 127.0.0.1 (and use `ssh -L` from "
+      "elsewhere); or add --insecure where you trust the whole network"));
+}
+
+absl::StatusOr<PortProtection> ProtectionOf(const SafetyOptions& options) {
+  PortProtection protection;
+  for (const auto& [path, option] : {std::pair(&protection.tls_certificate_file, &options.tls_cert),
+                                     std::pair(&protection.tls_key_file, &options.tls_key),
+                                     std::pair(&protection.tls_client_authorities_file, &options.tls_client_ca),
+                                     std::pair(&protection.client_token_file, &options.token_file),
+                                     std::pair(&protection.node_token_file, &options.node_token_file)}) {
+    LANISTA_ASSIGN_OR_RETURN(*path, ResolvePath(*option, UserDirectory()));
+  }
+  return protection;
+}
+
+bool SeeksNodes(const TrainingServices& blocks) { return std::any_of(blocks.begin(), blocks.end(), BringsNodes); }
+
+absl::Status SeekNodes(const CommandContext& context, LocalHead& head, const TrainingServices& blocks,
+                       const std::string& state_dir, const Address& address) {
+  if (!SeeksNodes(blocks)) return absl::OkStatus();
+  NodeSourceContext source;
+  char program[PATH_MAX] = {};
+  if (readlink("/proc/self/exe", program, sizeof(program) - 1) < 0) return ErrnoToStatus(errno, "/proc/self/exe");
+  source.program = program;
+  source.trial_program = context.trial_program.path;
+  LANISTA_ASSIGN_OR_RETURN(const Address for_others, AddressForOthers(address));
+  source.head = for_others.ToText();
+  source.state_dir = state_dir;
+  LANISTA_ASSIGN_OR_RETURN(const std::string build, ReadBuildId(context.trial_program.path));
+  if (address.is_loopback()) {
+    spdlog::warn("this head listens on {}: nodes on other machines reach it by a tunnel only (--listen)",
+                 address.ToText());
+  }
+  return head.SeekNodes(blocks, std::move(source), build);
+}
+
+}  // namespace lanista

@@ -1,0 +1,24 @@
+#include "src/launcher/node_port.h"
+
+#include <chrono>
+#include <utility>
+
+#include "src/base/build_id.h"
+#include "src/base/status.h"
+
+namespace lanista {
+
+absl::StatusOr<std::unique_ptr<NodePort>> NodePort::Open(const CommandContext& context, LocalHead& head,
+                                                         const TrainingServices& blocks, const StateDir& state_dir) {
+  LANISTA_ASSIGN_OR_RETURN(const Address wanted, ListenAddress(context.line));
+  LANISTA_ASSIGN_OR_RETURN(const PortProtection protection, ProtectionOf(context.line.safety));
+  std::unique_ptr<NodePort> port(new NodePort(state_dir));
+  LANISTA_ASSIGN_OR_RETURN(port->server_, HeadServer::Start(wanted, &port->experiments_, protection));
+  LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head.AcceptNodes(std::chrono::seconds(context.line.lost_after)));
+  LANISTA_RETURN_IF_ERROR(SeekNodes(context, head, blocks, state_dir.root(), port->server_->address()));
+  port->server_->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));
+  port->server_->Open();
+  return port;
+}
+
+}  // namespace lanista

@@ -1,0 +1,107 @@
+#include "src/launcher/node_sources.h"
+
+#include <chrono>
+#include <future>
+#include <utility>
+
+#include "caf/scoped_actor.hpp"
+#include "spdlog/spdlog.h"
+
+namespace lanista {
+namespace {
+
+constexpr std::chrono::seconds kInterval(1);
+
+}  // namespace
+
+NodeSources::NodeSources(caf::actor_system* system, TrainingServiceActor service, NodeGateway* nodes,
+                         std::string program)
+    : system_(*system), service_(std::move(service)), nodes_(*nodes), program_(std::move(program)) {}
+
+NodeSources::~NodeSources() {
+  Stop();
+  Wait();
+}
+
+void NodeSources::Add(const std::string& name, std::unique_ptr<NodeSource> source) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Source& added = sources_.emplace_back();
+  added.name = name;
+  added.source = std::move(source);
+  added.thread = std::thread([this, &added] { Run(added); });
+}
+
+std::vector<v1::NodeStatus> NodeSources::Coming() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<v1::NodeStatus> all;
+  for (const Source& source : sources_) all.insert(all.end(), source.coming.begin(), source.coming.end());
+  return all;
+}
+
+void NodeSources::Stop() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+}
+
+void NodeSources::Wait() {
+  for (Source& source : sources_) {
+    if (source.thread.joinable()) source.thread.join();
+  }
+}
+
+void NodeSources::Run(Source& source) {
+  NodeSource::Prospect prospect;
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopped_) {
+    lock.unlock();
+    NodeSource::Situation situation;
+    // The nodes first: a device that joins in between makes less wait, not more.
+    situation.nodes = ListNodes();
+    situation.waiting = AskDemand(source.name, prospect);
+    prospect = source.source->Step(situation);
+    for (const std::string& node : prospect.drain) {
+      spdlog::info("node {} has nothing to do, or is replaced: it is drained", node);
+      v1::DrainNodeRequest request;
+      request.set_node(node);
+      // Where it is gone, nothing has to be done.
+      nodes_.Drain(request, [](const absl::Status&) {});
+    }
+    lock.lock();
+    source.coming = prospect.coming;
+    changed_.wait_for(lock, kInterval, [this] { return stopped_; });
+  }
+  lock.unlock();
+  source.source->End();
+}
+
+std::vector<v1::NodeStatus> NodeSources::ListNodes() {
+  const auto listed = std::make_shared<std::promise<absl::StatusOr<v1::NodeList>>>();
+  nodes_.List([listed](absl::StatusOr<v1::NodeList> list) { listed->set_value(std::move(list)); });
+  const absl::StatusOr<v1::NodeList> list = listed->get_future().get();
+  if (!list.ok()) return {};
+  std::vector<v1::NodeStatus> joined;
+  for (const v1::NodeStatus& node : list->nodes()) {
+    if (node.condition() != v1::COMING) joined.push_back(node);
+  }
+  return joined;
+}
+
+int NodeSources::AskDemand(const std::string& name, const NodeSource::Prospect& prospect) {
+  v1::ExpectDevices expect;
+  expect.set_source(name);
+  expect.set_program(program_);
+  expect.set_devices(prospect.devices);
+  expect.set_device_memory(prospect.device_memory);
+  expect.set_because(prospect.because);
+  int waiting = 0;
+  caf::scoped_actor self(system_);
+  // Where the service has ended, nothing waits.
+  self->request(service_, caf::infinite, std::move(expect))
+      .receive([&](const v1::DeviceDemand& demand) { waiting = demand.waiting(); }, [](const caf::error&) {});
+  return waiting;
+}
+
+}  // namespace lanista
