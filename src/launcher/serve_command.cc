@@ -26,6 +26,7 @@
 #include "src/launcher/local_head.h"
 #include "src/launcher/page.h"
 #include "src/launcher/signal_thread.h"
+#include "src/launcher/trial_model_maker.h"
 #include "src/launcher/until_signal.h"
 #include "src/rpc/address.h"
 #include "src/rpc/head_server.h"
@@ -103,7 +104,10 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
                              [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); },
                              line.max_priority};
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), DevicesOf(line)));
-  Experiments experiments(state_dir, head.get(), &news, {line.max_experiments, {}});
+  TrialModelMaker model_maker(context.trial_program);
+  Experiments::Options experiments_options = ForPage(&model_maker);
+  experiments_options.max_experiments = line.max_experiments;
+  Experiments experiments(state_dir, head.get(), &news, experiments_options);
   // First the port: without it nothing may run.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server, HeadServer::Start(wanted, &experiments, protection));
   std::unique_ptr<WebServer> web;
