@@ -65,35 +65,26 @@ absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& exp
 // Model -> file of its weights.
 using WeightsOf = std::map<int, std::string>;
 
+bool HasGraphs(const v1::EngineConfig& engine) { return engine.has_graph() || engine.has_cgo(); }
+
 // An exporter that calls `convert`. FAILED_PRECONDITION: the experiment's models are not graphs.
 absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const std::string& format, WeightsOf weights,
                                        const GraphConverter& convert) {
-  const v1::ExperimentConfig& config = experiment.experiment().config();
-  if (!config.engine().has_graph() && !config.engine().has_cgo()) {
+  if (!HasGraphs(experiment.experiment().config().engine())) {
     return absl::FailedPreconditionError(absl::StrCat(
         "format ", format, " needs the model's graph: use `engine { graph {} }`; the direct engine exports ",
         absl::StrJoin(ExportFormats(), ", "), ", weights"));
   }
-  LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::SpaceSpec> space, experiment.Space());
-  return [format, weights = std::move(weights), space, &convert](const JournalReader& reader, const ModelRecord& model,
-                                                                 int, const std::string& path_stem) {
-    const v1::ExperimentCreated& created = reader.experiment();
+  return [format, weights = std::move(weights), &convert](
+             const JournalReader& reader, const ModelRecord& model, int,
+             const std::string& path_stem) -> absl::StatusOr<std::vector<std::string>> {
     v1::Convert request;
     request.set_format(format);
     request.set_out(path_stem);
-    v1::SpaceModel& source = *request.mutable_model();
-    *source.mutable_space() = created.config().space();
-    *source.mutable_engine() = created.config().engine();
-    *source.mutable_sample() = model.sample;
-    if (space.has_value()) {
-      for (const v1::FileDigest& file : space->files()) {
-        // The evaluator's table is nothing that the model is made from.
-        if (file.path() != created.config().evaluator().table().path()) *source.add_space_files() = file;
-      }
+    LANISTA_ASSIGN_OR_RETURN(*request.mutable_model(), SpaceModelOf(reader, model));
+    if (const auto file = weights.find(model.model); file != weights.end()) {
+      request.mutable_model()->set_weights_file(file->second);
     }
-    source.set_model_seed(ModelSeed(static_cast<uint64_t>(created.seed()), model.model));
-    if (const auto file = weights.find(model.model); file != weights.end()) source.set_weights_file(file->second);
-    if (space.has_value() && space->has_data()) *source.mutable_data() = space->data();
     return convert(request);
   };
 }
@@ -150,6 +141,30 @@ absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std
 }
 
 }  // namespace
+
+absl::StatusOr<v1::SpaceModel> SpaceModelOf(const JournalReader& experiment, const ModelRecord& model) {
+  const v1::ExperimentCreated& created = experiment.experiment();
+  const v1::ExperimentConfig& config = created.config();
+  if (config.space().has_choices()) {
+    return absl::FailedPreconditionError("the models of a space of `choices` are no networks: they have no graphs");
+  }
+  if (!HasGraphs(config.engine())) {
+    return absl::FailedPreconditionError("there is no graph: the engine `direct` builds models from C++ code alone");
+  }
+  v1::SpaceModel source;
+  *source.mutable_space() = config.space();
+  *source.mutable_engine() = config.engine();
+  *source.mutable_sample() = model.sample;
+  source.set_model_seed(ModelSeed(static_cast<uint64_t>(created.seed()), model.model));
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::SpaceSpec> space, experiment.Space());
+  if (!space.has_value()) return source;
+  for (const v1::FileDigest& file : space->files()) {
+    // The evaluator's table is nothing that the model is made from.
+    if (file.path() != config.evaluator().table().path()) *source.add_space_files() = file;
+  }
+  if (space->has_data()) *source.mutable_data() = space->data();
+  return source;
+}
 
 bool RegisterExporter(const std::string& format, Exporter exporter) {
   if (!Exporters().emplace(format, std::move(exporter)).second) {

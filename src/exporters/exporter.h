@@ -25,6 +25,10 @@ using Exporter = std::function<absl::StatusOr<std::vector<std::string>>(
 // because it needs LibTorch.
 using GraphConverter = std::function<absl::StatusOr<std::vector<std::string>>(const v1::Convert& request)>;
 
+// How a trial process makes a model of the experiment again, with its initial weights. FAILED_PRECONDITION: the
+// experiment's models have no graphs, and why.
+absl::StatusOr<v1::SpaceModel> SpaceModelOf(const JournalReader& experiment, const ModelRecord& model);
+
 // Adds a format. Ends the program if its name is taken: two definitions are a programmer's error.
 bool RegisterExporter(const std::string& format, Exporter exporter);
 

@@ -153,7 +153,9 @@ absl::StatusOr<int> ExportModels(const CommandContext& context) {
     if (session == nullptr) {
       LANISTA_ASSIGN_OR_RETURN(session, TrialSession::Start(context.trial_program));
     }
-    return session->Convert(request);
+    LANISTA_ASSIGN_OR_RETURN(const v1::Converted converted, session->Convert(request));
+    for (const std::string& warning : converted.warnings()) PrintWarning(warning);
+    return std::vector<std::string>(converted.files().begin(), converted.files().end());
   };
   const ExportOptions options{context.line.top, context.line.format, out, context.line.untrained};
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files, ExportBest(reader, options, convert));

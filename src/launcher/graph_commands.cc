@@ -180,8 +180,9 @@ absl::StatusOr<int> ConvertGraph(const CommandContext& context) {
   convert.add_keep(file);
   convert.set_weights(context.line.weights == "init" ? v1::INIT : v1::KEEP);
   LANISTA_ASSIGN_OR_RETURN(const auto session, TrialSession::Start(context.trial_program));
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files, session->Convert(convert));
-  return PrintFiles(context, files);
+  LANISTA_ASSIGN_OR_RETURN(const v1::Converted converted, session->Convert(convert));
+  for (const std::string& warning : converted.warnings()) PrintWarning(warning);
+  return PrintFiles(context, {converted.files().begin(), converted.files().end()});
 }
 
 absl::StatusOr<int> ShowGraph(const CommandContext& context) {

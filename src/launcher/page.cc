@@ -5,21 +5,18 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
+#include "src/launcher/trial_model_maker.h"
 #include "src/rpc/address.h"
 #include "src/service/experiment_runner.h"
-#include "src/service/experiments.h"
 #include "src/service/news.h"
 #include "src/web/token.h"
 
 namespace lanista {
 namespace {
 
-constexpr char kNoExport[] = "the page writes no exports; `lanista export ID --top K --format F` does";
-
 // What the page cannot do in this mode, and what does it.
 WebActions ActionsOf(const std::string& mode) {
   WebActions actions;
-  actions.export_models = kNoExport;
   if (mode == "run") {
     actions.resume = "this process runs one search; `lanista resume ID` goes on with another one";
   } else if (mode == "view") {
@@ -80,12 +77,21 @@ absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::strin
   return options;
 }
 
+Experiments::Options ForPage(ModelMaker* model_maker) {
+  Experiments::Options options;
+  options.model_maker = model_maker;
+  return options;
+}
+
 std::string PageLine(const std::string& link) { return absl::StrCat("page: ", link); }
 
 class RunPage::Impl {
  public:
-  Impl(const StateDir& state_dir, std::function<void(const std::string&, const std::string&)> stop)
-      : runner_(std::move(stop)), experiments_(state_dir, &runner_, &news_) {}
+  Impl(const StateDir& state_dir, const TrialProgram& trial_program,
+       std::function<void(const std::string&, const std::string&)> stop)
+      : runner_(std::move(stop)),
+        model_maker_(trial_program),
+        experiments_(state_dir, &runner_, &news_, ForPage(&model_maker_)) {}
 
   absl::Status Start(const WebOptions& options) {
     LANISTA_ASSIGN_OR_RETURN(server_, WebServer::Start(options, &experiments_));
@@ -98,6 +104,7 @@ class RunPage::Impl {
  private:
   News news_;
   StoppingRunner runner_;
+  TrialModelMaker model_maker_;
   Experiments experiments_;
   std::unique_ptr<WebServer> server_;
 };
@@ -106,11 +113,11 @@ RunPage::RunPage(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RunPage::~RunPage() = default;
 
 absl::StatusOr<std::unique_ptr<RunPage>> RunPage::Start(
-    const CommandLine& line, const StateDir& state_dir, TelemetryPtr telemetry,
+    const CommandLine& line, const StateDir& state_dir, const TrialProgram& trial_program, TelemetryPtr telemetry,
     std::function<void(const std::string&, const std::string&)> stop) {
   LANISTA_ASSIGN_OR_RETURN(WebOptions options, PageOptions(line, state_dir.root(), "run"));
   options.telemetry = std::move(telemetry);
-  auto impl = std::make_unique<Impl>(state_dir, std::move(stop));
+  auto impl = std::make_unique<Impl>(state_dir, trial_program, std::move(stop));
   LANISTA_RETURN_IF_ERROR(impl->Start(options));
   return std::unique_ptr<RunPage>(new RunPage(std::move(impl)));
 }

@@ -9,6 +9,9 @@
 #include "absl/status/statusor.h"
 #include "protos/messages.pb.h"
 #include "src/launcher/command_line.h"
+#include "src/launcher/trial_program.h"
+#include "src/service/experiments.h"
+#include "src/service/model_maker.h"
 #include "src/storage/state_dir.h"
 #include "src/telemetry/telemetry.h"
 #include "src/web/web_server.h"
@@ -18,6 +21,9 @@ namespace lanista {
 // What --web (or `web --listen`), --web-token, --web-host and --insecure ask for. `mode`: "run", "serve" or "view".
 // INVALID_ARGUMENT names the option.
 absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::string& state_dir, const std::string& mode);
+
+// Of the experiments that a page shows, where nothing else is to be said of them.
+Experiments::Options ForPage(ModelMaker* model_maker);
 
 // "page: http://...".
 std::string PageLine(const std::string& link);
@@ -29,7 +35,7 @@ class RunPage {
   // `telemetry`: of the head that runs it. `stop`: asks the search to stop; called on any thread, until this is
   // destroyed.
   static absl::StatusOr<std::unique_ptr<RunPage>> Start(
-      const CommandLine& line, const StateDir& state_dir, TelemetryPtr telemetry,
+      const CommandLine& line, const StateDir& state_dir, const TrialProgram& trial_program, TelemetryPtr telemetry,
       std::function<void(const std::string& experiment, const std::string& reason)> stop);
   ~RunPage();
 

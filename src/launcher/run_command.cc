@@ -199,7 +199,7 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   std::unique_ptr<RunPage> page;
   if (!line.web.empty()) {
     LANISTA_ASSIGN_OR_RETURN(page,
-                             RunPage::Start(line, state_dir, telemetry,
+                             RunPage::Start(line, state_dir, context.trial_program, telemetry,
                                             [&interrupt](const std::string& experiment, const std::string& reason) {
                                               interrupt.Stop(experiment, reason);
                                             }));

@@ -26,6 +26,7 @@
 #include "src/launcher/local_head.h"
 #include "src/launcher/page.h"
 #include "src/launcher/signal_thread.h"
+#include "src/launcher/trial_model_maker.h"
 #include "src/launcher/until_signal.h"
 #include "src/rpc/address.h"
 #include "src/rpc/head_file.h"
@@ -88,7 +89,10 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
                              line.max_priority};
   const TelemetryPtr telemetry = options.telemetry;
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), devices));
-  Experiments experiments(state_dir, head.get(), &news, {line.max_experiments, {}});
+  TrialModelMaker model_maker(context.trial_program);
+  Experiments::Options experiments_options = ForPage(&model_maker);
+  experiments_options.max_experiments = line.max_experiments;
+  Experiments experiments(state_dir, head.get(), &news, experiments_options);
   // First the port: without it nothing may run.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server,
                            HeadServer::Start(wanted, &experiments, protection, telemetry));

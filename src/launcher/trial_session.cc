@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -14,10 +15,12 @@
 #include "src/base/trial_process.h"
 #include "src/base/utf8.h"
 #include "src/devices/local.h"
-#include "src/launcher/console.h"
 
 namespace lanista {
 namespace {
+
+// How often it is asked whether somebody still waits.
+constexpr std::chrono::milliseconds kAbandonedInterval{100};
 
 absl::Status ExitStatus(const v1::ProcessExited& exited) {
   if (exited.out_of_memory()) return absl::InternalError("the process that did it ran out of memory");
@@ -31,7 +34,8 @@ absl::Status ExitStatus(const v1::ProcessExited& exited) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialProgram& program, const Limits& limits) {
+absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialProgram& program, const Limits& limits,
+                                                                  const Abandoned& abandoned) {
   std::error_code error;
   if (!std::filesystem::exists(program.path, error)) {
     return absl::NotFoundError(absl::StrCat("no trial program at ", program.path, "; name it with --trial-program"));
@@ -56,7 +60,8 @@ absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialPro
   session->request_limit_ = limits.request;
   session->channel_ = MakeTrialProcess(program.path);
   LANISTA_RETURN_IF_ERROR(session->channel_->Start(device, std::move(handlers)));
-  const absl::StatusOr<v1::TrialEvent> ready = session->Next(limits.ready);
+  const absl::StatusOr<v1::TrialEvent> ready = session->Next(limits.ready, abandoned);
+  if (absl::IsCancelled(ready.status())) return ready.status();
   if (absl::IsDeadlineExceeded(ready.status())) return Annotate(ready.status(), program.path);
   // By somebody: that says nothing about the program.
   if (!ready.ok() && session->WasKilled()) {
@@ -77,23 +82,21 @@ absl::StatusOr<v1::ModelGraph> TrialSession::Import(const v1::TorchScriptConfig&
   return std::move(*event.mutable_imported()->mutable_graph());
 }
 
-absl::StatusOr<std::vector<std::string>> TrialSession::Convert(const v1::Convert& convert) {
+absl::StatusOr<v1::Converted> TrialSession::Convert(const v1::Convert& convert, const Abandoned& abandoned) {
   v1::TrialRequest request;
   *request.mutable_convert() = convert;
-  LANISTA_ASSIGN_OR_RETURN(const v1::TrialEvent event, Request(request));
-  const v1::Converted& converted = event.converted();
-  LANISTA_RETURN_IF_ERROR(StatusFromProto(converted.error()));
-  for (const std::string& warning : converted.warnings()) PrintWarning(warning);
-  return std::vector<std::string>(converted.files().begin(), converted.files().end());
+  LANISTA_ASSIGN_OR_RETURN(v1::TrialEvent event, Request(request, abandoned));
+  LANISTA_RETURN_IF_ERROR(StatusFromProto(event.converted().error()));
+  return std::move(*event.mutable_converted());
 }
 
-absl::StatusOr<v1::TrialEvent> TrialSession::Request(const v1::TrialRequest& request) {
+absl::StatusOr<v1::TrialEvent> TrialSession::Request(const v1::TrialRequest& request, const Abandoned& abandoned) {
   // The trial process could not read it.
   if (const std::optional<NonUtf8Field> found = FindNonUtf8(request)) {
     return absl::InvalidArgumentError(absl::StrCat("'", found->text, "' is not UTF-8; rename it"));
   }
   const absl::Status sent = channel_->Send(request);
-  if (sent.ok()) return Next(request_limit_);
+  if (sent.ok()) return Next(request_limit_, abandoned);
   return absl::ResourceExhaustedError(absl::StrCat("the graph is too large for a trial process: ", sent.message(),
                                                    "; large constants belong into the buffers of a TorchScript file"));
 }
@@ -103,11 +106,17 @@ bool TrialSession::WasKilled() {
   return exited_.has_value() && exited_->signal() == SIGKILL && !exited_->out_of_memory();
 }
 
-absl::StatusOr<v1::TrialEvent> TrialSession::Next(std::chrono::milliseconds limit) {
+absl::StatusOr<v1::TrialEvent> TrialSession::Next(std::chrono::milliseconds limit, const Abandoned& abandoned) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + limit;
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!changed_.wait_for(lock, limit, [this] { return event_.has_value() || exited_.has_value(); })) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("there was no answer after ", absl::FormatDuration(absl::FromChrono(limit))));
+  const auto answered = [this] { return event_.has_value() || exited_.has_value(); };
+  while (!changed_.wait_until(lock, abandoned ? std::min(end, Clock::now() + kAbandonedInterval) : end, answered)) {
+    if (Clock::now() >= end) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("there was no answer after ", absl::FormatDuration(absl::FromChrono(limit))));
+    }
+    if (abandoned && abandoned()) return absl::CancelledError("nobody waits for the answer any more");
   }
   if (!event_.has_value()) return ExitStatus(*exited_);
   v1::TrialEvent event = *std::move(event_);

@@ -4,11 +4,11 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "protos/trial.pb.h"
@@ -20,6 +20,10 @@ namespace lanista {
 // Owns the process; the destructor ends it. Used by one thread. A request that crashes the process is an error status.
 class TrialSession {
  public:
+  // Asked now and then while a call waits: true where nobody needs the result any more. The call then returns
+  // CANCELLED, and the session can only be destroyed.
+  using Abandoned = std::function<bool()>;
+
   // How long it may take until the program is ready, and until a request is answered. A program that takes longer
   // hangs: the session can only be destroyed then.
   struct Limits {
@@ -29,7 +33,8 @@ class TrialSession {
 
   // Starts the program and waits until it is ready. NOT_FOUND: there is none; UNAVAILABLE: it is no trial program;
   // ABORTED: somebody killed it; DEADLINE_EXCEEDED, here and below: it hangs.
-  static absl::StatusOr<std::unique_ptr<TrialSession>> Start(const TrialProgram& program, const Limits& limits);
+  static absl::StatusOr<std::unique_ptr<TrialSession>> Start(const TrialProgram& program, const Limits& limits,
+                                                             const Abandoned& abandoned = nullptr);
   static absl::StatusOr<std::unique_ptr<TrialSession>> Start(const TrialProgram& program) {
     return Start(program, Limits());
   }
@@ -39,16 +44,16 @@ class TrialSession {
   // Reads a TorchScript file. INTERNAL, here and below, says how the process ended, if it did.
   absl::StatusOr<v1::ModelGraph> Import(const v1::TorchScriptConfig& torchscript);
 
-  // Writes a model and returns the files' paths. What the user should know goes to stderr.
-  absl::StatusOr<std::vector<std::string>> Convert(const v1::Convert& request);
+  // Writes a model. The answer has no error.
+  absl::StatusOr<v1::Converted> Convert(const v1::Convert& request, const Abandoned& abandoned = nullptr);
 
  private:
   TrialSession() = default;
 
   // Sends a request that is answered by one event, and waits for it. RESOURCE_EXHAUSTED: it is too large.
-  absl::StatusOr<v1::TrialEvent> Request(const v1::TrialRequest& request);
+  absl::StatusOr<v1::TrialEvent> Request(const v1::TrialRequest& request, const Abandoned& abandoned = nullptr);
   // The next event.
-  absl::StatusOr<v1::TrialEvent> Next(std::chrono::milliseconds limit);
+  absl::StatusOr<v1::TrialEvent> Next(std::chrono::milliseconds limit, const Abandoned& abandoned);
   // It has ended, because somebody sent SIGKILL.
   bool WasKilled();
 

@@ -14,6 +14,7 @@
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/page.h"
 #include "src/launcher/signal_thread.h"
+#include "src/launcher/trial_model_maker.h"
 #include "src/launcher/until_signal.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
@@ -34,7 +35,8 @@ absl::StatusOr<int> ServeWeb(const CommandContext& context) {
   UntilSignal until;
   const SignalThread signals([&](int count) { until.OnSignal(count); });
   News news;
-  Experiments experiments(StateDir::OpenReadOnly(root), /*runner=*/nullptr, &news);
+  TrialModelMaker model_maker(context.trial_program);
+  Experiments experiments(StateDir::OpenReadOnly(root), /*runner=*/nullptr, &news, ForPage(&model_maker));
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<WebServer> server, WebServer::Start(options, &experiments));
   if (context.line.json) {
     PrintJson({{"page", server->link()}});

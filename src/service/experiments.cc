@@ -163,12 +163,7 @@ absl::StatusOr<v1::GetExperimentReply> Experiments::Get(const v1::GetExperimentR
   LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
-  ViewOptions options;
-  options.now = absl::Now();
-  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
-  const bool runs_here = runner_ != nullptr && reader.holder() == getpid() && !IsFinal(state.change.state());
-  if (runs_here) options.waiting_for = runner_->WaitingFor(id);
-  LANISTA_ASSIGN_OR_RETURN(const Json document, ShowDocument(reader, options));
+  LANISTA_ASSIGN_OR_RETURN(const Json document, Show(reader));
   v1::GetExperimentReply reply;
   reply.set_json(CompactText(document));
   *reply.mutable_config() = reader.experiment().config();
@@ -308,12 +303,7 @@ absl::StatusOr<TrialLog> Experiments::ReadLog(const ExperimentPlace& place, int 
   std::vector<AttemptRecord> attempts;
   {
     LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
-    bool known = false;
-    LANISTA_RETURN_IF_ERROR(reader.VisitModelsOf(std::vector<int>{model}, [&known](const ModelRecord&) {
-      known = true;
-      return absl::OkStatus();
-    }));
-    if (!known) return absl::NotFoundError(absl::StrCat("model: ", place.id, " has no model ", model));
+    LANISTA_RETURN_IF_ERROR(Annotate(reader.FindModel(model).status(), "model"));
     LANISTA_RETURN_IF_ERROR(reader.VisitAttempts(std::vector<int>{model}, [&attempts](AttemptRecord record) {
       attempts.push_back(std::move(record));
       return absl::OkStatus();
@@ -337,6 +327,29 @@ absl::StatusOr<Json> Experiments::ListAll() {
   ViewOptions options;
   options.now = absl::Now();
   return ListDocument(state_dir_, options);
+}
+
+absl::StatusOr<Json> Experiments::Show(const JournalReader& reader) const {
+  ViewOptions options;
+  options.now = absl::Now();
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
+  const bool runs_here = runner_ != nullptr && reader.holder() == getpid() && !IsFinal(state.change.state());
+  if (runs_here) options.waiting_for = runner_->WaitingFor(reader.experiment().experiment());
+  return ShowDocument(reader, options);
+}
+
+absl::StatusOr<std::shared_ptr<const std::string>> Experiments::Graph(const ExperimentPlace& place, int model,
+                                                                      const ModelMaker::Abandoned& abandoned) {
+  LANISTA_RETURN_IF_ERROR(CheckModelMaker());
+  return options_.model_maker->Graph(place.folder, model, abandoned);
+}
+
+absl::StatusOr<ModelMaker::Exported> Experiments::Export(const ExperimentPlace& place,
+                                                         const ModelMaker::ExportRequest& request,
+                                                         const std::string& out,
+                                                         const ModelMaker::Abandoned& abandoned) {
+  LANISTA_RETURN_IF_ERROR(CheckModelMaker());
+  return options_.model_maker->Export(place.folder, request, out, abandoned);
 }
 
 absl::StatusOr<ExperimentPlace> Experiments::Locate(const std::string& experiment) const {
@@ -406,6 +419,11 @@ absl::Status Experiments::AwaitRunning(const std::string& id, const std::string&
   return absl::DeadlineExceededError(absl::StrCat(id, " was taken up, but its journal has not said so for ",
                                                   absl::FormatDuration(options_.patience.running),
                                                   ": is its disk full? `watch ", id, "` shows when it goes on"));
+}
+
+absl::Status Experiments::CheckModelMaker() const {
+  if (options_.model_maker != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError("this server has no trial program: it makes no graphs and exports nothing");
 }
 
 absl::Status Experiments::CheckRunner() const {

@@ -16,7 +16,9 @@
 #include "nlohmann/json.hpp"
 #include "protos/service.pb.h"
 #include "src/service/experiment_runner.h"
+#include "src/service/model_maker.h"
 #include "src/service/news.h"
+#include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
@@ -81,6 +83,8 @@ class Experiments {
     // Create makes no more where the state folder has so many.
     int max_experiments = kMaxExperiments;
     Patience patience;
+    // Null where there is none: requests that need one are refused. Must outlive this.
+    ModelMaker* model_maker = nullptr;
   };
 
   // `runner`: null where nothing is run: requests that need one are refused. Both must outlive this.
@@ -103,6 +107,13 @@ class Experiments {
   absl::StatusOr<TrialLog> ReadLog(const ExperimentPlace& place, int model, int attempt, int64_t offset, int limit);
   // The document of `list`.
   absl::StatusOr<nlohmann::ordered_json> ListAll();
+  // The document of `show`, of a journal that was just opened.
+  absl::StatusOr<nlohmann::ordered_json> Show(const JournalReader& reader) const;
+  // Those of ModelMaker: they may take minutes.
+  absl::StatusOr<std::shared_ptr<const std::string>> Graph(const ExperimentPlace& place, int model,
+                                                           const ModelMaker::Abandoned& abandoned);
+  absl::StatusOr<ModelMaker::Exported> Export(const ExperimentPlace& place, const ModelMaker::ExportRequest& request,
+                                              const std::string& out, const ModelMaker::Abandoned& abandoned);
 
   // What `experiment` of a request stands for: an id, the beginning of one, or "latest".
   absl::StatusOr<ExperimentPlace> Locate(const std::string& experiment) const;
@@ -120,6 +131,7 @@ class Experiments {
   // RESOURCE_EXHAUSTED: there is no room for what the request would make.
   absl::Status CheckRoom(const std::string& name, const std::string& request_id) const;
   absl::Status CheckRunner() const;
+  absl::Status CheckModelMaker() const;
   // An experiment that has come to its end here is let go of a moment later: waits for that. FAILED_PRECONDITION: it
   // still is not.
   absl::Status AwaitRelease(const std::string& id, const std::string& folder);

@@ -219,6 +219,9 @@ class JournalReader {
   // The models of these trials.
   absl::StatusOr<std::map<int, std::vector<int>>> MembersOf(const std::vector<int>& trials) const;
 
+  // NOT_FOUND: there is no such model.
+  absl::StatusOr<ModelRecord> FindModel(int model) const;
+
   // For callers that keep tables in memory: one pass over one table of the database, for all models or for `only` some.
   using OnlyModels = std::optional<std::vector<int>>;
   absl::Status VisitModelsOf(const OnlyModels& only, const std::function<absl::Status(ModelRecord)>& visit) const;

@@ -407,6 +407,16 @@ absl::StatusOr<std::map<int, std::vector<int>>> JournalReader::MembersOf(const s
   }
 }
 
+absl::StatusOr<ModelRecord> JournalReader::FindModel(int model) const {
+  std::optional<ModelRecord> found;
+  LANISTA_RETURN_IF_ERROR(VisitModelsOf(std::vector<int>{model}, [&found](ModelRecord record) {
+    found = std::move(record);
+    return absl::OkStatus();
+  }));
+  if (found.has_value()) return *std::move(found);
+  return absl::NotFoundError(absl::StrCat(experiment_.experiment(), " has no model ", model));
+}
+
 absl::Status JournalReader::VisitModelsOf(const OnlyModels& only,
                                           const std::function<absl::Status(ModelRecord)>& visit) const {
   return QueryModels(absl::StrCat(WhereModel(only), " ORDER BY model"), visit);

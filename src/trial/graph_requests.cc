@@ -14,6 +14,7 @@
 #include "src/base/status.h"
 #include "src/exporters/graph_formats_torch.h"
 #include "src/frontends/torchscript.h"
+#include "src/graph/io.h"
 #include "src/ops/graph_module_torch.h"
 #include "src/trial/space_files.h"
 #include "src/trial/torch_guard.h"
@@ -23,12 +24,15 @@ namespace {
 
 using ModuleOrStatus = absl::StatusOr<std::shared_ptr<ops::GraphModule>>;
 
-ModuleOrStatus BuildSpaceModel(const v1::SpaceModel& source) {
+absl::StatusOr<v1::ModelGraph> MakeGraph(const v1::SpaceModel& source) {
   LANISTA_RETURN_IF_ERROR(CheckSpaceFiles(source.space(), source.engine(), source.space_files()));
   LANISTA_ASSIGN_OR_RETURN(const auto space, OpenGraphSpace(source.space()));
   v1::Sample actual;
-  LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph graph,
-                           MaterialiseSample(*space, source.sample(), source.model_seed(), &actual));
+  return MaterialiseSample(*space, source.sample(), source.model_seed(), &actual);
+}
+
+ModuleOrStatus BuildSpaceModel(const v1::SpaceModel& source) {
+  LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph graph, MakeGraph(source));
   ops::GraphModule::Options options;
   if (source.space().weights() != v1::WEIGHTS_MODE_UNSPECIFIED) options.weights = source.space().weights();
   // The weights that its trial began with, unless those that it ended with were kept.
@@ -57,6 +61,14 @@ std::optional<v1::DataSpec> DataOf(const v1::Convert& request) {
   return request.model().has_data() ? std::make_optional(request.model().data()) : std::nullopt;
 }
 
+// The graph of a model of a space, in binary form.
+absl::StatusOr<std::string> WriteGraph(const v1::Convert& request) {
+  LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph graph, MakeGraph(request.model()));
+  const std::string path = request.out() + ".graph";
+  LANISTA_RETURN_IF_ERROR(graph::WriteFile(path, std::move(graph), FilesRead(request)));
+  return path;
+}
+
 }  // namespace
 
 v1::Imported ImportGraph(const v1::Import& request) {
@@ -78,6 +90,10 @@ v1::Imported ImportGraph(const v1::Import& request) {
 v1::Converted ConvertModel(const v1::Convert& request) {
   v1::Converted converted;
   const absl::Status status = GuardStatus([&]() -> absl::Status {
+    if (request.has_model() && request.format() == "graph") {
+      LANISTA_ASSIGN_OR_RETURN(*converted.add_files(), WriteGraph(request));
+      return absl::OkStatus();
+    }
     LANISTA_ASSIGN_OR_RETURN(const auto module, BuildModel(request));
     LANISTA_ASSIGN_OR_RETURN(
         const std::vector<std::string> files,

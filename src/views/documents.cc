@@ -391,14 +391,7 @@ absl::StatusOr<Json> TrialsDocument(const JournalReader& reader) {
 
 absl::StatusOr<Json> TrialDocument(const JournalReader& reader, int model) {
   LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, absl::InfiniteFuture()));
-  std::optional<ModelRecord> record;
-  LANISTA_RETURN_IF_ERROR(reader.VisitModelsOf(std::vector<int>{model}, [&record](ModelRecord found) {
-    record = std::move(found);
-    return absl::OkStatus();
-  }));
-  if (!record.has_value()) {
-    return absl::NotFoundError(absl::StrCat(reader.experiment().experiment(), " has no model ", model));
-  }
+  LANISTA_ASSIGN_OR_RETURN(const ModelRecord record, reader.FindModel(model));
   LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, reader.AttemptsOf({model}));
   LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> intermediates, reader.IntermediatesOf({model}));
   std::vector<int> trials;
@@ -406,13 +399,13 @@ absl::StatusOr<Json> TrialDocument(const JournalReader& reader, int model) {
   LANISTA_ASSIGN_OR_RETURN(const TrialMembers members, reader.MembersOf(trials));
   const Goals goals(reader.experiment().config());
   std::map<int, int> fronts;
-  if (record->outcome.has_value() && goals.BestValues(*record->outcome).has_value()) {
+  if (record.outcome.has_value() && goals.BestValues(*record.outcome).has_value()) {
     LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, reader.Models());
     fronts = FrontsOf(models, goals);
   }
   auto attempt = attempts.begin();
   auto intermediate = intermediates.begin();
-  return ModelEntries{goals, fronts, members, standing.interrupted}.Make(*record, attempt, attempts.end(), intermediate,
+  return ModelEntries{goals, fronts, members, standing.interrupted}.Make(record, attempt, attempts.end(), intermediate,
                                                                          intermediates.end());
 }
 

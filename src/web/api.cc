@@ -10,9 +10,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "src/base/status.h"
+#include "src/base/temporary_folder.h"
+#include "src/base/utf8.h"
 #include "src/base/version.h"
 #include "src/storage/journal.h"
 #include "src/views/documents.h"
@@ -22,6 +25,7 @@
 #include "src/web/importance.h"
 #include "src/web/model_files.h"
 #include "src/web/notes.h"
+#include "src/web/packed_files.h"
 
 namespace lanista {
 namespace {
@@ -30,6 +34,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kExperiment[] = "api/v1/experiments/*";
 constexpr int kMaxLogBytes = 1 << 20;
+constexpr int kMaxExported = 1000;
+// A header has room for three times as many.
+constexpr size_t kMaxWarningBytes = 2000;
 
 Json ActionJson(const std::string& because) { return {{"enabled", because.empty()}, {"because", because}}; }
 
@@ -55,17 +62,24 @@ absl::StatusOr<Json> ParseBody(const HttpRequest& request) {
   return absl::InvalidArgumentError("the body must be a JSON object");
 }
 
-// A field of a body; a default-made one where it is not there. INVALID_ARGUMENT: it is of another type.
+// The body of an action. FAILED_PRECONDITION: the page may not do it; `because` says why.
+absl::StatusOr<Json> ActionBody(const HttpRequest& request, const std::string& because) {
+  if (!because.empty()) return absl::FailedPreconditionError(because);
+  return ParseBody(request);
+}
+
+// A field of a body; `otherwise` where it is not there. INVALID_ARGUMENT: it is of another type.
 template <typename Value>
-absl::StatusOr<Value> BodyField(const Json& body, const char* name, bool (Json::*is_type)() const noexcept) {
+absl::StatusOr<Value> BodyField(const Json& body, const char* name, bool (Json::*is_type)() const noexcept,
+                                Value otherwise = Value()) {
   const auto found = body.find(name);
-  if (found == body.end()) return Value();
+  if (found == body.end()) return otherwise;
   if (((*found).*is_type)()) return found->get<Value>();
   return absl::InvalidArgumentError(absl::StrCat(name, ": has the wrong type"));
 }
 
-absl::StatusOr<std::string> TextField(const Json& body, const char* name) {
-  return BodyField<std::string>(body, name, &Json::is_string);
+absl::StatusOr<std::string> TextField(const Json& body, const char* name, const std::string& otherwise = "") {
+  return BodyField<std::string>(body, name, &Json::is_string, otherwise);
 }
 
 // For a header: what is no letter, digit or one of a few signs as %XX.
@@ -85,10 +99,26 @@ std::string PercentEncoded(const std::string& text) {
   return encoded;
 }
 
+// A file to be saved under this name.
+HttpResponse Attachment(UniqueFd file, const std::string& name) {
+  struct stat status = {};
+  if (fstat(file.get(), &status) != 0) return ErrorResponse(500, "the file cannot be read");
+  HttpResponse response;
+  response.headers = {{"Content-Type", "application/octet-stream"},
+                      {"Content-Disposition", absl::StrCat("attachment; filename*=UTF-8''", PercentEncoded(name))}};
+  response.file = std::move(file);
+  response.file_size = static_cast<uint64_t>(status.st_size);
+  return response;
+}
+
 // 0: no model's number.
 int ModelNumber(const std::string& text) {
   int model = 0;
   return absl::SimpleAtoi(text, &model) && model > 0 ? model : 0;
+}
+
+HttpResponse NoModel(const ExperimentPlace& place, const std::string& model) {
+  return ErrorResponse(404, absl::StrCat(place.id, " has no model '", model, "'"));
 }
 
 // What a call of Experiments returned, as an answer.
@@ -107,22 +137,27 @@ void Api::AddRoutes(Router* router) {
   using Parameters = Router::Parameters;
   using AboutExperiment = std::function<HttpResponse(const HttpRequest&, const ExperimentPlace&, const Parameters&)>;
   // A route below kExperiment, whose first parameter it has looked up.
-  const auto add = [this, router](const std::string& method, const std::string& rest, AboutExperiment handler) {
-    router->Add(method, kExperiment + rest,
-                [this, handler = std::move(handler)](const HttpRequest& request, const Parameters& parameters) {
-                  const absl::StatusOr<ExperimentPlace> place = experiments_.Locate(parameters[0]);
-                  return place.ok() ? handler(request, *place, parameters) : ErrorResponse(place.status());
-                });
+  const auto add = [this, router](const std::string& method, const std::string& rest, AboutExperiment handler,
+                                  Router::Pace pace = Router::Pace::kQuick) {
+    router->Add(
+        method, kExperiment + rest,
+        [this, handler = std::move(handler)](const HttpRequest& request, const Parameters& parameters) {
+          const absl::StatusOr<ExperimentPlace> place = experiments_.Locate(parameters[0]);
+          return place.ok() ? handler(request, *place, parameters) : ErrorResponse(place.status());
+        },
+        pace);
   };
   using AboutModel = std::function<HttpResponse(const HttpRequest&, const ExperimentPlace&, int, const Parameters&)>;
-  const auto add_model = [&add](const std::string& rest, AboutModel handler) {
-    add("GET", "/models/*" + rest,
+  const auto add_model = [&add](const std::string& rest, AboutModel handler, Router::Pace pace = Router::Pace::kQuick) {
+    add(
+        "GET", "/models/*" + rest,
         [handler = std::move(handler)](const HttpRequest& request, const ExperimentPlace& place,
                                        const Parameters& parameters) {
           const int model = ModelNumber(parameters[1]);
-          if (model == 0) return ErrorResponse(404, absl::StrCat(place.id, " has no model '", parameters[1], "'"));
+          if (model == 0) return NoModel(place, parameters[1]);
           return handler(request, place, model, parameters);
-        });
+        },
+        pace);
   };
 
   router->Add("GET", "api/v1/info", [this](const HttpRequest&, const Parameters&) { return Info(); });
@@ -168,9 +203,12 @@ void Api::AddRoutes(Router* router) {
   });
   add_model("/files/*", [this](const HttpRequest&, const ExperimentPlace& place, int model,
                                const Parameters& parameters) { return File(place, model, parameters[2]); });
-  add_model("/graph", [this](const HttpRequest&, const ExperimentPlace& place, int model, const Parameters&) {
-    return Graph(place, model);
-  });
+  add_model(
+      "/graph",
+      [this](const HttpRequest& request, const ExperimentPlace& place, int model, const Parameters&) {
+        return Graph(request, place, model);
+      },
+      Router::Pace::kSlow);
   router->Add(
       "POST", std::string(kExperiment) + "/stop",
       [this](const HttpRequest& request, const Parameters& parameters) { return Stop(request, parameters[0]); });
@@ -180,9 +218,12 @@ void Api::AddRoutes(Router* router) {
   router->Add("DELETE", kExperiment, [this](const HttpRequest& request, const Parameters& parameters) {
     return Delete(request, parameters[0]);
   });
-  add("POST", "/export", [this](const HttpRequest&, const ExperimentPlace&, const Parameters&) {
-    return ErrorResponse(501, options_.actions.export_models);
-  });
+  add(
+      "POST", "/export",
+      [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
+        return Export(request, place);
+      },
+      Router::Pace::kSlow);
 }
 
 HttpResponse Api::Info() const {
@@ -282,26 +323,42 @@ HttpResponse Api::Files(const ExperimentPlace& place, int model) const {
 
 HttpResponse Api::File(const ExperimentPlace& place, int model, const std::string& name) const {
   absl::StatusOr<UniqueFd> file = OpenModelFile(place, model, name);
-  if (!file.ok()) return ErrorResponse(file.status());
-  struct stat status = {};
-  if (fstat(file->get(), &status) != 0) return ErrorResponse(500, "the file cannot be read");
-  HttpResponse response;
-  response.headers = {{"Content-Type", "application/octet-stream"},
-                      {"Content-Disposition", absl::StrCat("attachment; filename*=UTF-8''", PercentEncoded(name))}};
-  response.file = *std::move(file);
-  response.file_size = static_cast<uint64_t>(status.st_size);
-  return response;
+  return file.ok() ? Attachment(*std::move(file), name) : ErrorResponse(file.status());
 }
 
-HttpResponse Api::Graph(const ExperimentPlace& place, int model) const {
-  const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
-  if (!reader.ok()) return ErrorResponse(reader.status());
-  const v1::EngineConfig& engine = reader->experiment().config().engine();
-  if (!engine.has_graph() && !engine.has_cgo()) {
-    return ErrorResponse(404, "there is no graph: the engine `direct` builds models from C++ code alone");
+HttpResponse Api::Graph(const HttpRequest& request, const ExperimentPlace& place, int model) {
+  const auto graph = experiments_.Graph(place, model, request.abandoned);
+  return graph.ok() ? JsonResponse(*graph) : ErrorResponse(graph.status());
+}
+
+HttpResponse Api::Export(const HttpRequest& request, const ExperimentPlace& place) {
+  const absl::StatusOr<Json> body = ActionBody(request, options_.actions.export_models);
+  if (!body.ok()) return ErrorResponse(body.status());
+  const absl::StatusOr<int64_t> top = BodyField<int64_t>(*body, "top", &Json::is_number_integer, 1);
+  const absl::StatusOr<std::string> format = TextField(*body, "format", "json");
+  const absl::StatusOr<bool> untrained = BodyField<bool>(*body, "untrained", &Json::is_boolean);
+  for (const absl::Status& status : {top.status(), format.status(), untrained.status()}) {
+    if (!status.ok()) return ErrorResponse(status);
   }
-  return ErrorResponse(501, absl::StrCat("this server does not make graphs; `lanista export ", place.id,
-                                         " --format json` and `show-graph` do (model ", model, ")"));
+  if (*top < 1 || *top > kMaxExported) {
+    return ErrorResponse(400, absl::StrCat("top: must be from 1 to ", kMaxExported, ", got ", *top));
+  }
+  const absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Make();
+  if (!folder.ok()) return ErrorResponse(folder.status());
+  const absl::StatusOr<ModelMaker::Exported> exported =
+      experiments_.Export(place, {static_cast<int>(*top), *format, *untrained}, folder->path(), request.abandoned);
+  // As it was asked for, it can never be done.
+  if (absl::IsUnimplemented(exported.status())) return ErrorResponse(422, exported.status().message());
+  if (!exported.ok()) return ErrorResponse(exported.status());
+  absl::StatusOr<PackedFiles> packed =
+      PackFiles(exported->files, absl::StrCat(place.id, "-best-", *top, "-", *format), folder->path());
+  if (!packed.ok()) return ErrorResponse(packed.status());
+  HttpResponse response = Attachment(std::move(packed->file), packed->name);
+  if (!exported->warnings.empty()) {
+    const std::string warnings = absl::StrJoin(exported->warnings, "\n").substr(0, kMaxWarningBytes);
+    response.headers.emplace_back("X-Warnings", PercentEncoded(ToUtf8(warnings)));
+  }
+  return response;
 }
 
 HttpResponse Api::Events(const HttpRequest& request, const ExperimentPlace& place) {
@@ -320,24 +377,19 @@ HttpResponse Api::Events(const HttpRequest& request, const ExperimentPlace& plac
 }
 
 HttpResponse Api::PutNote(const HttpRequest& request, const ExperimentPlace& place, const std::string& model) {
-  if (!options_.actions.note.empty()) return ErrorResponse(409, options_.actions.note);
-  const absl::StatusOr<Json> body = ParseBody(request);
+  const absl::StatusOr<Json> body = ActionBody(request, options_.actions.note);
   if (!body.ok()) return ErrorResponse(body.status());
   const absl::StatusOr<bool> star = BodyField<bool>(*body, "star", &Json::is_boolean);
   if (!star.ok()) return ErrorResponse(star.status());
   const absl::StatusOr<std::string> note = TextField(*body, "note");
   if (!note.ok()) return ErrorResponse(note.status());
   const int number = ModelNumber(model);
+  if (number == 0) return NoModel(place, model);
   {
     const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
     if (!reader.ok()) return ErrorResponse(reader.status());
-    bool known = false;
-    const absl::Status status = reader->VisitModelsOf(std::vector<int>{number}, [&known](const ModelRecord&) {
-      known = true;
-      return absl::OkStatus();
-    });
-    if (!status.ok()) return ErrorResponse(status);
-    if (!known) return ErrorResponse(404, absl::StrCat(place.id, " has no model '", model, "'"));
+    const absl::Status known = reader->FindModel(number).status();
+    if (!known.ok()) return ErrorResponse(known);
   }
   const absl::Status written = WriteNote(place.folder, number, *star, *note);
   if (!written.ok()) return ErrorResponse(written);
@@ -345,8 +397,7 @@ HttpResponse Api::PutNote(const HttpRequest& request, const ExperimentPlace& pla
 }
 
 HttpResponse Api::Stop(const HttpRequest& request, const std::string& experiment) {
-  if (!options_.actions.stop.empty()) return ErrorResponse(409, options_.actions.stop);
-  const absl::StatusOr<Json> body = ParseBody(request);
+  const absl::StatusOr<Json> body = ActionBody(request, options_.actions.stop);
   if (!body.ok()) return ErrorResponse(body.status());
   const absl::StatusOr<std::string> reason = TextField(*body, "reason");
   if (!reason.ok()) return ErrorResponse(reason.status());
@@ -359,8 +410,7 @@ HttpResponse Api::Stop(const HttpRequest& request, const std::string& experiment
 }
 
 HttpResponse Api::Resume(const HttpRequest& request, const std::string& experiment) {
-  if (!options_.actions.resume.empty()) return ErrorResponse(409, options_.actions.resume);
-  const absl::StatusOr<Json> body = ParseBody(request);
+  const absl::StatusOr<Json> body = ActionBody(request, options_.actions.resume);
   if (!body.ok()) return ErrorResponse(body.status());
   v1::ResumeExperimentRequest resume;
   resume.set_experiment(experiment);
@@ -376,8 +426,7 @@ HttpResponse Api::Resume(const HttpRequest& request, const std::string& experime
 }
 
 HttpResponse Api::Delete(const HttpRequest& request, const std::string& experiment) {
-  if (!options_.actions.remove.empty()) return ErrorResponse(409, options_.actions.remove);
-  const absl::StatusOr<Json> body = ParseBody(request);
+  const absl::StatusOr<Json> body = ActionBody(request, options_.actions.remove);
   if (!body.ok()) return ErrorResponse(body.status());
   const absl::StatusOr<std::string> name = TextField(*body, "name");
   if (!name.ok()) return ErrorResponse(name.status());

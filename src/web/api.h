@@ -47,8 +47,9 @@ class Api {
   HttpResponse Log(const HttpRequest& request, const ExperimentPlace& place, int model);
   HttpResponse Files(const ExperimentPlace& place, int model) const;
   HttpResponse File(const ExperimentPlace& place, int model, const std::string& name) const;
-  HttpResponse Graph(const ExperimentPlace& place, int model) const;
+  HttpResponse Graph(const HttpRequest& request, const ExperimentPlace& place, int model);
   HttpResponse Events(const HttpRequest& request, const ExperimentPlace& place);
+  HttpResponse Export(const HttpRequest& request, const ExperimentPlace& place);
   HttpResponse PutNote(const HttpRequest& request, const ExperimentPlace& place, const std::string& model);
   HttpResponse Stop(const HttpRequest& request, const std::string& experiment);
   HttpResponse Resume(const HttpRequest& request, const std::string& experiment);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -107,6 +108,11 @@ Json MetricsJson(const ExperimentTable& table) {
   return metrics;
 }
 
+// Lists of a document, in this order.
+void AddLists(std::initializer_list<std::pair<const char*, Json*>> lists, Json* document) {
+  for (const auto& [name, list] : lists) (*document)[name] = std::move(*list);
+}
+
 }  // namespace
 
 Json ColumnsDocument(const ExperimentTable& table) {
@@ -151,21 +157,19 @@ Json ColumnsDocument(const ExperimentTable& table) {
     if (is_new) failures.push_back({{"reason", reason}, {"message", failure.message()}});
     failure_of.push_back(place->second);
   }
-  document["model"] = std::move(ids);
+  AddLists({{"model", &ids}}, &document);
   document["statuses"] = statuses.words();
-  document["status_of"] = std::move(status_of);
-  document["start"] = std::move(start);
-  document["end"] = std::move(end);
-  document["attempts"] = std::move(attempts);
-  document["steps"] = std::move(steps);
+  AddLists({{"status_of", &status_of}, {"start", &start}, {"end", &end}, {"attempts", &attempts}, {"steps", &steps}},
+           &document);
   document["choices"] = ChoicesJson(table);
   document["metrics"] = MetricsJson(table);
-  document["latest"] = std::move(latest);
-  document["violation"] = std::move(violation);
-  document["front"] = std::move(front);
-  document["stopped_step"] = std::move(stopped);
-  document["failures"] = std::move(failures);
-  document["failure_of"] = std::move(failure_of);
+  AddLists({{"latest", &latest},
+            {"violation", &violation},
+            {"front", &front},
+            {"stopped_step", &stopped},
+            {"failures", &failures},
+            {"failure_of", &failure_of}},
+           &document);
   return document;
 }
 
@@ -187,13 +191,14 @@ Json AttemptsDocument(const ExperimentTable& table) {
   }
   Json document;
   document["devices"] = devices.words();
-  document["model"] = std::move(models);
-  document["attempt"] = std::move(numbers);
-  document["trial"] = std::move(trials);
-  document["device"] = std::move(device);
-  document["start"] = std::move(start);
-  document["end"] = std::move(end);
-  document["outcome"] = std::move(outcome);
+  AddLists({{"model", &models},
+            {"attempt", &numbers},
+            {"trial", &trials},
+            {"device", &device},
+            {"start", &start},
+            {"end", &end},
+            {"outcome", &outcome}},
+           &document);
   return document;
 }
 

@@ -45,6 +45,7 @@ int HttpStatus(absl::StatusCode code) {
       return 409;
     case absl::StatusCode::kUnimplemented:
       return 501;
+    case absl::StatusCode::kCancelled:
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kDeadlineExceeded:

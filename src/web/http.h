@@ -3,6 +3,7 @@
 #define LANISTA_SRC_WEB_HTTP_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,6 +29,9 @@ struct HttpRequest {
   // By their names in lower case; one that comes several times is joined with ", ".
   std::map<std::string, std::string> headers;
   std::string body;
+  // True once nobody waits for the answer any more: the client has gone, or the server ends. For handlers that take
+  // long. Does not block; may be called by one thread at a time until the answer is there. May be null.
+  std::function<bool()> abandoned;
 
   // A header, or "".
   std::string Header(const std::string& name) const;

@@ -4,6 +4,7 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -34,6 +35,8 @@ constexpr size_t kStreamBlock = 16 << 10;
 constexpr int kBacklog = 511;
 constexpr int kReaders = 3;
 constexpr int kWriters = 4;
+// More than may wait for a trial process: each of them waits on a thread.
+constexpr int kSlow = 12;
 constexpr size_t kMaxWaiting = 1000;
 
 constexpr char kNotOpen[] = "this server ends, or has not begun yet; try again";
@@ -64,6 +67,12 @@ absl::StatusOr<UniqueFd> Listen(const std::string& host, int port) {
                    why == EADDRINUSE ? ": another program is there; port 0 takes any free one" : ""));
 }
 
+// Whether the other side has closed its half of the connection: clients that still wait for an answer do not.
+bool HasGone(int connection) {
+  pollfd look = {connection, POLLRDHUP, 0};
+  return poll(&look, 1, /*milliseconds*/ 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
 int PortOf(int listener) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
@@ -89,11 +98,16 @@ unsigned int ConnectionLimit(int wanted) {
 class HttpServer::Impl {
  public:
   Impl(const Options& options, Check check, Handle handle)
-      : headers_(options.headers), check_(std::move(check)), handle_(std::move(handle)), open_(options.open) {}
+      : headers_(options.headers),
+        is_slow_(options.is_slow),
+        check_(std::move(check)),
+        handle_(std::move(handle)),
+        open_(options.open) {}
 
   ~Impl() {
     SetOpen(false);
     // Each job resumes its connection.
+    slow_.reset();
     readers_.reset();
     writers_.reset();
     EndStreams();
@@ -120,6 +134,11 @@ class HttpServer::Impl {
   void SetOpen(bool open) {
     const std::lock_guard<std::mutex> lock(mutex_);
     open_ = open;
+  }
+
+  bool IsOpen() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return open_;
   }
 
   int port() const { return port_; }
@@ -214,10 +233,11 @@ class HttpServer::Impl {
       exchange->response = ErrorResponse(503, kNotOpen);
       return Answer(connection, exchange);
     }
-    const bool reads = exchange->request.method == "GET" || exchange->request.method == "HEAD";
+    const int socket = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    exchange->request.abandoned = [this, socket] { return HasGone(socket) || !IsOpen(); };
     // First, so that the job finds it suspended. Nothing else touches the exchange until it is resumed.
     MHD_suspend_connection(connection);
-    const bool taken = (reads ? *readers_ : *writers_).TryPost([this, connection, exchange] {
+    const bool taken = QueueOf(exchange->request).TryPost([this, connection, exchange] {
       exchange->response = HandleSafely(exchange->request);
       MHD_resume_connection(connection);
     });
@@ -226,6 +246,11 @@ class HttpServer::Impl {
       MHD_resume_connection(connection);
     }
     return MHD_YES;
+  }
+
+  WorkQueue& QueueOf(const HttpRequest& request) {
+    if (is_slow_ && is_slow_(request)) return *slow_;
+    return request.method == "GET" || request.method == "HEAD" ? *readers_ : *writers_;
   }
 
   HttpResponse HandleSafely(const HttpRequest& request) {
@@ -290,6 +315,7 @@ class HttpServer::Impl {
   }
 
   const std::vector<std::pair<std::string, std::string>> headers_;
+  const std::function<bool(const HttpRequest&)> is_slow_;
   const Check check_;
   const Handle handle_;
   int port_ = 0;
@@ -300,6 +326,7 @@ class HttpServer::Impl {
   bool streams_ended_ = false;
   std::set<std::shared_ptr<HttpStream>> streams_;
 
+  std::unique_ptr<WorkQueue> slow_ = std::make_unique<WorkQueue>(kSlow, kMaxWaiting);
   std::unique_ptr<WorkQueue> readers_ = std::make_unique<WorkQueue>(kReaders, kMaxWaiting);
   std::unique_ptr<WorkQueue> writers_ = std::make_unique<WorkQueue>(kWriters, kMaxWaiting);
   MHD_Daemon* daemon_ = nullptr;

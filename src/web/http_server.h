@@ -30,6 +30,9 @@ class HttpServer {
     bool open = true;
     // Of every answer that does not have the same header.
     std::vector<std::pair<std::string, std::string>> headers;
+    // Requests whose handler may take minutes: they have threads of their own, and hold up no others. Called with whole
+    // requests; null: there are none.
+    std::function<bool(const HttpRequest&)> is_slow;
   };
 
   // Called on the connections' thread when the headers are there, and must not block: what can be answered at once is

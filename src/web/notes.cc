@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/open_beneath.h"
@@ -20,6 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFile[] = "notes.json";
+constexpr char kLock[] = "notes.lock";
 constexpr char kDraft[] = "notes.json.new";
 constexpr size_t kMaxNote = 10000;
 constexpr off_t kMaxFile = 64 << 20;
@@ -44,6 +44,20 @@ absl::Status ReplaceFile(const std::string& folder, const std::string& content) 
   const int why = errno;
   unlinkat(at.get(), kDraft, 0);
   return lanista::ErrnoToStatus(why, what);
+}
+
+// Waits until nobody else changes the notes, in this process or another one; who holds the result may. Ends with it.
+absl::StatusOr<UniqueFd> LockNotes(const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/", kLock);
+  UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  struct flock request = {};
+  request.l_type = F_WRLCK;
+  request.l_whence = SEEK_SET;
+  int locked = -1;
+  // Of this descriptor: other threads that open the file wait, too.
+  while (file.get() >= 0 && (locked = fcntl(file.get(), F_OFD_SETLKW, &request)) != 0 && errno == EINTR) continue;
+  if (locked != 0) return lanista::ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
+  return file;
 }
 
 }  // namespace
@@ -75,8 +89,7 @@ absl::Status WriteNote(const std::string& folder, int model, bool star, const st
   if (text.size() > kMaxNote) {
     return absl::InvalidArgumentError(absl::StrCat("note: has more than ", kMaxNote, " bytes"));
   }
-  static std::mutex* const mutex = new std::mutex;
-  const std::lock_guard<std::mutex> lock(*mutex);
+  LANISTA_ASSIGN_OR_RETURN(const UniqueFd lock, LockNotes(folder));
   LANISTA_ASSIGN_OR_RETURN(Json notes, ReadNotes(folder));
   const std::string key = std::to_string(model);
   if (star || !text.empty()) {

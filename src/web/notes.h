@@ -11,8 +11,8 @@
 namespace lanista {
 
 // The file `notes.json` in an experiment's folder: {"notes": {"3": {"star": true, "note": "text"}}}. Model 3 is not in
-// it if it has neither a star nor a text. Thread-safe; of two processes that write at once, one may undo the other's
-// last change.
+// it if it has neither a star nor a text. Thread-safe, and so are several processes: who writes holds the lock of
+// `notes.lock` beside it.
 
 // A folder without notes has an empty list. DATA_LOSS: the file holds something else.
 absl::StatusOr<nlohmann::ordered_json> ReadNotes(const std::string& folder);

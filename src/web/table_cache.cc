@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "src/base/status.h"
-#include "src/views/documents.h"
 #include "src/web/columns.h"
 #include "src/web/http.h"
 
@@ -55,9 +53,7 @@ absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) 
   // While it runs, its seconds grow.
   const bool may_stay = !stamp.held || IsFinal(stamp.state);
   if (!may_stay || !entry->show_stamp.has_value() || !entry->show_stamp->IsOf(stamp)) {
-    ViewOptions options;
-    options.now = absl::Now();
-    LANISTA_ASSIGN_OR_RETURN(const nlohmann::ordered_json document, ShowDocument(reader, options));
+    LANISTA_ASSIGN_OR_RETURN(const nlohmann::ordered_json document, experiments_.Show(reader));
     entry->show = std::make_shared<const std::string>(CompactText(document));
   }
   entry->show_stamp = stamp;

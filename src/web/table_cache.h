@@ -30,8 +30,9 @@ class TableCache {
     size_t max_bytes = 256 << 20;
   };
 
-  TableCache() : TableCache(Options()) {}
-  explicit TableCache(Options options) : options_(options) {}
+  // `experiments` must outlive it.
+  explicit TableCache(Experiments* experiments) : TableCache(experiments, Options()) {}
+  TableCache(Experiments* experiments, Options options) : experiments_(*experiments), options_(options) {}
 
   using Text = std::shared_ptr<const std::string>;
 
@@ -85,6 +86,7 @@ class TableCache {
     Clock::time_point used;
   };
 
+  Experiments& experiments_;
   const Options options_;
   std::mutex mutex_;
   // Protected by mutex_.

@@ -1,7 +1,6 @@
 #include "src/web/token.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,24 +9,16 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
+#include "src/base/unique_id.h"
 
 namespace lanista {
 namespace {
 
 constexpr size_t kTokenBytes = 24;
 constexpr size_t kTokenLength = 2 * kTokenBytes;
-
-absl::StatusOr<std::string> DrawToken() {
-  std::string bytes(kTokenBytes, '\0');
-  if (getrandom(&bytes[0], bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return lanista::ErrnoToStatus(errno, "cannot draw a token");
-  }
-  return absl::BytesToHexString(bytes);
-}
 
 // nullopt: there is no file.
 absl::StatusOr<std::optional<std::string>> ReadToken(const std::string& path) {
@@ -57,7 +48,7 @@ absl::StatusOr<std::string> StateToken(const std::string& state_dir, const std::
   const std::string path = absl::StrCat(state_dir, "/", file_name);
   LANISTA_ASSIGN_OR_RETURN(const std::optional<std::string> kept, ReadToken(path));
   if (kept.has_value()) return *kept;
-  LANISTA_ASSIGN_OR_RETURN(const std::string token, DrawToken());
+  const std::string token = RandomHex(kTokenBytes);
   // Complete under another name first, and then linked: of two programs that do this at once, one wins, and both use
   // what is there.
   std::string draft = absl::StrCat(path, ".XXXXXX");

@@ -57,7 +57,7 @@ class WebServer::Impl {
  public:
   Impl(const WebOptions& options, Experiments* experiments)
       : guard_(GuardOf(options)),
-        tables_(options.tables),
+        tables_(experiments, options.tables),
         streams_(experiments, options.streams),
         api_(experiments, &tables_, &streams_, options.api) {
     api_.AddRoutes(&router_);
@@ -77,6 +77,7 @@ class WebServer::Impl {
     http.max_connections = options.max_connections;
     http.timeout_seconds = options.timeout_seconds;
     http.open = options.open;
+    http.is_slow = [this](const HttpRequest& request) { return router_.IsSlow(request); };
     http.headers = SafetyHeaders();
     http.headers.emplace_back("Cache-Control", "no-store");
     LANISTA_ASSIGN_OR_RETURN(server_, HttpServer::Start(

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/service/experiment_runner.h"
 #include "src/service/experiments.h"
+#include "src/service/model_maker.h"
 #include "src/service/news.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/journal.h"
@@ -57,6 +58,25 @@ class FakeRunner : public ExperimentRunner {
   std::function<void()> on_resume_;
   // So many calls of Create get no answer.
   int lost_creations_ = 0;
+};
+
+// Does what the test says.
+class FakeModelMaker : public ModelMaker {
+ public:
+  using Text = std::shared_ptr<const std::string>;
+
+  absl::StatusOr<Text> Graph(const std::string& folder, int model, const Abandoned& abandoned) override {
+    return on_graph_(folder, model, abandoned);
+  }
+  absl::StatusOr<Exported> Export(const std::string& folder, const ExportRequest& request, const std::string& out,
+                                  const Abandoned& abandoned) override {
+    return on_export_(folder, request, out, abandoned);
+  }
+
+  std::function<absl::StatusOr<Text>(const std::string&, int, const Abandoned&)> on_graph_;
+  std::function<absl::StatusOr<Exported>(const std::string&, const ExportRequest&, const std::string&,
+                                         const Abandoned&)>
+      on_export_;
 };
 
 // An event that is awaited.
@@ -153,7 +173,8 @@ class ServiceTest : public ::testing::Test {
   std::map<std::string, std::unique_ptr<JournalWriter>> writers_;
   News news_;
   FakeRunner runner_;
-  Experiments experiments_{state_dir_, &runner_, &news_};
+  FakeModelMaker model_maker_;
+  Experiments experiments_{state_dir_, &runner_, &news_, {kMaxExperiments, {}, &model_maker_}};
 };
 
 }  // namespace lanista

@@ -32,7 +32,7 @@ CONTROL, SHIFT, ENTER, ESCAPE, TAB, DOWN, RIGHT, END, SPACE = (
     "\ue009", "\ue008", "\ue007", "\ue00c", "\ue004", "\ue015", "\ue014", "\ue010", " ")
 
 # The browser reports each answer of this kind, and the page shows the reason: a model of the engine `direct` has no graph.
-NO_GRAPH = re.compile(r"/models/\d+/graph - Failed to load resource: .* status of (404|501) ")
+NO_GRAPH = re.compile(r"/models/\d+/graph - Failed to load resource: .* status of (404|409) ")
 
 # Names that a page could take for more than names.
 HOSTILE = """

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -184,7 +185,6 @@ TEST_F(ServerTest, WhatIsWrongIsSaid) {
   EXPECT_EQ(Get("/api/v1/experiments/a-1/events?after=x").status, 400);
   EXPECT_EQ(Get("/api/v1/experiments/a-1/events?after=-1").status, 400);
   EXPECT_EQ(Get("/api/v1/experiments/nobody/events").status, 404);
-  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/export", "{}").status, 501);
   EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1", "{}").status, 405);
   EXPECT_EQ(Ask("OPTIONS", "/api/v1/info").status, 405);
   EXPECT_EQ(Ask("TRACE", "/").status, 405);
@@ -648,6 +648,212 @@ TEST_F(EventsTest, TwoHundredStreamsTakeNoThreads) {
   WriteModel("a-1", 1);
   for (const auto& stream : streams) stream->ReadEvents(4);
   for (const auto& stream : streams) EXPECT_THAT(stream->numbers_, ElementsAre(1, 4, 5, 6));
+}
+
+class MadeByTrialsTest : public ServerTest {
+ protected:
+  static constexpr char kGraph[] = "/api/v1/experiments/a-1/models/1/graph";
+  static constexpr char kExport[] = "/api/v1/experiments/a-1/export";
+
+  // The answer to a request for a graph that cannot be made.
+  ClientResponse GraphFailsWith(const absl::Status& status) {
+    model_maker_.on_graph_ = [status](const std::string&, int, const ModelMaker::Abandoned&) { return status; };
+    return Get(kGraph);
+  }
+
+  // From now on a graph is made until nobody waits for it; `begun_` is given when it begins, `given_up_` when it ends.
+  void MakeGraphsUntilAbandoned() {
+    model_maker_.on_graph_ = [this](const std::string&, int,
+                                    const ModelMaker::Abandoned& abandoned) -> absl::StatusOr<FakeModelMaker::Text> {
+      begun_.Give();
+      while (!abandoned()) std::this_thread::yield();
+      given_up_.Give();
+      return absl::CancelledError("nobody waits");
+    };
+  }
+
+  // From now on an export writes these files.
+  void ExportFiles(const std::vector<std::string>& names, const std::vector<std::string>& warnings = {}) {
+    model_maker_.on_export_ = [this, names, warnings](const std::string&, const ModelMaker::ExportRequest& request,
+                                                      const std::string& out, const ModelMaker::Abandoned&) {
+      exported_ = request;
+      out_ = out;
+      ModelMaker::Exported exported;
+      exported.warnings = warnings;
+      for (const std::string& name : names) {
+        exported.files.push_back(out + "/" + name);
+        std::ofstream(exported.files.back()) << "content of " << name;
+      }
+      return exported;
+    };
+  }
+
+  Signal begun_, given_up_;
+  ModelMaker::ExportRequest exported_;
+  std::string out_;
+};
+
+TEST_F(MadeByTrialsTest, AGraphIsTheDocumentThatWasMade) {
+  Start();
+  Create("a-1");
+  std::string folder;
+  int model = 0;
+  model_maker_.on_graph_ = [&](const std::string& of, int number, const ModelMaker::Abandoned& abandoned) {
+    folder = of;
+    model = number;
+    EXPECT_FALSE(abandoned());
+    return std::make_shared<const std::string>("{\"name\":\"net\"}");
+  };
+  const ClientResponse graph = Get("/api/v1/experiments/a-1/models/7/graph");
+  EXPECT_EQ(graph.status, 200);
+  EXPECT_EQ(graph.headers.at("content-type"), "application/json");
+  EXPECT_EQ(graph.body, "{\"name\":\"net\"}");
+  EXPECT_EQ(folder, Folder("a-1"));
+  EXPECT_EQ(model, 7);
+  EXPECT_EQ(Ask("HEAD", kGraph).status, 200);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/models/0/graph").status, 404);
+  EXPECT_EQ(Get("/api/v1/experiments/nobody/models/1/graph").status, 404);
+  EXPECT_EQ(Ask("POST", kGraph, "{}").status, 405);
+}
+
+TEST_F(MadeByTrialsTest, WhyThereIsNoGraphIsSaid) {
+  Start();
+  Create("a-1");
+  EXPECT_EQ(GraphFailsWith(absl::NotFoundError("a-1 has no model 1")).status, 404);
+  const ClientResponse direct = GraphFailsWith(absl::FailedPreconditionError("there is no graph: the engine `direct`"));
+  EXPECT_EQ(direct.status, 409);
+  EXPECT_EQ(Error(direct), "there is no graph: the engine `direct`");
+  const ClientResponse died = GraphFailsWith(absl::InternalError("it was ended by signal 11"));
+  EXPECT_EQ(died.status, 500);
+  EXPECT_EQ(Error(died), "it was ended by signal 11");
+  EXPECT_EQ(GraphFailsWith(absl::ResourceExhaustedError("9 wait already")).status, 503);
+  EXPECT_EQ(GraphFailsWith(absl::DeadlineExceededError("it hangs")).status, 503);
+}
+
+TEST_F(MadeByTrialsTest, WithoutATrialProgramThatIsSaid) {
+  Experiments without(state_dir_, &runner_, &news_);
+  Create("a-1");
+  const ExperimentPlace place = *without.Locate("a-1");
+  EXPECT_TRUE(absl::IsFailedPrecondition(without.Graph(place, 1, nullptr).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(without.Export(place, {}, temp_.path(), nullptr).status()));
+}
+
+TEST_F(MadeByTrialsTest, AGraphThatNobodyWaitsForIsGivenUp) {
+  Start();
+  Create("a-1");
+  MakeGraphsUntilAbandoned();
+  {
+    HttpClient client(server_->port());
+    ASSERT_TRUE(client.Send(Request("GET", kGraph)));
+    begun_.Wait();
+    EXPECT_FALSE(given_up_.given());
+  }
+  given_up_.Wait();
+}
+
+TEST_F(MadeByTrialsTest, WhatTakesLongHoldsUpNothingElse) {
+  Start();
+  Create("a-1");
+  MakeGraphsUntilAbandoned();
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 9; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server_->port()));
+    ASSERT_TRUE(clients.back()->Send(Request("GET", kGraph)));
+    begun_.Wait();
+  }
+  EXPECT_EQ(Get("/api/v1/experiments/a-1").status, 200);
+  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/stop", "{}").status, 200);
+}
+
+TEST_F(MadeByTrialsTest, TheServerEndsWhileAGraphIsMade) {
+  Start();
+  Create("a-1");
+  MakeGraphsUntilAbandoned();
+  HttpClient client(server_->port());
+  ASSERT_TRUE(client.Send(Request("GET", kGraph)));
+  begun_.Wait();
+  server_.reset();
+  EXPECT_TRUE(given_up_.given());
+}
+
+TEST_F(MadeByTrialsTest, AnExportOfOneFileIsThatFile) {
+  Start();
+  Create("a-1");
+  ExportFiles({"1-model-3.json"});
+  const ClientResponse file = Ask("POST", kExport, "{}");
+  EXPECT_EQ(file.status, 200);
+  EXPECT_EQ(file.body, "content of 1-model-3.json");
+  EXPECT_EQ(file.headers.at("content-type"), "application/octet-stream");
+  EXPECT_EQ(file.headers.at("content-disposition"), "attachment; filename*=UTF-8''1-model-3.json");
+  EXPECT_EQ(file.headers.count("x-warnings"), 0u);
+  EXPECT_EQ(exported_.top, 1);
+  EXPECT_EQ(exported_.format, "json");
+  EXPECT_FALSE(exported_.untrained);
+  EXPECT_FALSE(std::filesystem::exists(out_)) << "nothing stays on the server";
+}
+
+TEST_F(MadeByTrialsTest, AnExportOfSeveralFilesIsAnArchive) {
+  Start();
+  Create("a-1");
+  ExportFiles({"1-model-3.py", "1-model-3.pt", "2-model-1.py", "2-model-1.pt"},
+              {"weights of model 1: caf\xc3\xa9", "x"});
+  const ClientResponse archive = Ask("POST", kExport, R"({"top": 2, "format": "python", "untrained": true})");
+  ASSERT_EQ(archive.status, 200) << archive.body;
+  EXPECT_EQ(archive.headers.at("content-disposition"), "attachment; filename*=UTF-8''a-1-best-2-python.tar");
+  EXPECT_EQ(archive.headers.at("x-warnings"), "weights%20of%20model%201%3A%20caf%C3%A9%0Ax");
+  EXPECT_EQ(exported_.top, 2);
+  EXPECT_EQ(exported_.format, "python");
+  EXPECT_TRUE(exported_.untrained);
+  EXPECT_FALSE(std::filesystem::exists(out_));
+  const std::string path = temp_.path() + "/exported.tar";
+  std::ofstream(path, std::ios::binary) << archive.body;
+  ASSERT_EQ(std::system(absl::StrCat("tar -xf ", path, " -C ", temp_.path()).c_str()), 0);
+  for (const char* const name : {"1-model-3.py", "1-model-3.pt", "2-model-1.py", "2-model-1.pt"}) {
+    std::ifstream file(absl::StrCat(temp_.path(), "/a-1-best-2-python/", name));
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), absl::StrCat("content of ", name));
+  }
+}
+
+TEST_F(MadeByTrialsTest, WhatIsWrongWithAnExportIsSaid) {
+  Start();
+  Create("a-1");
+  ExportFiles({"1-model-3.json"});
+  for (const char* const body : {R"({"top": 0})", R"({"top": 1001})", R"({"top": "1"})", R"({"top": 1.5})",
+                                 R"({"format": 1})", R"({"untrained": 1})", "[]"}) {
+    EXPECT_EQ(Ask("POST", kExport, body).status, 400) << body;
+  }
+  const auto fails_with = [this](const absl::Status& status) {
+    model_maker_.on_export_ = [status](const std::string&, const ModelMaker::ExportRequest&, const std::string&,
+                                       const ModelMaker::Abandoned&) { return status; };
+    return Ask("POST", kExport, "{}");
+  };
+  EXPECT_EQ(fails_with(absl::InvalidArgumentError("unknown format")).status, 400);
+  EXPECT_EQ(fails_with(absl::FailedPreconditionError("no model has succeeded")).status, 409);
+  const ClientResponse inexpressible = fails_with(absl::UnimplementedError("onnx has no such operator"));
+  EXPECT_EQ(inexpressible.status, 422);
+  EXPECT_EQ(Error(inexpressible), "onnx has no such operator");
+  HttpClient stranger(server_->port());
+  ASSERT_TRUE(stranger.Send(absl::StrCat("POST ", kExport,
+                                         " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                                         "Content-Length: 2\r\n\r\n{}")));
+  EXPECT_EQ(stranger.Receive().status, 401);
+}
+
+TEST(NotesTest, TwoProcessesUndoNothing) {
+  TempFolder temp;
+  constexpr int kEach = 100;
+  const auto write = [&temp](int first) {
+    for (int model = first; model < first + kEach; ++model) {
+      if (!WriteNote(temp.path(), model, true, absl::StrCat("of ", model)).ok()) _exit(1);
+    }
+  };
+  const ChildProcess child([&write](int pipe) {
+    write(1);
+    ASSERT_EQ(::write(pipe, "x", 1), 1);
+  });
+  write(1 + kEach);
+  EXPECT_TRUE(child.WaitForByte());
+  EXPECT_EQ((*ReadNotes(temp.path()))["notes"].size(), size_t{2 * kEach});
 }
 
 TEST(TokenTest, IsDrawnOnceAndReadByNobodyElse) {

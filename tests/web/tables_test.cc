@@ -368,7 +368,7 @@ class TableCacheTest : public ServiceTest {
 };
 
 TEST_F(TableCacheTest, WhatHasEndedIsMadeOnceAndWhatRunsFollows) {
-  TableCache cache(AtOnce());
+  TableCache cache(&experiments_, AtOnce());
   Create("a-1");
   Write("a-1", "records { state { state: RUNNING } }");
   const auto first = cache.Columns(Place("a-1"));
@@ -379,6 +379,7 @@ TEST_F(TableCacheTest, WhatHasEndedIsMadeOnceAndWhatRunsFollows) {
   EXPECT_THAT(**second, HasSubstr("\"number\":7"));
   EXPECT_THAT(**second, HasSubstr("\"model\":[1]"));
   EXPECT_THAT(**cache.Show(Place("a-1")), HasSubstr("\"status\":\"RUNNING\""));
+  EXPECT_THAT(**cache.Show(Place("a-1")), HasSubstr("\"waiting_for\":\"a device for a-1\"")) << "as `show` of a head";
   Write("a-1", "records { state { state: DONE } }");
   Release("a-1");
   const auto ended = cache.Show(Place("a-1"));
@@ -389,7 +390,7 @@ TEST_F(TableCacheTest, WhatHasEndedIsMadeOnceAndWhatRunsFollows) {
 }
 
 TEST_F(TableCacheTest, AnExperimentWhoseProcessIsGoneIsSeenAsInterrupted) {
-  TableCache cache(AtOnce());
+  TableCache cache(&experiments_, AtOnce());
   Create("a-1");
   Write("a-1", "records { state { state: RUNNING } }");
   EXPECT_THAT(**cache.Columns(Place("a-1")), HasSubstr("\"status\":\"RUNNING\""));
@@ -400,7 +401,7 @@ TEST_F(TableCacheTest, AnExperimentWhoseProcessIsGoneIsSeenAsInterrupted) {
 TEST_F(TableCacheTest, WithoutRoomTheOthersAreDroppedAndMadeAgain) {
   TableCache::Options options = AtOnce();
   options.max_bytes = 1;
-  TableCache cache(options);
+  TableCache cache(&experiments_, options);
   for (const char* const id : {"a-1", "b-1"}) {
     Create(id);
     WriteModel(id, 1);
@@ -413,7 +414,7 @@ TEST_F(TableCacheTest, WithoutRoomTheOthersAreDroppedAndMadeAgain) {
 }
 
 TEST_F(TableCacheTest, ADeletedExperimentIsGone) {
-  TableCache cache;
+  TableCache cache(&experiments_);
   Create("a-1");
   const ExperimentPlace place = Place("a-1");
   ASSERT_TRUE(cache.Columns(place).ok());

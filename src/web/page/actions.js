@@ -1,7 +1,7 @@
 // Stop, resume, delete, export, copy the configuration. What cannot be done here is disabled and says why.
 
 import {experimentPath} from './api.js';
-import {actionButton, announce, button, el, fill, textBlock} from './dom.js';
+import {actionButton, announce, button, el, fill, saveFile, textBlock} from './dom.js';
 import {oneLine} from './format.js';
 import {menu} from './menu.js';
 
@@ -124,21 +124,50 @@ function resume(store, id) {
 
 /** @param {import('./store.js').Store} store @param {string} id */
 function exportBest(store, id) {
-  const top = el('input', {type: 'number', min: '1', value: '1'});
-  const format =
-      el('select', {},
-         ...['json', 'python', 'cpp', 'torchscript', 'onnx', 'weights'].map((f) => el('option', {value: f}, f)));
-  openDialog(
+  const top = el('input', {type: 'number', min: '1', max: '1000', value: '1', required: true});
+  const format = el('select', {}, ...exportFormats(store.current?.config?.config).map((f) => el('option', {value: f}, f)));
+  const untrained = el('input', {type: 'checkbox'});
+  // Who closes the dialog no longer waits for the file, and the server stops making it.
+  const abort = new AbortController();
+  const waiting = el('p', {class: 'muted', role: 'status'});
+  const dialog = openDialog(
       'Export the best models',
-      [el('label', {class: 'block'}, 'How many', top), el('label', {class: 'block'}, 'Format', format)], 'Export',
-      async () => {
-        const {files} = await store.api.send(
-            'POST', `${experimentPath(id)}/export`, {top: Number(top.value), format: format.value});
-        openNotice('Exported', [
-          el('ul', {}, ...files.map((/** @type {string} */ file) => el('li', {class: 'mono'}, oneLine(file, 400))))
-        ]);
-        return null;
+      [
+        el('p', {}, 'One file is saved as it is, several as a tar archive. Files are made in a trial process: this may take a moment.'),
+        el('label', {class: 'block'}, 'How many', top), el('label', {class: 'block'}, 'Format', format),
+        el('label', {class: 'check'}, untrained,
+           el('span', {}, 'with initial weights where the trained ones were not kept')),
+        waiting
+      ],
+      'Export', async () => {
+        waiting.textContent = 'The files are being made …';
+        try {
+          const {name, blob, warnings} = await store.api.download(
+              `${experimentPath(id)}/export`,
+              {top: Number(top.value), format: format.value, untrained: untrained.checked}, abort.signal);
+          saveFile(name, blob);
+          announce(`${name} is saved.`);
+          if (warnings.length > 0) {
+            openNotice(
+                'Exported, with warnings',
+                [el('ul', {}, ...warnings.map((warning) => el('li', {class: 'message'}, oneLine(warning, 400))))]);
+          }
+          return null;
+        } finally {
+          waiting.textContent = '';
+        }
       });
+  dialog.addEventListener('close', () => abort.abort());
+}
+
+/**
+ * The formats in which models of such an experiment can be written.
+ * @param {any} config
+ */
+export function exportFormats(config) {
+  if (config?.space?.choices) return ['json'];
+  if (!config?.engine?.graph && !config?.engine?.cgo) return ['json', 'weights'];
+  return ['json', 'python', 'cpp', 'torchscript', 'onnx', 'weights'];
 }
 
 /** @param {import('./store.js').Store} store @param {string} id */

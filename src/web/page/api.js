@@ -9,6 +9,14 @@ export class ApiError extends Error {
   }
 }
 
+/**
+ * Whether what was asked for is not there, and cannot be: nothing went wrong.
+ * @param {ApiError} error
+ */
+export function isAbsent(error) {
+  return error.status === 404 || error.status === 409;
+}
+
 const TOKEN_KEY = 'lanista-token';
 
 /** The token: taken from the link, kept for this tab, never left in the address. */
@@ -49,6 +57,11 @@ export class Token {
 /** @param {string} id */
 export function experimentPath(id) {
   return `experiments/${encodeURIComponent(id)}`;
+}
+
+/** @param {string} method @param {unknown} body @returns {RequestInit} */
+function withBody(method, body) {
+  return {method, headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)};
 }
 
 export class Api {
@@ -99,8 +112,21 @@ export class Api {
 
   /** @param {'POST'|'PUT'|'DELETE'} method @param {string} path @param {unknown} body @returns {Promise<any>} */
   async send(method, path, body) {
-    const response =
-        await this.fetch(path, {method, headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body)});
-    return response.json();
+    return (await this.fetch(path, withBody(method, body))).json();
+  }
+
+  /**
+   * What is answered with a file.
+   * @param {string} path @param {unknown} body @param {AbortSignal} signal
+   * @returns {Promise<{name: string, blob: Blob, warnings: string[]}>}
+   */
+  async download(path, body, signal) {
+    const {headers, blob} = await this.fetch(path, {...withBody('POST', body), signal}).then(async (response) => ({
+      headers: response.headers,
+      blob: await response.blob()
+    }));
+    const name = /filename\*=UTF-8''([^;]+)/.exec(headers.get('Content-Disposition') ?? '')?.[1] ?? 'export';
+    const warnings = decodeURIComponent(headers.get('X-Warnings') ?? '').split('\n').filter((line) => line !== '');
+    return {name: decodeURIComponent(name), blob, warnings};
   }
 }

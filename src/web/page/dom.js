@@ -5,13 +5,10 @@ import {cleanText, formatTime, formatUtc, NOTHING, oneLine} from './format.js';
 import {statusStyle} from './palette.js';
 
 /**
- * @param {string} tag
- * @param {Record<string, any>} [attributes]  `on` has listeners, `text` the text; null and false are left out
- * @param {...(Node|string|null|undefined|false)} children
- * @returns {any}
+ * @param {Element} element
+ * @param {Record<string, any>} attributes  `on` has listeners, `text` the text; null and false are left out
  */
-export function el(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
+function setAttributes(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === 'on') {
@@ -19,12 +16,21 @@ export function el(tag, attributes = {}, ...children) {
         element.addEventListener(type, /** @type {any} */ (listener));
     } else if (name === 'text') {
       element.textContent = value;
-    } else if (name === 'class') {
-      element.className = value;
     } else {
       element.setAttribute(name, value === true ? '' : String(value));
     }
   }
+}
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]  see setAttributes
+ * @param {...(Node|string|null|undefined|false)} children
+ * @returns {any}
+ */
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  setAttributes(element, attributes);
   for (const child of children) {
     if (child !== null && child !== undefined && child !== false) element.append(child);
   }
@@ -34,17 +40,7 @@ export function el(tag, attributes = {}, ...children) {
 /** @param {string} tag @param {Record<string, any>} [attributes] @param {...(Node|string)} children @returns {any} */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name === 'on') {
-      for (const [type, listener] of Object.entries(value))
-        element.addEventListener(type, /** @type {any} */ (listener));
-    } else if (name === 'text') {
-      element.textContent = value;
-    } else {
-      element.setAttribute(name, String(value));
-    }
-  }
+  setAttributes(element, attributes);
   element.append(...children);
   return element;
 }

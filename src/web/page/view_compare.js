@@ -1,6 +1,6 @@
 // Two to eight models side by side: samples, metrics, curves, architectures.
 
-import {ApiError, experimentPath} from './api.js';
+import {ApiError, experimentPath, isAbsent} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain} from './chart.js';
 import {chosenText, durationOf} from './columns.js';
 import {diffGraphs, diffSamples} from './diff.js';
@@ -226,7 +226,7 @@ export class CompareView {
       fill(
           this.graphs, head,
           stateBox(
-              failed.status === 404 || failed.status === 501 ? 'empty' : 'error', 'There are no graphs to compare',
+              isAbsent(failed) ? 'empty' : 'error', 'There are no graphs to compare',
               `${failed.message}. Their samples are compared above.`));
       return;
     }

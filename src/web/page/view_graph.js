@@ -1,6 +1,6 @@
 // The architecture of one model.
 
-import {ApiError, experimentPath} from './api.js';
+import {ApiError, experimentPath, isAbsent} from './api.js';
 import {choiceDepths} from './axes.js';
 import {chosenText} from './columns.js';
 import {button, el, fill, plainTable, saveFile, stateBox} from './dom.js';
@@ -61,7 +61,7 @@ export class GraphView {
   showSample(why) {
     const {current} = this.store;
     const row = current?.table.rowOf.get(this.model);
-    const absent = why.status === 404 || why.status === 501;
+    const absent = isAbsent(why);
     const box = stateBox(
         absent ? 'empty' : 'error', absent ? 'There is no graph of this model' : 'The graph cannot be shown',
         why.message);

@@ -1,0 +1,37 @@
+// A folder for files that nobody needs for long.
+#ifndef LANISTA_SRC_BASE_TEMPORARY_FOLDER_H_
+#define LANISTA_SRC_BASE_TEMPORARY_FOLDER_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace lanista {
+
+// Only this user may look into it. The destructor removes it with all that is in it; a file that was opened before can
+// still be read.
+class TemporaryFolder {
+ public:
+  // In $TMPDIR, by default /tmp. The system's error: it cannot be made there.
+  static absl::StatusOr<TemporaryFolder> Make();
+
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  TemporaryFolder& operator=(TemporaryFolder&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~TemporaryFolder();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+
+  // Empty: moved from.
+  std::string path_;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_BASE_TEMPORARY_FOLDER_H_

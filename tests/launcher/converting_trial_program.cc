@@ -1,0 +1,80 @@
+// A trial program that converts models, for tests of what asks it to: the space's name says what it does.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "protos/trial.pb.h"
+#include "src/base/framing.h"
+#include "src/base/trial_process.h"
+#include "src/graph/io.h"
+
+namespace lanista {
+namespace {
+
+void Send(const v1::TrialEvent& event) {
+  std::string frame;
+  if (!AppendFrame(event, &frame).ok()) _exit(1);
+  if (send(kTrialProcessSocket, frame.data(), frame.size(), MSG_NOSIGNAL) < 0) _exit(1);
+}
+
+// A graph of one layer.
+v1::ModelGraph SmallGraph() {
+  v1::ModelGraph model;
+  model.set_name("net");
+  v1::Graph& graph = *model.add_graphs();
+  graph.set_name("net");
+  graph.add_inputs()->set_name("x");
+  v1::Node& node = *graph.add_nodes();
+  node.set_name("relu");
+  node.mutable_op()->set_type("ReLU");
+  node.add_inputs()->set_node("x");
+  graph.add_outputs()->set_node("relu");
+  return model;
+}
+
+void Convert(const v1::Convert& request) {
+  const std::string& order = request.model().space().registered();
+  if (order == "die") std::raise(SIGKILL);
+  if (order == "hang") pause();
+  // Says how many processes were started.
+  if (order.rfind("/", 0) == 0) std::ofstream(order, std::ios::app) << getpid() << "\n";
+  v1::TrialEvent event;
+  v1::Converted& converted = *event.mutable_converted();
+  if (order == "refuse") {
+    converted.mutable_error()->set_code(9);
+    converted.mutable_error()->set_message("the files have changed");
+    return Send(event);
+  }
+  converted.add_files(request.out() + "." + request.format());
+  converted.add_warnings("of " + request.format());
+  if (request.format() != "graph") {
+    std::ofstream(converted.files(0)) << "a model";
+  } else if (!graph::WriteFile(converted.files(0), SmallGraph()).ok()) {
+    _exit(1);
+  }
+  Send(event);
+}
+
+}  // namespace
+}  // namespace lanista
+
+int main() {
+  lanista::FrameDecoder decoder;
+  char buffer[4096];
+  ssize_t got;
+  while ((got = recv(lanista::kTrialProcessSocket, buffer, sizeof(buffer), 0)) > 0) {
+    decoder.Append(absl::string_view(buffer, static_cast<size_t>(got)));
+    for (auto frame = decoder.Next(); frame.ok() && frame->has_value(); frame = decoder.Next()) {
+      lanista::v1::TrialRequest request;
+      if (!request.ParseFromString(**frame)) return 1;
+      lanista::v1::TrialEvent ready;
+      ready.mutable_ready()->set_pid(getpid());
+      if (request.has_setup()) lanista::Send(ready);
+      if (request.has_convert()) lanista::Convert(request.convert());
+    }
+  }
+  return 0;
+}

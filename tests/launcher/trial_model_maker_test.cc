@@ -1,0 +1,201 @@
+#include "src/launcher/trial_model_maker.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/storage/storage_testing.h"
+
+namespace lanista {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+class TrialModelMakerTest : public ::testing::Test {
+ protected:
+  // An experiment of the graph engine with so many models, of which the first has succeeded. Its trial processes do
+  // what `order` says (converting_trial_program.cc).
+  void Create(const std::string& order, int models = 1, const std::string& engine = "graph {}") {
+    v1::ExperimentCreated created;
+    created.set_experiment("net-1");
+    created.mutable_config()->mutable_space()->set_registered(order);
+    *created.mutable_config()->mutable_engine() = Parse<v1::EngineConfig>(engine);
+    writer_ = JournalWriter::Create(folder(), created).value();
+    for (int model = 1; model <= models; ++model) {
+      ASSERT_TRUE(writer_->Write(Batch(absl::StrCat("records { model { model: ", model, " } }"))).ok());
+    }
+    ASSERT_TRUE(writer_
+                    ->Write(Batch("records { trial { trial: 1 members { model: 1 attempt: 1 } } } "
+                                  "records { event { model: 1 attempt: 1 sequence: 1 ended { outcome: SUCCEEDED } } } "
+                                  "records { outcome { model: 1 attempt: 1 outcome: SUCCEEDED metrics { values { key: "
+                                  "'default' value: 0.5 } } } }"))
+                    .ok());
+  }
+
+  static TrialProgram Program() {
+    TrialProgram program;
+    program.path = std::filesystem::absolute(std::getenv("CONVERTING_TRIAL_PROGRAM")).string();
+    return program;
+  }
+
+  std::string folder() const { return temp_.path() + "/experiment"; }
+  // A file in which processes sign, as an order.
+  std::string Signatures() const { return temp_.path() + "/signatures"; }
+  std::set<std::string> Processes() const {
+    std::ifstream file(Signatures());
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    return absl::StrSplit(text, '\n', absl::SkipEmpty());
+  }
+
+  static bool Never() { return false; }
+
+  TempFolder temp_;
+  std::unique_ptr<JournalWriter> writer_;
+  TrialModelMaker maker_{Program()};
+};
+
+TEST_F(TrialModelMakerTest, AGraphIsTheDocumentOfShowGraphAndIsMadeOnce) {
+  Create(Signatures());
+  const auto graph = maker_.Graph(folder(), 1, Never);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const Json document = Json::parse(**graph);
+  EXPECT_EQ(document["name"], "net");
+  EXPECT_EQ(document["nodes"][0]["name"], "relu");
+  EXPECT_EQ(document["nodes"][0]["type"], "ReLU");
+  const auto again = maker_.Graph(folder(), 1, Never);
+  EXPECT_EQ(*again, *graph) << "the same text, not only an equal one";
+  EXPECT_EQ(Processes().size(), 1u);
+}
+
+TEST_F(TrialModelMakerTest, WithoutRoomNothingIsKept) {
+  TrialModelMaker::Options options;
+  options.max_kept_bytes = 1;
+  TrialModelMaker maker(Program(), options);
+  Create(Signatures());
+  ASSERT_TRUE(maker.Graph(folder(), 1, Never).ok());
+  ASSERT_TRUE(maker.Graph(folder(), 1, Never).ok());
+  EXPECT_EQ(Processes().size(), 2u);
+}
+
+TEST_F(TrialModelMakerTest, WhatHasNoGraphSaysWhy) {
+  Create("net", 1, "direct {}");
+  const absl::Status direct = maker_.Graph(folder(), 1, Never).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(direct));
+  EXPECT_THAT(std::string(direct.message()), HasSubstr("the engine `direct` builds models from C++ code alone"));
+  EXPECT_TRUE(absl::IsNotFound(maker_.Graph(folder(), 2, Never).status()));
+  EXPECT_TRUE(absl::IsNotFound(maker_.Graph(temp_.path(), 1, Never).status()));
+}
+
+TEST_F(TrialModelMakerTest, ATrialProcessThatDiesOrRefusesIsAnErrorAndTheNextOneIsNew) {
+  Create("die");
+  const absl::Status died = maker_.Graph(folder(), 1, Never).status();
+  EXPECT_TRUE(absl::IsInternal(died)) << died;
+  EXPECT_THAT(std::string(died.message()), HasSubstr("ended by signal 9"));
+  std::filesystem::remove_all(folder());
+  Create("refuse");
+  const absl::Status refused = maker_.Graph(folder(), 1, Never).status();
+  EXPECT_EQ(refused, absl::FailedPreconditionError("the files have changed"));
+  std::filesystem::remove_all(folder());
+  Create("net");
+  EXPECT_TRUE(maker_.Graph(folder(), 1, Never).ok());
+}
+
+TEST_F(TrialModelMakerTest, WithoutATrialProgramItSaysSo) {
+  TrialModelMaker maker(TrialProgram{"/no/such/program", nullptr});
+  Create("net");
+  const absl::Status status = maker.Graph(folder(), 1, Never).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--trial-program"));
+  // JSON needs none.
+  EXPECT_TRUE(maker.Export(folder(), {1, "json", false}, temp_.path(), Never).ok());
+}
+
+TEST_F(TrialModelMakerTest, WhatNobodyWaitsForIsGivenUp) {
+  Create("hang");
+  std::atomic<bool> abandoned{false};
+  std::atomic<int> asked{0};
+  absl::Status status;
+  std::thread caller([&] {
+    status = maker_
+                 .Graph(folder(), 1,
+                        [&] {
+                          ++asked;
+                          return abandoned.load();
+                        })
+                 .status();
+  });
+  // One who waits for the turn, and one who has it.
+  while (asked == 0) std::this_thread::yield();
+  EXPECT_TRUE(absl::IsCancelled(maker_.Graph(folder(), 1, [] { return true; }).status()));
+  abandoned = true;
+  caller.join();
+  EXPECT_TRUE(absl::IsCancelled(status)) << status;
+}
+
+TEST_F(TrialModelMakerTest, OnlySoManyWait) {
+  TrialModelMaker::Options options;
+  options.max_waiting = 1;
+  TrialModelMaker maker(Program(), options);
+  Create("hang", 3);
+  std::atomic<bool> abandoned{false};
+  std::vector<std::thread> callers;
+  for (int model = 1; model <= 2; ++model) {
+    std::atomic<bool> waits{false};
+    callers.emplace_back([&, model] {
+      EXPECT_TRUE(absl::IsCancelled(maker
+                                        .Graph(folder(), model,
+                                               [&] {
+                                                 if (!abandoned) waits = true;
+                                                 return abandoned.load();
+                                               })
+                                        .status()));
+    });
+    while (!waits) std::this_thread::yield();
+  }
+  const absl::Status third = maker.Graph(folder(), 3, Never).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(third)) << third;
+  abandoned = true;
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_F(TrialModelMakerTest, WhoeverIsNextTakesTheSameProcess) {
+  Create(Signatures(), 4);
+  std::vector<std::thread> callers;
+  std::atomic<int> waiting{0};
+  // Nobody begins before all are here.
+  for (int model = 1; model <= 4; ++model) {
+    callers.emplace_back([&, model] {
+      ++waiting;
+      while (waiting < 4) std::this_thread::yield();
+      EXPECT_TRUE(maker_.Graph(folder(), model, Never).ok());
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GE(Processes().size(), 1u);
+  EXPECT_LT(Processes().size(), 4u);
+}
+
+TEST_F(TrialModelMakerTest, AnExportWritesTheBestAndHandsOnWarnings) {
+  Create("net");
+  const auto exported = maker_.Export(folder(), {3, "onnx", true}, temp_.path() + "/out", Never);
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  EXPECT_THAT(exported->files, ElementsAre(temp_.path() + "/out/1-model-1.onnx"));
+  EXPECT_THAT(exported->warnings, ElementsAre("of onnx"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(maker_.Export(folder(), {1, "onnx", false}, temp_.path(), Never).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(maker_.Export(folder(), {1, "word", false}, temp_.path(), Never).status()));
+}
+
+}  // namespace
+}  // namespace lanista
