@@ -435,16 +435,25 @@ void TrainingServiceState::OnDiscoveryFailed(int number, const caf::error& error
   Assign();
 }
 
-void TrainingServiceState::Cancel(const std::string& experiment) {
-  for (const QueuedTrial& trial : queue_.Remove(experiment)) EndTrial(trial, v1::CANCELED);
+void TrainingServiceState::Cancel(const std::string& experiment, const caf::actor_addr& owner) {
+  const auto is_meant = [&owner](const QueuedTrial& trial) { return !owner || trial.owner.address() == owner; };
+  for (QueuedTrial& trial : queue_.Remove(experiment)) {
+    if (is_meant(trial)) {
+      EndTrial(trial, v1::CANCELED);
+    } else {
+      queue_.Push(std::move(trial));
+    }
+  }
   CountQueue();
   const auto trials = running_.find(experiment);
   if (trials == running_.end()) return;
   for (const auto& [trial, number] : trials->second) {
+    const Slot& slot = *Find(number);
+    if (!is_meant(*slot.trial)) continue;
     v1::CancelTrial cancel_trial;
     cancel_trial.set_experiment(experiment);
     cancel_trial.set_trial(trial);
-    self_->send(Find(number)->worker, cancel_trial);
+    self_->send(slot.worker, cancel_trial);
   }
 }
 
@@ -475,7 +484,7 @@ void TrainingServiceState::OnDown(const caf::down_msg& down) {
   if (const auto owner = owners_.find(down.source); owner != owners_.end()) {
     const std::string experiment = owner->second;
     owners_.erase(owner);
-    Cancel(experiment);
+    Cancel(experiment, down.source);
     logged_.erase(experiment);
     return;
   }
@@ -641,11 +650,9 @@ void TrainingServiceState::Share(const std::string& program, std::vector<User*> 
 std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial) const {
   if (kinds_.empty()) return "a device: this head has none of its own, and no node has joined it";
   int devices = 0;
-  for (const auto& entry : kinds_) {
-    const Kind& kind = entry.second;
-    if (trial != nullptr && !Runs(kind, trial->program())) continue;
-    if (!kind.usable.empty()) return "";
-    devices += static_cast<int>(kind.devices.size());
+  for (const Kind* const kind : KindsFor(trial != nullptr ? *trial : v1::TrialSpec())) {
+    if (!kind->usable.empty()) return "";
+    devices += static_cast<int>(kind->devices.size());
   }
   if (devices > 0) {
     return absl::StrCat("a device: each of the ", devices,
