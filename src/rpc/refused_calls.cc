@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <utility>
+#include <iterator>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -54,7 +54,7 @@ void RefusedCalls::OnRefused(absl::string_view method, const absl::Status& why) 
     ++notice.unsaid;
     return;
   }
-  notice.next = now + kLogInterval;
+  notice.next = now + log_interval_;
   const int64_t others = std::exchange(notice.unsaid, 0);
   spdlog::warn("a call was refused: {} of {}: {}{}", OneLine(ToUtf8(std::string(method.substr(0, kMaxMethodBytes)))),
                Callers(), OneLine(std::string(why.message())),

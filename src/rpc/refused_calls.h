@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -14,17 +15,17 @@
 
 namespace lanista {
 
-// Whoever knocks often must not fill the log: of each kind of refusal there is one line in kLogInterval, which says how
-// many there were since the last one. Thread-safe.
+// Whoever knocks often must not fill the log: of each kind of refusal there is one line in an interval, which says
+// how many there were since the last one. Thread-safe.
 //
 // gRPC does not tell those who check a call where it comes from. So this knows the connections that were accepted, and
 // names the one over which something came last: in the moment of the check that is the caller's, and where another one
 // was heard in the same moment, both are named.
 class RefusedCalls {
  public:
-  static constexpr std::chrono::seconds kLogInterval{10};
-
-  explicit RefusedCalls(TelemetryPtr telemetry) : telemetry_(std::move(telemetry)) {}
+  explicit RefusedCalls(TelemetryPtr telemetry,
+                        std::chrono::steady_clock::duration log_interval = std::chrono::seconds(10))
+      : telemetry_(std::move(telemetry)), log_interval_(log_interval) {}
 
   // A connection was accepted, and is about to be handed to gRPC, which owns it.
   void OnConnection(int connection);
@@ -43,6 +44,7 @@ class RefusedCalls {
   std::string Callers();
 
   const TelemetryPtr telemetry_;
+  const std::chrono::steady_clock::duration log_interval_;
 
   std::mutex mutex_;
   // Protected by mutex_. By descriptor: who is at the other end. Those that were closed leave when the next call is

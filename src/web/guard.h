@@ -15,11 +15,11 @@ namespace lanista {
 struct GuardOptions {
   // What requests below api/, and for metrics, must show; empty: nothing.
   std::string token;
-  // What requests for metrics may show instead; empty: nothing else.
-  std::string metrics_token;
   // The names and addresses that the page is reached by, without ports, in lower case; IPv6 addresses in brackets.
   // "localhost", 127.x.x.x and [::1] always are.
   std::vector<std::string> hosts;
+  // What requests for metrics may show instead; empty: nothing else.
+  std::string metrics_token = {};
 };
 
 // The answer to a request that is refused; nullopt: it may pass.
