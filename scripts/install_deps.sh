@@ -18,13 +18,13 @@ libraries="
   libtorch-dev nlohmann-json3-dev node-d3 zlib1g-dev"
 
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; openssl makes
-# certificates; the Python client needs gRPC.
+# certificates; the Python client needs gRPC; iproute2 makes networks that can be cut.
 test_tools=""
 for option; do
   case "$option" in
     --tests)
       test_tools="$test_tools
-        clang-format graphviz openssl python3-grpcio python3-onnx python3-protobuf python3-torch python3-torchvision"
+        clang-format graphviz iproute2 openssl python3-grpcio python3-onnx python3-protobuf python3-torch python3-torchvision"
       ;;
     --browser) test_tools="$test_tools chromium chromium-driver" ;;
   esac
