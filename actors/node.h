@@ -16,11 +16,11 @@
 // A device whose worker goes down gets another one: at once, then after 1 s, 2 s and so on up to 64 s, as long as no
 // work is done there.
 //
-// Memory: what the head has not received is kept. That is bounded: a trial reports no more than EventWindow lets it
-// (src/base/event_window.h) until the head says that its reports are recorded, which they are only once the head has
-// received them. So while the head is away a trial that reports a lot waits, and the rest goes on. What is kept of
-// assignments that have ended is one trial for each device, because a device gets the next one only when the head has
-// received its last word.
+// Memory: what is not in the head's journal is kept. That is bounded: a trial reports no more than EventWindow lets it
+// (src/base/event_window.h), and less where there are many devices, until the head says that its reports are recorded.
+// So while the head is away a trial that reports a lot waits, and the rest goes on. What is kept of assignments that
+// have ended is one trial for each device, because a device gets the next one only when the head has received its last
+// word.
 #ifndef LANISTA_ACTORS_NODE_H_
 #define LANISTA_ACTORS_NODE_H_
 
@@ -70,7 +70,7 @@ class NodeState {
     // Of a trial; its models are not kept.
     std::string experiment;
     int trial = 0;
-    // What the head has not received.
+    // What the head has not acknowledged.
     std::deque<v1::AssignmentNews> unreceived;
     int64_t last_number = 0;
     bool ended = false;

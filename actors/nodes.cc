@@ -19,6 +19,9 @@ namespace {
 constexpr std::chrono::seconds kLookInterval(1);
 // A head that looks later than this stood still (it was stopped, or its machine slept), and with it its ears.
 constexpr std::chrono::seconds kStoodStill(5);
+// What all nodes may have on their way to the journals, in excess of what each trial may; beyond that each has its turn
+// when its own is recorded.
+constexpr EventAmount kMostUnrecorded = {131072, 256 << 20};
 
 std::string Text(std::chrono::milliseconds duration) {
   return absl::FormatDuration(absl::Seconds(std::chrono::duration_cast<std::chrono::seconds>(duration).count()));
@@ -73,12 +76,14 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
       },
       [this](int32_t node, int32_t device, const v1::CancelTrial& cancel) {
         if (const auto found = FindNumber(node)) found->OnCancel(device, cancel);
+        ReadOnWhereItMayBe();
       },
       [this](int32_t node, int32_t device, const v1::StopModel& stop) {
         if (const auto found = FindNumber(node)) found->OnStop(device, stop);
       },
       [this](int32_t node, int32_t device, const v1::EventsRecorded& recorded) {
         if (const auto found = FindNumber(node)) found->OnRecorded(device, recorded);
+        ReadOnWhereItMayBe();
       },
       [this](int32_t node, int32_t device, v1::Discover& request) -> caf::result<v1::Discovered> {
         const auto promise = self_->make_response_promise<v1::Discovered>();
@@ -92,7 +97,10 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
 
 void NodesState::OnMessage(const NodeLinkPtr& link, v1::NodeMessage message) {
   const absl::Status status = Handle(link, std::move(message));
-  if (status.ok()) return link->Next();
+  if (status.ok()) {
+    ReadOn(link);
+    return ReadOnWhereItMayBe();
+  }
   const std::string why(status.message());
   const std::shared_ptr<RemoteNode> node = Find(link);
   if (node == nullptr) {
@@ -101,6 +109,17 @@ void NodesState::OnMessage(const NodeLinkPtr& link, v1::NodeMessage message) {
   }
   spdlog::error("{}it is sent away: {}", NodeTag(node->name()), OneLine(why));
   Remove(node, v1::NODE_LOST, absl::StrCat("node ", node->name(), " broke the protocol: ", why), status);
+}
+
+void NodesState::ReadOn(const NodeLinkPtr& link) {
+  const std::shared_ptr<RemoteNode> node = Find(link);
+  if (node == nullptr || node->may_say_more(unrecorded_.reaches(kMostUnrecorded))) return link->Next();
+  put_off_.push_back(link);
+}
+
+void NodesState::ReadOnWhereItMayBe() {
+  if (put_off_.empty()) return;
+  for (const NodeLinkPtr& link : std::exchange(put_off_, {})) ReadOn(link);
 }
 
 absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message) {
@@ -144,7 +163,7 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
   if (nodes_.size() >= kMaxNodes) {
     return absl::ResourceExhaustedError(absl::StrCat("this head has ", kMaxNodes, " nodes already"));
   }
-  const auto node = std::make_shared<RemoteNode>(self_, options_, ++last_number_, hello);
+  const auto node = std::make_shared<RemoteNode>(self_, options_, ++last_number_, hello, &unrecorded_);
   nodes_[hello.instance()] = node;
   numbers_[node->number()] = node;
   spdlog::info("{}has joined with {} devices, Lanista {}, program {}", NodeTag(hello.name()), hello.devices_size(),
@@ -207,6 +226,7 @@ void NodesState::Look() {
     }
   }
   CountNodes();
+  ReadOnWhereItMayBe();
   if (!nodes_.empty()) BeginLooking();
 }
 

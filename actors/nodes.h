@@ -15,6 +15,9 @@
 //   5. It left (NODE_LEFT), or it broke the protocol: its stream ends with INVALID_ARGUMENT.
 //
 // A node that DRAINs gets no new work, either, and is told when it has none left.
+//
+// A node's next message is read when the last one was dealt with; and not before the journals have caught up, where its
+// trials, or those of all nodes, have too many reports on their way there. Heartbeats come besides.
 #ifndef LANISTA_ACTORS_NODES_H_
 #define LANISTA_ACTORS_NODES_H_
 
@@ -23,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -57,6 +61,10 @@ class NodesState {
   void BeginLooking();
   // Tells telemetry how many there are.
   void CountNodes();
+  // The next message of a stream may come, now or when the journals have caught up.
+  void ReadOn(const NodeLinkPtr& link);
+  // Reads on where that was put off, if it may be now.
+  void ReadOnWhereItMayBe();
 
   // The node whose stream this is; null: it is none's.
   std::shared_ptr<RemoteNode> Find(const NodeLinkPtr& link) const;
@@ -74,6 +82,10 @@ class NodesState {
   // By their streams (RemoteNode::link), for those that have one: each message looks here.
   std::unordered_map<const NodeLink*, std::shared_ptr<RemoteNode>> links_;
   int32_t last_number_ = 0;
+  // Of all nodes, see RemoteNode.
+  EventAmount unrecorded_;
+  // Streams that are not read at the moment.
+  std::vector<NodeLinkPtr> put_off_;
   // When it last looked; nullopt: it does not.
   std::optional<RemoteNode::TimePoint> looked_;
 };

@@ -12,7 +12,6 @@
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
-#include "src/base/event_window.h"
 #include "src/base/logging.h"
 #include "src/base/utf8.h"
 #include "src/storage/journal.h"
@@ -26,8 +25,9 @@ using google::protobuf::util::TimeUtil;
 constexpr int kMaxIdBytes = 200;
 // What a node may have that the head is still to hear of, for each device.
 constexpr int kMaxAssignmentsPerDevice = 4;
-// The head says "received" for one of so many news, so that they do not double.
-constexpr int kReceivedOneOf = 16;
+// What a node may have on its way to the journal, in excess of what each of its trials may have between two
+// acknowledgements.
+constexpr EventAmount kMostUnrecorded = {16384, 32 << 20};
 // Of a node that says when it ends.
 constexpr absl::Duration kLongestLife = absl::Hours(24 * 365);
 // Work has to fit into a message of the stream, with the rest of that message.
@@ -76,7 +76,8 @@ absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
   return absl::OkStatus();
 }
 
-RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello)
+RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello,
+                       EventAmount* unrecorded)
     : self_(self),
       options_(options),
       number_(number),
@@ -85,6 +86,7 @@ RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int
       program_(hello.program()),
       version_(hello.version()),
       since_(absl::Now()),
+      all_unrecorded_(unrecorded),
       devices_(static_cast<size_t>(hello.devices_size())),
       heard_(self->clock().now()) {
   for (size_t i = 0; i < devices_.size(); ++i) {
@@ -118,7 +120,7 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
   for (const Device& device : devices_) {
     if (!device.assignment.has_value() || there.count(device.assignment->id) == 0) continue;
     welcome.add_keep(device.assignment->id);
-    welcome.add_received(device.assignment->received);
+    welcome.add_received(device.assignment->recorded);
   }
   Send(std::move(message));
 
@@ -303,7 +305,8 @@ void RemoteNode::OnTrial(int32_t number, v1::TrialSpec spec) {
     ReportEnd(trial, v1::FAILED, failure);
     return StayIdle(device);
   }
-  Assign(device, {"", 0, std::move(trial)});
+  trial.window.Begin(trial.spec);
+  Assign(device, {"", 0, 0, std::move(trial)});
 }
 
 void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promise) {
@@ -318,7 +321,7 @@ void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promis
     promise.deliver(std::move(discovered));
     return StayIdle(device);
   }
-  Assign(device, {"", 0, Discovery{std::move(request), std::move(promise)}});
+  Assign(device, {"", 0, 0, Discovery{std::move(request), std::move(promise)}});
 }
 
 absl::Status RemoteNode::CheckSize(const google::protobuf::MessageLite& work) {
@@ -381,6 +384,14 @@ void RemoteNode::OnRecorded(int32_t number, const v1::EventsRecorded& recorded) 
   message.set_sequence(recorded.sequence());
   open->second.recorded = message;
   SendRecorded(message);
+  Count(*trial, [&](EventWindow& window) { window.Recorded(recorded, EventWindow::Clock::now()); });
+  // What was said before it is recorded, too: the journal keeps the order.
+  Assignment& assignment = *devices_[static_cast<size_t>(number)].assignment;
+  auto& marks = open->second.marks;
+  for (; !marks.empty() && marks.front().first <= recorded.sequence(); marks.pop_front()) {
+    assignment.recorded = std::max(assignment.recorded, marks.front().second);
+  }
+  SayReceived(assignment, assignment.recorded);
 }
 
 RemoteNode::Device* RemoteNode::Find(const std::string& assignment) {
@@ -412,8 +423,8 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
   }
   Assignment& assignment = *device->assignment;
   if (news.number() <= assignment.received) {
-    // Said once more: the answer was lost.
-    SayReceived(assignment);
+    // Said once more, because the connection was lost.
+    SayReceived(assignment, assignment.recorded);
     return absl::OkStatus();
   }
   if (news.number() != assignment.received + 1) {
@@ -428,13 +439,13 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
     case v1::AssignmentNews::kDiscovered:
       return OnDiscovered(*device, std::move(*news.mutable_discovered()));
     case v1::AssignmentNews::kLost:
-      SayReceived(assignment);
+      SayReceived(assignment, assignment.received);
       RemoveWorker(*device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", BoundedMessage(news.lost())));
       CheckDrained();
       return absl::OkStatus();
     case v1::AssignmentNews::kRefused:
       if (news.number() != 1) return Lie("refuses what it has begun");
-      SayReceived(assignment);
+      SayReceived(assignment, assignment.received);
       RemoveWorker(*device, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", BoundedMessage(news.refused())));
       CheckDrained();
       return absl::OkStatus();
@@ -465,8 +476,8 @@ absl::Status RemoteNode::OnEvent(Device& device, v1::ModelEvent event) {
   if (event.has_started()) *event.mutable_started()->mutable_device() = device.device;
   const absl::Duration offset = clock_.Get();
   if (offset != absl::ZeroDuration()) *event.mutable_time() = ToTimestamp(ToTime(event.time()) + offset);
-  const Assignment& assignment = *device.assignment;
-  if (event.has_ended() || assignment.received % kReceivedOneOf == 0 || IsAcknowledged(event)) SayReceived(assignment);
+  Count(*trial, [&](EventWindow& window) { window.Read(event, EventWindow::Clock::now()); });
+  if (IsAcknowledged(event)) open->second.marks.emplace_back(event.sequence(), device.assignment->received);
   self_->send(options_.service, std::move(event));
   return absl::OkStatus();
 }
@@ -477,7 +488,7 @@ absl::Status RemoteNode::OnTrialEnded(Device& device, const v1::TrialEnded& ende
       !trial->open.empty()) {
     return Lie("ended a trial that has not ended");
   }
-  SayReceived(*device.assignment);
+  SayReceived(*device.assignment, device.assignment->received);
   ReportEnd(*trial, v1::LOST);
   EndAssignment(device);
   return absl::OkStatus();
@@ -486,17 +497,38 @@ absl::Status RemoteNode::OnTrialEnded(Device& device, const v1::TrialEnded& ende
 absl::Status RemoteNode::OnDiscovered(Device& device, v1::Discovered discovered) {
   auto* const discovery = std::get_if<Discovery>(&device.assignment->work);
   if (discovery == nullptr) return Lie("discovered what it was not asked for");
-  SayReceived(*device.assignment);
+  SayReceived(*device.assignment, device.assignment->received);
   discovery->promise.deliver(std::move(discovered));
   EndAssignment(device);
   return absl::OkStatus();
 }
 
 void RemoteNode::EndAssignment(Device& device) {
-  assigned_.erase(device.assignment->id);
-  device.assignment.reset();
+  Forget(device);
   device.idle = false;
   CheckDrained();
+}
+
+void RemoteNode::Forget(Device& device) {
+  if (auto* const trial = std::get_if<Trial>(&device.assignment->work)) {
+    Count(*trial, [](EventWindow& window) { window = EventWindow(); });
+  }
+  assigned_.erase(device.assignment->id);
+  device.assignment.reset();
+}
+
+void RemoteNode::Count(Trial& trial, const std::function<void(EventWindow&)>& change) {
+  const EventAmount before = trial.window.excess();
+  change(trial.window);
+  const EventAmount after = trial.window.excess();
+  for (EventAmount* const amount : {&unrecorded_, all_unrecorded_}) {
+    *amount -= before;
+    *amount += after;
+  }
+}
+
+bool RemoteNode::may_say_more(bool too_many) const {
+  return !unrecorded_.reaches(too_many ? EventAmount{1, 1} : kMostUnrecorded);
 }
 
 void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::string& why) {
@@ -511,8 +543,7 @@ void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::
   } else {
     std::get<Discovery>(device.assignment->work).promise.deliver(LossOfWork(cause, why));
   }
-  assigned_.erase(device.assignment->id);
-  device.assignment.reset();
+  Forget(device);
 }
 
 void RemoteNode::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure, v1::LostCause cause) {
@@ -571,10 +602,11 @@ void RemoteNode::SendRecorded(const v1::AssignmentRecorded& recorded) {
   Send(std::move(message));
 }
 
-void RemoteNode::SayReceived(const Assignment& assignment) {
+void RemoteNode::SayReceived(const Assignment& assignment, int64_t number) {
+  if (number == 0) return;
   v1::HeadMessage message;
   message.mutable_received()->set_assignment(assignment.id);
-  message.mutable_received()->set_number(assignment.received);
+  message.mutable_received()->set_number(number);
   Send(std::move(message));
 }
 

@@ -18,18 +18,25 @@
 // assignments it has. Of those, the ones that are here go on, and what was said in vain is said once more: the
 // assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
 //
+// What the node says is acknowledged when it is in the journal: reports with EventsRecorded, by which the trial may
+// report more. The end of a trial is acknowledged when it was received.
+//
 // Memory: one message of the node's at a time is on its way (NodeLink::Next), and of an assignment this keeps its
-// specification, and a few numbers for each of its models. What the node has to keep is bounded, see node.h.
+// specification, and a few numbers for each of its models. While too many reports of the node wait for the journal
+// (may_say_more), nothing more is read from its stream: then what its trials report waits there, see node.h.
 #ifndef LANISTA_ACTORS_REMOTE_NODE_H_
 #define LANISTA_ACTORS_REMOTE_NODE_H_
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,6 +46,7 @@
 #include "actors/model_events.h"
 #include "actors/remote_worker.h"
 #include "caf/typed_response_promise.hpp"
+#include "src/base/event_window.h"
 #include "src/telemetry/telemetry.h"
 
 namespace lanista {
@@ -66,7 +74,9 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   static absl::Status Check(const v1::NodeHello& hello);
 
   // `number`: no other node of this head has it. `options` outlive it. REQUIRES: Check(hello).ok().
-  RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello);
+  // `unrecorded`: where this adds what its trials have reported and is not recorded, in excess of what each may.
+  RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello,
+             EventAmount* unrecorded);
 
   // The node's stream is this one from now on, and it said this on it; an earlier stream gets ABORTED.
   // INVALID_ARGUMENT: it is not what it was.
@@ -105,6 +115,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   NodeState state() const {
     return silent_ ? NodeState::kSilent : draining_ ? NodeState::kDraining : NodeState::kJoined;
   }
+  // Whether its next message should be read. `too_many`: all nodes together wait for the journal with too much.
+  bool may_say_more(bool too_many) const;
   v1::NodeStatus Status() const;
 
  private:
@@ -112,6 +124,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     bool stopped = false;
     // The last that was said; nullopt: nothing.
     std::optional<v1::AssignmentRecorded> recorded;
+    // Reports that will be acknowledged: their sequence numbers, and those of the news with them.
+    std::deque<std::pair<int, int64_t>> marks;
   };
   struct Trial {
     v1::TrialSpec spec;
@@ -120,6 +134,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     // The node has said something of it.
     bool begun = false;
     bool canceled = false;
+    EventWindow window;
   };
   struct Discovery {
     v1::Discover request;
@@ -127,8 +142,9 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   };
   struct Assignment {
     std::string id;
-    // The number of its last news.
+    // The number of its last news, and of the last that are in the journal.
     int64_t received = 0;
+    int64_t recorded = 0;
     std::variant<Trial, Discovery> work;
   };
   struct Device {
@@ -160,6 +176,10 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   absl::Status OnDiscovered(Device& device, v1::Discovered discovered);
   // The assignment is over, and nothing more to be said of it.
   void EndAssignment(Device& device);
+  // Its reports do not count any more, and news of it are dropped.
+  void Forget(Device& device);
+  // Changes what is unrecorded of a trial, and of the node with it.
+  void Count(Trial& trial, const std::function<void(EventWindow&)>& change);
   // The assignment, if there is one, is lost; the service is told, unless it is a trial that had not begun when the
   // node left.
   void LoseAssignment(Device& device, v1::LostCause cause, const std::string& why);
@@ -182,7 +202,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   void SendCancel(const std::string& assignment);
   void SendStop(const Assignment& assignment, int model);
   void SendRecorded(const v1::AssignmentRecorded& recorded);
-  void SayReceived(const Assignment& assignment);
+  // The node need not keep news up to this number.
+  void SayReceived(const Assignment& assignment, int64_t number);
   void CheckDrained();
   // Tells the service whether its devices get new work.
   void UpdateHold();
@@ -196,6 +217,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   const std::string program_;
   const std::string version_;
   const absl::Time since_;
+  EventAmount* const all_unrecorded_;
+  EventAmount unrecorded_;
   std::vector<Device> devices_;
 
   // Null: the connection is lost.

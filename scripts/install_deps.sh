@@ -18,14 +18,14 @@ libraries="
   libtorch-dev nlohmann-json3-dev node-d3 prometheus-cpp-dev zlib1g-dev"
 
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; openssl makes
-# certificates; the Python client needs gRPC; YAML is what Kubernetes reads.
+# certificates; the Python client needs gRPC; YAML is what Kubernetes reads; iproute2 makes networks that can be cut.
 test_tools=""
 for option; do
   case "$option" in
     --tests)
       test_tools="$test_tools
-        clang-format graphviz openssl python3-grpcio python3-onnx python3-protobuf python3-torch python3-torchvision
-        python3-yaml"
+        clang-format graphviz iproute2 openssl python3-grpcio python3-onnx python3-protobuf python3-torch
+        python3-torchvision python3-yaml"
       ;;
     --browser) test_tools="$test_tools chromium chromium-driver" ;;
   esac

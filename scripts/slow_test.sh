@@ -9,6 +9,7 @@
 #   asan        AddressSanitizer over all tests that do not use LibTorch
 #   tsan        ThreadSanitizer over all tests that use neither CAF nor LibTorch (scripts/tsan.sh)
 #   resume      searches of each engine and strategy that are killed nine times each, 54 times in all, and go on
+#   chaos       a head and four nodes, 500 models twice, and all that can break in between (tests/chaos)
 #   reports     a trial that reports a million numbers: all are recorded, and the head's memory does not grow
 #   browser     a real browser drives the web page (Debian's packages chromium and chromium-driver, which it installs)
 #   repeat      the fast tests ten times, as many beside each other as there are processors
@@ -27,7 +28,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume reports browser repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -40,6 +41,9 @@ for step; do
     tsan) ./scripts/tsan.sh ;;
     resume)
       bazel test --test_env=LANISTA_TEST_KILLS=9 --test_timeout=3600 --test_filter='*ResumeTest.*:EarlyStoppingTest.AHeadThatIsKilled*' //tests/e2e:e2e_test
+      ;;
+    chaos)
+      bazel test --test_env=LANISTA_TEST_TRIALS=500 --test_timeout=3600 --test_output=all //tests/chaos:chaos_test
       ;;
     reports)
       bazel test --test_env=LANISTA_TEST_REPORTS=1000000 --test_timeout=3600 --test_filter='FlowTest.*' \

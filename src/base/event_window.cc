@@ -1,5 +1,7 @@
 #include "src/base/event_window.h"
 
+#include <algorithm>
+
 namespace lanista {
 
 bool IsAcknowledged(const v1::ModelEvent& event) {
@@ -18,7 +20,7 @@ v1::EventsRecorded AcknowledgementOf(const v1::ModelEvent& event) {
 }
 
 void EventWindow::Begin(const v1::TrialSpec& trial) {
-  *this = EventWindow();
+  *this = EventWindow(limit_);
   experiment_ = trial.experiment();
   trial_ = trial.trial();
   num_models_ = trial.models_size();
@@ -31,16 +33,14 @@ void EventWindow::Read(const v1::ModelEvent& event, Clock::time_point now) {
   if (found == models_.end()) return;
   Model& model = found->second;
   if (event.has_ended()) {
-    unrecorded_.events -= model.read.events - model.recorded.events;
-    unrecorded_.bytes -= model.read.bytes - model.recorded.bytes;
+    unrecorded_ -= model.read;
+    unrecorded_ += model.recorded;
     models_.erase(found);
     return Update(now);
   }
-  const auto bytes = static_cast<int64_t>(event.ByteSizeLong());
-  ++model.read.events;
-  model.read.bytes += bytes;
-  ++unrecorded_.events;
-  unrecorded_.bytes += bytes;
+  const EventAmount amount = {1, static_cast<int64_t>(event.ByteSizeLong())};
+  model.read += amount;
+  unrecorded_ += amount;
   if (IsAcknowledged(event)) model.marks.push_back({event.sequence(), model.read});
   Update(now);
 }
@@ -50,19 +50,26 @@ void EventWindow::Recorded(const v1::EventsRecorded& recorded, Clock::time_point
   const auto found = models_.find(recorded.model());
   if (found == models_.end() || found->second.attempt != recorded.attempt()) return;
   Model& model = found->second;
-  const Amount before = model.recorded;
+  unrecorded_ += model.recorded;
   while (!model.marks.empty() && model.marks.front().sequence <= recorded.sequence()) {
     model.recorded = model.marks.front().read;
     model.marks.pop_front();
   }
-  unrecorded_.events -= model.recorded.events - before.events;
-  unrecorded_.bytes -= model.recorded.bytes - before.bytes;
+  unrecorded_ -= model.recorded;
   Update(now);
 }
 
-bool EventWindow::full() const {
-  return unrecorded_.events >= kEvents + num_models_ * kAcknowledgedOneOf ||
-         unrecorded_.bytes >= kBytes + num_models_ * kAcknowledgedOneOf * kSmallEventBytes;
+EventAmount EventWindow::LimitOfOneIn(int trials) {
+  constexpr int64_t kFullLimits = 64;
+  const int64_t share = std::max<int64_t>(trials, kFullLimits);
+  return {std::max<int64_t>(kEvents * kFullLimits / share, kAcknowledgedOneOf),
+          std::max<int64_t>(kBytes * kFullLimits / share, kAcknowledgedOneOf * kSmallEventBytes)};
+}
+
+EventAmount EventWindow::excess() const {
+  const int64_t margin = num_models_ * kAcknowledgedOneOf;
+  return {std::max<int64_t>(unrecorded_.events - margin, 0),
+          std::max<int64_t>(unrecorded_.bytes - margin * kSmallEventBytes, 0)};
 }
 
 EventWindow::Clock::duration EventWindow::FullFor(Clock::time_point now) const {

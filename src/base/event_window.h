@@ -23,6 +23,25 @@ namespace lanista {
 inline constexpr int kAcknowledgedOneOf = 64;
 inline constexpr int64_t kSmallEventBytes = 4096;
 
+// So many events, with so many bytes in all.
+struct EventAmount {
+  int64_t events = 0;
+  int64_t bytes = 0;
+
+  EventAmount& operator+=(const EventAmount& more) {
+    events += more.events;
+    bytes += more.bytes;
+    return *this;
+  }
+  EventAmount& operator-=(const EventAmount& less) {
+    events -= less.events;
+    bytes -= less.bytes;
+    return *this;
+  }
+  // Of one or the other.
+  bool reaches(const EventAmount& limit) const { return events >= limit.events || bytes >= limit.bytes; }
+};
+
 // Whether it is said that this event, and those before it of its attempt, are recorded. The end of an attempt needs no
 // acknowledgement.
 bool IsAcknowledged(const v1::ModelEvent& event);
@@ -41,6 +60,8 @@ class EventWindow {
   static constexpr int64_t kEvents = 1024;
   static constexpr int64_t kBytes = 4 << 20;
 
+  explicit EventWindow(EventAmount limit = {kEvents, kBytes}) : limit_(limit) {}
+
   // A trial begins: nothing of it was read. What was before does not count any more.
   void Begin(const v1::TrialSpec& trial);
 
@@ -50,39 +71,44 @@ class EventWindow {
   // Events were recorded. Of another trial or attempt: no matter.
   void Recorded(const v1::EventsRecorded& recorded, Clock::time_point now);
 
+  // The limit for each of so many trials that run at a time, so that together they do not have more than 64 at the full
+  // limit (but for what lies between two acknowledgements).
+  static EventAmount LimitOfOneIn(int trials);
+
   // Whether no more should be read.
-  bool full() const;
+  bool full() const { return excess().reaches(limit_); }
+
+  // What is not known to be recorded, without what each model may add: where there is any, some of it will be
+  // acknowledged.
+  EventAmount excess() const;
 
   // How long it was full since the trial began, all in all.
   Clock::duration FullFor(Clock::time_point now) const;
 
  private:
-  struct Amount {
-    int64_t events = 0;
-    int64_t bytes = 0;
-  };
   // What had been read of a model with an event that will be acknowledged.
   struct Mark {
     int sequence = 0;
-    Amount read;
+    EventAmount read;
   };
   struct Model {
     int attempt = 0;
-    Amount read;
-    Amount recorded;
+    EventAmount read;
+    EventAmount recorded;
     std::deque<Mark> marks;
   };
 
   // Called whenever what is unrecorded has changed.
   void Update(Clock::time_point now);
 
+  EventAmount limit_;
   std::string experiment_;
   int trial_ = 0;
   // All that the trial began with.
   int64_t num_models_ = 0;
   // Those that have not ended.
   std::map<int, Model> models_;
-  Amount unrecorded_;
+  EventAmount unrecorded_;
   bool was_full_ = false;
   Clock::time_point full_since_;
   Clock::duration full_before_{0};

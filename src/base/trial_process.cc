@@ -128,7 +128,8 @@ absl::StatusOr<pid_t> Spawn(const std::string& program, int socket, const v1::De
 
 class TrialProcess final : public TrialChannel {
  public:
-  explicit TrialProcess(std::string program) : program_(std::move(program)) {}
+  TrialProcess(std::string program, EventAmount most_unrecorded)
+      : program_(std::move(program)), window_(most_unrecorded) {}
 
   ~TrialProcess() override {
     Kill();
@@ -339,8 +340,8 @@ class TrialProcess final : public TrialChannel {
 
 }  // namespace
 
-std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program) {
-  return std::make_unique<TrialProcess>(std::move(program));
+std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program, EventAmount most_unrecorded) {
+  return std::make_unique<TrialProcess>(std::move(program), most_unrecorded);
 }
 
 }  // namespace lanista

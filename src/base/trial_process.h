@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "src/base/event_window.h"
 #include "src/base/trial_channel.h"
 
 namespace lanista {
@@ -19,7 +20,10 @@ inline constexpr int kTrialProcessSocket = 3;
 // Device.memory_limit bytes of data (RLIMIT_DATA: the allocator fails and can say so), and is what the kernel takes
 // first when memory runs out (oom_score_adj). Kill, and the destructor, end the whole group. It ends by itself when the
 // socket closes, so that no orphan outlives its head.
-std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program);
+//
+// `most_unrecorded`: nothing more is read of a trial that has so much on its way to the journal (EventWindow).
+std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program, EventAmount most_unrecorded = {
+                                                                        EventWindow::kEvents, EventWindow::kBytes});
 
 }  // namespace lanista
 

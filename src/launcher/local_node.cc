@@ -10,6 +10,7 @@
 #include "actors/node.h"
 #include "actors/worker.h"
 #include "caf/actor_system.hpp"
+#include "src/base/event_window.h"
 #include "src/base/status.h"
 #include "src/base/trial_process.h"
 #include "src/base/unique_id.h"
@@ -29,12 +30,13 @@ class LocalNode::Impl {
     node.give_up_after = options.give_up_after;
     node.on_joined = std::move(options.on_joined);
     node.on_end = [this](const absl::Status& status) { end_.set_value(status); };
-    node.spawn_worker = [this, path = options.trial_program.path](int number, const v1::Device& device,
-                                                                  const WorkerOwnerActor& owner) -> WorkerActor {
+    const EventAmount most_unrecorded = EventWindow::LimitOfOneIn(node.hello.devices_size());
+    node.spawn_worker = [this, most_unrecorded, path = options.trial_program.path](
+                            int number, const v1::Device& device, const WorkerOwnerActor& owner) -> WorkerActor {
       WorkerConfig config;
       config.number = number;
       config.device = device;
-      config.make_channel = [path] { return MakeTrialProcess(path); };
+      config.make_channel = [path, most_unrecorded] { return MakeTrialProcess(path, most_unrecorded); };
       const WorkerActor worker = system_.spawn<caf::detached>(Worker, std::move(config), owner);
       live_.Add(worker, absl::StrCat("the worker of ", DeviceName(device)));
       return worker;

@@ -275,11 +275,12 @@ TEST_F(NodesTest, ATrialGoesThereAndItsNewsComeBackInOrderAndOnce) {
   SayDevice(link, 0, /*idle=*/false, /*warm=*/true);
   SayEvent(link, "H/1/1", 1, Report(1, 1));
   SayEvent(link, "H/1/1", 2, Success(1, 2));
-  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"H/1/1\" number: 2 }"));
+  EXPECT_THAT(link->Take(), IsEmpty()) << "they are not in the journal yet";
   SayEvent(link, "H/1/1", 2, Success(1, 2));
   SayEvent(link, "H/1/1", 3, Success(2, 1));
   SayDevice(link, 0, /*idle=*/true);
   Say(link, Ended("H/1/1", 4));
+  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"H/1/1\" number: 4 }"));
   EXPECT_THAT(Said(), ElementsAre("up 0", "event 1 1", "event 1 2 SUCCEEDED", "event 2 1 SUCCEEDED", "ended 7"));
   SayDevice(link, 0, /*idle=*/true, /*warm=*/true);
   EXPECT_THAT(Said(), ElementsAre("ready 0 warm"));
@@ -306,6 +307,68 @@ TEST_F(NodesTest, WhatIsToldToTheWorkerReachesTheNode) {
   EXPECT_THAT(link->Take(), ElementsAre("stop { assignment: \"H/1/1\" model: 2 }",
                                         "recorded { assignment: \"H/1/1\" model: 1 attempt: 1 sequence: 64 }",
                                         "cancel { assignment: \"H/1/1\" }"));
+}
+
+TEST_F(NodesTest, WhatIsInTheJournalNeedNotBeKept) {
+  const auto link = JoinIdle();
+  Assign();
+  link->Take();
+  for (int number = 1; number <= 130; ++number) SayEvent(link, "H/1/1", number, Report(1, number));
+  SayEvent(link, "H/1/1", 131, Report(2, 1));
+  EXPECT_THAT(link->Take(), IsEmpty());
+  caf::anon_send(workers_[0], AcknowledgementOf(Report(1, 64)));
+  Run();
+  EXPECT_THAT(link->Take(), ElementsAre("recorded { assignment: \"H/1/1\" model: 1 attempt: 1 sequence: 64 }",
+                                        "received { assignment: \"H/1/1\" number: 64 }"));
+  // Whoever joins again says the rest once more.
+  v1::NodeHello hello = Hello("n");
+  hello.add_assignments("H/1/1");
+  EXPECT_THAT(Join(hello)->sent[0].hello().received(), ElementsAre(64));
+}
+
+TEST_F(NodesTest, ANodeWhoseReportsWaitForTheJournalIsNotRead) {
+  const auto link = JoinIdle();
+  Assign();
+  const auto other = JoinIdle("m");
+  Said();
+  int number = 0;
+  // Large ones are acknowledged each.
+  const std::string large(1 << 20, 'x');
+  const auto say = [&] {
+    v1::ModelEvent event = Report(1, ++number);
+    event.mutable_intermediate()->mutable_metrics()->mutable_values()->insert({large, 1});
+    SayEvent(link, "H/1/1", number, event);
+  };
+  const auto say_until_it_is_not_read = [&] {
+    for (int handled = -1; handled != link->handled && number < 1000;) {
+      handled = link->handled;
+      say();
+    }
+  };
+  say_until_it_is_not_read();
+  EXPECT_GE(number, 32);
+  EXPECT_LT(number, 40);
+  // Its beats are heard, and others are read.
+  EXPECT_TRUE(Beat("instance of n").ok());
+  const int others = other->handled;
+  SayDevice(other, 0, /*idle=*/true);
+  EXPECT_EQ(other->handled, others + 1);
+  // It is read again when some of that is in the journal.
+  int handled = link->handled;
+  caf::anon_send(workers_[0], AcknowledgementOf(Report(1, 2)));
+  Run();
+  EXPECT_EQ(link->handled, handled + 1);
+
+  // The same where its trial ends here.
+  say_until_it_is_not_read();
+  Pass(12);
+  handled = link->handled;
+  v1::CancelTrial cancel;
+  cancel.set_experiment("x");
+  cancel.set_trial(7);
+  caf::anon_send(workers_[0], cancel);
+  Run();
+  EXPECT_EQ(link->handled, handled + 1);
 }
 
 TEST_F(NodesTest, ADiscoveryIsAnswered) {
@@ -371,7 +434,7 @@ TEST_F(NodesTest, AfterALostConnectionTheRestIsSaidAndNothingTwice) {
   const auto second = Join(hello);
   ASSERT_EQ(second->sent.size(), 2u);
   EXPECT_THAT(second->sent[0].hello().keep(), ElementsAre("H/1/1"));
-  EXPECT_THAT(second->sent[0].hello().received(), ElementsAre(1));
+  EXPECT_THAT(second->sent[0].hello().received(), ElementsAre(0)) << "it is not in the journal yet";
   EXPECT_EQ(second->sent[1].stop().model(), 2);
   EXPECT_THAT(first->Take(), IsEmpty());
   SayEvent(second, "H/1/1", 1, Report(1, 1));

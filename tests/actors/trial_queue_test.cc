@@ -40,6 +40,15 @@ TEST(TrialQueueTest, AFinishedTrialFreesItsShare) {
   EXPECT_EQ(Order(queue), "a2 b1 ");
 }
 
+TEST(TrialQueueTest, WhatComesBackGoesBeforeItsEquals) {
+  TrialQueue queue;
+  for (int trial = 1; trial <= 3; ++trial) queue.Push({MakeTrial("a", trial), {}});
+  std::optional<QueuedTrial> first = queue.Pop();
+  queue.Finished("a");
+  queue.Return(*std::move(first));
+  EXPECT_EQ(Order(queue), "a1 a2 a3 ");
+}
+
 TEST(TrialQueueTest, RetriesGoBeforePriorityAndPriorityBeforeShare) {
   TrialQueue queue;
   queue.Push({MakeTrial("a", 1), {}});

@@ -46,6 +46,30 @@ class EventWindowTest : public ::testing::Test {
   Clock::time_point now_;
 };
 
+TEST(EventWindowLimitTest, ManyTrialsShareWhatTheyMayHave) {
+  EXPECT_EQ(EventWindow::LimitOfOneIn(1).events, EventWindow::kEvents);
+  EXPECT_EQ(EventWindow::LimitOfOneIn(64).bytes, EventWindow::kBytes);
+  EXPECT_EQ(EventWindow::LimitOfOneIn(128).events, EventWindow::kEvents / 2);
+  EXPECT_EQ(EventWindow::LimitOfOneIn(128).bytes, EventWindow::kBytes / 2);
+  EXPECT_EQ(EventWindow::LimitOfOneIn(100000).events, kAcknowledgedOneOf) << "with less, nothing would go on";
+
+  v1::TrialSpec trial;
+  trial.add_models()->set_model(1);
+  EventWindow window(EventWindow::LimitOfOneIn(128));
+  for (int again = 0; again < 2; ++again) {
+    window.Begin(trial);
+    int sequence = 0;
+    while (!window.full() && sequence < 10000) {
+      v1::ModelEvent event;
+      event.set_model(1);
+      event.set_sequence(++sequence);
+      window.Read(event, {});
+    }
+    EXPECT_EQ(sequence, EventWindow::kEvents / 2 + kAcknowledgedOneOf);
+    EXPECT_EQ(window.excess().events, EventWindow::kEvents / 2);
+  }
+}
+
 class EventWindowOfFourTest : public EventWindowTest {
  protected:
   EventWindowOfFourTest() : EventWindowTest(4) {}
