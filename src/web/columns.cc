@@ -186,6 +186,7 @@ Json AttemptsDocument(const ExperimentTable& table) {
     }
   }
   Json document;
+  document["number"] = table.number();
   document["devices"] = devices.words();
   document["model"] = std::move(models);
   document["attempt"] = std::move(numbers);
