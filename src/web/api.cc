@@ -177,8 +177,9 @@ void Api::AddRoutes(Router* router) {
   add("GET", "/curves", [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
     return Curves(request, place);
   });
-  add("GET", "/attempts",
-      [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) { return Attempts(place); });
+  add("GET", "/attempts", [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
+    return Attempts(request, place);
+  });
   add("GET", "/importance", [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
     return Importance(request, place);
   });
@@ -262,9 +263,11 @@ HttpResponse Api::Config(const ExperimentPlace& place) const {
 HttpResponse Api::Curves(const HttpRequest& request, const ExperimentPlace& place) {
   const std::string metric = QueryText(request, "metric", "default");
   const bool times = QueryText(request, "times", "0") == "1";
+  const absl::StatusOr<int64_t> number = QueryNumber<int64_t>(request, "number", 0);
+  if (!number.ok()) return ErrorResponse(number.status());
   HttpResponse response;
   response.headers.emplace_back("Content-Type", "application/octet-stream");
-  const absl::Status status = tables_.WithTable(place, [&](const ExperimentTable& table) {
+  const absl::Status status = tables_.WithTable(place, *number, [&](const ExperimentTable& table) {
     response.body = std::make_shared<const std::string>(EncodeCurves(table, metric, times));
   });
   return status.ok() ? std::move(response) : ErrorResponse(status);
@@ -277,16 +280,18 @@ HttpResponse Api::Importance(const HttpRequest& request, const ExperimentPlace& 
     return ErrorResponse(400, absl::StrCat("top: '", top_text, "' is no number above 0 and up to 1"));
   }
   Json document;
-  const absl::Status status = tables_.WithTable(place, [&](const ExperimentTable& table) {
+  const absl::Status status = tables_.WithTable(place, /*number=*/0, [&](const ExperimentTable& table) {
     document = ImportanceDocument(table, QueryText(request, "metric", "default"), top);
   });
   return status.ok() ? JsonResponse(document) : ErrorResponse(status);
 }
 
-HttpResponse Api::Attempts(const ExperimentPlace& place) {
+HttpResponse Api::Attempts(const HttpRequest& request, const ExperimentPlace& place) {
+  const absl::StatusOr<int64_t> number = QueryNumber<int64_t>(request, "number", 0);
+  if (!number.ok()) return ErrorResponse(number.status());
   Json document;
   const absl::Status status =
-      tables_.WithTable(place, [&](const ExperimentTable& table) { document = AttemptsDocument(table); });
+      tables_.WithTable(place, *number, [&](const ExperimentTable& table) { document = AttemptsDocument(table); });
   return status.ok() ? JsonResponse(document) : ErrorResponse(status);
 }
 

@@ -42,7 +42,7 @@ class Api {
   HttpResponse Config(const ExperimentPlace& place) const;
   HttpResponse Curves(const HttpRequest& request, const ExperimentPlace& place);
   HttpResponse Importance(const HttpRequest& request, const ExperimentPlace& place);
-  HttpResponse Attempts(const ExperimentPlace& place);
+  HttpResponse Attempts(const HttpRequest& request, const ExperimentPlace& place);
   HttpResponse Model(const ExperimentPlace& place, int model) const;
   HttpResponse Log(const HttpRequest& request, const ExperimentPlace& place, int model);
   HttpResponse Files(const ExperimentPlace& place, int model) const;

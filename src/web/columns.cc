@@ -190,6 +190,7 @@ Json AttemptsDocument(const ExperimentTable& table) {
     }
   }
   Json document;
+  document["number"] = table.number();
   document["devices"] = devices.words();
   AddLists({{"model", &models},
             {"attempt", &numbers},

@@ -57,11 +57,14 @@ std::string EncodeCurves(const ExperimentTable& table, absl::string_view metric,
           Bits(times ? static_cast<float>(static_cast<double>(model.times[at] - start) / 1e6) : curve.values[i]));
     }
   }
-  std::string bytes = "LNC1";
-  bytes.reserve(16 + 4 * (models.size() + counts.size() + steps.size() + values.size()));
+  std::string bytes = "LNC2";
+  bytes.reserve(24 + 4 * (models.size() + counts.size() + steps.size() + values.size()));
   AppendNumber(static_cast<uint32_t>(models.size()), &bytes);
   AppendNumber(static_cast<uint32_t>(values.size()), &bytes);
   AppendNumber(flags, &bytes);
+  const auto last_fact = static_cast<uint64_t>(table.number());
+  AppendNumber(static_cast<uint32_t>(last_fact), &bytes);
+  AppendNumber(static_cast<uint32_t>(last_fact >> 32), &bytes);
   AppendNumbers(models, &bytes);
   AppendNumbers(counts, &bytes);
   if (flags == kHasSteps) AppendNumbers(steps, &bytes);

@@ -63,26 +63,27 @@ absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) 
 absl::StatusOr<TableCache::Text> TableCache::Columns(const ExperimentPlace& place) {
   const std::shared_ptr<Entry> entry = Find(place.id);
   const std::lock_guard<std::mutex> lock(entry->mutex);
-  LANISTA_RETURN_IF_ERROR(Refresh(place, entry.get()));
+  LANISTA_RETURN_IF_ERROR(Refresh(place, /*number=*/0, entry.get()));
   if (entry->columns == nullptr) {
     entry->columns = std::make_shared<const std::string>(CompactText(ColumnsDocument(*entry->table)));
   }
   return entry->columns;
 }
 
-absl::Status TableCache::WithTable(const ExperimentPlace& place,
+absl::Status TableCache::WithTable(const ExperimentPlace& place, int64_t number,
                                    const std::function<void(const ExperimentTable&)>& use) {
   const std::shared_ptr<Entry> entry = Find(place.id);
   const std::lock_guard<std::mutex> lock(entry->mutex);
-  LANISTA_RETURN_IF_ERROR(Refresh(place, entry.get()));
+  LANISTA_RETURN_IF_ERROR(Refresh(place, number, entry.get()));
   use(*entry->table);
   return absl::OkStatus();
 }
 
-absl::Status TableCache::Refresh(const ExperimentPlace& place, Entry* entry) {
+absl::Status TableCache::Refresh(const ExperimentPlace& place, int64_t number, Entry* entry) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
   LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
-  if (entry->table != nullptr && IsFresh(entry->table_stamp, stamp)) return absl::OkStatus();
+  const bool has_fact = entry->table != nullptr && entry->table->number() >= number;
+  if (has_fact && IsFresh(entry->table_stamp, stamp)) return absl::OkStatus();
   const bool same = entry->table != nullptr && entry->table_stamp.has_value() && entry->table_stamp->IsOf(stamp);
   entry->table_stamp = stamp;
   if (same) return absl::OkStatus();

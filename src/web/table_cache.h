@@ -39,8 +39,10 @@ class TableCache {
   // The document of `show`, and that of `columns`.
   absl::StatusOr<Text> Show(const ExperimentPlace& place);
   absl::StatusOr<Text> Columns(const ExperimentPlace& place);
-  // Calls `use` with the table, which stays as it is meanwhile.
-  absl::Status WithTable(const ExperimentPlace& place, const std::function<void(const ExperimentTable&)>& use);
+  // Calls `use` with the table, which stays as it is meanwhile. The facts up to `number` are in it, where the journal
+  // has them: whoever knows of a fact never gets what was before.
+  absl::Status WithTable(const ExperimentPlace& place, int64_t number,
+                         const std::function<void(const ExperimentTable&)>& use);
 
   // The experiment was deleted.
   void Forget(const std::string& id);
@@ -75,8 +77,9 @@ class TableCache {
   static absl::StatusOr<Stamp> StampOf(const JournalReader& reader);
   bool IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) const;
   std::shared_ptr<Entry> Find(const std::string& id);
-  // REQUIRES: the entry's mutex.
-  absl::Status Refresh(const ExperimentPlace& place, Entry* entry);
+  // The table is made again where it is not fresh, or the fact with this number is not in it. REQUIRES: the entry's
+  // mutex.
+  absl::Status Refresh(const ExperimentPlace& place, int64_t number, Entry* entry);
   // Of the table of `id`; drops others where there is too much.
   void CountBytes(const std::string& id, size_t bytes);
 

@@ -164,7 +164,7 @@ TEST_F(ServerTest, DocumentsAreThoseOfTheCommandLine) {
   EXPECT_THAT(config["textproto"].get<std::string>(), HasSubstr("max_trial_number: 10"));
   EXPECT_EQ(config["config"]["max_trial_number"], 10);
   EXPECT_EQ(GetJson("/api/v1/info")["mode"], "serve");
-  EXPECT_EQ(Get("/api/v1/experiments/a-1/curves?metric=default").body.substr(0, 4), "LNC1");
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/curves?metric=default").body.substr(0, 4), "LNC2");
   const ClientResponse head = Ask("HEAD", "/api/v1/experiments/a-1");
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.body, "");

@@ -46,16 +46,17 @@ class Curve {
       std::memcpy(&value, bytes.data() + 4 * i, 4);
       return value;
     };
-    EXPECT_EQ(bytes.substr(0, 4), "LNC1");
+    EXPECT_EQ(bytes.substr(0, 4), "LNC2");
+    fact_ = number(4) | static_cast<uint64_t>(number(5)) << 32;
     const size_t models = number(1), points = number(2), flags = number(3);
-    EXPECT_EQ(bytes.size(), 4 * (4 + 2 * models + points * (flags + 1)));
+    EXPECT_EQ(bytes.size(), 4 * (kHeader + 2 * models + points * (flags + 1)));
     size_t first = 0;
     for (size_t i = 0; i < models; ++i) {
-      const size_t count = number(4 + models + i);
-      if (static_cast<int>(number(4 + i)) == model) {
+      const size_t count = number(kHeader + models + i);
+      if (static_cast<int>(number(kHeader + i)) == model) {
         for (size_t k = 0; k < count; ++k) {
-          steps_.push_back(flags == 0 ? static_cast<uint32_t>(k) : number(4 + 2 * models + first + k));
-          const uint32_t bits = number(4 + 2 * models + (flags == 0 ? 0 : points) + first + k);
+          steps_.push_back(flags == 0 ? static_cast<uint32_t>(k) : number(kHeader + 2 * models + first + k));
+          const uint32_t bits = number(kHeader + 2 * models + (flags == 0 ? 0 : points) + first + k);
           float value = 0;
           std::memcpy(&value, &bits, 4);
           values_.push_back(value);
@@ -66,6 +67,10 @@ class Curve {
     EXPECT_EQ(first, points);
   }
 
+  // In numbers of 32 bits.
+  static constexpr size_t kHeader = 6;
+
+  uint64_t fact_ = 0;
   std::vector<uint32_t> steps_;
   std::vector<float> values_;
 };
@@ -136,6 +141,7 @@ class TablesTest : public ::testing::TestWithParam<int> {
     SCOPED_TRACE(metric);
     const Curve curve(EncodeCurves(table, metric, false), entry["id"]);
     const Curve times(EncodeCurves(table, metric, true), entry["id"]);
+    EXPECT_EQ(curve.fact_, static_cast<uint64_t>(table.number()));
     size_t point = 0;
     for (const Json& step : entry["metrics"]["intermediate"]) {
       if (!step["metrics"].contains(metric)) continue;
@@ -170,7 +176,7 @@ TEST_P(TablesTest, EveryNumberIsTheOneOfTrials) {
     CheckModel(columns, i, trials["models"][i]);
     for (const char* const metric : {"default", "params", "loss"}) CheckCurves(table, trials["models"][i], metric);
   }
-  EXPECT_EQ(EncodeCurves(table, "nothing", false).size(), 16u);
+  EXPECT_EQ(EncodeCurves(table, "nothing", false).size(), 24u);
 }
 
 TEST_P(TablesTest, AModelAloneIsItsEntryInTrials) {
@@ -188,7 +194,9 @@ TEST_P(TablesTest, AModelAloneIsItsEntryInTrials) {
 TEST_P(TablesTest, AttemptsAreThoseOfTrials) {
   RandomJournal journal(temp_.path(), GetParam());
   journal.Grow(40);
-  const Json attempts = Printed(AttemptsDocument(Read()));
+  const ExperimentTable table = Read();
+  const Json attempts = Printed(AttemptsDocument(table));
+  EXPECT_EQ(attempts["number"], table.number());
   const Json trials = Trials();
   size_t i = 0;
   for (const Json& model : trials["models"]) {
@@ -387,6 +395,26 @@ TEST_F(TableCacheTest, WhatHasEndedIsMadeOnceAndWhatRunsFollows) {
   EXPECT_EQ(*ended, *cache.Show(Place("a-1"))) << "the same text, not only an equal one";
   const auto columns = cache.Columns(Place("a-1"));
   EXPECT_EQ(*columns, *cache.Columns(Place("a-1")));
+}
+
+TEST_F(TableCacheTest, WhoKnowsOfAFactDoesNotGetWhatWasBefore) {
+  TableCache::Options options;
+  options.refresh_interval = std::chrono::hours(1);
+  TableCache cache(options);
+  Create("a-1");
+  Write("a-1", "records { state { state: RUNNING } }");
+  const auto number = [&](int64_t at_least) {
+    int64_t last = -1;
+    const absl::Status status =
+        cache.WithTable(Place("a-1"), at_least, [&](const ExperimentTable& table) { last = table.number(); });
+    EXPECT_TRUE(status.ok()) << status;
+    return last;
+  };
+  EXPECT_EQ(number(0), 2);
+  WriteModel("a-1", 1);
+  EXPECT_EQ(number(0), 2) << "fresh enough";
+  EXPECT_EQ(number(3), 7);
+  EXPECT_EQ(number(1000), 7) << "there is no more";
 }
 
 TEST_F(TableCacheTest, AnExperimentWhoseProcessIsGoneIsSeenAsInterrupted) {

@@ -144,29 +144,36 @@ export function completeTable(table, space, show) {
  * @property {ArrayLike<number>} values
  *
  * @typedef {Object} Curves
+ * @property {number} number  events up to this one are in it
  * @property {Map<number, Series>} of  model -> its reports
  * @property {number} points
  */
 
+/** "LNC2" as a number. */
+const CURVES_MAGIC = 0x32434e4c;
+const CURVES_HEADER = 24;
+
 /**
- * The binary of `curves`: little endian "LNC1", models, points, flags; models, counts, (steps), values.
+ * The binary of `curves`: little endian "LNC2", models, points, flags, number (64 bits); models, counts, (steps),
+ * values.
  * @param {ArrayBuffer} buffer
  * @returns {Curves}
  */
 export function decodeCurves(buffer) {
   const view = new DataView(buffer);
-  if (buffer.byteLength < 16 || view.getUint32(0, true) !== 0x31434e4c) throw new Error('these are no curves ("LNC1")');
+  if (buffer.byteLength < CURVES_HEADER || view.getUint32(0, true) !== CURVES_MAGIC)
+    throw new Error('these are no curves ("LNC2")');
   const models = view.getUint32(4, true);
   const points = view.getUint32(8, true);
   const hasSteps = (view.getUint32(12, true) & 1) !== 0;
-  const expected = 16 + 8 * models + points * (hasSteps ? 8 : 4);
+  const expected = CURVES_HEADER + 8 * models + points * (hasSteps ? 8 : 4);
   if (buffer.byteLength !== expected) {
     throw new Error(`curves of ${models} models and ${points} points have ${expected} bytes, not ${buffer.byteLength}`);
   }
-  const ids = new Uint32Array(buffer, 16, models);
-  const counts = new Uint32Array(buffer, 16 + 4 * models, models);
-  const steps = hasSteps ? new Uint32Array(buffer, 16 + 8 * models, points) : null;
-  const values = new Float32Array(buffer, 16 + 8 * models + (hasSteps ? 4 * points : 0), points);
+  const ids = new Uint32Array(buffer, CURVES_HEADER, models);
+  const counts = new Uint32Array(buffer, CURVES_HEADER + 4 * models, models);
+  const steps = hasSteps ? new Uint32Array(buffer, CURVES_HEADER + 8 * models, points) : null;
+  const values = new Float32Array(buffer, CURVES_HEADER + 8 * models + (hasSteps ? 4 * points : 0), points);
   let longest = 0;
   for (const count of counts) longest = Math.max(longest, count);
   const natural = Uint32Array.from({length: longest}, (_, i) => i);
@@ -182,12 +189,13 @@ export function decodeCurves(buffer) {
     });
     offset = end;
   }
-  return {of, points};
+  return {number: Number(view.getBigUint64(16, true)), of, points};
 }
 
 /**
  * What each try was: index i of every list is one attempt.
  * @typedef {Object} Attempts
+ * @property {number} number  events up to this one are in it
  * @property {string[]} devices
  * @property {number[]} model
  * @property {number[]} attempt
@@ -208,6 +216,7 @@ export function decodeAttempts(document) {
   const indexOf = new Map();
   for (let i = 0; i < n; ++i) indexOf.set(`${document.model[i]}/${document.attempt[i]}`, i);
   return {
+    number: Number(document.number ?? 0),
     devices: document.devices.slice(),
     model: document.model.slice(),
     attempt: document.attempt.slice(),

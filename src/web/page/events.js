@@ -7,7 +7,8 @@ import {findViolation} from './fronts.js';
 /** @typedef {import('./decode.js').Table} Table */
 
 /**
- * What of an experiment is loaded. Events change all of it.
+ * What of an experiment is loaded. Events change all of it. Curves and attempts may be of a later fact than the table,
+ * and are never of an earlier one: what the table says of attempts then holds for the event that they get.
  * @typedef {Object} Loaded
  * @property {Table} table
  * @property {import('./decode.js').Attempts|null} attempts
@@ -16,7 +17,7 @@ import {findViolation} from './fronts.js';
  */
 
 /**
- * Applies events in their order; those that the table has already are left out.
+ * Applies events in their order; each part leaves out those that it has already.
  * @param {Loaded} loaded
  * @param {any[]} events
  * @returns {boolean} whether anything changed
@@ -32,8 +33,11 @@ export function applyEvents(loaded, events) {
     changed = true;
     outcomes = outcomes || event.outcome !== undefined;
   }
-  if (outcomes) loaded.table.frontsStale = true;
-  if (changed) ++loaded.table.revision;
+  const {table, attempts, curves, times} = loaded;
+  for (const part of [...curves.values(), ...times.values(), ...(attempts ? [attempts] : [])])
+    part.number = Math.max(part.number, table.number);
+  if (outcomes) table.frontsStale = true;
+  if (changed) ++table.revision;
   return changed;
 }
 
@@ -59,7 +63,7 @@ export function applyEvent(loaded, event) {
   } else if (event.space) {
     applySpace(table, event.space);
   } else if (event.model) {
-    applyModel(loaded, event.model);
+    applyModel(loaded, event.model, Number(event.number ?? 0));
   } else if (event.outcome) {
     applyOutcome(table, event.outcome);
   }
@@ -167,9 +171,10 @@ function deviceName(device) {
   return `${device.node ?? ''}/${device.kind === 'GPU' ? 'cuda' : 'cpu'}:${device.index ?? 0}`;
 }
 
-/** @param {Loaded} loaded @param {any} event  a v1::ModelEvent */
-function applyModel(loaded, event) {
+/** @param {Loaded} loaded @param {any} event  a v1::ModelEvent @param {number} number  of the fact; 0: it has none */
+function applyModel(loaded, event, number) {
   const {table, attempts} = loaded;
+  const lacks = (/** @type {{number: number}} */ part) => number === 0 || part.number < number;
   const row = rowOf(table, event.model);
   // An attempt but the latest one is recorded, and otherwise ignored.
   const late = event.attempt < table.attempts[row];
@@ -183,7 +188,8 @@ function applyModel(loaded, event) {
       table.end[row] = null;
       table.steps[row] = Math.min(table.steps[row], kept);
       if (kept === 0) table.latest[row] = null;
-      for (const curves of [...loaded.curves.values(), ...loaded.times.values()]) keepSteps(curves, event.model, kept);
+      for (const curves of [...loaded.curves.values(), ...loaded.times.values()])
+        if (lacks(curves)) keepSteps(curves, event.model, kept);
     }
   } else if (event.intermediate && !late) {
     const step = event.intermediate.step ?? 0;
@@ -192,14 +198,16 @@ function applyModel(loaded, event) {
     if (values.default !== undefined) table.latest[row] = readNumber(values.default);
     const begun = table.start[row];
     for (const [name, value] of Object.entries(values)) {
-      addPoint(loaded.curves.get(name), event.model, step, readNumber(value));
-      addPoint(
-          loaded.times.get(name), event.model, step, begun === null || time === null ? NaN : (time - begun) / 1000);
+      const seconds = begun === null || time === null ? NaN : (time - begun) / 1000;
+      const curves = loaded.curves.get(name);
+      if (curves && lacks(curves)) addPoint(curves, event.model, step, readNumber(value));
+      const times = loaded.times.get(name);
+      if (times && lacks(times)) addPoint(times, event.model, step, seconds);
     }
   } else if (event.ended && !late) {
     table.end[row] = time;
   }
-  if (attempts) applyAttempt(attempts, event, time);
+  if (attempts && lacks(attempts)) applyAttempt(attempts, event, time);
 }
 
 /** @param {import('./decode.js').Curves} curves @param {number} model @param {number} kept */
@@ -212,13 +220,13 @@ function keepSteps(curves, model, kept) {
 }
 
 /**
- * @param {import('./decode.js').Curves|undefined} curves
+ * @param {import('./decode.js').Curves} curves
  * @param {number} model
  * @param {number} step
  * @param {number|null} value
  */
 function addPoint(curves, model, step, value) {
-  if (!curves || value === null) return;
+  if (value === null) return;
   let series = curves.of.get(model);
   if (!series || !Array.isArray(series.steps)) {
     series = {steps: Array.from(series?.steps ?? []), values: Array.from(series?.values ?? [])};

@@ -21,6 +21,7 @@ const ENDED_PAUSE = 1000;
  * @typedef {Object} Current
  * @property {string} id
  * @property {import('./decode.js').Table} table
+ * @property {number} least  the number that attempts and curves must have at least to be taken
  * @property {import('./decode.js').Attempts|null} attempts
  * @property {Map<string, import('./decode.js').Curves>} curves
  * @property {Map<string, import('./decode.js').Curves>} times
@@ -75,6 +76,10 @@ export class Store {
     this.memoTable = null;
     /** @type {Map<string, Promise<void>>} */
     this.requests = new Map();
+    /** Loads that no event may overtake, and the messages that wait for their end. */
+    this.holding = 0;
+    /** @type {any[]} */
+    this.held = [];
     this.stream = new EventSourceOfTab((message) => this.receive(message));
     this.api.onStatus = (status) => this.answered(status);
   }
@@ -250,6 +255,7 @@ export class Store {
       this.current = {
         id,
         table,
+        least: table.number,
         attempts: null,
         curves: new Map(),
         times: new Map(),
@@ -328,22 +334,11 @@ export class Store {
       completeTable(table, current.space, show);
       table.reason = show.reason ?? '';
       current.show = show;
+      await this.catchUp(current, table.number);
+      if (this.current !== current) return;
       table.revision += current.table.revision + 1;
-      const missed = table.number > current.table.number;
       current.table = table;
       this.lastReload = begun;
-      if (missed) {
-        // Events between the two tables have not been applied to what is loaded by metric.
-        const metrics = [...current.curves.keys()];
-        const timed = [...current.times.keys()];
-        const attempts = current.attempts !== null;
-        this.requests.clear();
-        await Promise.all([
-          ...metrics.map((metric) => this.loadCurves(metric, false, true)),
-          ...timed.map((metric) => this.loadCurves(metric, true, true)),
-          attempts ? this.loadAttempts(true) : null,
-        ]);
-      }
       this.changed('table');
       this.watch();
     } catch (error) {
@@ -356,8 +351,11 @@ export class Store {
     const {current} = this;
     if (!current || message.id !== current.id) return;
     if (message.type === 'facts') {
-      if (applyEvents(current, message.events)) this.changed('table', true);
-      if (current.table.incomplete) this.reloadSoon();
+      if (this.holding > 0) {
+        this.held.push(message);
+      } else {
+        this.apply(current, message);
+      }
     } else if (message.type === 'connection') {
       if (message.state === 'missing') {
         this.failed(new ApiError(404, `there is no experiment "${current.id}" any more`));
@@ -375,6 +373,14 @@ export class Store {
       // The end is recorded before the columns have it, perhaps.
       setTimeout(() => this.reload(), ENDED_PAUSE);
     }
+  }
+
+  /** @param {Current} current @param {any} message  with facts */
+  apply(current, message) {
+    // Sent before the stream heard that the table is an earlier one: what is between comes, and this once more.
+    if (message.after > current.table.number) return;
+    if (applyEvents(current, message.events)) this.changed('table', true);
+    if (current.table.incomplete) this.reloadSoon();
   }
 
   /** Samples of new models come with the table: not more often than it takes a tenth of the time. */
@@ -399,31 +405,86 @@ export class Store {
     return request;
   }
 
-  /** @param {string} metric @param {boolean} times @param {boolean} [again] */
-  async loadCurves(metric, times, again = false) {
-    const {current} = this;
-    if (!current) return;
-    const load = async () => {
-      const query = `metric=${encodeURIComponent(metric)}${times ? '&times=1' : ''}`;
-      const bytes = await this.api.bytes(`${experimentPath(current.id)}/curves?${query}`);
-      if (this.current !== current) return;
-      (times ? current.times : current.curves).set(metric, decodeCurves(bytes));
-      this.changed('curves');
-    };
-    return again ? load() : this.once(`curves/${times}/${metric}`, load);
+  /**
+   * What belongs to the table and is not behind it. Events wait meanwhile, so that none is lost between the two.
+   * @template {{number: number}} Part
+   * @param {Current} current
+   * @param {(number: number) => Promise<Part>} load  one of this fact, or of a later one
+   * @param {(part: Part) => void} take
+   */
+  async loadPart(current, load, take) {
+    ++this.holding;
+    try {
+      for (;;) {
+        const number = Math.max(current.least, current.table.number);
+        const part = await load(number);
+        if (this.current !== current) return;
+        // The table may have been loaded again meanwhile.
+        const least = Math.max(current.least, current.table.number);
+        if (part.number < least && number < least) continue;
+        take(part);
+        return;
+      }
+    } finally {
+      if (--this.holding === 0) {
+        for (const message of this.held.splice(0)) this.receive(message);
+      }
+    }
   }
 
-  /** @param {boolean} [again] */
-  async loadAttempts(again = false) {
+  /**
+   * Loads again what is behind this fact.
+   * @param {Current} current @param {number} number
+   */
+  async catchUp(current, number) {
+    current.least = Math.max(current.least, number);
+    const behind =
+        (/** @type {Map<string, import('./decode.js').Curves>} */ curves) => [...curves]
+                                                                                 .filter(
+                                                                                     ([_, part]) =>
+                                                                                         part.number < number)
+                                                                                 .map(([metric]) => metric);
+    await Promise.all([
+      ...behind(current.curves).map((metric) => this.fetchCurves(current, metric, false)),
+      ...behind(current.times).map((metric) => this.fetchCurves(current, metric, true)),
+      current.attempts && current.attempts.number < number ? this.fetchAttempts(current) : null,
+    ]);
+  }
+
+  /** @param {string} metric @param {boolean} times */
+  async loadCurves(metric, times) {
     const {current} = this;
-    if (!current) return;
-    const load = async () => {
-      const document = await this.api.json(`${experimentPath(current.id)}/attempts`);
-      if (this.current !== current) return;
-      current.attempts = decodeAttempts(document);
-      this.changed('attempts');
-    };
-    return again ? load() : this.once('attempts', load);
+    if (current) await this.once(`curves/${times}/${metric}`, () => this.fetchCurves(current, metric, times));
+  }
+
+  /** @param {Current} current @param {string} metric @param {boolean} times */
+  async fetchCurves(current, metric, times) {
+    const query = `metric=${encodeURIComponent(metric)}${times ? '&times=1' : ''}`;
+    await this.loadPart(
+        current,
+        async (number) =>
+            decodeCurves(await this.api.bytes(`${experimentPath(current.id)}/curves?${query}&number=${number}`)),
+        (curves) => {
+          (times ? current.times : current.curves).set(metric, curves);
+          this.changed('curves');
+        });
+  }
+
+  async loadAttempts() {
+    const {current} = this;
+    if (current) await this.once('attempts', () => this.fetchAttempts(current));
+  }
+
+  /** @param {Current} current */
+  async fetchAttempts(current) {
+    await this.loadPart(
+        current,
+        async (number) =>
+            decodeAttempts(await this.api.json(`${experimentPath(current.id)}/attempts?number=${number}`)),
+        (attempts) => {
+          current.attempts = attempts;
+          this.changed('attempts');
+        });
   }
 
   /**

@@ -1,7 +1,8 @@
 // Streams of events for one or many tabs: one connection an experiment, however many watch it. Runs in the shared
 // worker, or in the page where there are none.
 //
-// A client is told, in order: {type: 'facts', id, events}; {type: 'connection', id, state, wait}: 'live', 'lost' (tried
+// A client is told, in order: {type: 'facts', id, after, events}, all events behind `after`, up to the last one in it;
+// {type: 'connection', id, state, wait}: 'live', 'lost' (tried
 // again after `wait` ms), 'denied', 'missing', 'none' (there are no events of it); {type: 'ended'|'gone', id}; {type:
 // 'reload', id}: it missed events that are no longer kept, and has to load the table again.
 
@@ -118,8 +119,9 @@ class Stream {
       const dropped = this.kept.splice(0, this.kept.length - KEPT);
       this.keptAfter = dropped.reduce((most, event) => Math.max(most, Number(event.number ?? 0)), this.keptAfter);
     }
-    this.after = Math.max(this.after, Number(message.id) || 0);
-    this.tell({type: 'facts', events});
+    const {after} = this;
+    this.after = Math.max(after, Number(message.id) || 0);
+    this.tell({type: 'facts', after, events});
   }
 
   /** @param {string} over */
@@ -169,7 +171,7 @@ export class StreamHub {
     }
     stream.clients.add(client);
     const missed = stream.kept.filter((event) => Number(event.number ?? 0) > after);
-    if (missed.length > 0) client.post({type: 'facts', id, events: missed});
+    if (missed.length > 0) client.post({type: 'facts', id, after, events: missed});
     if (stream.state !== 'loading') client.post({type: 'connection', id, state: stream.state, wait: stream.wait});
   }
 

@@ -6,6 +6,7 @@ import './filter_test.js';
 import './graph_test.js';
 import './route_test.js';
 import './stats_test.js';
+import './store_test.js';
 import './stream_test.js';
 import './text_test.js';
 

@@ -38,6 +38,7 @@ test('curves are read, with steps and without', () => {
   equal(curves.of.get(7).steps, Uint32Array.of(0, 2, 3));
   equal(curves.of.get(7).values, Float32Array.of(0.5, NaN, Infinity));
   equal(curves.of.get(9).values.length, 0);
+  equal(decodeCurves(curveBytes(models, true, 2 ** 40 + 3)).number, 2 ** 40 + 3);
   equal(decodeCurves(curveBytes(models, false)).of.get(7).steps, Uint32Array.of(0, 1, 2));
 });
 
@@ -46,7 +47,7 @@ test('curves that are cut off, or none, are refused', () => {
   check(/have \d+ bytes/.test(thrown(() => decodeCurves(bytes.slice(0, bytes.byteLength - 4))).message), 'a length');
   check(/no curves/.test(thrown(() => decodeCurves(new ArrayBuffer(8))).message), 'a magic number');
   const lying = bytes.slice(0);
-  new DataView(lying).setUint32(20, 99, true);
+  new DataView(lying).setUint32(28, 99, true);
   check(/add up/.test(thrown(() => decodeCurves(lying)).message), 'counts');
 });
 

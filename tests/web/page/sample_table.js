@@ -45,20 +45,23 @@ export function sampleTable() {
 }
 
 /**
- * The bytes of `curves`. @param {Map<number, [number, number][]>} models  model -> (step, value) @param {boolean}
- * [steps]
+ * The bytes of `curves`.
+ * @param {Map<number, [number, number][]>} models  model -> (step, value)
+ * @param {boolean} [steps]
+ * @param {number} [number]  of the last fact in them
  */
-export function curveBytes(models, steps = true) {
+export function curveBytes(models, steps = true, number = 10) {
   const points = [...models.values()].reduce((sum, list) => sum + list.length, 0);
-  const buffer = new ArrayBuffer(16 + 8 * models.size + points * (steps ? 8 : 4));
+  const buffer = new ArrayBuffer(24 + 8 * models.size + points * (steps ? 8 : 4));
   const view = new DataView(buffer);
-  [0x31434e4c, models.size, points, steps ? 1 : 0].forEach((v, i) => view.setUint32(4 * i, v, true));
+  [0x32434e4c, models.size, points, steps ? 1 : 0].forEach((v, i) => view.setUint32(4 * i, v, true));
+  view.setBigUint64(16, BigInt(number), true);
   let i = 0;
   let p = 0;
-  const base = 16 + 8 * models.size;
+  const base = 24 + 8 * models.size;
   for (const [model, list] of models) {
-    view.setUint32(16 + 4 * i, model, true);
-    view.setUint32(16 + 4 * (models.size + i), list.length, true);
+    view.setUint32(24 + 4 * i, model, true);
+    view.setUint32(24 + 4 * (models.size + i), list.length, true);
     ++i;
     for (const [step, value] of list) {
       if (steps) view.setUint32(base + 4 * p, step, true);

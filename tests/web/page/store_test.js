@@ -1,0 +1,267 @@
+// The store against a head that answers when the test says so.
+
+import {Store} from '../../../src/web/page/store.js';
+
+import {equal, test} from './harness.js';
+import {curveBytes} from './sample_table.js';
+
+// In node.
+globalThis.window ??= /** @type {any} */ (globalThis);
+
+/** Lets everything go on that waits for nothing. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+/** Model 1 reports a step with each fact from the third one on; with the sixth one begins its second attempt. */
+const FACTS = [
+  {number: '1', state: {state: 'RUNNING'}},
+  {number: '2', model: {model: 1, attempt: 1, trial: 1, time: '1970-01-01T00:00:02Z', started: {device: {node: 'n'}}}},
+  ...[3, 4, 5].map((n) => report(n, 1, n - 3)),
+  {
+    number: '6',
+    model:
+        {model: 1, attempt: 2, trial: 2, time: '1970-01-01T00:00:06Z', started: {resumed_steps: 1, device: {node: 'n'}}}
+  },
+  ...[7, 8, 9].map((n) => report(n, 2, n - 6)),
+];
+
+function report(n, attempt, step) {
+  const time = new Date(1000 * n).toISOString();
+  return {
+    number: String(n),
+    model: {model: 1, attempt, trial: attempt, time, intermediate: {step, metrics: {values: {default: step / 4}}}}
+  };
+}
+
+/** The steps of model 1 after so many facts. */
+function stepsAfter(n) {
+  const first = [0, 1, 2].slice(0, Math.max(0, n - 2));
+  return n < 6 ? first : [0, 1, 2, 3].slice(0, n - 5);
+}
+
+/** A server, and what the stream hub does with its events: both stand at the fact that the test puts them to. */
+class Head {
+  constructor() {
+    /** Of the journal. */
+    this.number = 0;
+    /** Of the table from which `columns` is made. */
+    this.columns = 0;
+    /** Of the last event that the stream has brought. */
+    this.sent = 0;
+    this.status = 'RUNNING';
+    this.show = {};
+    /** @type {(() => void)[]} requests that wait, where `slow` is set */
+    this.waiting = [];
+    this.slow = false;
+    /** @type {string[]} */
+    this.asked = [];
+    /** @type {((path: string) => void)} throws what the next requests get */
+    this.fail = () => {};
+    this.store = new Store();
+    this.store.route.id = 'a';
+    this.store.api = /** @type {any} */ ({
+      json: (path) => this.answer(path, (number) => this.document(path, number)),
+      bytes: (path) => this.answer(path, (number) => this.curves(path, number)),
+    });
+    const head = this;
+    this.store.stream = /** @type {any} */ ({
+      watched: null,
+      watch(id, after) {
+        this.watched = {id, after};
+        head.post(after(), head.sent);
+      },
+      again() {
+        if (this.watched) this.watch(this.watched.id, this.watched.after);
+      },
+      unwatch() {
+        this.watched = null;
+      },
+    });
+  }
+
+  post(after, upTo) {
+    const events = FACTS.filter(({number}) => Number(number) > after && Number(number) <= upTo);
+    if (events.length > 0) this.store.receive({type: 'facts', id: 'a', after, events: structuredClone(events)});
+  }
+
+  /** Events up to this one are recorded, and come. */
+  send(number) {
+    const after = this.sent;
+    this.number = this.columns = Math.max(this.number, number);
+    this.sent = number;
+    this.post(after, number);
+  }
+
+  async answer(path, make) {
+    this.asked.push(path);
+    this.fail(path);
+    const asked = Number(/[?&]number=(\d+)/.exec(path)?.[1] ?? 0);
+    // As it is when the request comes, and later than that only for the reader.
+    const answer = make(Math.max(this.columns, Math.min(asked, this.number)));
+    if (this.slow) await new Promise((resolve) => this.waiting.push(() => resolve(null)));
+    return answer;
+  }
+
+  /** Lets the requests through that wait. */
+  async release() {
+    for (const go of this.waiting.splice(0)) go();
+    await settle();
+  }
+
+  document(path, number) {
+    if (path === 'experiments/a') return {name: 'a', status: this.status, seconds: 5, models: {total: 1}, ...this.show};
+    if (/attempts/.test(path)) {
+      const starts = FACTS.filter((fact) => fact.model?.started && Number(fact.number) <= number);
+      return {
+        number,
+        devices: ['n/cpu:0'],
+        model: starts.map(() => 1),
+        attempt: starts.map(({model}) => model.attempt),
+        trial: starts.map(({model}) => model.trial),
+        device: starts.map(() => 0),
+        start: starts.map(({model}) => Date.parse(model.time)),
+        end: starts.map(() => null),
+        outcome: starts.map(() => null)
+      };
+    }
+    if (/columns/.test(path)) {
+      return {
+        id: 'a',
+        number,
+        status: this.status,
+        started: 1000,
+        model: number < 2 ? [] : [1],
+        statuses: ['RUNNING'],
+        status_of: number < 2 ? [] : [0],
+        attempts: number < 2 ? [] : [number < 6 ? 1 : 2],
+        steps: number < 2 ? [] : [stepsAfter(number).length],
+        start: number < 2 ? [] : [number < 6 ? 2000 : 6000],
+      };
+    }
+    return {};
+  }
+
+  curves(path, number) {
+    return curveBytes(new Map([[1, stepsAfter(number).map((step) => [step, step / 4])]]), true, number);
+  }
+
+  async open() {
+    this.store.open('a');
+    await settle();
+    return this.store.current;
+  }
+
+  steps() {
+    return [...this.store.current.curves.get('default').of.get(1).steps];
+  }
+
+  secondsSteps() {
+    return [...this.store.current.times.get('default').of.get(1).steps];
+  }
+}
+
+/** The curves, the table and the attempts say what the journal says after this fact. */
+function expectAll(head, number) {
+  const {table, attempts} = head.store.current;
+  equal(head.steps(), stepsAfter(number));
+  equal(head.secondsSteps(), stepsAfter(number));
+  equal([table.number, table.steps[0], table.attempts[0]], [number, stepsAfter(number).length, number < 6 ? 1 : 2]);
+  equal(attempts.attempt, number < 6 ? [1] : [1, 2]);
+}
+
+async function openAll(head, number) {
+  head.send(number);
+  await head.open();
+  await Promise.all(
+      [head.store.loadCurves('default', false), head.store.loadCurves('default', true), head.store.loadAttempts()]);
+}
+
+test('a table that is loaded again gives no curve a point twice', async () => {
+  const head = new Head();
+  await openAll(head, 4);
+  for (const [columns, sent] of [[5, 5], [5, 8], [6, 9]]) {
+    head.slow = true;
+    const reload = head.store.reload();
+    await settle();
+    head.send(sent);
+    // The server's table may be older than what the stream has told.
+    head.columns = columns;
+    head.slow = false;
+    await head.release();
+    await reload;
+    expectAll(head, sent);
+  }
+});
+
+test('a table that is loaded from a later fact brings curves and attempts along', async () => {
+  const head = new Head();
+  await openAll(head, 4);
+  head.number = head.columns = 8;
+  await head.store.reload();
+  expectAll(head, 8);
+  head.send(9);
+  expectAll(head, 9);
+});
+
+test('events that come while curves are loaded are applied after them', async () => {
+  const head = new Head();
+  head.send(4);
+  await head.open();
+  head.slow = true;
+  const loads =
+      [head.store.loadCurves('default', false), head.store.loadCurves('default', true), head.store.loadAttempts()];
+  await settle();
+  head.send(8);
+  head.slow = false;
+  await head.release();
+  await Promise.all(loads);
+  expectAll(head, 8);
+  equal(head.asked.filter((path) => /curves|attempts/.test(path)).length, 3);
+  head.send(9);
+  expectAll(head, 9);
+});
+
+test('curves that the server made before the last events are asked for as of these', async () => {
+  const head = new Head();
+  head.send(7);
+  await head.open();
+  head.columns = 4;
+  await Promise.all(
+      [head.store.loadCurves('default', false), head.store.loadCurves('default', true), head.store.loadAttempts()]);
+  expectAll(head, 7);
+  head.send(9);
+  expectAll(head, 9);
+});
+
+test('curves that are on their way while the table is loaded again are not behind it', async () => {
+  const head = new Head();
+  head.send(4);
+  await head.open();
+  head.slow = true;
+  const loads =
+      [head.store.loadCurves('default', false), head.store.loadCurves('default', true), head.store.loadAttempts()];
+  await settle();
+  const late = head.waiting.splice(0);
+  head.slow = false;
+  head.number = head.columns = 8;
+  await head.store.reload();
+  for (const go of late) go();
+  await Promise.all(loads);
+  expectAll(head, 8);
+});
+
+test('an event that was sent before the stream knew of an earlier table is no reason to miss others', async () => {
+  const head = new Head();
+  await openAll(head, 7);
+  const {watch} = head.store.stream;
+  head.store.stream.watch = () => {};
+  head.columns = 5;
+  await head.store.reload();
+  equal(head.store.current.table.number, 5);
+  head.store.receive({type: 'facts', id: 'a', after: 7, events: [structuredClone(FACTS[7])]});
+  equal(head.store.current.table.number, 5);
+  // Now it hears of it.
+  head.store.stream.watch = watch;
+  head.sent = 8;
+  head.store.watch();
+  expectAll(head, 8);
+});
