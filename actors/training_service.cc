@@ -668,7 +668,9 @@ v1::DeviceDemand TrainingServiceState::OnExpect(v1::ExpectDevices expect) {
   const int waiting = static_cast<int>(discoveries_.size()) + queue_.Count(suits);
   demand.set_waiting(std::max(0, waiting - static_cast<int>(about_to_begin)));
   v1::ExpectDevices& known = expected_[expect.source()];
-  if (known.devices() != expect.devices() || known.because() != expect.because()) PoolChanged();
+  const bool same =
+      known.program() == expect.program() && known.devices() == expect.devices() && known.because() == expect.because();
+  if (!same) PoolChanged();
   known = std::move(expect);
   return demand;
 }

@@ -100,7 +100,7 @@ bool WriteSome(int fd, absl::string_view& input) {
 
 // Until both outputs have ended; false: the time is over before.
 bool Exchange(UniqueFd input, int output, int error, absl::string_view text, Clock::time_point deadline,
-              CommandResult& result) {
+              CommandAnswer& result) {
   fcntl(input.get(), F_SETFL, O_NONBLOCK);
   // -1: it has ended.
   std::array<pollfd, 3> ends = {{{input.get(), POLLOUT, 0}, {output, POLLIN, 0}, {error, POLLIN, 0}}};
@@ -133,7 +133,7 @@ bool Await(pid_t pid, Clock::time_point deadline, int* status) {
 
 }  // namespace
 
-absl::StatusOr<CommandResult> RunCommand(const Command& command) {
+absl::StatusOr<CommandAnswer> RunCommand(const Command& command) {
   LANISTA_ASSIGN_OR_RETURN(Pipe input, MakePipe());
   LANISTA_ASSIGN_OR_RETURN(Pipe output, MakePipe());
   LANISTA_ASSIGN_OR_RETURN(Pipe error, MakePipe());
@@ -143,7 +143,7 @@ absl::StatusOr<CommandResult> RunCommand(const Command& command) {
   error.write = UniqueFd();
 
   const Clock::time_point deadline = Clock::now() + command.limit;
-  CommandResult result;
+  CommandAnswer result;
   int status = 0;
   if (!Exchange(std::move(input.write), output.read.get(), error.read.get(), command.input, deadline, result) ||
       !Await(pid, deadline, &status)) {
@@ -157,7 +157,7 @@ absl::StatusOr<CommandResult> RunCommand(const Command& command) {
   return result;
 }
 
-std::string WhatItSaid(const Command& command, const CommandResult& result) {
+std::string WhatItSaid(const Command& command, const CommandAnswer& result) {
   const std::string& program = command.arguments.front();
   const std::string said = ReasonLine(ToUtf8(result.error.empty() ? result.output : result.error));
   if (said.empty()) return absl::StrCat(program, " ended with exit code ", result.exit_code, " and said nothing");

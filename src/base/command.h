@@ -20,7 +20,7 @@ struct Command {
   std::chrono::milliseconds limit{30000};
 };
 
-struct CommandResult {
+struct CommandAnswer {
   // 128 + the signal, where one ended it.
   int exit_code = 0;
   // The first MiB of each.
@@ -32,13 +32,13 @@ struct CommandResult {
 // and the like) are not handed on, because Slurm's commands would take them for options: a head may itself be a job.
 // Thread-safe. NOT_FOUND: there is no such program. DEADLINE_EXCEEDED: it was killed; whether it did its work is not
 // known. REQUIRES: SIGPIPE is ignored, where there is input.
-absl::StatusOr<CommandResult> RunCommand(const Command& command);
+absl::StatusOr<CommandAnswer> RunCommand(const Command& command);
 
 // RunCommand, or a test's own.
-using CommandRunner = std::function<absl::StatusOr<CommandResult>(const Command&)>;
+using CommandRunner = std::function<absl::StatusOr<CommandAnswer>(const Command&)>;
 
 // What went wrong, in the program's own words, on one line: "sbatch: error: invalid partition specified: x".
-std::string WhatItSaid(const Command& command, const CommandResult& result);
+std::string WhatItSaid(const Command& command, const CommandAnswer& result);
 
 }  // namespace lanista
 

@@ -123,14 +123,14 @@ class SlurmSource final : public NodeSource {
   absl::StatusOr<std::string> SubmitAs(const std::string& name) {
     LANISTA_RETURN_IF_ERROR(SaveLedger());
     const Command command = SbatchCommand(config_, node_, name);
-    LANISTA_ASSIGN_OR_RETURN(const CommandResult result, context_.run_command(command));
+    LANISTA_ASSIGN_OR_RETURN(const CommandAnswer result, context_.run_command(command));
     return ParseSbatch(command, result);
   }
 
   void Look() {
     const absl::Time asked = absl::Now();
     const Command command = SqueueCommand();
-    const absl::StatusOr<CommandResult> result = context_.run_command(command);
+    const absl::StatusOr<CommandAnswer> result = context_.run_command(command);
     const auto queue = result.ok() ? ParseSqueue(command, *result) : result.status();
     if (queue.ok()) {
       jobs_.Looked(asked, absl::Now(), *queue);
@@ -155,7 +155,7 @@ class SlurmSource final : public NodeSource {
   }
 
   absl::Status Run(const Command& command) const {
-    const absl::StatusOr<CommandResult> result = context_.run_command(command);
+    const absl::StatusOr<CommandAnswer> result = context_.run_command(command);
     if (!result.ok()) return result.status();
     return result->exit_code == 0 ? absl::OkStatus() : absl::UnavailableError(WhatItSaid(command, *result));
   }

@@ -41,7 +41,7 @@ std::string Script(const v1::SlurmConfig& config, const SlurmNode& node) {
   return script + "\n";
 }
 
-absl::Status NoAnswer(const Command& command, const CommandResult& result) {
+absl::Status NoAnswer(const Command& command, const CommandAnswer& result) {
   return absl::UnavailableError(WhatItSaid(command, result));
 }
 
@@ -72,7 +72,7 @@ Command SbatchCommand(const v1::SlurmConfig& config, const SlurmNode& node, cons
   return command;
 }
 
-absl::StatusOr<std::string> ParseSbatch(const Command& command, const CommandResult& result) {
+absl::StatusOr<std::string> ParseSbatch(const Command& command, const CommandAnswer& result) {
   // "4711", or "4711;cluster".
   const std::vector<std::string> parts = absl::StrSplit(absl::StripAsciiWhitespace(result.output), ';');
   int64_t id = 0;
@@ -82,7 +82,7 @@ absl::StatusOr<std::string> ParseSbatch(const Command& command, const CommandRes
 
 Command SqueueCommand() { return {{"squeue", "--me", "--noheader", "--format=%i|%T|%j|%r"}}; }
 
-absl::StatusOr<std::vector<QueuedJob>> ParseSqueue(const Command& command, const CommandResult& result) {
+absl::StatusOr<std::vector<QueuedJob>> ParseSqueue(const Command& command, const CommandAnswer& result) {
   if (result.exit_code != 0) return NoAnswer(command, result);
   std::vector<QueuedJob> jobs;
   for (const absl::string_view line : absl::StrSplit(result.output, '\n', absl::SkipWhitespace())) {

@@ -36,12 +36,12 @@ int64_t MemoryPerDevice(const v1::SlurmConfig& config);
 Command SbatchCommand(const v1::SlurmConfig& config, const SlurmNode& node, const std::string& name);
 
 // The job's id. UNAVAILABLE: `result` is no answer, in sbatch's words.
-absl::StatusOr<std::string> ParseSbatch(const Command& command, const CommandResult& result);
+absl::StatusOr<std::string> ParseSbatch(const Command& command, const CommandAnswer& result);
 
 // All jobs of this user.
 Command SqueueCommand();
 // UNAVAILABLE: `result` is no answer, in squeue's words.
-absl::StatusOr<std::vector<QueuedJob>> ParseSqueue(const Command& command, const CommandResult& result);
+absl::StatusOr<std::vector<QueuedJob>> ParseSqueue(const Command& command, const CommandAnswer& result);
 
 // Ends jobs; with `only_pending`, those that still wait.
 Command ScancelCommand(const std::vector<std::string>& ids, bool only_pending);

@@ -85,7 +85,7 @@ std::optional<absl::Time> JobEnd() {
   const SlurmShare share = ReadSlurmShare(std::getenv);
   if (share.job.empty() || share.job_end.has_value()) return share.job_end;
   // Slurm 22.05 sets no variable.
-  const absl::StatusOr<CommandResult> answer = RunCommand(JobEndCommand(share.job));
+  const absl::StatusOr<CommandAnswer> answer = RunCommand(JobEndCommand(share.job));
   if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
   return ParseSlurmTime(answer->output);
 }

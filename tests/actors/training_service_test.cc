@@ -1,14 +1,18 @@
 #include "actors/training_service.h"
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "actors/model_events.h"
 #include "caf/event_based_actor.hpp"
 #include "gmock/gmock.h"
+#include "src/base/clock.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
@@ -56,7 +60,8 @@ class TrainingServiceTest : public ActorTest {
   }
 
   // A device of that node joins, with so many GiB. Returns its number.
-  int Join(const std::string& node, const std::string& program = "", int gib = 0) {
+  int Join(const std::string& node, const std::string& program = "", int gib = 0,
+           std::optional<absl::Duration> life = std::nullopt) {
     const auto number = std::make_shared<int>(-1);
     const WorkerActor worker = MakeWorker(number);
     v1::DeviceJoined joined;
@@ -64,6 +69,7 @@ class TrainingServiceTest : public ActorTest {
     joined.mutable_device()->set_node(node);
     joined.mutable_device()->set_memory(int64_t{gib} << 30);
     joined.set_program(program);
+    if (life.has_value()) *joined.mutable_ends() = ToTimestamp(absl::Now() + *life);
     *number = Ask<v1::DeviceAdded>(joined, worker).worker();
     workers_[*number] = worker;
     return *number;
@@ -90,6 +96,16 @@ class TrainingServiceTest : public ActorTest {
     v1::AskWaiting ask;
     ask.set_experiment(experiment);
     return Ask<v1::Waiting>(ask).because();
+  }
+  // A source of nodes says so; returns what waits for it.
+  int Expect(int devices, const std::string& because, const std::string& program = "", int gib = 0) {
+    v1::ExpectDevices expect;
+    expect.set_source("slurm");
+    expect.set_devices(devices);
+    expect.set_because(because);
+    expect.set_program(program);
+    expect.set_device_memory(int64_t{gib} << 30);
+    return Ask<v1::DeviceDemand>(expect).waiting();
   }
   int CountDevices(const std::string& program = "") {
     v1::ListDevices list;
@@ -855,6 +871,94 @@ TEST_F(TrainingServiceTest, TelemetryKnowsWhatWaitsAndWhatRuns) {
   actors_.clear();
   Run();
   EXPECT_EQ(told(), "0 queued, 0 running, 0 discoveries; 0 busy, 0 idle, 0 held, 0 down") << "the service has ended";
+}
+
+TEST_F(TrainingServiceTest, SharesCountOnNodesThatMayCome) {
+  StartService(0, /*open=*/true);
+  Join("n1", "P1");
+  Want("a", std::nullopt, 0, "P1");
+  EXPECT_EQ(shares_["a"], 1);
+  Expect(3, "", "P1");
+  EXPECT_EQ(shares_["a"], 4);
+  Expect(3, "", "P2");
+  EXPECT_EQ(shares_["a"], 1) << "they would run another program";
+}
+
+TEST_F(TrainingServiceTest, ASourceLearnsWhatItsNodesCouldRun) {
+  StartService(0, /*open=*/true);
+  EXPECT_EQ(Expect(1, "", "P1"), 0);
+  SubmitFor("P1", 0, 1);
+  SubmitFor("P1", 0, 2);
+  SubmitFor("P2", 0, 3);
+  EXPECT_EQ(Expect(1, "", "P1"), 2);
+  Discover();
+  EXPECT_EQ(Expect(1, "", "P1"), 3);
+  EXPECT_EQ(Expect(1, "", "P2"), 2);
+  Ready(Join("n1", "P1"));
+  EXPECT_EQ(Expect(1, "", "P1"), 2) << "the discovery has begun";
+}
+
+TEST_F(TrainingServiceTest, NodesThatAreTooSmallAreNotAskedFor) {
+  StartService(0, /*open=*/true);
+  Join("n1", "P1", 16);
+  SubmitFor("P1", 12, 1);
+  EXPECT_EQ(Expect(1, "", "P1", 8), 0) << "it waits for the large one";
+  EXPECT_EQ(Expect(1, "", "P1", 32), 1);
+  EXPECT_EQ(Expect(1, "", "P1"), 1) << "nobody knows how large they are";
+}
+
+TEST_F(TrainingServiceTest, DevicesOfThisMachineThatAreAboutToBeginAreEnough) {
+  StartService(4, /*open=*/true);
+  for (int worker = 0; worker < 4; ++worker) Ready(worker, /*warm=*/false);
+  for (int trial = 1; trial <= 5; ++trial) Submit("a", trial);
+  EXPECT_EQ(Expect(1, ""), 1) << "two processes start, two devices are next";
+}
+
+TEST_F(TrainingServiceTest, WhatWaitsIsToldWhyNoNodeComes) {
+  StartService(0, /*open=*/true);
+  Submit("a", 1);
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("no node has joined it"));
+  Expect(2, "a job waits in Slurm's queue (Priority)");
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("a job waits in Slurm's queue (Priority)"));
+  Ready(Join("n1"));
+  EXPECT_EQ(WaitingFor("a"), "");
+}
+
+TEST_F(TrainingServiceTest, ATrialGoesNowhereWhereItWouldNotEndInTime) {
+  StartService(0, /*open=*/true);
+  const int first = Join("n1", "P1", 0, absl::Minutes(60));
+  Ready(first);
+  SubmitFor("P1", 0, 1);
+  scheduler().advance_time(std::chrono::minutes(20));
+  Ended("a", 1);
+  Ready(first);
+  SubmitFor("P1", 0, 2);
+  ASSERT_EQ(assigned_[first], (std::vector<int>{1, 2})) << "40 minutes are enough for one that takes 20";
+  scheduler().advance_time(std::chrono::minutes(25));
+  Ended("a", 2);
+  Ready(first);
+  SubmitFor("P1", 0, 3);
+  EXPECT_EQ(assigned_[first].size(), 2u) << "15 minutes are not";
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("there for longer"));
+  EXPECT_EQ(Expect(1, "", "P1"), 1) << "another node would help";
+  SubmitFor("P1", 0, 1, "b");
+  EXPECT_EQ(assigned_[first].size(), 3u) << "nobody knows how long those of another experiment take";
+  const int second = Join("n2", "P1", 0, absl::Minutes(60));
+  Ready(second);
+  EXPECT_EQ(assigned_[second], std::vector<int>{3});
+}
+
+TEST_F(TrainingServiceTest, ATrialForWhichNoJobIsLongEnoughGoesOnFromItsCheckpoints) {
+  StartService(0, /*open=*/true);
+  const int forever = Join("n1", "P1");
+  Ready(forever);
+  SubmitFor("P1", 0, 1);
+  scheduler().advance_time(std::chrono::minutes(120));
+  Ended("a", 1);
+  const int brief = Join("n2", "P1", 0, absl::Minutes(60));
+  Ready(brief);
+  SubmitFor("P1", 0, 2);
+  EXPECT_EQ(assigned_[brief], std::vector<int>{2});
 }
 
 }  // namespace

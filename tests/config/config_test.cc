@@ -200,6 +200,34 @@ TEST_F(ConfigTest, RangesAreChecked) {
   EXPECT_THAT(error("training_service { local { gpu_indices: [1, 1] } }"), HasSubstr("GPU 1 is named twice"));
 }
 
+TEST_F(ConfigTest, NodesThatAreAskedForAreChecked) {
+  const auto error = [this](const std::string& block) {
+    return TextError(
+        "space { registered: \"net\" } strategy { random {} } evaluator { constant {} }\n"
+        "training_service { " +
+        block + " }");
+  };
+  EXPECT_EQ(error("slurm { partition: 'low' cpus: 4 min_nodes: 1 max_nodes: 8 option: '--constraint=a100' }"), "");
+  EXPECT_EQ(error("slurm { min_nodes: 2 }"),
+            "c.textproto:2:28: training_service[0].slurm.min_nodes: must be at most max_nodes, which is 1 where it is "
+            "not set");
+  EXPECT_THAT(error("slurm { cpus: 0 }"), HasSubstr("slurm.cpus: must be in [1, 4096], got 0"));
+  EXPECT_THAT(error("slurm { time_limit { seconds: 59 } }"), HasSubstr("at least a minute"));
+  EXPECT_THAT(error("slurm { poll_interval { nanos: 500000000 } }"), HasSubstr("at least a second"));
+  EXPECT_THAT(error("slurm { option: 'constraint' }"), HasSubstr("slurm.option[0]: must be one argument"));
+  EXPECT_THAT(error("slurm { option: '--x\\n#SBATCH' }"), HasSubstr("slurm.option[0]: must be one argument"));
+  for (const std::string option : {"--array=1-9", "--arr=1-9", "-a1-9", "--job-name=x", "-N2", "--nodes=2"}) {
+    EXPECT_THAT(error("slurm { option: '" + option + "' }"), HasSubstr(option + " is set by Lanista")) << option;
+  }
+  for (const std::string option : {"--nodelist=a", "--qos=x", "-A x", "--wait-all-nodes=1"}) {
+    EXPECT_EQ(error("slurm { option: '" + option + "' }"), "") << option;
+  }
+  EXPECT_THAT(error("slurm { node_option: 'x' }"), HasSubstr("slurm.node_option[0]"));
+  EXPECT_THAT(error("remote { machine_list {} }"), HasSubstr("remote.machine_list[0].host: is required"));
+  EXPECT_THAT(error("remote { machine_list { host: '-oProxyCommand=x' } }"), HasSubstr("does not begin with '-'"));
+  EXPECT_EQ(error("remote { machine_list { host: 'a' port: 22 user: 'b' gpu_indices: [0, 1] } }"), "");
+}
+
 TEST_F(ConfigTest, EarlyStoppingIsChecked) {
   const auto error = [this](const std::string& stopping, const std::string& evaluator = "constant {}") {
     return TextError("space { registered: \"net\" } strategy { random {} } evaluator { " + evaluator +

@@ -36,6 +36,15 @@ TEST(SlurmShareTest, NoMemoryIsAllTheMemory) {
   EXPECT_FALSE(share.memory.has_value());
 }
 
+TEST(SlurmShareTest, AJobHasAnEndWhereSlurmSaysSo) {
+  const SlurmShare share =
+      Read({{"SLURMD_NODENAME", "n1"}, {"SLURM_JOB_ID", "4711"}, {"SLURM_JOB_END_TIME", "1795374000"}});
+  EXPECT_EQ(share.job, "4711");
+  EXPECT_EQ(share.job_end, absl::FromUnixSeconds(1795374000));
+  EXPECT_FALSE(Read({{"SLURMD_NODENAME", "n1"}, {"SLURM_JOB_ID", "4711"}}).job_end.has_value());
+  EXPECT_EQ(Read({{"SLURM_JOB_ID", "4711"}, {"SLURM_JOB_END_TIME", "1795374000"}}).job, "") << "a login node's shell";
+}
+
 TEST(SlurmShareTest, AShellOnALoginNodeIsNoJob) {
   const SlurmShare share = Read({{"SLURM_CPUS_ON_NODE", "6"}, {"SLURM_MEM_PER_NODE", "4096"}});
   EXPECT_FALSE(share.processors.has_value());

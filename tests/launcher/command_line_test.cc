@@ -139,6 +139,29 @@ TEST(CommandLineTest, AHeadHasAnAddressAndDevices) {
   EXPECT_THAT(line.gpus, ElementsAre(0, 2));
 }
 
+TEST(CommandLineTest, NodesFindTheirHeadByAddressOrByFile) {
+  EXPECT_EQ(Good({"node", "--head", "h:1"}).head, "h:1");
+  const CommandLine line = Good({"node", "--head-file", "f", "--tls-ca", "a", "--token-file", "t", "--insecure"});
+  EXPECT_EQ(line.command, "node");
+  EXPECT_EQ(line.head_file, "f");
+  EXPECT_EQ(line.safety.tls_ca, "a");
+  EXPECT_TRUE(line.insecure);
+  EXPECT_THAT(Ends({"node"}), AllOf(HasSubstr("2: "), HasSubstr("--head-file")));
+  EXPECT_THAT(Ends({"node", "--head", "h:1", "--head-file", "f"}), HasSubstr("2: "));
+}
+
+TEST(CommandLineTest, AHeadAndASearchMayAskForNodes) {
+  EXPECT_EQ(Good({"serve", "--config", "c"}).config, "c");
+  EXPECT_EQ(Good({"run", "x.textproto"}).command, "run");
+  EXPECT_EQ(Good({"run", "x.textproto"}).listen, "127.0.0.1:0");
+  EXPECT_EQ(Good({"resume", "latest"}).command, "resume");
+  EXPECT_EQ(Good({"resume", "latest", "--listen", "h:1"}).listen, "h:1");
+  const CommandLine run = Good({"run", "x.textproto", "--listen", "h:1", "--tls-cert", "c", "--tls-key", "k",
+                                "--token-file", "t", "--node-token-file", "n"});
+  EXPECT_EQ(run.listen, "h:1");
+  EXPECT_EQ(run.safety.node_token_file, "n");
+}
+
 TEST(CommandLineTest, AHeadOnANetworkIsProtectedAtBothEnds) {
   const CommandLine serve = Good({"serve", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a", "--token-file",
                                   "t", "--node-token-file", "n", "--max-experiments", "5"});
