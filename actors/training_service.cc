@@ -546,14 +546,15 @@ void TrainingServiceState::OnWorkerDown(int number) {
   std::optional<QueuedTrial> trial = std::exchange(slot.trial, std::nullopt);
   std::optional<Discovery> discovery = std::exchange(slot.discovery, std::nullopt);
   if (trial.has_value()) {
-    spdlog::info("{}the trial on {} was lost with its worker",
-                 LogTag(trial->spec.experiment(), trial->spec.trial(), slot.device.node()), DeviceName(slot.device));
     ForgetRunning(trial->spec);
-    options_.telemetry->trials_lost.Add();
+    const std::string tag = LogTag(trial->spec.experiment(), trial->spec.trial(), slot.device.node());
     // What became of a trial that began on a node was said before the worker went down: this one did not begin.
     if (slot.local) {
+      spdlog::info("{}the trial on {} was lost with its worker", tag, DeviceName(slot.device));
+      options_.telemetry->trials_lost.Add();
       LoseTrial(*trial, v1::WORKER_DOWN);
     } else {
+      spdlog::info("{}the trial had not begun on {}, which is gone: it is queued again", tag, DeviceName(slot.device));
       ReturnTrial(*std::move(trial));
     }
   }
