@@ -112,24 +112,25 @@ class Parser {
 
   // --head, and what it takes to get in there.
   CLI::Option* AddHead(CLI::App* command) {
+    constexpr char kGroup[] = "With --head";
     SafetyOptions& safety = line_.safety;
     CLI::Option* const head = command->add_option("--head", line_.head, "HOST:PORT of a head (`serve`)");
     command->add_flag("--tls", safety.tls, "encrypt; the system knows the authority of the head's certificate")
         ->needs(head)
-        ->group(kHeadGroup);
+        ->group(kGroup);
     command->add_option("--tls-ca", safety.tls_ca, "encrypt; the authority of the head's certificate (PEM)")
         ->needs(head)
-        ->group(kHeadGroup);
+        ->group(kGroup);
     AddCertificate(command, "encrypt; the own certificate (PEM), where the head wants one")->needs(head);
-    for (const char* option : {"--tls-cert", "--tls-key"}) command->get_option(option)->group(kHeadGroup);
+    for (const char* option : {"--tls-cert", "--tls-key"}) command->get_option(option)->group(kGroup);
     command
         ->add_option("--token-file", safety.token_file,
                      "a file that begins with the token to send; default: the one that LANISTA_TOKEN_FILE names")
         ->needs(head)
-        ->group(kHeadGroup);
+        ->group(kGroup);
     command->add_flag("--insecure", line_.insecure, "send the token to another machine even without TLS")
         ->needs(head)
-        ->group(kHeadGroup);
+        ->group(kGroup);
     return head;
   }
 
@@ -268,16 +269,15 @@ class Parser {
                        "the same one makes the same experiment, however often it is sent; default: a new one");
     AddHead(AddExperimentCommand("stop", "stop an experiment that a head runs"))->required();
     CLI::App* const node = AddCommand("node", "offer this machine's devices to a head");
-    CLI::Option* const head_of_node = AddHead(node);
-    node->add_option("--head-file", line_.head_file,
-                     "instead of --head: the file that `serve --head-file` writes, read anew at each dial")
-        ->excludes(head_of_node);
-    for (CLI::Option* option : node->get_options({})) {
-      if (option->get_group() == kHeadGroup) option->remove_needs(head_of_node);
-    }
-    node->callback([this] {
+    CLI::Option* const head = AddHead(node);
+    CLI::Option* const file =
+        node->add_option("--head-file", line_.head_file, "the file that holds its HOST:PORT: read for each connection")
+            ->excludes(head);
+    // They go with either of the two.
+    for (CLI::Option* const option : node->get_options()) option->remove_needs(head);
+    node->callback([this, head, file] {
       line_.command = "node";
-      if (line_.head.empty() && line_.head_file.empty()) throw CLI::RequiredError("--head or --head-file");
+      if (head->count() + file->count() == 0) throw CLI::RequiredError("--head or --head-file");
     });
     AddDevices(node);
     node->add_option("--name", line_.name, "what the head calls it; default: the machine's name");
@@ -345,9 +345,6 @@ class Parser {
     return absl::StrCat(text, meant, meant.empty() ? "; see" : " See", " `", line_.program, " ",
                         named == nullptr ? "" : absl::StrCat(named->get_name(), " "), "--help`");
   }
-
-  // Of the options that say how to get to a head.
-  static constexpr char kHeadGroup[] = "With --head";
 
   CommandLine& line_;
   bool version_ = false;

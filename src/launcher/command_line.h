@@ -71,8 +71,8 @@ struct CommandLine {
   std::string out = ".";
   bool untrained = false;
 
-  // list, show, trials, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. node: empty: head_file
-  // has it. submit, stop, nodes, drain: never empty.
+  // list, show, trials, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. submit, stop, node,
+  // nodes, drain: never empty.
   std::string head;
   // With `head`, and serve.
   SafetyOptions safety;
@@ -85,7 +85,7 @@ struct CommandLine {
 
   // serve.
   std::string listen = "127.0.0.1:7421";
-  // serve: the address is written into it. node: read from it, instead of `head`.
+  // serve: the address is written there. node: it is read there; empty: `head` is it.
   std::string head_file;
   int max_experiments = 10000;
   // In seconds.

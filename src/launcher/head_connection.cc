@@ -9,13 +9,15 @@
 namespace lanista {
 
 absl::StatusOr<HeadAccess> HeadAccessOf(const CommandLine& line) {
+  const SafetyOptions& safety = line.safety;
   HeadAccess access;
-  if (line.head_file.empty()) {
+  if (line.head.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(access.address_file, ResolvePath(line.head_file, UserDirectory()));
+  } else {
     const absl::StatusOr<Address> address = ParseAddress(line.head);
     if (!address.ok()) return Annotate(address.status(), "--head");
     access.address = *address;
   }
-  const SafetyOptions& safety = line.safety;
   access.tls = safety.tls || !safety.tls_ca.empty() || !safety.tls_cert.empty();
   access.insecure = line.insecure;
   const char* const default_token_file = std::getenv("LANISTA_TOKEN_FILE");

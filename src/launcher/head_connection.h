@@ -14,8 +14,8 @@
 
 namespace lanista {
 
-// The way to the head that --head names, by the options of the command line and LANISTA_TOKEN_FILE; with
-// `node --head-file` the address stays empty. INVALID_ARGUMENT: it is no address, or a path cannot be.
+// The way to the head that --head names, by the options of the command line and LANISTA_TOKEN_FILE. INVALID_ARGUMENT:
+// it is no address, or a path cannot be.
 absl::StatusOr<HeadAccess> HeadAccessOf(const CommandLine& line);
 
 // The head that --head names. Errors: see HeadAccessOf and HeadClient::Make.

@@ -39,7 +39,7 @@ class LocalNode::Impl {
       live_.Add(worker, absl::StrCat("the worker of ", DeviceName(device)));
       return worker;
     };
-    NodeClient::Options client{options.head, std::move(options.find_head), node.hello.instance()};
+    NodeClient::Options client{options.head, node.hello.instance()};
     node_ = system_.spawn<caf::detached>(Node, std::move(node));
     live_.Add(node_, "the node");
     NodeClient::Handlers handlers;

@@ -8,10 +8,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "protos/node.pb.h"
 #include "src/launcher/trial_program.h"
-#include "src/rpc/address.h"
 #include "src/rpc/head_access.h"
 
 namespace lanista {
@@ -22,8 +20,6 @@ class LocalNode {
  public:
   struct Options {
     HeadAccess head;
-    // See NodeClient::Options.
-    std::function<absl::StatusOr<Address>()> find_head;
     // Its name, program, version and devices.
     v1::NodeHello hello;
     TrialProgram trial_program;

@@ -4,8 +4,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +13,6 @@
 #include "src/base/node_link.h"
 #include "src/base/status.h"
 #include "src/base/version.h"
-#include "src/config/paths.h"
 #include "src/devices/device_source.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
@@ -27,45 +24,10 @@
 #include "src/launcher/trial_session.h"
 #include "src/rpc/address.h"
 #include "src/rpc/channel.h"
-#include "src/rpc/head_file.h"
 #include "src/views/nodes_view.h"
 
 namespace lanista {
 namespace {
-
-// The file of --head-file, and the address that was read from it last. Thread-safe.
-class HeadFile {
- public:
-  explicit HeadFile(std::string path) : path_(std::move(path)) {}
-
-  absl::StatusOr<Address> Read() {
-    const absl::StatusOr<Address> address = ReadHeadFile(path_);
-    if (!address.ok()) return Annotate(address.status(), "no head yet (--head-file)");
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return last_ = *address;
-  }
-  std::string last() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return last_.ToText();
-  }
-
- private:
-  const std::string path_;
-
-  mutable std::mutex mutex_;
-  // Protected by mutex_.
-  Address last_;
-};
-
-// Whether the files that `access` names can be used, and the token may travel to the head. Where the head has not
-// written its file yet, the latter shows at the first dial.
-absl::Status CheckAccess(HeadAccess access, HeadFile* head_file) {
-  if (head_file != nullptr) {
-    const absl::StatusOr<Address> address = head_file->Read();
-    access.address = address.ok() ? *address : Address{"localhost", 0};
-  }
-  return MakeChannel(access).status();
-}
 
 // What the node says of itself.
 absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
@@ -87,6 +49,13 @@ absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   return hello;
 }
 
+// OK if the files of tokens and certificates can be used. Where the head is, and whether the token may travel there, is
+// only known when the node dials, if that is read from a file.
+absl::Status CheckFiles(HeadAccess access) {
+  if (!access.address_file.empty()) access.address = {"localhost", 0};
+  return MakeChannel(access).status();
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunNode(const CommandContext& context) {
@@ -95,18 +64,12 @@ absl::StatusOr<int> RunNode(const CommandContext& context) {
   signal(SIGPIPE, SIG_IGN);
   LocalNode::Options options;
   LANISTA_ASSIGN_OR_RETURN(options.head, HeadAccessOf(line));
-  std::shared_ptr<HeadFile> head_file;
-  if (!line.head_file.empty()) {
-    LANISTA_ASSIGN_OR_RETURN(std::string path, ResolvePath(line.head_file, UserDirectory()));
-    head_file = std::make_shared<HeadFile>(std::move(path));
-    options.find_head = [head_file] { return head_file->Read(); };
-  }
-  LANISTA_RETURN_IF_ERROR(CheckAccess(options.head, head_file.get()));
+  LANISTA_RETURN_IF_ERROR(CheckFiles(options.head));
   LANISTA_ASSIGN_OR_RETURN(options.hello, DescribeNode(context));
   options.trial_program = context.trial_program;
   options.give_up_after = std::chrono::seconds(line.give_up_after);
-  options.on_joined = [&line, head_file, name = options.hello.name(), joined = false]() mutable {
-    const std::string head = head_file == nullptr ? line.head : head_file->last();
+  options.on_joined = [&line, file = options.head.address_file, name = options.hello.name(), joined = false]() mutable {
+    const std::string head = file.empty() ? line.head : ReadAddress(file).value_or(Address()).ToText();
     if (!line.json) {
       PrintLine(absl::StrCat("joined ", head, " as ", name));
     } else if (!joined) {

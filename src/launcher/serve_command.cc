@@ -1,8 +1,10 @@
 // serve.
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -16,6 +18,7 @@
 #include "spdlog/spdlog.h"
 #include "src/base/build_id.h"
 #include "src/base/logging.h"
+#include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/config/paths.h"
 #include "src/launcher/commands.h"
@@ -27,7 +30,6 @@
 #include "src/launcher/signal_thread.h"
 #include "src/launcher/until_signal.h"
 #include "src/rpc/address.h"
-#include "src/rpc/head_file.h"
 #include "src/rpc/head_server.h"
 #include "src/rpc/port_protection.h"
 #include "src/service/experiments.h"
@@ -63,6 +65,14 @@ absl::StatusOr<PortProtection> ProtectionOf(const SafetyOptions& options) {
     LANISTA_ASSIGN_OR_RETURN(*path, ResolvePath(*option, UserDirectory()));
   }
   return protection;
+}
+
+// What other machines call it: this machine's name if it listens on all of its addresses.
+std::string AddressForOthers(Address address) {
+  char name[HOST_NAME_MAX + 1] = {};
+  const bool listens_on_all = address.host == "0.0.0.0" || address.host == "[::]";
+  if (listens_on_all && gethostname(name, sizeof(name) - 1) == 0) address.host = name;
+  return address.ToText();
 }
 
 // As many open files as this user may have: each connection is one, and journals must never lack theirs.
@@ -129,7 +139,9 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
 
   const std::string address = server->address().ToText();
   spdlog::info("listening on {}", address);
-  if (!head_file.empty()) LANISTA_RETURN_IF_ERROR(WriteHeadFile(head_file, server->address()));
+  if (!head_file.empty()) {
+    LANISTA_RETURN_IF_ERROR(WriteFile(head_file, AddressForOthers(server->address()) + "\n"));
+  }
   if (line.json) {
     PrintJson({{"listening", address},
                {"page", web == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(web->link())}});

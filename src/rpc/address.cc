@@ -2,9 +2,12 @@
 
 #include <arpa/inet.h>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/read_file.h"
+#include "src/base/status.h"
 
 namespace lanista {
 
@@ -29,6 +32,14 @@ absl::StatusOr<Address> ParseAddress(absl::string_view text) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", text, "' is no address; write HOST:PORT, for example 127.0.0.1:7421 or [::1]:7421"));
   }
+  return address;
+}
+
+absl::StatusOr<Address> ReadAddress(const std::string& path) {
+  constexpr uint64_t kMaxBytes = 1000;
+  LANISTA_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxBytes));
+  absl::StatusOr<Address> address = ParseAddress(absl::StripAsciiWhitespace(text));
+  if (!address.ok()) return Annotate(address.status(), path);
   return address;
 }
 

@@ -24,6 +24,9 @@ struct Address {
 // INVALID_ARGUMENT: it is no HOST:PORT.
 absl::StatusOr<Address> ParseAddress(absl::string_view text);
 
+// The one that a file holds (`serve --head-file`). Errors name the file.
+absl::StatusOr<Address> ReadAddress(const std::string& path);
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_RPC_ADDRESS_H_

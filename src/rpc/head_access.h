@@ -22,6 +22,8 @@ struct HeadAccess {
   std::string token_file = {};
   // The token may travel unencrypted to another machine.
   bool insecure = false;
+  // Holds HOST:PORT, which takes the place of `address` whenever a node dials.
+  std::string address_file = {};
 };
 
 }  // namespace lanista

@@ -171,23 +171,21 @@ class NodeClient::Impl {
     }
   }
 
-  // A channel to where the head is now, which `access` then has.
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> Dial(HeadAccess* access) const {
-    if (options_.find_head) {
-      LANISTA_ASSIGN_OR_RETURN(access->address, options_.find_head());
-    }
-    return MakeChannel(*access);
-  }
-
   // Opens a stream, and returns why it ended.
   absl::Status RunStream(bool* was_welcome) {
     HeadAccess access = options_.head;
-    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(&access);
-    // Once, and not at each dial: a head that has not started yet may take hours.
-    const std::string mistake(channel.status().message());
-    if (std::exchange(mistake_, mistake) != mistake && !mistake.empty()) spdlog::warn("{}; trying again", mistake);
-    // The files were right when the node began: whoever replaces one may not be done with it.
-    if (!channel.ok()) return absl::UnavailableError(mistake);
+    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = absl::UnknownError("");
+    if (const absl::Status found = FindHead(access); found.ok()) {
+      channel = MakeChannel(access);
+    } else {
+      channel = found;
+    }
+    if (!channel.ok()) {
+      // They were right when the node began: whoever replaces a file may not be done with it.
+      SayOnce(channel.status());
+      return absl::UnavailableError(channel.status().message());
+    }
+    said_.clear();
     const auto stub = v1::NodeService::NewStub(*channel);
     const auto stream = std::make_shared<Stream>(&handlers_);
     {
@@ -220,6 +218,13 @@ class NodeClient::Impl {
     return why;
   }
 
+  // Where the head is now.
+  static absl::Status FindHead(HeadAccess& access) {
+    if (access.address_file.empty()) return absl::OkStatus();
+    LANISTA_ASSIGN_OR_RETURN(access.address, ReadAddress(access.address_file));
+    return absl::OkStatus();
+  }
+
   // Until the stream ends, or is to be given up: why.
   absl::Status Beat(v1::NodeService::Stub& stub, Stream& stream) const {
     const milliseconds interval = *stream.beat_interval();
@@ -238,12 +243,16 @@ class NodeClient::Impl {
     }
   }
 
+  // Logs why the node cannot dial: once, and not at each try, because a head may take hours to start.
+  void SayOnce(const absl::Status& status) {
+    if (std::exchange(said_, std::string(status.message())) != said_) spdlog::warn("{}; trying again", said_);
+  }
+
   const Options options_;
   const Handlers handlers_;
-  // Of the thread.
   std::mt19937_64 random_;
-  // Why the last dial failed before anything was sent; empty: it did not.
-  std::string mistake_;
+  // Used by the thread alone: what SayOnce logged last.
+  std::string said_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -8,10 +8,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "protos/node.pb.h"
 #include "src/base/node_link.h"
-#include "src/rpc/address.h"
 #include "src/rpc/head_access.h"
 
 namespace lanista {
@@ -36,9 +34,6 @@ class NodeClient {
   struct Options {
     // MakeChannel takes it.
     HeadAccess head;
-    // Where the head is now, asked before each dial on the thread of the client; an error is logged and counts as a
-    // head that is not there. Null: always at head.address.
-    std::function<absl::StatusOr<Address>()> find_head;
     // NodeHello.instance.
     std::string instance;
     std::chrono::milliseconds first_delay{1000};

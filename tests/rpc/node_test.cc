@@ -1,7 +1,6 @@
 // Nodes and a head's port, over real connections.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <condition_variable>
 #include <deque>
@@ -23,8 +22,8 @@
 #include "protos/service.grpc.pb.h"
 #include "src/base/framing.h"
 #include "src/base/node_link.h"
+#include "src/rpc/address.h"
 #include "src/rpc/head_client.h"
-#include "src/rpc/head_file.h"
 #include "src/rpc/head_server.h"
 #include "src/rpc/node_client.h"
 #include "tests/rpc/sockets.h"
@@ -122,7 +121,7 @@ class NodeServiceTest : public ServiceTest {
   void StartNode(const std::string& name) {
     NodeClient::Options options;
     options.head.address = address_.value_or(server_->address());
-    options.find_head = find_head_;
+    options.head.address_file = address_file_;
     options.instance = "instance of " + name;
     options.first_delay = options.longest_delay = std::chrono::milliseconds(20);
     NodeClient::Handlers handlers;
@@ -161,8 +160,8 @@ class NodeServiceTest : public ServiceTest {
   std::unique_ptr<HeadServer> server_;
   // Where nodes dial; absent: the server's.
   std::optional<Address> address_;
-  // Null: nodes dial address_.
-  std::function<absl::StatusOr<Address>()> find_head_;
+  // Where nodes find the address; empty: address_.
+  std::string address_file_;
   Events<HeadLinkPtr> opened_;
   Events<v1::HeadMessage> told_;
   Events<Closed> closed_;
@@ -257,45 +256,30 @@ TEST_F(NodeServiceTest, AHeadThatEndsIsAwaited) {
 
 TEST_F(NodeServiceTest, AHeadThatMovesIsFoundByItsFile) {
   const TempFolder folder;
-  const std::string file = folder.path() + "/head";
-  Events<absl::Status> dials;
-  find_head_ = [&] {
-    const absl::StatusOr<Address> address = ReadHeadFile(file);
-    dials.Add(address.status());
-    return address;
-  };
+  address_file_ = folder.path() + "/head";
+  // Without a file the node goes on trying.
   StartNode("n");
-  // The head has not started yet: the node asks again.
-  EXPECT_TRUE(absl::IsNotFound(dials.Take()));
-  EXPECT_TRUE(absl::IsNotFound(dials.Take()));
-  EXPECT_EQ(opened_.size(), 0u);
-  ASSERT_TRUE(WriteHeadFile(file, server_->address()).ok());
+  std::ofstream(address_file_) << server_->address().ToText() << "\n";
   Joined();
   const auto other = *HeadServer::Start(*ParseAddress("127.0.0.1:0"), &experiments_);
   other->AcceptNodes(&gateway_, "p");
   other->Open();
-  ASSERT_TRUE(WriteHeadFile(file, other->address()).ok());
+  std::ofstream(address_file_) << other->address().ToText() << "\n";
   server_.reset();
   Joined();
   // Before the server that its stream is on.
   node_.reset();
 }
 
-TEST(HeadFileTest, HoldsAnAddressThatCanBeDialled) {
+TEST(ReadAddressTest, AFileHoldsAnAddress) {
   const TempFolder folder;
   const std::string file = folder.path() + "/head";
-  EXPECT_TRUE(absl::IsNotFound(ReadHeadFile(file).status()));
-  ASSERT_TRUE(WriteHeadFile(file, {"head.example.org", 7421}).ok());
-  EXPECT_EQ(ReadHeadFile(file)->ToText(), "head.example.org:7421");
-  char name[256] = {};
-  ASSERT_EQ(gethostname(name, sizeof(name) - 1), 0);
-  for (const char* all : {"0.0.0.0", "[::]"}) {
-    ASSERT_TRUE(WriteHeadFile(file, {all, 7421}).ok());
-    EXPECT_EQ(ReadHeadFile(file)->ToText(), absl::StrCat(name, ":7421"));
-  }
+  EXPECT_TRUE(absl::IsNotFound(ReadAddress(file).status()));
+  std::ofstream(file) << "head.example.org:7421\n";
+  EXPECT_EQ(ReadAddress(file)->ToText(), "head.example.org:7421");
   for (const std::string& text : {std::string(), std::string("no address\n"), std::string(10000, '1')}) {
     std::ofstream(file) << text;
-    const absl::Status status = ReadHeadFile(file).status();
+    const absl::Status status = ReadAddress(file).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(file));
   }
