@@ -1,7 +1,7 @@
 """How quick the web page is: headless Chromium, without a GPU, on searches that bench/web_load.cc makes up.
 
 Environment, set by web.sh: LANISTA: the program, with lanista-trial beside it. LANISTA_WEB_LOAD: web_load.
-Figures that have a baseline are measured in rounds; all others are medians of rounds. docs/benchmarks.md explains them.
+docs/benchmarks.md explains the figures: medians of some rounds, where nothing else is said.
 """
 
 import json
@@ -107,7 +107,7 @@ class Page(Browser):
         super().__init__(logs_requests=False)
         with open(os.path.join(ROOT, "bench/web_page.js"), encoding="utf-8") as file:
             self.devtools("Page.addScriptToEvaluateOnNewDocument", {"source": file.read()})
-        self.do("POST", "/timeouts", {"script": 300000, "pageLoad": 300000})
+        self.do("POST", "/timeouts", {"script": 100000})
 
     def measure(self, call):
         """What a promise of `bench` gives."""

@@ -179,9 +179,9 @@ class Reader {
 int ReadStreams(char** arguments) {
   const int port = Number(arguments[0]);
   // Of version 1.0, so that the answer does not come in chunks, whose lengths may stand in the middle of a word.
-  const std::string request = absl::StrCat("GET /api/v1/experiments/", arguments[2], "/events?after=", arguments[3],
-                                           " HTTP/1.0\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ", arguments[1],
-                                           "\r\n\r\n");
+  const std::string request =
+      absl::StrCat("GET /api/v1/experiments/", arguments[2], "/events?after=", arguments[3],
+                   " HTTP/1.0\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ", arguments[1], "\r\n\r\n");
   std::vector<std::unique_ptr<Reader>> readers;
   std::vector<pollfd> files = {{STDIN_FILENO, POLLIN, 0}};
   for (int i = Number(arguments[4]); i > 0; --i) {

@@ -41,7 +41,8 @@
   const ended = () => {
     let count = 0;
     for (const tile of document.querySelectorAll('.tile')) {
-      if (/succeeded|failed/.test(tile.lastChild.textContent)) count += Number(tile.firstChild.textContent.replace(/\D/g, ''));
+      if (/succeeded|failed/.test(tile.lastChild.textContent))
+        count += Number(tile.firstChild.textContent.replace(/\D/g, ''));
     }
     return count;
   };
@@ -96,7 +97,8 @@
         last = count;
         requestAnimationFrame(() => seen.push([performance.timeOrigin + performance.now(), count]));
       };
-      new MutationObserver(look).observe(document.querySelector('.tiles'), {subtree: true, childList: true, characterData: true});
+      new MutationObserver(look).observe(
+          document.querySelector('.tiles'), {subtree: true, childList: true, characterData: true});
       return last;
     },
   };

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that Lanista is built from (Debian 12 and 13; as root, or with sudo); with --tests also
-# those that its tests compare it with, and with --browser the browser that drives the web page (300 MB). Does nothing,
-# and asks the network for nothing, once all of them are there.
+# those that its tests compare it with, with --browser the browser that drives the web page (300 MB), and with --fuzz the
+# compiler of the fuzz targets. Does nothing, and asks the network for nothing, once all of them are there.
 set -eu
 
 # Build tools, and a runtime library that nothing links by name.
@@ -13,9 +13,9 @@ tools="
 
 # Libraries, with their headers; node-d3 is built into the web page.
 libraries="
-  libabsl-dev libbenchmark-dev libcaf-dev libcli11-dev libfmt-dev libgmock-dev libgmp-dev libgrpc++-dev libgtest-dev
-  libjpeg-dev libmicrohttpd-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev libssl-dev
-  libtorch-dev nlohmann-json3-dev node-d3 prometheus-cpp-dev zlib1g-dev"
+  libabsl-dev libbenchmark-dev libcaf-dev libcli11-dev libfmt-dev libgmock-dev libgmp-dev libgnutls28-dev libgrpc++-dev
+  libgtest-dev libjpeg-dev libmicrohttpd-dev libonnx-dev libpng-dev libprotobuf-dev libspdlog-dev libsqlite3-dev
+  libssl-dev libtorch-dev nlohmann-json3-dev node-d3 prometheus-cpp-dev zlib1g-dev"
 
 # PyTorch writes the models that are imported and reads those that are exported; ONNX checks its files; openssl makes
 # certificates; the Python client needs gRPC; YAML is what Kubernetes reads; iproute2 makes networks that can be cut.
@@ -28,6 +28,7 @@ for option; do
         python3-torchvision python3-yaml"
       ;;
     --browser) test_tools="$test_tools chromium chromium-driver" ;;
+    --fuzz) test_tools="$test_tools clang libclang-rt-dev llvm" ;;
   esac
 done
 

@@ -12,6 +12,7 @@
 #   chaos       a head and four nodes, 500 models twice, and all that can break in between (tests/chaos)
 #   reports     a trial that reports a million numbers: all are recorded, and the head's memory does not grow
 #   browser     a real browser drives the web page (Debian's packages chromium and chromium-driver, which it installs)
+#   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
 #   repeat      the fast tests ten times, as many beside each other as there are processors
 #   ubsan       UndefinedBehaviorSanitizer over all tests that do not use LibTorch
 set -eu
@@ -28,14 +29,16 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser fuzz repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
   case "$step" in
     optimised) bazel test -c opt //tests:all ;;
     benches)
-      for bench in $(bazel query 'kind(cc_binary, //bench:*)'); do bench_prints_figures "$bench"; done
+      ./scripts/install_deps.sh --tests --browser
+      benches=$(bazel query 'kind("(cc|sh)_binary", //bench:*) except attr(tags, helper, //bench:*)')
+      for bench in $benches; do bench_prints_figures "$bench"; done
       ;;
     asan | ubsan) bazel test "--config=$step" --test_tag_filters=-torch --build_tests_only //tests/... ;;
     tsan) ./scripts/tsan.sh ;;
@@ -53,6 +56,7 @@ for step; do
       ./scripts/install_deps.sh --tests --browser
       bazel test --test_env=LANISTA_BROWSER_REQUIRED=1 --test_output=all //tests/web:browser_test
       ;;
+    fuzz) ./scripts/fuzz.sh ;;
     repeat) bazel test --runs_per_test=10 //tests:fast ;;
     *)
       echo "slow_test.sh: there is no step '$step'" >&2

@@ -24,6 +24,8 @@ std::string ProgramName(int argc, const char* const* argv) {
   return name.empty() ? "lanista" : name;
 }
 
+constexpr char kPageCertificate[] = "serve the page by HTTPS; its certificate (PEM)";
+
 // A parser of the command line that writes into `line`.
 class Parser {
  public:
@@ -147,8 +149,10 @@ class Parser {
   }
 
   void AddInsecure(CLI::App* command) {
-    command->add_flag("--insecure", line_.insecure,
-                      "listen elsewhere than on this machine: whoever reaches it can run programs as you");
+    command->add_flag(
+        "--insecure", line_.insecure,
+        "let a port be reached from other machines without TLS or token: whoever reaches it, or sees what is sent, "
+        "can do what it can");
   }
 
   // How the page may be reached.
@@ -187,9 +191,10 @@ class Parser {
     CLI::App* const run = AddConfigCommand("run", "run an experiment to its end on this machine's devices");
     AddDurable(run);
     AddRunPage(run);
+    CLI::Option* const certificate =
+        AddCertificate(run, "encrypt; the certificate (PEM) of the page and of the port for nodes");
     AddInsecure(run);
     AddNodePort(run);
-    CLI::Option* const certificate = AddCertificate(run, "encrypt what nodes say; the certificate (PEM)");
     run->add_option("--tls-client-ca", line_.safety.tls_client_ca,
                     "nodes need a certificate of one of these authorities (PEM)")
         ->needs(certificate);
@@ -204,8 +209,10 @@ class Parser {
     AddRunPage(resume);
     AddNodePort(resume);
     // For the page, too, which has nothing to do with --head.
-    resume->get_option("--insecure")->remove_needs(head_to_resume);
+    for (const char* option : {"--insecure", "--tls-cert"}) resume->get_option(option)->remove_needs(head_to_resume);
     resume->get_option("--insecure")->description("send the token, or serve the page, elsewhere even without TLS");
+    resume->get_option("--tls-cert")
+        ->description("encrypt; the own certificate (PEM): the page's, or the one that a head wants");
     CLI::App* const validate =
         AddConfigCommand("validate", "check a configuration, print the space's choices and its size; run nothing");
     validate->add_flag("--explain-cgo", line_.explain_cgo,
@@ -255,6 +262,7 @@ class Parser {
     CLI::App* const web = AddCommand("web", "the web page of all experiments in the state folder");
     web->add_option("--listen", line_.web, "where browsers find it; port 0: any free one (default: 127.0.0.1:8081)");
     AddPageAccess(web);
+    AddCertificate(web, kPageCertificate);
     AddInsecure(web);
   }
 
@@ -270,7 +278,8 @@ class Parser {
         AddCommand("serve", "run the experiments of clients, on this machine's devices and on nodes");
     serve->add_option("--listen", line_.listen, "where clients find it; port 0: any free one")->capture_default_str();
     serve->add_option("--head-file", line_.head_file, "also write the address into this file");
-    CLI::Option* const certificate = AddCertificate(serve, "encrypt; the head's certificate (PEM)");
+    CLI::Option* const certificate =
+        AddCertificate(serve, "encrypt; the head's certificate (PEM), and the page's unless it stays on this machine");
     serve
         ->add_option("--tls-client-ca", line_.safety.tls_client_ca,
                      "clients and nodes need a certificate of one of these authorities (PEM)")

@@ -19,7 +19,7 @@ struct TrialsSelection {
   int limit = 0;
 };
 
-// Encryption and tokens, at either end: of commands with --head, and of `serve`.
+// Encryption and tokens, at either end: of commands with --head, of `serve`, and of the page.
 struct SafetyOptions {
   // With --head: encrypt. So do all others that begin with tls.
   bool tls = false;

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
+#include "src/config/paths.h"
 #include "src/launcher/trial_model_maker.h"
 #include "src/rpc/address.h"
 #include "src/service/experiment_runner.h"
@@ -54,11 +55,12 @@ absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::strin
     return absl::InvalidArgumentError(
         absl::StrCat(option, ": '", line.web, "' is no address; write PORT or HOST:PORT, for example 8081"));
   }
-  if (!address->is_loopback() && !line.insecure) {
+  if (!address->is_loopback() && !line.insecure && line.safety.tls_cert.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(option, " ", line.web,
-                     ": other machines reach it, and what is sent is not encrypted. Listen on 127.0.0.1 (and use `ssh "
-                     "-L` from elsewhere), or add --insecure where you trust the whole network"));
+                     ": other machines reach it, and what is sent is not encrypted. Add --tls-cert FILE --tls-key FILE "
+                     "(docs/web.md has the commands that make them); or listen on 127.0.0.1 (and use `ssh -L` from "
+                     "elsewhere); or add --insecure where you trust the whole network"));
   }
   if (!address->is_loopback() && line.web_token == "none") {
     return absl::InvalidArgumentError(
@@ -68,6 +70,11 @@ absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::strin
   options.host = address->host;
   options.port = address->port;
   options.names = line.web_hosts;
+  // The certificate of `serve` is its other port's, first: a page that stays on this machine needs none.
+  if (mode != "serve" || !address->is_loopback()) {
+    LANISTA_ASSIGN_OR_RETURN(options.tls_certificate_file, ResolvePath(line.safety.tls_cert, UserDirectory()));
+    LANISTA_ASSIGN_OR_RETURN(options.tls_key_file, ResolvePath(line.safety.tls_key, UserDirectory()));
+  }
   options.api = {mode, ActionsOf(mode)};
   if (line.web_token == "none") return options;
   LANISTA_ASSIGN_OR_RETURN(options.token, StateToken(state_dir));

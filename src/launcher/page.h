@@ -18,7 +18,7 @@
 
 namespace lanista {
 
-// What --web (or `web --listen`), --web-token, --web-host and --insecure ask for. `mode`: "run", "serve" or "view".
+// What --web (or `web --listen`), --web-token, --web-host, --tls-cert, --tls-key and --insecure ask for. `mode`: "run", "serve" or "view".
 // INVALID_ARGUMENT names the option.
 absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::string& state_dir, const std::string& mode);
 

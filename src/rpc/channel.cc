@@ -8,9 +8,9 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/client_interceptor.h"
+#include "src/base/pem_files.h"
 #include "src/base/status.h"
 #include "src/rpc/grpc_setup.h"
-#include "src/rpc/pem_files.h"
 #include "src/rpc/token_file.h"
 
 namespace lanista {

@@ -11,9 +11,9 @@
 #include "absl/strings/string_view.h"
 #include "spdlog/spdlog.h"
 #include "src/base/changed_files.h"
+#include "src/base/pem_files.h"
 #include "src/base/status.h"
 #include "src/rpc/call_check.h"
-#include "src/rpc/pem_files.h"
 
 namespace lanista {
 namespace {

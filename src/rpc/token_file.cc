@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "spdlog/spdlog.h"
+#include "src/base/secret_file.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
-#include "src/rpc/secret_file.h"
 
 namespace lanista {
 namespace {

@@ -14,15 +14,18 @@
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
+#include "src/base/pem_files.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/base/work_queue.h"
 #include "src/web/http_stream.h"
+#include "src/web/tls_certificate.h"
 
 namespace lanista {
 namespace {
@@ -38,6 +41,9 @@ constexpr int kWriters = 4;
 // More than may wait for a trial process: each of them waits on a thread.
 constexpr int kSlow = 12;
 constexpr size_t kMaxWaiting = 1000;
+
+// GnuTLS: what is called normal, without the versions that browsers speak no more.
+constexpr char kTlsPriorities[] = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1:-VERS-DTLS-ALL";
 
 constexpr char kNotOpen[] = "this server ends, or has not begun yet; try again";
 
@@ -118,15 +124,28 @@ class HttpServer::Impl {
   absl::Status Start(const Options& options) {
     LANISTA_ASSIGN_OR_RETURN(UniqueFd listener, Listen(options.host, options.port));
     port_ = PortOf(listener.get());
+    unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    std::vector<MHD_OptionItem> tls_options;
+    TlsIdentity first;
+    if (!options.tls_certificate_file.empty()) {
+      LANISTA_ASSIGN_OR_RETURN(certificate_, TlsCertificate::Open(options.tls_certificate_file, options.tls_key_file));
+      // The library wants one of its own, although OnConnection gives each connection ours.
+      LANISTA_ASSIGN_OR_RETURN(first, ReadTlsIdentity(options.tls_certificate_file, options.tls_key_file));
+      flags |= MHD_USE_TLS;
+      tls_options.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, first.certificates.data()});
+      tls_options.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, first.key.data()});
+      tls_options.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kTlsPriorities)});
+    }
+    tls_options.push_back({MHD_OPTION_END, 0, nullptr});
     // The library closes it, whether it starts or not.
     const int owned = fcntl(listener.get(), F_DUPFD_CLOEXEC, 0);
-    daemon_ = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
-                               &Impl::OnAccess, this, MHD_OPTION_LISTEN_SOCKET, owned,
+    daemon_ = MHD_start_daemon(flags, 0, nullptr, nullptr, &Impl::OnAccess, this, MHD_OPTION_LISTEN_SOCKET, owned,
                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionMemory, MHD_OPTION_CONNECTION_LIMIT,
                                ConnectionLimit(options.max_connections), MHD_OPTION_CONNECTION_TIMEOUT,
                                static_cast<unsigned int>(options.timeout_seconds), MHD_OPTION_URI_LOG_CALLBACK,
                                &Impl::OnTarget, this, MHD_OPTION_UNESCAPE_CALLBACK, &Impl::KeepEscapes, nullptr,
-                               MHD_OPTION_NOTIFY_COMPLETED, &Impl::OnCompleted, this, MHD_OPTION_END);
+                               MHD_OPTION_NOTIFY_COMPLETED, &Impl::OnCompleted, this, MHD_OPTION_NOTIFY_CONNECTION,
+                               &Impl::OnConnection, this, MHD_OPTION_ARRAY, tls_options.data(), MHD_OPTION_END);
     if (daemon_ != nullptr) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat("cannot serve on ", options.host, ":", port_));
   }
@@ -181,6 +200,23 @@ class HttpServer::Impl {
     }
     delete done;
     *exchange = nullptr;
+  }
+
+  // With TLS: the connection holds what it shows of the server, `*held`, until it is closed.
+  static void OnConnection(void* self, MHD_Connection* connection, void** held, MHD_ConnectionNotificationCode code) {
+    TlsCertificate* const certificate = Self(self).certificate_.get();
+    if (certificate == nullptr) return;
+    using Credentials = TlsCertificate::Credentials;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+      delete static_cast<Credentials*>(*held);
+      *held = nullptr;
+      return;
+    }
+    const MHD_ConnectionInfo* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (info == nullptr || info->tls_session == nullptr) return;
+    auto* const shown = new Credentials(certificate->Current());
+    *held = shown;
+    gnutls_credentials_set(static_cast<gnutls_session_t>(info->tls_session), GNUTLS_CRD_CERTIFICATE, shown->get());
   }
 
   static MHD_Result AddHeader(void* request, MHD_ValueKind, const char* name, const char* value) {
@@ -329,6 +365,8 @@ class HttpServer::Impl {
   std::unique_ptr<WorkQueue> slow_ = std::make_unique<WorkQueue>(kSlow, kMaxWaiting);
   std::unique_ptr<WorkQueue> readers_ = std::make_unique<WorkQueue>(kReaders, kMaxWaiting);
   std::unique_ptr<WorkQueue> writers_ = std::make_unique<WorkQueue>(kWriters, kMaxWaiting);
+  // Null: without TLS. Of the connections' thread, once that runs.
+  std::unique_ptr<TlsCertificate> certificate_;
   MHD_Daemon* daemon_ = nullptr;
 };
 

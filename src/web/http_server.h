@@ -26,6 +26,9 @@ class HttpServer {
     // A connection on which nothing moves for so long is closed; one that waits for a handler, or for news on a stream,
     // is not.
     int timeout_seconds = 30;
+    // PEM. Both or none: HTTPS or HTTP. They are read again when they are replaced, for the next connection.
+    std::string tls_certificate_file;
+    std::string tls_key_file;
     // False: requests that Handle would answer get 503 until Open.
     bool open = true;
     // Of every answer that does not have the same header.
@@ -45,7 +48,8 @@ class HttpServer {
   // Bodies of requests may have so many bytes; 413 where they have more.
   static constexpr size_t kMaxBody = 64 << 10;
 
-  // INVALID_ARGUMENT: there is no such host. UNAVAILABLE: it cannot listen there.
+  // INVALID_ARGUMENT: there is no such host. UNAVAILABLE: it cannot listen there. Those of ReadTlsIdentity
+  // (src/base/pem_files.h).
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const Options& options, Check check, Handle handle);
   // Ends streams, lets handlers that have begun answer, and closes all connections.
   ~HttpServer();

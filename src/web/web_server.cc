@@ -41,6 +41,14 @@ std::vector<std::string> OwnAddresses() {
   return addresses;
 }
 
+std::string LinkOf(const WebOptions& options, int port) {
+  const bool tls = !options.tls_certificate_file.empty();
+  std::string host = options.host;
+  if (IsWildcard(host)) host = tls && !options.names.empty() ? options.names[0] : "127.0.0.1";
+  return absl::StrCat(tls ? "https" : "http", "://", host, ":", port, "/",
+                      options.token.empty() ? "" : absl::StrCat("#token=", options.token));
+}
+
 GuardOptions GuardOf(const WebOptions& options) {
   GuardOptions guard;
   guard.token = options.token;
@@ -74,6 +82,8 @@ class WebServer::Impl {
     HttpServer::Options http;
     http.host = options.host;
     http.port = options.port;
+    http.tls_certificate_file = options.tls_certificate_file;
+    http.tls_key_file = options.tls_key_file;
     http.max_connections = options.max_connections;
     http.timeout_seconds = options.timeout_seconds;
     http.open = options.open;
@@ -83,8 +93,7 @@ class WebServer::Impl {
     LANISTA_ASSIGN_OR_RETURN(server_, HttpServer::Start(
                                           http, [this](const HttpRequest& request) { return AnswerAtOnce(request); },
                                           [this](const HttpRequest& request) { return router_.Route(request); }));
-    link_ = absl::StrCat("http://", IsWildcard(options.host) ? "127.0.0.1" : options.host, ":", server_->port(), "/",
-                         options.token.empty() ? "" : absl::StrCat("#token=", options.token));
+    link_ = LinkOf(options, server_->port());
     return absl::OkStatus();
   }
 

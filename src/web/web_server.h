@@ -23,6 +23,9 @@ struct WebOptions {
   std::string metrics_token;
   // What /metrics shows; null: there is no such address.
   std::shared_ptr<const Telemetry> telemetry;
+  // See HttpServer::Options.
+  std::string tls_certificate_file;
+  std::string tls_key_file;
   // Other names that the page is reached by (`--web-host`).
   std::vector<std::string> names;
   ApiOptions api;
@@ -37,7 +40,7 @@ struct WebOptions {
 
 class WebServer {
  public:
-  // Takes the port. UNAVAILABLE: it cannot listen there. `experiments` must outlive it.
+  // Takes the port. Errors: those of HttpServer::Start. `experiments` must outlive it.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(const WebOptions& options, Experiments* experiments);
   // Waits for requests: what blocks in `experiments` must be about to return.
   ~WebServer();
@@ -46,7 +49,8 @@ class WebServer {
   // Ends streams without a word, and answers 503 from now on, so that pages try again later.
   void Close();
 
-  // Where it can be reached from this machine, with the port that it has: "http://127.0.0.1:8081/#token=...".
+  // Where it can be reached from this machine, with the port that it has: "http://127.0.0.1:8081/#token=..."; with TLS
+  // and for all addresses by the first of the names, which the certificate has, perhaps.
   const std::string& link() const;
   int port() const;
 

@@ -19,6 +19,7 @@ namespace lanista {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -198,7 +199,7 @@ TEST_F(WebTest, OtherMachinesReachItOnlyWhereTheUserSaysSo) {
                                                   {"serve", "--listen", "127.0.0.1:0", "--web", "0.0.0.0:0"}}) {
     const CommandResult refused = Run(command);
     EXPECT_EQ(refused.exit_code, 2) << refused.err;
-    EXPECT_THAT(refused.err, HasSubstr("--insecure"));
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("--tls-cert"), HasSubstr("--insecure")));
     EXPECT_THAT(refused.out, Not(HasSubstr("page: ")));
   }
   const CommandResult open = Run({"web", "--listen", "0.0.0.0:0", "--insecure", "--web-token", "none"});

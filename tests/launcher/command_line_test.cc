@@ -162,6 +162,19 @@ TEST(CommandLineTest, AHeadAndASearchMayAskForNodes) {
   EXPECT_EQ(run.safety.node_token_file, "n");
 }
 
+TEST(CommandLineTest, APageHasACertificateOfItsOwn) {
+  for (const std::vector<const char*>& command :
+       std::vector<std::vector<const char*>>{{"run", "c", "--web", "1"}, {"resume", "x", "--web", "1"}, {"web"}}) {
+    std::vector<const char*> whole = command;
+    whole.insert(whole.end(), {"--tls-cert", "c", "--tls-key", "k"});
+    const CommandLine line = Good(whole);
+    EXPECT_EQ(line.safety.tls_cert, "c") << command[0];
+    EXPECT_EQ(line.safety.tls_key, "k") << command[0];
+    whole.resize(whole.size() - 2);
+    EXPECT_THAT(Ends(whole), AllOf(HasSubstr("2: "), HasSubstr("--tls-key"))) << command[0];
+  }
+}
+
 TEST(CommandLineTest, AHeadOnANetworkIsProtectedAtBothEnds) {
   const CommandLine serve = Good({"serve", "--tls-cert", "c", "--tls-key", "k", "--tls-client-ca", "a", "--token-file",
                                   "t", "--node-token-file", "n", "--max-experiments", "5"});

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/pem_files.h"
 #include "src/rpc/call_check.h"
-#include "src/rpc/pem_files.h"
 #include "src/rpc/token_file.h"
 #include "tests/rpc/certificates.h"
 #include "tests/storage/storage_testing.h"

@@ -104,6 +104,77 @@ test('filters with deep nesting or of any characters end with an error, not a cr
   }
 });
 
+test('filters that a generator makes keep what their parts keep; damaged ones work or point to the damage', () => {
+  let state = 14;
+  /** @param {number} n */
+  const draw = (n) => (state = Math.imul(state, 1103515245) + 12345 >>> 0, (state >>> 8) % n);
+  const pick = (list) => list[draw(list.length)];
+  const names = ['accuracy', 'default', 'model', 'status', 'op', 'choice.op', 'duration', 'star', '"message"'];
+  const values = ['0.9', '-3', '1e308', 'skip', 'conv', 'SUCCEEDED', 'NaN', '"a b"', '\'x\'', '`y`'];
+  const comparison = () => {
+    const name = pick(names);
+    switch (draw(5)) {
+      case 0:
+        return `${name} ${pick(['is', 'is not'])} ${pick(['missing', 'nan', 'finite'])}`;
+      case 1:
+        return `${name} ${pick(['in', 'not in'])} (${pick(values)}, ${pick(values)})`;
+      case 2:
+        return `${name} ~ ${pick(values)}`;
+      default:
+        return `${name} ${pick(['=', '==', '!=', '<', '<=', '>', '>='])} ${pick(values)}`;
+    }
+  };
+  const rows = (text) => new Set(filterRows(5, compileFilter(text, columns)));
+  /** A filter of this depth, and the rows that it keeps; null: one of its comparisons means nothing for its column. */
+  const make = (depth) => {
+    if (depth === 0) {
+      const text = comparison();
+      try {
+        return {text, rows: rows(text)};
+      } catch (error) {
+        check(error instanceof FilterError, `${text}: ${error}`);
+        return null;
+      }
+    }
+    const a = make(depth - 1);
+    const b = make(depth - 1);
+    if (!a || !b) return a ?? b;
+    const all = [0, 1, 2, 3, 4];
+    switch (draw(3)) {
+      case 0:
+        return {text: `${pick(['not', '!'])} (${a.text})`, rows: new Set(all.filter((row) => !a.rows.has(row)))};
+      case 1:
+        return {
+          text: `(${a.text}) ${pick(['and', '&&'])} (${b.text})`,
+          rows: new Set(all.filter((row) => a.rows.has(row) && b.rows.has(row)))
+        };
+      default:
+        return {
+          text: `(${a.text}) ${pick(['or', '||', 'OR'])} (${b.text})`,
+          rows: new Set(all.filter((row) => a.rows.has(row) || b.rows.has(row)))
+        };
+    }
+  };
+  let made = 0;
+  for (let i = 0; i < 2000; ++i) {
+    const filter = make(draw(4));
+    if (!filter) continue;
+    ++made;
+    equal(rows(filter.text), filter.rows);
+    const at = draw(filter.text.length);
+    const damaged =
+        filter.text.slice(0, at) + pick(['', '(', ')', '"', ' ', 'not ', ',', '=']) + filter.text.slice(at + draw(2));
+    try {
+      compileFilter(damaged, columns)(0);
+    } catch (error) {
+      check(
+          error instanceof FilterError && error.start >= 0 && error.start <= damaged.length && error.end > error.start,
+          `${damaged}: ${error}`);
+    }
+  }
+  check(made > 1000, `only ${made} filters mean something`);
+});
+
 test('what is quoted for a filter means itself', () => {
   for (const text of ['skip', 'a b', 'or', 'x"y', 'a\\b', '(', '3']) {
     const quoted = quoteForFilter(text);

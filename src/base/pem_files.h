@@ -1,6 +1,6 @@
 // Certificates and keys in PEM files, checked so that an error names the file, and not a connection that fails later.
-#ifndef LANISTA_SRC_RPC_PEM_FILES_H_
-#define LANISTA_SRC_RPC_PEM_FILES_H_
+#ifndef LANISTA_SRC_BASE_PEM_FILES_H_
+#define LANISTA_SRC_BASE_PEM_FILES_H_
 
 #include <string>
 
@@ -26,4 +26,4 @@ absl::StatusOr<std::string> ReadAuthorities(const std::string& file);
 
 }  // namespace lanista
 
-#endif  // LANISTA_SRC_RPC_PEM_FILES_H_
+#endif  // LANISTA_SRC_BASE_PEM_FILES_H_

@@ -1,4 +1,4 @@
-#include "src/rpc/pem_files.h"
+#include "src/base/pem_files.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/read_file.h"
+#include "src/base/secret_file.h"
 #include "src/base/status.h"
-#include "src/rpc/secret_file.h"
 
 namespace lanista {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/rpc/secret_file.h"
+#include "src/base/secret_file.h"
 
 #include <sys/stat.h>
 

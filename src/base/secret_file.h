@@ -1,6 +1,6 @@
 // Files with secrets in them.
-#ifndef LANISTA_SRC_RPC_SECRET_FILE_H_
-#define LANISTA_SRC_RPC_SECRET_FILE_H_
+#ifndef LANISTA_SRC_BASE_SECRET_FILE_H_
+#define LANISTA_SRC_BASE_SECRET_FILE_H_
 
 #include <string>
 
@@ -14,4 +14,4 @@ absl::StatusOr<std::string> ReadSecretFile(const std::string& path);
 
 }  // namespace lanista
 
-#endif  // LANISTA_SRC_RPC_SECRET_FILE_H_
+#endif  // LANISTA_SRC_BASE_SECRET_FILE_H_
