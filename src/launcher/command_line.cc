@@ -208,6 +208,10 @@ class Parser {
     trials->add_flag("--csv", line_.csv, "the models that succeeded as a table, which the evaluator `table` reads")
         ->excludes(status)
         ->excludes(head);
+    trials->add_flag("--merged", line_.merged, "what models of the engine `cgo` shared, what fell back, and why")
+        ->excludes("--csv")
+        ->excludes(status)
+        ->excludes(head);
     trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
     CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
     export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();

@@ -64,6 +64,8 @@ struct CommandLine {
   TrialsSelection trials;
   // trials: as a table for `evaluator { table {} }`.
   bool csv = false;
+  // trials: what the engine merged, instead of the models.
+  bool merged = false;
   // delete: do not ask.
   bool yes = false;
   int top = 1;
