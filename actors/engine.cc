@@ -11,6 +11,21 @@
 #include "src/storage/state_dir.h"
 
 namespace lanista {
+namespace {
+
+// The model leaves a trial that has not begun.
+void RemoveFromPlan(int model, v1::TrialPlan* plan) {
+  auto& work = *plan->mutable_work();
+  for (v1::ExplainedWork& shared : work) {
+    auto& models = *shared.mutable_models();
+    models.erase(std::remove(models.begin(), models.end(), model), models.end());
+  }
+  work.erase(
+      std::remove_if(work.begin(), work.end(), [](const v1::ExplainedWork& own) { return own.models().empty(); }),
+      work.end());
+}
+
+}  // namespace
 
 EngineActor::behavior_type Engine(EngineActor::stateful_pointer<EngineState> self, EngineOptions options,
                                   ModelOwnerActor owner, TrainingServiceActor service) {
@@ -34,7 +49,7 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
         // Behind those that try again already.
         const auto first_new = std::find_if(waiting_.begin(), waiting_.end(),
                                             [](const WaitingTrial& other) { return !other.spec.retry(); });
-        waiting_.insert(first_new, {std::move(trial), 0});
+        waiting_.insert(first_new, {std::move(trial), {}});
         LaunchWaiting();
         Want();
       },
@@ -89,7 +104,10 @@ void EngineState::OnModels(v1::RunModels request) {
       for (v1::TrialModel& model : planned.models) *trial.add_models() = std::move(model);
       trial.set_alone_because(planned.alone_because);
       trial.set_estimated_memory(planned.expected_memory);
-      waiting_.push_back({std::move(trial), planned.estimated_memory});
+      v1::TrialPlan plan;
+      plan.set_memory(planned.estimated_memory);
+      for (v1::ExplainedWork& work : planned.work) *plan.add_work() = std::move(work);
+      waiting_.push_back({std::move(trial), std::move(plan)});
     }
     LaunchWaiting();
   }
@@ -103,6 +121,7 @@ void EngineState::OnStop(v1::StopModel stop) {
                                     [&](const v1::TrialModel& waiting) { return waiting.model() == stop.model(); });
     if (model == models.end()) continue;
     models.erase(model);
+    RemoveFromPlan(stop.model(), &trial->plan);
     if (models.empty()) waiting_.erase(trial);
     return Want();
   }
@@ -133,13 +152,14 @@ void EngineState::Launch(std::vector<WaitingTrial> trials) {
     RunningTrial& running = running_[trials_];
     running.num_models = trial.models_size();
     running.retry = trial.retry();
-    running.estimated_memory = waiting.estimated_memory;
+    running.estimated_memory = waiting.plan.memory();
     for (v1::TrialModel& model : *trial.mutable_models()) {
       running.open_models.insert(model.model());
       model.set_output_folder(
           absl::StrCat(options_.folder, "/", TrialOutputFolder(trials_, model.model(), running.num_models > 1)));
     }
     *planned.add_trials() = std::move(trial);
+    *planned.add_plans() = std::move(waiting.plan);
   }
   // The owner gives up on its journal by itself.
   self_->request(owner_, caf::infinite, planned)

@@ -67,7 +67,7 @@ class EngineState {
   // A trial without a number.
   struct WaitingTrial {
     v1::TrialSpec spec;
-    int64_t estimated_memory = 0;
+    v1::TrialPlan plan;
   };
 
   int MaxTrials() const { return options_.max_trials.value_or(options_.share.trials()); }

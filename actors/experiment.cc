@@ -203,8 +203,10 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
   if (!journal_.ok()) return ToCafError(journal_);
   v1::JournalBatch batch;
   std::vector<int> models;
-  for (const v1::TrialSpec& trial : planned.trials()) {
+  for (int i = 0; i < planned.trials_size(); ++i) {
+    const v1::TrialSpec& trial = planned.trials(i);
     v1::TrialQueued& queued = *AddRecord(batch).mutable_trial();
+    if (i < planned.plans_size() && planned.plans(i).ByteSizeLong() > 0) *queued.mutable_plan() = planned.plans(i);
     queued.set_trial(trial.trial());
     queued.set_alone_because(trial.alone_because());
     for (const v1::TrialModel& model : trial.models()) {

@@ -46,6 +46,8 @@ struct PlannedTrial {
   int64_t estimated_memory = 0;
   // The same, corrected by what earlier trials took: TrialSpec.estimated_memory. 0: unknown.
   int64_t expected_memory = 0;
+  // Of several models: who shares what.
+  std::vector<v1::ExplainedWork> work = {};
 };
 
 // Decides which models share a trial. Used by one thread.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "engines/cgo/assembler.h"
 #include "engines/cgo/explain.h"
@@ -84,6 +85,7 @@ class CgoPlanner final : public Planner {
       trial.alone_because = assembled.alone_because;
       trial.estimated_memory = assembled.memory;
       trial.expected_memory = budget_.Corrected(assembled.memory, static_cast<int>(assembled.models.size()));
+      if (assembled.models.size() > 1) trial.work = WorkOf(planned, assembled.models);
     }
     return trials;
   }
@@ -106,13 +108,17 @@ class CgoPlanner final : public Planner {
       trial.mutable_models()->Add(assembled.models.begin(), assembled.models.end());
       trial.set_alone_because(assembled.alone_because);
       trial.set_memory(assembled.memory);
-      // A trial can share only the work of its own models.
-      ExplainWork(planned.PlanOf(assembled.models), &trial);
+      for (v1::ExplainedWork& work : WorkOf(planned, assembled.models)) *trial.add_work() = std::move(work);
     }
     return explanation;
   }
 
  private:
+  // A trial can share only the work of its own models.
+  static std::vector<v1::ExplainedWork> WorkOf(const PlannedModels& planned, const std::vector<int>& models) {
+    return ExplainWork(planned.PlanOf(models));
+  }
+
   // Returns nullopt for unmerged models: no pass uses their graphs.
   std::optional<v1::ModelGraph> MakeGraph(const v1::Sample& sample) const {
     return max_models_ > 1 && graphs_.has_value() ? graphs_->Make(sample) : std::nullopt;

@@ -21,8 +21,9 @@ std::string Describe(const graph::ScheduledStep& step) {
 
 }  // namespace
 
-void ExplainWork(const LogicalPlan& plan, v1::ExplainedTrial* trial) {
-  // The first works of the rows that are already in `trial`.
+std::vector<v1::ExplainedWork> ExplainWork(const LogicalPlan& plan) {
+  std::vector<v1::ExplainedWork> rows;
+  // The first works of the rows that are there already.
   std::set<int> known;
   for (const auto& [model, chain] : plan.chains()) {
     const auto work_at = [&plan, &chain](size_t position) -> const Work& {
@@ -33,7 +34,7 @@ void ExplainWork(const LogicalPlan& plan, v1::ExplainedTrial* trial) {
       // The batch always has its own row.
       for (end = begin + 1; end < chain.size() && begin > 0 && work_at(end).models == first.models;) ++end;
       if (!known.insert(chain[begin]).second) continue;
-      v1::ExplainedWork& row = *trial->add_work();
+      v1::ExplainedWork& row = rows.emplace_back();
       row.mutable_models()->Add(first.models.begin(), first.models.end());
       if (begin > 0 && first.models.size() < work_at(begin - 1).models.size()) {
         row.set_own_because(first.own_because.empty() ? "the other models do something else here" : first.own_because);
@@ -45,6 +46,7 @@ void ExplainWork(const LogicalPlan& plan, v1::ExplainedTrial* trial) {
       row.set_last(Describe(*work_at(end - 1).step));
     }
   }
+  return rows;
 }
 
 }  // namespace lanista

@@ -247,6 +247,11 @@ class Parser {
     trials->add_option("--attempt", line_.log_attempt, "--log --model: of this attempt")
         ->check(CLI::Range(1, 1000000000))
         ->needs(model);
+    trials->add_flag("--merged", line_.merged, "what models of the engine `cgo` shared, what fell back, and why")
+        ->excludes(csv)
+        ->excludes(log)
+        ->excludes(status)
+        ->excludes(head);
     trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
     CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
     export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();

@@ -69,6 +69,8 @@ struct CommandLine {
   bool log = false;
   std::vector<int> log_models;
   int log_attempt = 0;
+  // trials: what the engine merged, instead of the models.
+  bool merged = false;
   // delete: do not ask.
   bool yes = false;
   int top = 1;

@@ -26,6 +26,7 @@
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 #include "src/views/documents.h"
+#include "src/views/merged_view.h"
 #include "src/views/tables.h"
 #include "src/views/trials_csv.h"
 
@@ -138,6 +139,10 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
     return Print(context, document, TrialsText);
   }
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
+  if (context.line.merged) {
+    LANISTA_ASSIGN_OR_RETURN(const Json merged, MergedTrialsDocument(reader));
+    return Print(context, merged, MergedTrialsText);
+  }
   LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
   if (context.line.csv) return PrintCsv(context, reader, &document);
   SelectTrials(selection.sort, selection.status, selection.limit, &document);

@@ -29,7 +29,7 @@
 namespace lanista {
 
 // The version of the schema (PRAGMA user_version); counts up with every change that an older program would misread.
-inline constexpr int kJournalVersion = 5;
+inline constexpr int kJournalVersion = 6;
 // Older journals are read as they are, and upgraded by the first writer.
 inline constexpr int kOldestJournalVersion = 2;
 
@@ -130,6 +130,14 @@ struct AttemptRecord {
   v1::ModelEnded end;
 };
 
+struct TrialRecord {
+  int trial = 0;
+  absl::Time queued;
+  // v1::TrialQueued's; of a journal before version 6 without a plan.
+  std::string alone_because;
+  v1::TrialPlan plan;
+};
+
 struct IntermediateRecord {
   int model = 0;
   int attempt = 0;
@@ -216,6 +224,8 @@ class JournalReader {
   absl::StatusOr<std::vector<IntermediateRecord>> IntermediatesOf(const std::vector<int>& models) const;
   // The number of the fact with the outcome of each of these models. Not for journals of version 2.
   absl::StatusOr<std::map<int, int64_t>> OutcomeNumbers(const std::vector<int>& models) const;
+  // Those trials of which the engine says something: it merged models, planned their memory, or says why one is alone.
+  absl::StatusOr<std::vector<TrialRecord>> PlannedTrials() const;
   // The models of these trials.
   absl::StatusOr<std::map<int, std::vector<int>>> MembersOf(const std::vector<int>& trials) const;
 

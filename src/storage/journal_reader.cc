@@ -395,6 +395,26 @@ absl::Status JournalReader::ReadAttempts(bool with_metrics, const std::string& c
   }
 }
 
+absl::StatusOr<std::vector<TrialRecord>> JournalReader::PlannedTrials() const {
+  const bool has_plans = version_ >= kVersionWithPlans;
+  LANISTA_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_.Prepare(absl::StrCat("SELECT trial, time, alone_because, ", has_plans ? "plan" : "NULL",
+                                     " FROM trial WHERE alone_because != '' OR ", has_plans ? "plan IS NOT NULL OR " : "",
+                                     "trial IN (SELECT trial FROM attempt GROUP BY trial HAVING count(*) > 1) "
+                                     "ORDER BY trial")));
+  std::vector<TrialRecord> trials;
+  while (true) {
+    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return trials;
+    TrialRecord& trial = trials.emplace_back();
+    trial.trial = row.Int(0);
+    trial.queued = TimeAt(row, 1);
+    trial.alone_because = TextAt(row, 2);
+    if (!row.IsNull(3)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 3, &trial.plan));
+  }
+}
+
 absl::StatusOr<std::map<int, std::vector<int>>> JournalReader::MembersOf(const std::vector<int>& trials) const {
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
                            database_.Prepare(absl::StrCat("SELECT trial, model FROM attempt WHERE trial IN (",

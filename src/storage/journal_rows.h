@@ -14,11 +14,12 @@
 
 namespace lanista {
 
-// The versions that brought the table `fact` with all that is numbered in it, the stopper's calls, and requests of
-// clients.
+// The versions that brought the table `fact` with all that is numbered in it, the stopper's calls, requests of clients,
+// and the plans of trials.
 inline constexpr int kVersionWithFacts = 3;
 inline constexpr int kVersionWithStopping = 4;
 inline constexpr int kVersionWithServed = 5;
+inline constexpr int kVersionWithPlans = 6;
 
 absl::Time TimeAt(const SqliteStatement& row, int column);
 std::optional<absl::Time> OptionalTimeAt(const SqliteStatement& row, int column);

@@ -147,7 +147,7 @@ absl::StatusOr<std::unique_ptr<JournalWriter::Statements>> JournalWriter::Statem
       {&s.insert_call_, "INSERT INTO strategy_call VALUES (?, ?, ?)"},
       {&s.insert_stopping_call_, "INSERT INTO stopping_call VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
       {&s.insert_model_, "INSERT INTO model VALUES (?, ?, ?, ?)"},
-      {&s.insert_trial_, "INSERT INTO trial VALUES (?, ?, ?)"},
+      {&s.insert_trial_, "INSERT INTO trial VALUES (?, ?, ?, ?)"},
       {&s.insert_attempt_, "INSERT INTO attempt (model, attempt, trial) VALUES (?, ?, ?)"},
       {&s.start_attempt_,
        "UPDATE attempt SET started = ?3, node = ?4, device = ?5, device_proto = ?6, resumed_steps = ?7 "
@@ -267,7 +267,10 @@ absl::Status JournalWriter::Statements::WriteStoppingCall(int64_t time, const v1
 }
 
 absl::Status JournalWriter::Statements::WriteTrial(int64_t time, const v1::TrialQueued& trial) {
-  LANISTA_RETURN_IF_ERROR(insert_trial_.Run(trial.trial(), time, trial.alone_because()));
+  const std::string plan = trial.plan().SerializeAsString();
+  LANISTA_RETURN_IF_ERROR(
+      insert_trial_.Run(trial.trial(), time, trial.alone_because(),
+                        trial.has_plan() ? std::make_optional(SqliteBlob{plan}) : std::nullopt));
   for (const v1::TrialMember& member : trial.members()) {
     LANISTA_RETURN_IF_ERROR(insert_attempt_.Run(member.model(), member.attempt(), trial.trial()));
   }

@@ -52,7 +52,8 @@ CREATE TABLE model (
 CREATE TABLE trial (
   trial INTEGER PRIMARY KEY,
   time INTEGER NOT NULL,
-  alone_because TEXT NOT NULL  -- why it has one model, where the engine merges; else empty
+  alone_because TEXT NOT NULL,  -- why it has one model, where the engine merges; else empty
+  plan BLOB  -- lanista.v1.TrialPlan, where the engine merges
 );
 CREATE TABLE attempt (
   model INTEGER NOT NULL REFERENCES model,
@@ -174,7 +175,12 @@ ALTER TABLE experiment ADD COLUMN served INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE state_change ADD COLUMN served INTEGER NOT NULL DEFAULT 0;
 INSERT INTO outcome SELECT * FROM outcome_before;
 DROP TABLE outcome_before;
-PRAGMA user_version = 5;
+)sql";
+
+// Version 5 as version 6.
+constexpr char kUpgradeFrom5[] = R"sql(
+ALTER TABLE trial ADD COLUMN plan BLOB;
+PRAGMA user_version = 6;
 )sql";
 
 }  // namespace
@@ -192,10 +198,11 @@ absl::Status UpgradeSchema(const SqliteDatabase& database) {
   absl::Status upgraded;
   if (version == 2) upgraded = database.Execute(absl::StrCat(kFactSchema, kUpgradeFrom2));
   if (upgraded.ok() && version <= 3) upgraded = database.Execute(absl::StrCat(kStoppingSchema, kUpgradeFrom3));
-  if (upgraded.ok()) {
+  if (upgraded.ok() && version <= 4) {
     upgraded =
         database.Execute(absl::StrCat("ALTER TABLE outcome RENAME TO outcome_before;", kOutcomeSchema, kUpgradeFrom4));
   }
+  if (upgraded.ok()) upgraded = database.Execute(kUpgradeFrom5);
   if (upgraded.ok()) upgraded = database.Execute("COMMIT");
   if (!upgraded.ok() && database.in_transaction()) database.Execute("ROLLBACK").IgnoreError();
   return upgraded;

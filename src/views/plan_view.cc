@@ -35,22 +35,26 @@ std::string WorkText(const Json& work) {
 
 }  // namespace
 
+Json WorkJson(const google::protobuf::RepeatedPtrField<v1::ExplainedWork>& work) {
+  Json list = Json::array();
+  for (const v1::ExplainedWork& one : work) {
+    list.push_back({{"models", one.models()},
+                    {"steps", one.steps()},
+                    {"first", OrNull(one.first())},
+                    {"last", OrNull(one.last())},
+                    {"own_because", OrNull(one.own_because())}});
+  }
+  return list;
+}
+
 Json PlanDocument(const v1::PlanExplanation& plan) {
   Json document = {{"samples", Json::array()}, {"trials", Json::array()}};
   for (const v1::Sample& sample : plan.samples()) document["samples"].push_back(Json::parse(Space::ToJson(sample)));
   for (const v1::ExplainedTrial& trial : plan.trials()) {
-    Json work = Json::array();
-    for (const v1::ExplainedWork& one : trial.work()) {
-      work.push_back({{"models", one.models()},
-                      {"steps", one.steps()},
-                      {"first", OrNull(one.first())},
-                      {"last", OrNull(one.last())},
-                      {"own_because", OrNull(one.own_because())}});
-    }
     document["trials"].push_back({{"models", trial.models()},
                                   {"alone_because", OrNull(trial.alone_because())},
                                   {"memory", trial.memory() > 0 ? Json(trial.memory()) : Json()},
-                                  {"work", work}});
+                                  {"work", WorkJson(trial.work())}});
   }
   return document;
 }

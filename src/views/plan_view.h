@@ -20,7 +20,10 @@ namespace lanista {
 // }
 nlohmann::ordered_json PlanDocument(const v1::PlanExplanation& plan);
 
-// The same for a terminal.
+// `work` of a trial.
+nlohmann::ordered_json WorkJson(const google::protobuf::RepeatedPtrField<v1::ExplainedWork>& work);
+
+// PlanDocument for a terminal.
 std::string PlanText(const nlohmann::ordered_json& document);
 
 }  // namespace lanista

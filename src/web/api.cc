@@ -19,6 +19,7 @@
 #include "src/base/version.h"
 #include "src/storage/journal.h"
 #include "src/views/documents.h"
+#include "src/views/merged_view.h"
 #include "src/web/columns.h"
 #include "src/web/curves.h"
 #include "src/web/http_stream.h"
@@ -180,6 +181,8 @@ void Api::AddRoutes(Router* router) {
   add("GET", "/attempts", [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
     return Attempts(request, place);
   });
+  add("GET", "/merged",
+      [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) { return Merged(place); });
   add("GET", "/importance", [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
     return Importance(request, place);
   });
@@ -293,6 +296,12 @@ HttpResponse Api::Attempts(const HttpRequest& request, const ExperimentPlace& pl
   const absl::Status status =
       tables_.WithTable(place, *number, [&](const ExperimentTable& table) { document = AttemptsDocument(table); });
   return status.ok() ? JsonResponse(document) : ErrorResponse(status);
+}
+
+HttpResponse Api::Merged(const ExperimentPlace& place) const {
+  const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
+  if (!reader.ok()) return ErrorResponse(reader.status());
+  return Answer(MergedTrialsDocument(*reader), [](const Json& document) { return document; });
 }
 
 HttpResponse Api::Model(const ExperimentPlace& place, int model) const {

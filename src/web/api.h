@@ -43,6 +43,7 @@ class Api {
   HttpResponse Curves(const HttpRequest& request, const ExperimentPlace& place);
   HttpResponse Importance(const HttpRequest& request, const ExperimentPlace& place);
   HttpResponse Attempts(const HttpRequest& request, const ExperimentPlace& place);
+  HttpResponse Merged(const ExperimentPlace& place) const;
   HttpResponse Model(const ExperimentPlace& place, int model) const;
   HttpResponse Log(const HttpRequest& request, const ExperimentPlace& place, int model);
   HttpResponse Files(const ExperimentPlace& place, int model) const;

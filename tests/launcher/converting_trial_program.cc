@@ -39,8 +39,11 @@ void Convert(const v1::Convert& request) {
   const std::string& order = request.model().space().registered();
   if (order == "die") std::raise(SIGKILL);
   if (order == "hang") pause();
-  // Says how many processes were started.
-  if (order.rfind("/", 0) == 0) std::ofstream(order, std::ios::app) << getpid() << "\n";
+  if (order.rfind("/", 0) == 0) {
+    // Says which processes were started, and goes on when it may.
+    std::ofstream(order, std::ios::app) << getpid() << "\n";
+    while (access((order + ".hold").c_str(), F_OK) == 0) usleep(1000);
+  }
   v1::TrialEvent event;
   v1::Converted& converted = *event.mutable_converted();
   if (order == "refuse") {

@@ -186,6 +186,11 @@ TEST_F(JournalEventsTest, AreInJournalsOfOlderVersionsThatCountTheirFacts) {
     EXPECT_THAT(Lines(Events(0)), ElementsAreArray(lines));
   }
   std::filesystem::remove_all(folder());
+  WriteSearch(*Create());
+  const std::vector<std::string> lines = Lines(Events(0));
+  MakeVersion5(folder() + "/journal.db");
+  EXPECT_THAT(Lines(Events(0)), ElementsAreArray(lines));
+  std::filesystem::remove_all(folder());
   Create();
   MakeVersion2(folder() + "/journal.db");
   const auto reader = JournalReader::Open(folder());

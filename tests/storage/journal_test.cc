@@ -806,7 +806,7 @@ std::string Everything(const JournalReader& reader) {
 }
 
 TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
-  for (void (*const make_old)(const std::string& file) : {MakeVersion2, MakeVersion3, MakeVersion4}) {
+  for (void (*const make_old)(const std::string& file) : {MakeVersion2, MakeVersion3, MakeVersion4, MakeVersion5}) {
     std::filesystem::remove_all(folder());
     {
       const auto writer = Create();
@@ -831,7 +831,34 @@ TEST_F(JournalTest, OlderVersionsAreReadAsTheyAreAndUpgradedByTheFirstWriter) {
     EXPECT_TRUE((*writer)->Write(Batch("records { stopping_call { sequence: 1 ended { model: 1 } } }")).ok());
     EXPECT_TRUE((*writer)->Write(Batch("records { outcome { model: 3 outcome: INFEASIBLE } }")).ok());
     EXPECT_EQ(Read().CountModels()->infeasible, 1);
+    EXPECT_THAT(*Read().PlannedTrials(), ::testing::IsEmpty());
+    ASSERT_TRUE((*writer)->Write(Batch("records { trial { trial: 9 plan { memory: 5 } } }")).ok());
+    EXPECT_EQ(Read().PlannedTrials()->at(0).plan.memory(), 5);
   }
+}
+
+TEST_F(JournalTest, KnowsWhatTheEngineSaidOfTrials) {
+  const auto writer = Create();
+  for (const int model : {1, 2}) {
+    ASSERT_TRUE(writer->Write(Batch(absl::StrCat("records { model { model: ", model, " } }"))).ok());
+  }
+  ASSERT_TRUE(writer
+                  ->Write(Batch(R"(
+    records { trial { trial: 1 members { model: 1 attempt: 1 } members { model: 2 attempt: 1 }
+                      plan { memory: 1000 work { models: [1, 2] steps: 3 first: "a" last: "c" } } } }
+    records { trial { trial: 2 members { model: 1 attempt: 2 } alone_because: "it runs again" } }
+    records { trial { trial: 3 members { model: 2 attempt: 2 } } })"))
+                  .ok());
+  const auto trials = Read().PlannedTrials();
+  ASSERT_TRUE(trials.ok()) << trials.status();
+  ASSERT_EQ(trials->size(), 2u) << "of the last one there is nothing to say";
+  EXPECT_EQ((*trials)[0].plan.memory(), 1000);
+  EXPECT_EQ((*trials)[0].plan.work(0).models_size(), 2);
+  EXPECT_EQ((*trials)[0].plan.work(0).last(), "c");
+  EXPECT_EQ((*trials)[1].alone_because, "it runs again");
+  EXPECT_FALSE((*trials)[1].plan.memory() > 0);
+  EXPECT_EQ(Read().FindModel(2)->model, 2);
+  EXPECT_TRUE(absl::IsNotFound(Read().FindModel(3).status()));
 }
 
 TEST_F(JournalTest, AReaderOfVersionTwoIsNotDisturbedByItsUpgrade) {

@@ -16,8 +16,14 @@ inline void ExecuteOn(const std::string& file, const std::string& statements) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-// Takes from a journal that nobody has open what version 5 added to version 4.
+// Takes from a journal that nobody has open what version 6 added to version 5.
+inline void MakeVersion5(const std::string& file) {
+  ExecuteOn(file, "ALTER TABLE trial DROP COLUMN plan; PRAGMA user_version = 5;");
+}
+
+// And what version 5 added to version 4.
 inline void MakeVersion4(const std::string& file) {
+  MakeVersion5(file);
   ExecuteOn(file, R"sql(
       ALTER TABLE outcome RENAME TO outcome_of_5;
       CREATE TABLE outcome (

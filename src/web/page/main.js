@@ -7,6 +7,7 @@ import {FilterBar} from './filter_bar.js';
 import {formatNumber, oneLine} from './format.js';
 import {otherView, VIEWS, writeRoute} from './route.js';
 import {Store} from './store.js';
+import {CgoView} from './view_cgo.js';
 import {ChoicesView} from './view_choices.js';
 import {CompareView} from './view_compare.js';
 import {CurvesView} from './view_curves.js';
@@ -25,6 +26,7 @@ const CLASSES = {
   curves: CurvesView,
   choices: ChoicesView,
   devices: DevicesView,
+  cgo: CgoView,
   compare: CompareView,
   model: ModelView,
   graph: GraphView
@@ -36,15 +38,16 @@ const TITLES = {
   curves: 'Curves',
   choices: 'Choices',
   devices: 'Devices',
+  cgo: 'CGO',
   compare: 'Compare'
 };
 /** Views in which filter and selection stand above. */
-const FILTERED = new Set(['overview', 'models', 'curves', 'choices', 'devices', 'compare']);
+const FILTERED = new Set(['overview', 'models', 'curves', 'choices', 'devices', 'cgo', 'compare']);
 
 const KEYS = [
   ['?', 'this list'], ['/', 'to the filter'], ['j', 'jump to a model'], ['g then e', 'experiments'],
   ['g then o', 'overview'], ['g then m', 'models'], ['g then c', 'curves'], ['g then h', 'choices'],
-  ['g then d', 'devices'], ['g then p', 'compare'], ['x', 'clear the selection'], ['t', 'dark or light'],
+  ['g then d', 'devices'], ['g then g', 'CGO'], ['g then p', 'compare'], ['x', 'clear the selection'], ['t', 'dark or light'],
   ['Esc', 'leave a field, close a menu'],
   ['← ↑ → ↓', 'in the table: cell by cell; in a chart: point by point; in a graph: along the edges'],
   ['Space', 'in the table: select the row, or sort by the column (Shift: by it, too)'],
@@ -58,6 +61,7 @@ const GO = {
   c: 'curves',
   h: 'choices',
   d: 'devices',
+  g: 'cgo',
   p: 'compare'
 };
 
@@ -136,7 +140,8 @@ function drawNav() {
   frame.classList.toggle('alone', route.id === null);
   nav.hidden = route.id === null;
   if (route.id === null) return;
-  const key = JSON.stringify([route, current?.table.model.length, store.selected.size]);
+  const merges = Boolean(current?.config?.config?.engine?.cgo);
+  const key = JSON.stringify([route, current?.table.model.length, store.selected.size, merges]);
   if (key === drawNav.key) return;
   drawNav.key = key;
   const focused = nav.contains(document.activeElement) ? document.activeElement?.getAttribute('href') : null;
@@ -147,7 +152,7 @@ function drawNav() {
   fill(
       nav,
       el('ul', {}, el('li', {}, el('a', {class: 'back', href: '#/'}, '◂ Experiments')),
-         ...VIEWS.map(
+         ...VIEWS.filter((name) => name !== 'cgo' || merges || route.view === 'cgo').map(
              (name) =>
                  el('li', {},
                     el('a',

@@ -1,7 +1,7 @@
 // Addresses: `#/e/ID/models?f=accuracy+>+0.9&s=-metric.accuracy` and back. Pure.
 
 /** Views of one experiment, in the order of the navigation. */
-export const VIEWS = /** @type {const} */ (['overview', 'models', 'curves', 'choices', 'devices', 'compare']);
+export const VIEWS = /** @type {const} */ (['overview', 'models', 'curves', 'choices', 'devices', 'cgo', 'compare']);
 
 /**
  * @typedef {Object} Route

@@ -1,6 +1,6 @@
 // What the page knows: one place, fed by documents and by events. Views read it and are told when it changes.
 
-import {Api, ApiError, experimentPath, Token} from './api.js';
+import {Api, ApiError, experimentPath, isAbsent, Token} from './api.js';
 import {allColumns, defaultColumns, findColumn} from './columns.js';
 import {completeTable, decodeAttempts, decodeColumns, decodeCurves} from './decode.js';
 import {applyEvents, settle} from './events.js';
@@ -281,7 +281,7 @@ export class Store {
     try {
       return await this.api.json(path);
     } catch (error) {
-      if (error instanceof ApiError && (error.status === 404 || error.status === 501)) return null;
+      if (error instanceof ApiError && isAbsent(error)) return null;
       throw error;
     }
   }
