@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "src/base/node_link.h"
 #include "src/base/status.h"
 #include "src/base/version.h"
+#include "src/config/paths.h"
 #include "src/devices/device_source.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
@@ -59,6 +61,8 @@ absl::StatusOr<int> RunNode(const CommandContext& context) {
   LANISTA_RETURN_IF_ERROR(MakeChannel(options.head).status());
   LANISTA_ASSIGN_OR_RETURN(options.hello, DescribeNode(context));
   options.trial_program = context.trial_program;
+  LANISTA_ASSIGN_OR_RETURN(options.cache.folder, ResolvePath(line.cache_dir, UserDirectory()));
+  options.cache.max_bytes = static_cast<int64_t>(line.cache_size);
   options.give_up_after = std::chrono::seconds(line.give_up_after);
   options.on_joined = [&line, name = options.hello.name(), joined = false]() mutable {
     if (!line.json) {
