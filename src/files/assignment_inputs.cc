@@ -13,10 +13,9 @@ template <typename Work>
 v1::AssignmentInputs PathsOf(const Work& work) {
   v1::AssignmentInputs inputs;
   inputs.set_experiment(work.experiment());
-  for (const google::protobuf::Message* part :
-       {static_cast<const google::protobuf::Message*>(&work.space()),
-        static_cast<const google::protobuf::Message*>(&work.engine()),
-        static_cast<const google::protobuf::Message*>(&work.evaluator())}) {
+  for (const google::protobuf::Message* part : {static_cast<const google::protobuf::Message*>(&work.space()),
+                                                static_cast<const google::protobuf::Message*>(&work.engine()),
+                                                static_cast<const google::protobuf::Message*>(&work.evaluator())}) {
     for (std::string& path : PathsIn(*part)) {
       const bool known = std::find(inputs.paths().begin(), inputs.paths().end(), path) != inputs.paths().end();
       if (!known) inputs.add_paths(std::move(path));

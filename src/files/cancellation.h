@@ -13,8 +13,8 @@ namespace lanista {
 // Thread-safe.
 class Cancellation {
  public:
-  // Calls `wake` once it is canceled, on the thread that cancels; at once, where it is already. One at a time. Not after
-  // the guard has ended.
+  // Calls `wake` once it is canceled, on the thread that cancels; at once, where it is already. One at a time. Not
+  // after the guard has ended.
   class Guard {
    public:
     Guard(Cancellation* cancellation, std::function<void()> wake) : cancellation_(*cancellation) {

@@ -37,9 +37,9 @@ class Walk {
       bool& graph = files_[path];
       graph = graph || is_graph;
       if (files_.size() <= kMaxInputFiles) return absl::OkStatus();
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "the configuration names more than ", kMaxInputFiles,
-          " files (", path, " is one too many): let the machines share the folder, under the same path"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the configuration names more than ", kMaxInputFiles, " files (", path,
+                       " is one too many): let the machines share the folder, under the same path"));
     }
     if (status.type() != fs::file_type::none) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": ", error.message()));

@@ -18,9 +18,8 @@ constexpr size_t kPieceBytes = size_t{256} << 10;
 constexpr size_t kMaxSets = 64;
 
 absl::Status HasChanged(const std::string& path, const std::string& how) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(path, " has changed at the head since the experiment began", how,
-                   ": put back the file that was there, or start a new experiment"));
+  return absl::FailedPreconditionError(absl::StrCat(path, " has changed at the head since the experiment began", how,
+                                                    ": put back the file that was there, or start a new experiment"));
 }
 
 }  // namespace
@@ -47,7 +46,8 @@ std::shared_ptr<ServedInputs::Entry> ServedInputs::Find(const v1::AssignmentInpu
   const std::string key = absl::StrCat(inputs.experiment(), nul, absl::StrJoin(inputs.paths(), nul), nul, nul,
                                        absl::StrJoin(inputs.graph_files(), nul));
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry->key == key; });
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry->key == key; });
   if (found != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, found);
   } else {

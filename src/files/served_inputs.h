@@ -1,5 +1,5 @@
-// The head's files, for nodes that do not see them: lists what assignments read, and opens what was listed. Nothing else
-// is ever opened for a node.
+// The head's files, for nodes that do not see them: lists what assignments read, and opens what was listed. Nothing
+// else is ever opened for a node.
 #ifndef LANISTA_SRC_FILES_SERVED_INPUTS_H_
 #define LANISTA_SRC_FILES_SERVED_INPUTS_H_
 

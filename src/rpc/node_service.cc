@@ -222,8 +222,8 @@ grpc::ServerWriteReactor<Message>* NodeServiceImpl::WriteInputs(const v1::ListIn
   const auto asked = std::make_shared<AskedInputs>();
   const std::shared_ptr<void> stream(nullptr, [this](void*) { --file_streams_; });
   const bool too_many = ++file_streams_ > kMaxFileStreams;
-  writer->SetMake([this, asked, stream, too_many, make = std::move(make)](
-                      Message* message) mutable -> absl::StatusOr<typename Writer::Made> {
+  writer->SetMake([this, asked, stream, too_many,
+                   make = std::move(make)](Message* message) mutable -> absl::StatusOr<typename Writer::Made> {
     LANISTA_RETURN_IF_ERROR(CheckOpen());
     if (too_many) return absl::UnavailableError("this head sends too many files already; try again");
     const std::optional<absl::StatusOr<v1::AssignmentInputs>> inputs = asked->answer();

@@ -277,8 +277,8 @@ TEST_F(CachedFilesTest, ACanceledOneEnds) {
   source_->Add("/a", "content");
   source_->hangs_ = true;
   std::promise<absl::Status> ended;
-  const auto cancellation = files_->Prepare(
-      Trial("/a"), [&](const absl::StatusOr<LocalWorkPtr>& work) { ended.set_value(work.status()); });
+  const auto cancellation =
+      files_->Prepare(Trial("/a"), [&](const absl::StatusOr<LocalWorkPtr>& work) { ended.set_value(work.status()); });
   source_->hanging_.get_future().wait();
   cancellation->Cancel();
   EXPECT_TRUE(absl::IsCancelled(ended.get_future().get()));

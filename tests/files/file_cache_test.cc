@@ -109,8 +109,8 @@ TEST_F(FileCacheTest, ADamagedFileIsFetchedAgain) {
 
 TEST_F(FileCacheTest, OtherContentIsNotKept) {
   for (const std::string content : {"abd", "ab", "abcd", ""}) {
-    const auto other = cache_->Get(Sha256("abc"), 3, &cancellation_,
-                                   [&](const FileCache::Write& write) { return write(content); });
+    const auto other =
+        cache_->Get(Sha256("abc"), 3, &cancellation_, [&](const FileCache::Write& write) { return write(content); });
     EXPECT_TRUE(absl::IsDataLoss(other.status())) << other.status();
   }
   // The connection was lost in the middle.

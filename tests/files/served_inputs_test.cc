@@ -73,9 +73,9 @@ TEST_F(ServedInputsTest, FilesAndFoldersAreListed) {
   Name(folder_ + "/data/");
   Name(folder_ + "/gone/../table.csv");
   Name(folder_ + "/missing");
-  EXPECT_THAT(Listed(), ElementsAre("/data/linked/1.png", "/data/train/a/1.png", "/data/train/b/2.png", "/table.csv",
-                                    "/data/", "/data/linked/", "/data/train/", "/data/train/a/", "/data/train/b/",
-                                    "/data/train/empty/"));
+  EXPECT_THAT(Listed(),
+              ElementsAre("/data/linked/1.png", "/data/train/a/1.png", "/data/train/b/2.png", "/table.csv", "/data/",
+                          "/data/linked/", "/data/train/", "/data/train/a/", "/data/train/b/", "/data/train/empty/"));
 }
 
 TEST_F(ServedInputsTest, ArchivesOfGraphsAreListed) {
@@ -84,8 +84,7 @@ TEST_F(ServedInputsTest, ArchivesOfGraphsAreListed) {
   graph.add_archives()->set_path("weights/net.pt");
   graph.add_archives()->set_path(MakeFile(folder_ + "/elsewhere/net.pt", "far"));
   MakeFile(folder_ + "/weights/net.pt", "near");
-  const std::string path =
-      MakeFile(folder_ + "/net.textproto", graph::Write(graph, graph::Format::kText));
+  const std::string path = MakeFile(folder_ + "/net.textproto", graph::Write(graph, graph::Format::kText));
   v1::Discover request;
   request.mutable_space()->mutable_graph()->set_path(path);
   inputs_ = InputsOf(request);
