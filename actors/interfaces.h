@@ -149,6 +149,8 @@ using NodesActor = caf::typed_actor<
     caf::reacts_to<NodeLinkPtr>,
     // A node is there. Answered with NOT_FOUND: it is not known, and has to join again.
     caf::reacts_to<HeartbeatPtr>,
+    // What an assignment of a node's reads. NOT_FOUND: the node is not known, or has no such assignment.
+    caf::replies_to<v1::ListInputsRequest>::with<v1::AssignmentInputs>,
     // The nodes, by name.
     caf::replies_to<v1::ListNodesRequest>::with<v1::NodeList>,
     // No new work for a node, which leaves when its own has ended. NOT_FOUND: there is none of this name.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "actors/delay.h"
+#include "actors/model_events.h"
 #include "spdlog/spdlog.h"
 #include "src/base/clock.h"
 #include "src/base/logging.h"
@@ -25,15 +26,10 @@ std::chrono::seconds RestartDelay(int downs) {
   return std::chrono::seconds(downs < 2 ? 0 : 1 << std::min(downs - 2, 6));
 }
 
-// OK: this machine sees the files of the head.
-absl::Status CheckMarker(const v1::HeadHello& hello) {
+// Whether this machine sees the files of the head.
+bool SeesFiles(const v1::HeadHello& hello) {
   const absl::StatusOr<std::string> content = ReadWholeFile(hello.marker_file(), kMaxMarkerBytes);
-  if (content.ok() && *content == hello.marker()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("this machine does not see the head's files: ",
-                   content.ok() ? absl::StrCat(hello.marker_file(), " is another file here")
-                                : std::string(content.status().message()),
-                   ". Give the head a --state-dir in a folder that both machines share under the same path"));
+  return content.ok() && *content == hello.marker();
 }
 
 }  // namespace
@@ -53,6 +49,7 @@ NodeSelf::behavior_type NodeState::MakeBehavior(NodeOptions options) {
         Device& device = devices_[static_cast<size_t>(ready.worker())];
         device.idle = true;
         device.warm = ready.warm();
+        device.work = nullptr;
         SayDevice(ready.worker());
         CheckDrained();
       },
@@ -67,6 +64,7 @@ NodeSelf::behavior_type NodeState::MakeBehavior(NodeOptions options) {
               running->second.trial != event.trial()) {
             continue;
           }
+          if (devices_[device].work != nullptr) devices_[device].work->ToHead(&event);
           v1::AssignmentNews news;
           *news.mutable_event() = std::move(event);
           return Say(running, std::move(news));
@@ -89,7 +87,8 @@ NodeSelf::behavior_type NodeState::MakeBehavior(NodeOptions options) {
       [this](const HeadLinkPtr& link, const v1::ErrorStatus& status) { OnClosed(link, StatusFromProto(status)); },
       [this](const v1::NodeLeaving& leaving) { Leave(leaving.because(), absl::OkStatus()); },
       [this](deadline_atom) { OnDeadline(); },
-      [this](deadline_atom, int32_t device) { Spawn(device); },
+      [this](deadline_atom, int32_t device) { OnRestart(device); },
+      [this](const std::string& assignment, const PreparedPtr& prepared) { OnPrepared(assignment, prepared); },
   };
 }
 
@@ -98,6 +97,23 @@ void NodeState::Spawn(int number) {
   Device& device = devices_[static_cast<size_t>(number)];
   device.worker = options_.spawn_worker(number, options_.hello.devices(number), WorkerOwnerActor(self_));
   self_->monitor(device.worker);
+}
+
+void NodeState::Pause(int number, const std::string& because) {
+  Device& device = devices_[static_cast<size_t>(number)];
+  device.paused = true;
+  device.down_because = because;
+  // Another try at once would end in the same way.
+  const std::chrono::seconds delay = std::max(RestartDelay(++device.downs), std::chrono::seconds(1));
+  spdlog::warn("{}: {}; trying again in {} s", DeviceName(options_.hello.devices(number)), because, delay.count());
+  self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(number));
+}
+
+void NodeState::OnRestart(int number) {
+  Device& device = devices_[static_cast<size_t>(number)];
+  device.paused = false;
+  if (device.worker == nullptr) return Spawn(number);
+  SayDevice(number);
 }
 
 void NodeState::OnOpen(const HeadLinkPtr& link) {
@@ -126,16 +142,10 @@ void NodeState::OnMessage(const HeadLinkPtr& link, v1::HeadMessage message) {
     case v1::HeadMessage::kReceived:
       return OnReceived(message.received());
     case v1::HeadMessage::kCancel:
-      if (const auto* const assignment = find(message.cancel().assignment())) CancelTrial(*assignment);
+      if (auto* const assignment = find(message.cancel().assignment())) Cancel(assignment);
       return;
     case v1::HeadMessage::kStop:
-      if (const auto* const assignment = find(message.stop().assignment())) {
-        v1::StopModel stop;
-        stop.set_experiment(assignment->experiment);
-        stop.set_trial(assignment->trial);
-        stop.set_model(message.stop().model());
-        self_->send(devices_[static_cast<size_t>(assignment->device)].worker, std::move(stop));
-      }
+      if (auto* const assignment = find(message.stop().assignment())) StopModel(assignment, message.stop().model());
       return;
     case v1::HeadMessage::kRecorded:
       if (const auto* const assignment = find(message.recorded().assignment())) {
@@ -159,7 +169,10 @@ void NodeState::OnHello(const v1::HeadHello& hello) {
   welcome_ = true;
   said_away_ = false;
   deadline_.Clear();
-  if (const absl::Status status = CheckMarker(hello); !status.ok()) return Leave(std::string(status.message()), status);
+  sees_head_files_ = SeesFiles(hello);
+  if (!sees_head_files_) {
+    spdlog::info("this machine does not see the head's {}: what trials read is copied", hello.marker_file());
+  }
   std::map<std::string, int64_t> keep;
   for (int i = 0; i < std::min(hello.keep_size(), hello.received_size()); ++i) keep[hello.keep(i)] = hello.received(i);
   for (auto next = assignments_.begin(); next != assignments_.end();) {
@@ -173,8 +186,11 @@ void NodeState::OnHello(const v1::HeadHello& hello) {
       continue;
     }
     if (!assignment.ended) {
-      CancelTrial(assignment);
-      devices_[static_cast<size_t>(assignment.device)].running.clear();
+      Device& device = devices_[static_cast<size_t>(assignment.device)];
+      device.running.clear();
+      // Its worker has not heard of it, and says nothing.
+      if (assignment.preparing != nullptr) device.idle = true;
+      Cancel(&assignment);
     }
     assignments_.erase(it);
   }
@@ -198,9 +214,10 @@ void NodeState::OnAssignment(v1::Assignment proto) {
   auto* const assignment = &*assignments_.emplace(proto.id(), Assignment()).first;
   assignment->second.device = known ? proto.device() : 0;
   Device& device = devices_[static_cast<size_t>(assignment->second.device)];
-  if (!known || !device.idle || proto.kind_case() == v1::Assignment::KIND_NOT_SET) {
+  if (!known || !device.idle || device.paused || proto.kind_case() == v1::Assignment::KIND_NOT_SET) {
     v1::AssignmentNews refused;
-    refused.set_refused(device.worker == nullptr ? device.down_because : "the device is not free for this assignment");
+    const bool is_down = device.worker == nullptr || device.paused;
+    refused.set_refused(is_down ? device.down_because : "the device is not free for this assignment");
     return SayLast(assignment, std::move(refused));
   }
   device.idle = false;
@@ -208,14 +225,77 @@ void NodeState::OnAssignment(v1::Assignment proto) {
   if (proto.has_trial()) {
     assignment->second.experiment = proto.trial().experiment();
     assignment->second.trial = proto.trial().trial();
-    self_->send(device.worker, std::move(*proto.mutable_trial()));
-    return;
   }
+  if (sees_head_files_) return Begin(assignment->first, std::move(proto));
+  assignment->second.proto = std::move(proto);
+  assignment->second.preparing = options_.files->Prepare(
+      assignment->second.proto,
+      [self = NodeSelf(self_), id = assignment->first](absl::StatusOr<LocalWorkPtr> prepared) {
+        caf::anon_send(self, id, std::make_shared<const absl::StatusOr<LocalWorkPtr>>(std::move(prepared)));
+      });
+}
+
+void NodeState::OnPrepared(const std::string& id, const PreparedPtr& prepared) {
+  const auto found = assignments_.find(id);
+  // It was lost with its device or forgotten meanwhile, or all of them are.
+  if (!leaving_.empty() || found == assignments_.end() || found->second.preparing == nullptr) return;
+  Assignment& assignment = found->second;
+  assignment.preparing = nullptr;
+  v1::Assignment proto = std::move(assignment.proto);
+  assignment.proto.Clear();
+  if (assignment.canceled || !prepared->ok()) return EndUnbegun(&*found, proto, prepared->status());
+  const LocalWorkPtr work = **prepared;
+  if (proto.has_trial()) {
+    work->ToHere(proto.mutable_trial());
+  } else {
+    work->ToHere(proto.mutable_discover());
+  }
+  devices_[static_cast<size_t>(assignment.device)].work = work;
+  Begin(id, std::move(proto));
+  for (const int model : assignment.stopped) StopModel(&assignment, model);
+}
+
+void NodeState::EndUnbegun(Assignments::value_type* assignment, const v1::Assignment& proto, const absl::Status& why) {
+  const int number = assignment->second.device;
+  const bool canceled = assignment->second.canceled;
+  v1::AssignmentNews last;
+  if (!canceled && absl::IsUnavailable(why)) {
+    Pause(number, std::string(why.message()));
+    last.set_refused(std::string(why.message()));
+  } else if (proto.has_discover()) {
+    *last.mutable_discovered()->mutable_error() = StatusToProto(why);
+  } else {
+    v1::Failure failure;
+    failure.set_reason(v1::DATA_UNREADABLE);
+    failure.set_message(std::string(why.message()));
+    for (const v1::TrialModel& model : proto.trial().models()) {
+      v1::AssignmentNews news;
+      if (assignment->second.stopped.count(model.model()) > 0) {
+        *news.mutable_event() = EndedEvent(proto.trial(), model, 0, v1::STOPPED_EARLY);
+      } else if (canceled) {
+        *news.mutable_event() = EndedEvent(proto.trial(), model, 0, v1::CANCELED);
+      } else {
+        *news.mutable_event() = EndedEvent(proto.trial(), model, 0, v1::FAILED, failure);
+      }
+      Say(assignment, std::move(news));
+    }
+    last.mutable_ended()->set_experiment(proto.trial().experiment());
+    last.mutable_ended()->set_trial(proto.trial().trial());
+  }
+  SayLast(assignment, std::move(last));
+  devices_[static_cast<size_t>(number)].idle = true;
+  SayDevice(number);
+}
+
+void NodeState::Begin(const std::string& id, v1::Assignment proto) {
+  const Device& device = devices_[static_cast<size_t>(proto.device())];
+  if (proto.has_trial()) return self_->send(device.worker, std::move(*proto.mutable_trial()));
   self_->request(device.worker, caf::infinite, std::move(*proto.mutable_discover()))
       .then(
-          [this, id = proto.id()](v1::Discovered& discovered) {
+          [this, id, work = device.work](v1::Discovered& discovered) {
             const auto found = assignments_.find(id);
             if (found == assignments_.end()) return;
+            if (work != nullptr) work->ToHead(&discovered);
             v1::AssignmentNews news;
             *news.mutable_discovered() = std::move(discovered);
             SayLast(&*found, std::move(news));
@@ -235,14 +315,31 @@ void NodeState::OnReceived(const v1::NewsReceived& received) {
   CheckDrained();
 }
 
-void NodeState::CancelTrial(const Assignment& assignment) {
-  const WorkerActor& worker = devices_[static_cast<size_t>(assignment.device)].worker;
+void NodeState::Cancel(Assignment* assignment) {
+  if (assignment->preparing != nullptr) {
+    assignment->canceled = !assignment->experiment.empty();
+    // It ends when its preparation has ended.
+    return assignment->preparing->Cancel();
+  }
+  const WorkerActor& worker = devices_[static_cast<size_t>(assignment->device)].worker;
   // A discovery ends by itself.
-  if (worker == nullptr || assignment.experiment.empty()) return;
+  if (worker == nullptr || assignment->experiment.empty()) return;
   v1::CancelTrial cancel;
-  cancel.set_experiment(assignment.experiment);
-  cancel.set_trial(assignment.trial);
+  cancel.set_experiment(assignment->experiment);
+  cancel.set_trial(assignment->trial);
   self_->send(worker, std::move(cancel));
+}
+
+void NodeState::StopModel(Assignment* assignment, int model) {
+  if (assignment->preparing != nullptr) {
+    assignment->stopped.insert(model);
+    return;
+  }
+  v1::StopModel stop;
+  stop.set_experiment(assignment->experiment);
+  stop.set_trial(assignment->trial);
+  stop.set_model(model);
+  self_->send(devices_[static_cast<size_t>(assignment->device)].worker, std::move(stop));
 }
 
 void NodeState::OnClosed(const HeadLinkPtr& link, const absl::Status& status) {
@@ -274,6 +371,7 @@ void NodeState::OnDown(const caf::down_msg& down) {
   Device& device = *found;
   const auto number = static_cast<int>(found - devices_.begin());
   device.worker = nullptr;
+  device.work = nullptr;
   device.idle = device.warm = false;
   if (!leaving_.empty()) return SayLeaving();
 
@@ -287,6 +385,8 @@ void NodeState::OnDown(const caf::down_msg& down) {
     SayLast(running, std::move(news));
   }
   device.running.clear();
+  // The next worker comes when the pause is over.
+  if (device.paused) return;
   SayDevice(number);
   if (delay.count() == 0) return Spawn(number);
   self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(number));
@@ -317,6 +417,9 @@ void NodeState::Leave(const std::string& because, const absl::Status& end) {
   leaving_ = because.empty() ? "it was ended" : because;
   end_ = end;
   deadline_.Set(self_, kLeaveLimit);
+  for (auto& [id, assignment] : assignments_) {
+    if (assignment.preparing != nullptr) assignment.preparing->Cancel();
+  }
   for (const Device& device : devices_) {
     if (device.worker != nullptr) self_->send_exit(device.worker, caf::exit_reason::user_shutdown);
   }
@@ -357,6 +460,7 @@ void NodeState::Say(Assignments::value_type* assignment, v1::AssignmentNews news
 
 void NodeState::SayLast(Assignments::value_type* assignment, v1::AssignmentNews news) {
   assignment->second.ended = true;
+  if (const auto preparing = std::exchange(assignment->second.preparing, nullptr)) preparing->Cancel();
   Device& device = devices_[static_cast<size_t>(assignment->second.device)];
   if (device.running == assignment->first) device.running.clear();
   if (!news.has_lost() && !news.has_refused()) device.downs = 0;
@@ -365,14 +469,15 @@ void NodeState::SayLast(Assignments::value_type* assignment, v1::AssignmentNews 
 
 void NodeState::SayDevice(int number) {
   const Device& device = devices_[static_cast<size_t>(number)];
+  const bool is_down = device.worker == nullptr || device.paused;
   // It will say when its next worker is idle.
-  if (device.worker != nullptr && !device.idle && !device.warm) return;
+  if (!is_down && !device.idle && !device.warm) return;
   v1::NodeMessage message;
   v1::DeviceNews& news = *message.mutable_device();
   news.set_device(number);
-  news.set_idle(device.idle);
+  news.set_idle(device.idle && !device.paused);
   news.set_warm(device.warm);
-  if (device.worker == nullptr) news.set_down_because(device.down_because);
+  if (is_down) news.set_down_because(device.down_because);
   Send(std::move(message));
 }
 

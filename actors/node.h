@@ -13,6 +13,11 @@
 //      the head may start what they ran elsewhere at once.
 //   4. The head knows (NodeLeaving, and the end of the stream); or it takes too long. It ends with OK.
 //
+// A node that does not see the head's files (HeadHello.marker) brings what an assignment reads to this machine before
+// its worker gets it (NodeFiles); until then nothing of it has begun. Where this machine cannot take it, the assignment
+// is refused, and the device pauses as if its worker had gone down. Where nobody can, it ends: what was discovered is
+// that error, or the trial's models FAILED.
+//
 // A device whose worker goes down gets another one: at once, then after 1 s, 2 s and so on up to 64 s, as long as no
 // work is done there.
 //
@@ -29,7 +34,9 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +45,16 @@
 #include "actors/interfaces.h"
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
+#include "src/files/node_files.h"
+
+namespace lanista {
+
+// How the preparation of an assignment ended.
+using PreparedPtr = std::shared_ptr<const absl::StatusOr<LocalWorkPtr>>;
+
+}  // namespace lanista
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(lanista::PreparedPtr)
 
 namespace lanista {
 
@@ -46,6 +63,8 @@ struct NodeOptions {
   v1::NodeHello hello;
   // Makes the worker with a number for a device.
   std::function<WorkerActor(int number, const v1::Device& device, const WorkerOwnerActor& owner)> spawn_worker;
+  // For heads whose files this machine does not see. Outlives the node.
+  NodeFiles* files = nullptr;
   std::chrono::milliseconds give_up_after{std::chrono::hours(1)};
   // A head welcomed it. Called on its thread, as is on_end; neither may block.
   std::function<void()> on_joined;
@@ -53,8 +72,10 @@ struct NodeOptions {
   std::function<void(const absl::Status&)> on_end;
 };
 
-// With its messages to itself: a deadline; and that it is time for a device's next worker.
-using NodeSelf = NodeActor::extend<caf::reacts_to<deadline_atom>, caf::reacts_to<deadline_atom, int32_t>>;
+// With its messages to itself: a deadline; that it is time for a device's next worker, or that its pause is over; and
+// how the preparation of an assignment ended.
+using NodeSelf = NodeActor::extend<caf::reacts_to<deadline_atom>, caf::reacts_to<deadline_atom, int32_t>,
+                                   caf::reacts_to<std::string, PreparedPtr>>;
 
 class NodeState {
  public:
@@ -74,21 +95,34 @@ class NodeState {
     std::deque<v1::AssignmentNews> unreceived;
     int64_t last_number = 0;
     bool ended = false;
+    // While its files are brought; else null, and `proto` is empty.
+    std::shared_ptr<Cancellation> preparing;
+    v1::Assignment proto;
+    // What the head said meanwhile.
+    bool canceled = false;
+    std::set<int> stopped;
   };
   struct Device {
     // Null: it is down.
     WorkerActor worker;
     bool idle = false;
     bool warm = false;
+    // It gets no work for a while, because of down_because.
+    bool paused = false;
+    // Of the last assignment, as long as its trial process may use it. Null: it needs none.
+    LocalWorkPtr work;
     // The assignment that runs; empty: none, or one that was forgotten.
     std::string running;
     std::string down_because;
-    // Workers that went down since work was last done here.
+    // Workers that went down, and assignments that were refused, since work was last done here.
     int downs = 0;
   };
   using Assignments = std::map<std::string, Assignment>;
 
   void Spawn(int device);
+  // It is over for a time that grows with the number of its downs.
+  void Pause(int device, const std::string& because);
+  void OnRestart(int device);
   void OnOpen(const HeadLinkPtr& link);
   void OnMessage(const HeadLinkPtr& link, v1::HeadMessage message);
   void OnClosed(const HeadLinkPtr& link, const absl::Status& status);
@@ -97,8 +131,14 @@ class NodeState {
 
   void OnHello(const v1::HeadHello& hello);
   void OnAssignment(v1::Assignment proto);
+  void OnPrepared(const std::string& assignment, const PreparedPtr& prepared);
+  // Gives it to its device's worker.
+  void Begin(const std::string& id, v1::Assignment proto);
+  // Ends one that no worker has heard of.
+  void EndUnbegun(Assignments::value_type* assignment, const v1::Assignment& proto, const absl::Status& why);
   void OnReceived(const v1::NewsReceived& received);
-  void CancelTrial(const Assignment& assignment);
+  void Cancel(Assignment* assignment);
+  void StopModel(Assignment* assignment, int model);
   void Drain();
   // Ends what runs, then the node, with that status.
   void Leave(const std::string& because, const absl::Status& end);
@@ -127,6 +167,7 @@ class NodeState {
   HeadLinkPtr link_;
   // The head has answered on it.
   bool welcome_ = false;
+  bool sees_head_files_ = false;
   bool draining_ = false;
   // The log says that there is no head.
   bool said_away_ = false;

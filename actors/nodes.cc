@@ -50,6 +50,13 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
         node->second->OnBeat(beat->request());
         beat->Answer(absl::OkStatus());
       },
+      [this](const v1::ListInputsRequest& request) -> caf::result<v1::AssignmentInputs> {
+        const auto node = nodes_.find(request.instance());
+        if (node == nodes_.end()) return ToCafError(absl::NotFoundError("no node of this instance has joined"));
+        absl::StatusOr<v1::AssignmentInputs> inputs = node->second->Inputs(request.assignment());
+        if (!inputs.ok()) return ToCafError(inputs.status());
+        return *std::move(inputs);
+      },
       [this](const v1::ListNodesRequest&) {
         std::vector<std::shared_ptr<RemoteNode>> sorted;
         for (const auto& [instance, node] : nodes_) sorted.push_back(node);

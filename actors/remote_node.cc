@@ -14,6 +14,7 @@
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/base/utf8.h"
+#include "src/files/assignment_inputs.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -392,6 +393,14 @@ void RemoteNode::OnRecorded(int32_t number, const v1::EventsRecorded& recorded) 
     assignment.recorded = std::max(assignment.recorded, marks.front().second);
   }
   SayReceived(assignment, assignment.recorded);
+}
+
+absl::StatusOr<v1::AssignmentInputs> RemoteNode::Inputs(const std::string& assignment) const {
+  const auto found = assigned_.find(assignment);
+  if (found == assigned_.end()) return absl::NotFoundError("the node has no such assignment");
+  const Assignment& assigned = *devices_[static_cast<size_t>(found->second)].assignment;
+  if (const auto* const trial = std::get_if<Trial>(&assigned.work)) return InputsOf(trial->spec);
+  return InputsOf(std::get<Discovery>(assigned.work).request);
 }
 
 RemoteNode::Device* RemoteNode::Find(const std::string& assignment) {

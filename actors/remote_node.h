@@ -41,6 +41,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actors/clock_offset.h"
 #include "actors/model_events.h"
@@ -96,6 +97,9 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   void OnCancel(int32_t device, const v1::CancelTrial& cancel);
   void OnStop(int32_t device, const v1::StopModel& stop);
   void OnRecorded(int32_t device, const v1::EventsRecorded& recorded);
+
+  // What an assignment of its reads. NOT_FOUND: it has no such assignment.
+  absl::StatusOr<v1::AssignmentInputs> Inputs(const std::string& assignment) const;
 
   // Nothing was heard of it for so long.
   std::chrono::milliseconds SilentFor() const;

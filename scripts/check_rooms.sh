@@ -62,10 +62,11 @@ exporters_torch base space storage views graph ops ops_torch exporters torch
 engines         base space config strategies storage views graph ops
 engines_torch   base space config graph ops ops_torch nn data evaluators frontends engines torch
 experiment      base goals space config strategies stopping storage engines
-actors          base goals space config strategies stopping storage views graph ops engines experiment telemetry
+files           base config graph
+actors          base goals space config strategies stopping storage views graph ops engines experiment files telemetry
 service         base config storage views
-rpc             base service views telemetry
+rpc             base files service views telemetry
 web             base goals space config storage views service telemetry
 trial           base goals space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
-launcher        base goals space config devices strategies storage views graph ops exporters engines experiment actors service rpc web telemetry
+launcher        base goals space config devices strategies storage views graph ops exporters engines experiment files actors service rpc web telemetry
 TABLE

@@ -1,5 +1,6 @@
 #include "src/config/paths.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -69,23 +70,15 @@ absl::StatusOr<std::string> ResolvePath(const std::string& path, const std::stri
 }
 
 absl::Status ResolvePaths(Message& config, const std::string& folder) {
-  const Reflection* const reflection = config.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(config, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map()) {
-      if (!field->is_repeated()) {
-        LANISTA_RETURN_IF_ERROR(ResolvePaths(*reflection->MutableMessage(&config, field), folder));
-      }
-      for (int i = 0; field->is_repeated() && i < reflection->FieldSize(config, field); ++i) {
-        LANISTA_RETURN_IF_ERROR(ResolvePaths(*reflection->MutableRepeatedMessage(&config, field, i), folder));
-      }
-    } else if (IsPath(*field)) {
-      LANISTA_ASSIGN_OR_RETURN(std::string path, ResolvePath(reflection->GetString(config, field), folder));
-      reflection->SetString(&config, field, std::move(path));
-    }
-  }
-  return absl::OkStatus();
+  absl::Status status;
+  MapPaths(
+      [&](const std::string& path) {
+        absl::StatusOr<std::string> resolved = ResolvePath(path, folder);
+        status.Update(resolved.status());
+        return resolved.ok() ? *std::move(resolved) : path;
+      },
+      &config);
+  return status;
 }
 
 absl::Status CheckAbsolutePaths(const Message& config) {
@@ -109,6 +102,45 @@ absl::Status CheckAbsolutePaths(const Message& config) {
                      "' is relative; over the network a path is one of the head's machine and begins with '/'"));
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> PathsIn(const Message& config) {
+  std::vector<std::string> paths;
+  const auto add = [&paths](std::string path) {
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(std::move(path));
+  };
+  const auto add_all = [&add](const Message& message) {
+    for (std::string& path : PathsIn(message)) add(std::move(path));
+  };
+  const Reflection* const reflection = config.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(config, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map();
+    if (is_message && !field->is_repeated()) add_all(reflection->GetMessage(config, field));
+    for (int i = 0; is_message && field->is_repeated() && i < reflection->FieldSize(config, field); ++i) {
+      add_all(reflection->GetRepeatedMessage(config, field, i));
+    }
+    if (!IsPath(*field)) continue;
+    if (std::string path = reflection->GetString(config, field); !path.empty()) add(std::move(path));
+  }
+  return paths;
+}
+
+void MapPaths(const std::function<std::string(const std::string&)>& map, Message* config) {
+  const Reflection* const reflection = config->GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(*config, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map()) {
+      if (!field->is_repeated()) MapPaths(map, reflection->MutableMessage(config, field));
+      for (int i = 0; field->is_repeated() && i < reflection->FieldSize(*config, field); ++i) {
+        MapPaths(map, reflection->MutableRepeatedMessage(config, field, i));
+      }
+    } else if (IsPath(*field)) {
+      reflection->SetString(config, field, map(reflection->GetString(*config, field)));
+    }
+  }
 }
 
 }  // namespace lanista

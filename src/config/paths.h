@@ -2,7 +2,9 @@
 #ifndef LANISTA_SRC_CONFIG_PATHS_H_
 #define LANISTA_SRC_CONFIG_PATHS_H_
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,6 +26,12 @@ absl::Status ResolvePaths(google::protobuf::Message& config, const std::string& 
 
 // INVALID_ARGUMENT names a field of `config` that holds a path which is not absolute.
 absl::Status CheckAbsolutePaths(const google::protobuf::Message& config);
+
+// The paths in `config` that are not empty, each once, in the order in which they were found.
+std::vector<std::string> PathsIn(const google::protobuf::Message& config);
+
+// Puts `map(path)` in the place of each path that is set.
+void MapPaths(const std::function<std::string(const std::string&)>& map, google::protobuf::Message* config);
 
 }  // namespace lanista
 

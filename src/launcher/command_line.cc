@@ -330,6 +330,12 @@ class Parser {
     });
     AddDevices(node);
     node->add_option("--name", line_.name, "what the head calls it; default: the machine's name");
+    node->add_option("--cache-dir", line_.cache_dir,
+                     "where copies of the head's files are kept, if this machine does not see them")
+        ->capture_default_str();
+    node->add_option("--cache-size", line_.cache_size, "how large these copies may be together: 500MB, 2TB")
+        ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+        ->default_str("20GB");
     node->add_option("--give-up-after", line_.give_up_after,
                      "seconds without a head after which what runs here, and the node, are ended")
         ->check(CLI::Range(1, 100000000))

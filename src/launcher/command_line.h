@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_LAUNCHER_COMMAND_LINE_H_
 #define LANISTA_SRC_LAUNCHER_COMMAND_LINE_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -105,6 +106,9 @@ struct CommandLine {
 
   // node: empty: the machine's.
   std::string name;
+  // For copies of the head's files, where this machine does not see them. In bytes.
+  std::string cache_dir = "~/.cache/lanista";
+  uint64_t cache_size = uint64_t{20} << 30;
   // In seconds.
   int give_up_after = 3600;
   // drain: a node's name.

@@ -15,6 +15,7 @@
 #include "src/base/trial_process.h"
 #include "src/base/unique_id.h"
 #include "src/launcher/actor_system.h"
+#include "src/rpc/file_client.h"
 #include "src/rpc/node_client.h"
 #include "src/storage/journal.h"
 
@@ -27,6 +28,8 @@ class LocalNode::Impl {
     node.hello = std::move(options.hello);
     node.hello.set_protocol_version(kNodeProtocolVersion);
     node.hello.set_instance(NewUniqueId());
+    files_.emplace(std::move(options.cache), std::make_unique<FileClient>(options.head, node.hello.instance()));
+    node.files = &*files_;
     node.give_up_after = options.give_up_after;
     node.on_joined = std::move(options.on_joined);
     node.on_end = [this](const absl::Status& status) { end_.set_value(status); };
@@ -74,8 +77,9 @@ class LocalNode::Impl {
  private:
   std::promise<absl::Status> end_;
   std::shared_future<absl::Status> ended_;
-  // Before the system, whose destructor waits for the actors that use it.
+  // Before the system, whose destructor waits for the actors that use them.
   LiveActors live_;
+  std::optional<CachedFiles> files_;
   ActorSystemConfig system_config_;
   caf::actor_system system_;
   NodeActor node_;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "protos/node.pb.h"
+#include "src/files/cached_files.h"
 #include "src/launcher/trial_program.h"
 #include "src/rpc/address.h"
 #include "src/rpc/head_access.h"
@@ -27,6 +28,8 @@ class LocalNode {
     // Its name, program, version and devices.
     v1::NodeHello hello;
     TrialProgram trial_program;
+    // For copies of files, where this machine does not see the head's.
+    CachedFiles::Options cache;
     std::chrono::milliseconds give_up_after{std::chrono::hours(1)};
     // A head welcomed it: called each time, on a thread of the node's. Must not block.
     std::function<void()> on_joined;

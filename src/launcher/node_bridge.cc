@@ -62,6 +62,11 @@ void NodeBridge::Beat(const v1::BeatRequest& request, std::function<void(const a
   caf::anon_send(nodes_, std::make_shared<Heartbeat>(request, std::move(done)));
 }
 
+void NodeBridge::Inputs(const v1::ListInputsRequest& request,
+                        std::function<void(absl::StatusOr<v1::AssignmentInputs>)> done) {
+  Ask<v1::AssignmentInputs>(request, std::move(done));
+}
+
 void NodeBridge::List(std::function<void(absl::StatusOr<v1::NodeList>)> done) {
   Ask<v1::NodeList>(v1::ListNodesRequest(),
                     [coming = coming_, done = std::move(done)](absl::StatusOr<v1::NodeList> list) {

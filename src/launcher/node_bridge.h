@@ -33,6 +33,8 @@ class NodeBridge : public NodeGateway {
   void Receive(const NodeLinkPtr& link, v1::NodeMessage message) override;
   void Lost(const NodeLinkPtr& link) override;
   void Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) override;
+  void Inputs(const v1::ListInputsRequest& request,
+              std::function<void(absl::StatusOr<v1::AssignmentInputs>)> done) override;
   void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) override;
   void Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) override;
 

@@ -14,7 +14,9 @@ constexpr absl::string_view kScheme = "Bearer ";
 
 Caller CallerOf(absl::string_view method) {
   if (absl::StartsWith(method, "/grpc.health.v1.Health/")) return Caller::kAnybody;
-  if (method == "/lanista.v1.NodeService/Join" || method == "/lanista.v1.NodeService/Beat") return Caller::kNode;
+  for (const char* of_nodes : {"Join", "Beat", "ListInputs", "FetchInput"}) {
+    if (method == absl::StrCat("/lanista.v1.NodeService/", of_nodes)) return Caller::kNode;
+  }
   return Caller::kClient;
 }
 

@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
+#include "src/base/status.h"
 #include "src/rpc/grpc_status.h"
+#include "src/rpc/stream_writer.h"
 #include "src/views/nodes_view.h"
 
 namespace lanista {
@@ -20,6 +22,30 @@ constexpr size_t kMaxStreams = kMaxNodes + 100;
 // What a node that does not read may let wait.
 constexpr size_t kMaxQueued = 10000;
 constexpr int64_t kMaxQueuedBytes = 256 << 20;
+// Of files.
+constexpr int kMaxFileStreams = 1000;
+constexpr int kFileThreads = 4;
+// Of files in a message of ListInputs: well below the 4 MiB of a message, whatever their paths are.
+constexpr int kFilesOfMessage = 500;
+
+// What the gateway answers, for the thread that waits for it.
+class AskedInputs {
+ public:
+  void Set(absl::StatusOr<v1::AssignmentInputs> answer) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    answer_.emplace(std::move(answer));
+  }
+  // nullopt: it has not come.
+  std::optional<absl::StatusOr<v1::AssignmentInputs>> answer() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return answer_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  // Protected by mutex_.
+  std::optional<absl::StatusOr<v1::AssignmentInputs>> answer_;
+};
 
 }  // namespace
 
@@ -125,6 +151,8 @@ class NodeServiceImpl::Stream final : public grpc::ServerBidiReactor<v1::NodeMes
   std::optional<absl::Status> end_;
 };
 
+NodeServiceImpl::NodeServiceImpl() : files_(kFileThreads, kMaxFileStreams) {}
+
 void NodeServiceImpl::Accept(NodeGateway* nodes, std::string program, std::chrono::milliseconds hello_limit) {
   nodes_ = nodes;
   hello_limit_ = hello_limit;
@@ -185,6 +213,73 @@ grpc::ServerUnaryReactor* NodeServiceImpl::Beat(Context* context, const v1::Beat
     reactor->Finish(ToGrpcStatus(open));
   }
   return reactor;
+}
+
+template <typename Message, typename Make>
+grpc::ServerWriteReactor<Message>* NodeServiceImpl::WriteInputs(const v1::ListInputsRequest& request, Make make) {
+  using Writer = StreamWriter<Message>;
+  const std::shared_ptr<Writer> writer = Writer::Start(&files_);
+  const auto asked = std::make_shared<AskedInputs>();
+  const std::shared_ptr<void> stream(nullptr, [this](void*) { --file_streams_; });
+  const bool too_many = ++file_streams_ > kMaxFileStreams;
+  writer->SetMake([this, asked, stream, too_many,
+                   make = std::move(make)](Message* message) mutable -> absl::StatusOr<typename Writer::Made> {
+    LANISTA_RETURN_IF_ERROR(CheckOpen());
+    if (too_many) return absl::UnavailableError("this head sends too many files already; try again");
+    const std::optional<absl::StatusOr<v1::AssignmentInputs>> inputs = asked->answer();
+    if (!inputs.has_value()) return Writer::Made::kWait;
+    LANISTA_RETURN_IF_ERROR(inputs->status());
+    LANISTA_ASSIGN_OR_RETURN(const bool more, make(**inputs, message));
+    return more ? Writer::Made::kWrite : Writer::Made::kEnd;
+  });
+  const absl::Status open = CheckOpen();
+  if (open.ok() && !too_many) {
+    nodes_->Inputs(request, [asked, weak = std::weak_ptr<Writer>(writer)](absl::StatusOr<v1::AssignmentInputs> answer) {
+      asked->Set(std::move(answer));
+      if (const std::shared_ptr<Writer> woken = weak.lock()) woken->Wake();
+    });
+  } else {
+    // It says why.
+    writer->Wake();
+  }
+  return writer.get();
+}
+
+grpc::ServerWriteReactor<v1::InputList>* NodeServiceImpl::ListInputs(Context*, const v1::ListInputsRequest* request) {
+  return WriteInputs<v1::InputList>(
+      *request,
+      [this, set = ServedInputs::SetPtr(), file = size_t{0}, folder = size_t{0}](
+          const v1::AssignmentInputs& inputs, v1::InputList* list) mutable -> absl::StatusOr<bool> {
+        if (set == nullptr) {
+          LANISTA_ASSIGN_OR_RETURN(set, inputs_.List(inputs));
+        }
+        for (int count = 0; count < kFilesOfMessage; ++count) {
+          if (folder < set->folders().size()) {
+            list->add_folders(set->folders()[folder++]);
+          } else if (file < set->files().size()) {
+            *list->add_files() = set->files()[file++];
+          } else {
+            return count > 0;
+          }
+        }
+        return true;
+      });
+}
+
+grpc::ServerWriteReactor<v1::FilePiece>* NodeServiceImpl::FetchInput(Context*, const v1::FetchInputRequest* request) {
+  v1::ListInputsRequest asked;
+  asked.set_instance(request->instance());
+  asked.set_assignment(request->assignment());
+  return WriteInputs<v1::FilePiece>(
+      asked,
+      [this, sha256 = request->sha256(), file = std::shared_ptr<ServedFile>()](
+          const v1::AssignmentInputs& inputs, v1::FilePiece* piece) mutable -> absl::StatusOr<bool> {
+        if (file == nullptr) {
+          LANISTA_ASSIGN_OR_RETURN(ServedFile opened, inputs_.Open(inputs, sha256));
+          file = std::make_shared<ServedFile>(std::move(opened));
+        }
+        return file->Next(piece->mutable_bytes());
+      });
 }
 
 grpc::ServerUnaryReactor* NodeServiceImpl::ListNodes(Context* context, const v1::ListNodesRequest*,

@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_RPC_NODE_SERVICE_H_
 #define LANISTA_SRC_RPC_NODE_SERVICE_H_
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,8 @@
 
 #include "absl/status/status.h"
 #include "protos/node.grpc.pb.h"
+#include "src/base/work_queue.h"
+#include "src/files/served_inputs.h"
 #include "src/service/node_gateway.h"
 
 namespace lanista {
@@ -17,6 +20,8 @@ namespace lanista {
 // gRPC's threads hand over messages, and block nowhere. Outlives the server that it is in.
 class NodeServiceImpl : public v1::NodeService::CallbackService {
  public:
+  NodeServiceImpl();
+
   // See HeadServer. Until Accept all calls get UNAVAILABLE; nodes whose streams end so try again.
   void Accept(NodeGateway* nodes, std::string program, std::chrono::milliseconds hello_limit);
   void Open();
@@ -28,6 +33,8 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
 
   grpc::ServerBidiReactor<v1::NodeMessage, v1::HeadMessage>* Join(Context* context) override;
   grpc::ServerUnaryReactor* Beat(Context* context, const v1::BeatRequest* request, v1::BeatReply* reply) override;
+  grpc::ServerWriteReactor<v1::InputList>* ListInputs(Context* context, const v1::ListInputsRequest* request) override;
+  grpc::ServerWriteReactor<v1::FilePiece>* FetchInput(Context* context, const v1::FetchInputRequest* request) override;
   grpc::ServerUnaryReactor* ListNodes(Context* context, const v1::ListNodesRequest* request,
                                       v1::ListNodesReply* reply) override;
   grpc::ServerUnaryReactor* DrainNode(Context* context, const v1::DrainNodeRequest* request,
@@ -35,6 +42,9 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
 
   // UNAVAILABLE unless it is open.
   absl::Status CheckOpen();
+  // A stream that `make` writes, once it is known what the assignment reads.
+  template <typename Message, typename Make>
+  grpc::ServerWriteReactor<Message>* WriteInputs(const v1::ListInputsRequest& request, Make make);
 
   // Set before it is open.
   NodeGateway* nodes_ = nullptr;
@@ -45,6 +55,11 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   // Protected by mutex_.
   bool open_ = false;
   std::set<std::shared_ptr<Stream>> streams_;
+
+  ServedInputs inputs_;
+  // Streams of files. Last: its threads use the rest.
+  std::atomic<int> file_streams_{0};
+  WorkQueue files_;
 };
 
 }  // namespace lanista

@@ -22,6 +22,9 @@ class NodeGateway {
   virtual void Lost(const NodeLinkPtr& link) = 0;
   // NOT_FOUND: the node is not known.
   virtual void Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) = 0;
+  // What an assignment of the node's reads. NOT_FOUND: the node has no such assignment.
+  virtual void Inputs(const v1::ListInputsRequest& request,
+                      std::function<void(absl::StatusOr<v1::AssignmentInputs>)> done) = 0;
   virtual void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) = 0;
   // NOT_FOUND: there is no such node.
   virtual void Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) = 0;

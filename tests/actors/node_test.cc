@@ -55,6 +55,20 @@ struct FakeHead : HeadLink {
   bool closed = false;
 };
 
+// Files that come when the test says so.
+struct FakeFiles : NodeFiles {
+  std::shared_ptr<Cancellation> Prepare(const v1::Assignment& assignment, Done prepared) override {
+    asked.push_back(assignment.id());
+    done = std::move(prepared);
+    return cancellation = std::make_shared<Cancellation>();
+  }
+
+  std::vector<std::string> asked;
+  // Of the last one.
+  Done done;
+  std::shared_ptr<Cancellation> cancellation;
+};
+
 class NodeTest : public ActorTest {
  protected:
   NodeTest() {
@@ -62,6 +76,7 @@ class NodeTest : public ActorTest {
     options_.hello.set_name("n");
     options_.hello.set_instance("i");
     options_.hello.add_devices();
+    options_.files = &files_;
     options_.give_up_after = std::chrono::minutes(10);
     options_.spawn_worker = [this](int number, const v1::Device&, const WorkerOwnerActor& owner) {
       return SpawnWorker(number, owner);
@@ -80,7 +95,10 @@ class NodeTest : public ActorTest {
       v1::WorkerReady ready;
       ready.set_worker(number);
       self->send(owner, ready);
-      return {[this](const v1::TrialSpec& spec) { told_.push_back(absl::StrCat("trial ", spec.trial())); },
+      return {[this](const v1::TrialSpec& spec) {
+                log_file_ = spec.log_file();
+                told_.push_back(absl::StrCat("trial ", spec.trial()));
+              },
               [this](const v1::CancelTrial& cancel) { told_.push_back(absl::StrCat("cancel ", cancel.trial())); },
               [this](const v1::StopModel& stop) {
                 told_.push_back(absl::StrCat("stop ", stop.trial(), " ", stop.model()));
@@ -118,12 +136,20 @@ class NodeTest : public ActorTest {
     Say(link, message);
   }
   // A head that has welcomed it.
-  std::shared_ptr<FakeHead> Join() {
+  std::shared_ptr<FakeHead> Join(const std::string& marker = "content") {
     auto link = Open();
-    Welcome(link);
+    Welcome(link, "", 0, marker);
     link->Take();
     return link;
   }
+  // A head whose files the machine does not see.
+  std::shared_ptr<FakeHead> JoinElsewhere() { return Join("something else"); }
+  // The files of the last assignment are here, or will not be.
+  void Prepared(absl::StatusOr<LocalWorkPtr> work) {
+    std::exchange(files_.done, nullptr)(std::move(work));
+    Run();
+  }
+  LocalWorkPtr Work() const { return std::make_shared<const LocalWork>(nullptr, work_folder_); }
   static v1::HeadMessage TrialAssignment(const std::string& id, int device = 0) {
     v1::HeadMessage message;
     message.mutable_assignment()->set_id(id);
@@ -165,8 +191,12 @@ class NodeTest : public ActorTest {
   std::vector<std::string> Told() { return std::exchange(told_, {}); }
 
   const std::string marker_file_ = ::testing::TempDir() + "/marker";
+  const std::string work_folder_ = ::testing::TempDir() + "/work";
+  FakeFiles files_;
   NodeOptions options_;
   NodeSelf node_;
+  // Of the last trial.
+  std::string log_file_;
   WorkerActor worker_;
   std::vector<std::string> told_;
   int joined_ = 0;
@@ -275,21 +305,6 @@ TEST_F(NodeTest, AHeadThatDoesNotKnowAnAssignmentHasItEnded) {
   Report(2);
   EndTrial();
   EXPECT_THAT(second->Take(), ElementsAre("device 0 idle warm"));
-}
-
-TEST_F(NodeTest, AMachineThatDoesNotSeeTheHeadsFilesLeaves) {
-  Start();
-  const auto head = Open();
-  head->Take();
-  Welcome(head, "", 0, "something else");
-  const std::vector<std::string> said = head->Take();
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_THAT(said[0], HasSubstr("leaving: this machine does not see the head's files: "));
-  Close(head, absl::OkStatus());
-  ASSERT_TRUE(end_.has_value());
-  EXPECT_TRUE(absl::IsFailedPrecondition(*end_));
-  EXPECT_THAT(std::string(end_->message()), HasSubstr("--state-dir"));
-  EXPECT_EQ(joined_, 0);
 }
 
 TEST_F(NodeTest, WithoutAHeadForTooLongItEnds) {
@@ -426,6 +441,153 @@ TEST_F(NodeTest, AnAssignmentForNoDeviceIsSentBack) {
   Say(head, TrialAssignment("d"));
   EXPECT_THAT(head->Take(), ElementsAre("d 1 refused the device is not free for this assignment"));
   EXPECT_THAT(Told(), ElementsAre("trial 7"));
+}
+
+TEST_F(NodeTest, WhereTheHeadsFilesAreNotSeenTheyComeFirst) {
+  Start();
+  const auto head = JoinElsewhere();
+  EXPECT_EQ(joined_, 1);
+  v1::HeadMessage assignment = TrialAssignment("a");
+  assignment.mutable_assignment()->mutable_trial()->set_log_file("/head/7.log");
+  Say(head, assignment);
+  EXPECT_THAT(files_.asked, ElementsAre("a"));
+  EXPECT_THAT(Told(), IsEmpty());
+  Prepared(Work());
+  EXPECT_THAT(Told(), ElementsAre("trial 7"));
+  EXPECT_EQ(log_file_, work_folder_ + "/log");
+  Report(1);
+  EndTrial();
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1", "a 2 ended", "device 0 idle warm"));
+  SayReceived(head, "a", 2);
+  // A head whose files it sees.
+  const auto other = Join();
+  Say(other, TrialAssignment("b"));
+  EXPECT_THAT(Told(), ElementsAre("trial 7"));
+  EXPECT_THAT(files_.asked, ElementsAre("a"));
+}
+
+TEST_F(NodeTest, WhatWasStoppedMeanwhileIsStoppedThen) {
+  Start();
+  const auto head = JoinElsewhere();
+  Say(head, TrialAssignment("a"));
+  v1::HeadMessage stop;
+  stop.mutable_stop()->set_assignment("a");
+  stop.mutable_stop()->set_model(1);
+  Say(head, stop);
+  EXPECT_THAT(Told(), IsEmpty());
+  Prepared(Work());
+  EXPECT_THAT(Told(), ElementsAre("trial 7", "stop 7 1"));
+}
+
+TEST_F(NodeTest, WhatWasCanceledMeanwhileDoesNotBegin) {
+  Start();
+  const auto head = JoinElsewhere();
+  Say(head, TrialAssignment("a"));
+  v1::HeadMessage cancel;
+  cancel.mutable_cancel()->set_assignment("a");
+  Say(head, cancel);
+  EXPECT_TRUE(files_.cancellation->canceled());
+  Prepared(absl::CancelledError("canceled"));
+  ASSERT_EQ(head->sent.size(), 3u);
+  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::CANCELED);
+  EXPECT_EQ(head->sent[0].news().event().attempt(), 1);
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1", "a 2 ended", "device 0 idle"));
+  EXPECT_THAT(Told(), IsEmpty());
+  // The device is free.
+  SayReceived(head, "a", 2);
+  Say(head, TrialAssignment("b"));
+  Prepared(Work());
+  EXPECT_THAT(Told(), ElementsAre("trial 7"));
+}
+
+TEST_F(NodeTest, FilesThatNobodyCanReadEndTheAssignment) {
+  Start();
+  const auto head = JoinElsewhere();
+  Say(head, TrialAssignment("a"));
+  Prepared(absl::FailedPreconditionError("/data has changed"));
+  ASSERT_EQ(head->sent.size(), 3u);
+  const v1::ModelEnded ended = head->sent[0].news().event().ended();
+  EXPECT_EQ(ended.outcome(), v1::FAILED);
+  EXPECT_EQ(ended.failure().reason(), v1::DATA_UNREADABLE);
+  EXPECT_EQ(ended.failure().message(), "/data has changed");
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1", "a 2 ended", "device 0 idle"));
+  SayReceived(head, "a", 2);
+
+  v1::HeadMessage discover;
+  discover.mutable_assignment()->set_id("b");
+  discover.mutable_assignment()->mutable_discover();
+  Say(head, discover);
+  Prepared(absl::FailedPreconditionError("/data has changed"));
+  ASSERT_EQ(head->sent.size(), 2u);
+  EXPECT_EQ(head->sent[0].news().discovered().error().message(), "/data has changed");
+  EXPECT_THAT(Told(), IsEmpty());
+}
+
+TEST_F(NodeTest, WhatThisMachineCannotTakeIsRefusedAndTheDevicePauses) {
+  Start();
+  const auto head = JoinElsewhere();
+  Say(head, TrialAssignment("a"));
+  Prepared(absl::UnavailableError("the disk is full"));
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 refused the disk is full", "device 0: the disk is full"));
+  Say(head, TrialAssignment("b"));
+  EXPECT_THAT(head->Take(), ElementsAre("b 1 refused the disk is full")) << "it was on its way";
+  scheduler().advance_time(std::chrono::seconds(1));
+  Run();
+  EXPECT_THAT(head->Take(), ElementsAre("device 0 idle"));
+  // The next time it takes longer.
+  for (const char* id : {"c", "d"}) {
+    Say(head, TrialAssignment(id));
+    Prepared(absl::UnavailableError("the disk is full"));
+    head->Take();
+    scheduler().advance_time(std::chrono::seconds(1));
+    Run();
+    EXPECT_EQ(head->Take().empty(), std::string(id) == "d");
+  }
+}
+
+TEST_F(NodeTest, AWorkerThatGoesDownWhileFilesComeLosesTheAssignment) {
+  Start();
+  const auto head = JoinElsewhere();
+  Say(head, TrialAssignment("a"));
+  caf::anon_send_exit(worker_, caf::exit_reason::kill);
+  Run();
+  EXPECT_TRUE(files_.cancellation->canceled());
+  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("a 1 lost"), HasSubstr("device 0: "), "device 0 idle"));
+  Prepared(Work());
+  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(head->Take(), IsEmpty());
+}
+
+TEST_F(NodeTest, AHeadThatIsRestartedWhileFilesComeForgetsThem) {
+  Start();
+  const auto first = JoinElsewhere();
+  Say(first, TrialAssignment("a"));
+  Close(first, absl::UnavailableError("gone"));
+  const auto second = Open();
+  Welcome(second, "", 0, "something else");
+  EXPECT_TRUE(files_.cancellation->canceled());
+  EXPECT_THAT(second->Take(), ElementsAre("hello 1", "device 0 idle"));
+  Prepared(Work());
+  EXPECT_THAT(Told(), IsEmpty());
+  // One that knows it waits for it.
+  Say(second, TrialAssignment("b"));
+  Close(second, absl::UnavailableError("gone"));
+  const auto third = Open();
+  Welcome(third, "b", 0, "something else");
+  EXPECT_FALSE(files_.cancellation->canceled());
+  Prepared(Work());
+  EXPECT_THAT(Told(), ElementsAre("trial 7"));
+}
+
+TEST_F(NodeTest, ANodeThatLeavesWaitsForNoFiles) {
+  Start();
+  const auto head = JoinElsewhere();
+  Say(head, TrialAssignment("a"));
+  caf::anon_send(node_, v1::NodeLeaving());
+  Run();
+  EXPECT_TRUE(files_.cancellation->canceled());
+  Prepared(absl::CancelledError("canceled"));
+  EXPECT_THAT(head->Take(), ElementsAre("leaving: it was ended"));
 }
 
 }  // namespace

@@ -956,5 +956,33 @@ TEST_F(NodesTest, OfWorkForANodeThatHasLeftNothingIsSaid) {
   EXPECT_THAT(Said(), ElementsAre("down 0: node n left: ")) << "by which the service knows that it did not begin";
 }
 
+TEST_F(NodesTest, WhatAnAssignmentReadsIsToldToItsNodeOnly) {
+  const auto link = JoinIdle("n");
+  JoinIdle("m");
+  v1::TrialSpec spec = MakeTrial("x", 7, 1);
+  spec.mutable_evaluator()->mutable_table()->set_path("/table.csv");
+  caf::anon_send(workers_.at(0), spec);
+  Run();
+  v1::ListInputsRequest request;
+  request.set_instance("instance of n");
+  request.set_assignment("H/1/1");
+  const auto inputs = Ask<v1::AssignmentInputs>(request);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  EXPECT_EQ(inputs->experiment(), "x");
+  EXPECT_THAT(inputs->paths(), ElementsAre("/table.csv"));
+  for (const char* other : {"instance of m", "instance of nobody"}) {
+    request.set_instance(other);
+    EXPECT_TRUE(absl::IsNotFound(Ask<v1::AssignmentInputs>(request).status())) << other;
+  }
+  // It is over.
+  request.set_instance("instance of n");
+  v1::NodeMessage lost;
+  lost.mutable_news()->set_assignment("H/1/1");
+  lost.mutable_news()->set_number(1);
+  lost.mutable_news()->set_lost("down");
+  Say(link, lost);
+  EXPECT_TRUE(absl::IsNotFound(Ask<v1::AssignmentInputs>(request).status()));
+}
+
 }  // namespace
 }  // namespace lanista

@@ -5,14 +5,17 @@
 
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
@@ -23,6 +26,8 @@
 #include "protos/service.grpc.pb.h"
 #include "src/base/framing.h"
 #include "src/base/node_link.h"
+#include "src/base/sha256.h"
+#include "src/rpc/file_client.h"
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_file.h"
 #include "src/rpc/head_server.h"
@@ -78,6 +83,13 @@ class FakeGateway : public NodeGateway {
     const std::lock_guard<std::mutex> lock(mutex_);
     done(beat_status_);
   }
+  void Inputs(const v1::ListInputsRequest& request,
+              std::function<void(absl::StatusOr<v1::AssignmentInputs>)> done) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = inputs_.find({request.instance(), request.assignment()});
+    if (found == inputs_.end()) return done(absl::NotFoundError("the node has no such assignment"));
+    done(found->second);
+  }
   void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) override {
     v1::NodeList list;
     v1::NodeStatus& node = *list.add_nodes();
@@ -98,6 +110,15 @@ class FakeGateway : public NodeGateway {
     beat_status_ = status;
   }
 
+  // The node has this assignment, which reads these files.
+  void Assign(const std::string& instance, const std::string& assignment, const std::vector<std::string>& paths) {
+    v1::AssignmentInputs inputs;
+    inputs.set_experiment("x");
+    for (const std::string& path : paths) inputs.add_paths(path);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    inputs_[{instance, assignment}] = inputs;
+  }
+
   Events<Received> received_;
   Events<NodeLinkPtr> lost_;
   Events<std::string> beats_;
@@ -106,6 +127,8 @@ class FakeGateway : public NodeGateway {
   std::mutex mutex_;
   // Protected by mutex_.
   absl::Status beat_status_;
+  // By instance and assignment.
+  std::map<std::pair<std::string, std::string>, v1::AssignmentInputs> inputs_;
 };
 
 class NodeServiceTest : public ServiceTest {
@@ -436,6 +459,117 @@ TEST_F(NodeServiceTest, NodesAreListedAndDrained) {
   EXPECT_TRUE(absl::IsNotFound(client.DrainNode(request).status()));
   server_->Close();
   EXPECT_TRUE(absl::IsUnavailable(client.ListNodes().status()));
+}
+
+class FileTransferTest : public NodeServiceTest {
+ protected:
+  FileTransferTest() { access_.address = server_->address(); }
+
+  // A file at the head.
+  static std::string MakeFile(const std::string& name, const std::string& content) {
+    const std::string path = ::testing::TempDir() + "/" + name;
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+  absl::StatusOr<std::string> Fetch(const std::string& assignment, const std::string& sha256) {
+    std::string content;
+    const absl::Status status = client_->Fetch(assignment, sha256, &cancellation_, [&](absl::string_view bytes) {
+      content.append(bytes.data(), bytes.size());
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+    return content;
+  }
+  void Connect() { client_.emplace(access_, "i"); }
+
+  HeadAccess access_;
+  Cancellation cancellation_;
+  std::optional<FileClient> client_;
+};
+
+TEST_F(FileTransferTest, FilesOfAnAssignmentCome) {
+  const std::string large(5000000, 'l');
+  const std::string path = MakeFile("large", large);
+  MakeFile("secret", "secret");
+  gateway_.Assign("i", "a", {path, "/nowhere"});
+  gateway_.Assign("i", "none", {});
+  gateway_.Assign("another", "b", {path});
+  Connect();
+  const auto list = client_->List("a", &cancellation_);
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->files_size(), 1);
+  EXPECT_EQ(list->files(0).path(), path);
+  EXPECT_EQ(list->files(0).sha256(), Sha256(large));
+  EXPECT_EQ(list->files(0).size(), 5000000);
+  EXPECT_EQ(*Fetch("a", Sha256(large)), large);
+  EXPECT_EQ(client_->List("none", &cancellation_)->files_size(), 0);
+
+  EXPECT_TRUE(absl::IsPermissionDenied(Fetch("a", Sha256("secret")).status())) << "it does not read it";
+  EXPECT_TRUE(absl::IsPermissionDenied(Fetch("none", Sha256(large)).status()));
+  EXPECT_TRUE(absl::IsNotFound(Fetch("b", Sha256(large)).status())) << "it is another node's";
+  EXPECT_TRUE(absl::IsNotFound(client_->List("b", &cancellation_).status()));
+
+  MakeFile("large", "changed");
+  const absl::Status changed = Fetch("a", Sha256(large)).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(changed)) << changed;
+  EXPECT_THAT(std::string(changed.message()), HasSubstr(path));
+}
+
+TEST_F(FileTransferTest, ManyFilesAreListedInParts) {
+  const std::string folder = ::testing::TempDir() + "/many";
+  std::filesystem::create_directories(folder);
+  for (int i = 0; i < 1234; ++i) MakeFile(absl::StrCat("many/", i), absl::StrCat(i));
+  gateway_.Assign("i", "a", {folder});
+  Connect();
+  const auto list = client_->List("a", &cancellation_);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->files_size(), 1234);
+  EXPECT_EQ(list->folders_size(), 1);
+}
+
+TEST_F(FileTransferTest, AHeadThatGoesAndComesBackIsFound) {
+  const std::string path = MakeFile("file", "content");
+  gateway_.Assign("i", "a", {path});
+  Connect();
+  EXPECT_EQ(*Fetch("a", Sha256("content")), "content");
+  const Address address = server_->address();
+  server_.reset();
+  EXPECT_TRUE(absl::IsUnavailable(Fetch("a", Sha256("content")).status()));
+  server_ = *HeadServer::Start(address, &experiments_);
+  EXPECT_TRUE(absl::IsUnavailable(client_->List("a", &cancellation_).status())) << "it has not begun yet";
+  server_->AcceptNodes(&gateway_, "");
+  server_->Open();
+  EXPECT_EQ(*Fetch("a", Sha256("content")), "content");
+}
+
+TEST_F(FileTransferTest, AFileThatIsRefusedOrCanceledEnds) {
+  const std::string large(50000000, 'l');
+  gateway_.Assign("i", "a", {MakeFile("large", large)});
+  Connect();
+  const absl::Status refused = client_->Fetch("a", Sha256(large), &cancellation_,
+                                              [](absl::string_view) { return absl::DataLossError("too much"); });
+  EXPECT_EQ(refused, absl::DataLossError("too much"));
+  const absl::Status canceled = client_->Fetch("a", Sha256(large), &cancellation_, [this](absl::string_view) {
+    // On another thread, as it is in a node.
+    std::thread([this] { cancellation_.Cancel(); }).join();
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(absl::IsCancelled(canceled)) << canceled;
+  EXPECT_TRUE(absl::IsCancelled(client_->List("a", &cancellation_).status())) << "before it began";
+}
+
+TEST_F(FileTransferTest, AnOlderHeadIsNamed) {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  v1::ExperimentService::Service other;
+  builder.RegisterService(&other);
+  const std::unique_ptr<grpc::Server> older = builder.BuildAndStart();
+  access_.address = *ParseAddress(absl::StrCat("127.0.0.1:", port));
+  Connect();
+  const absl::Status status = client_->List("a", &cancellation_).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("install the same release"));
 }
 
 }  // namespace

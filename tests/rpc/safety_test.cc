@@ -40,6 +40,8 @@ using ::testing::HasSubstr;
 constexpr char kList[] = "/lanista.v1.ExperimentService/List";
 constexpr char kJoin[] = "/lanista.v1.NodeService/Join";
 constexpr char kBeat[] = "/lanista.v1.NodeService/Beat";
+constexpr char kListInputs[] = "/lanista.v1.NodeService/ListInputs";
+constexpr char kFetchInput[] = "/lanista.v1.NodeService/FetchInput";
 constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
 constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
@@ -182,7 +184,7 @@ TEST_F(SafetyTest, ATokenOpensItsOwnSideOnly) {
   EXPECT_THAT(std::string(of_node.message()), HasSubstr("wants a client's token"));
   EXPECT_TRUE(absl::IsPermissionDenied(Call(Access(nodes_), kReflection)));
   EXPECT_TRUE(absl::IsPermissionDenied(Call(Access(nodes_), "/lanista.v1.NodeService/ListNodes")));
-  for (const char* method : {kJoin, kBeat}) {
+  for (const char* method : {kJoin, kBeat, kListInputs, kFetchInput}) {
     EXPECT_TRUE(absl::IsPermissionDenied(Call(Access(clients_), method)));
     const absl::Status let_in = Call(Access(nodes_), method);
     EXPECT_FALSE(absl::IsPermissionDenied(let_in) || absl::IsUnauthenticated(let_in)) << let_in;

@@ -1,0 +1,36 @@
+// The SHA-256 of bytes that come in pieces, and of files.
+#ifndef LANISTA_SRC_BASE_SHA256_STREAM_H_
+#define LANISTA_SRC_BASE_SHA256_STREAM_H_
+
+#include <openssl/evp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace lanista {
+
+// Used by one thread.
+class Sha256Stream {
+ public:
+  Sha256Stream();
+
+  void Add(absl::string_view bytes);
+  // Of all that was added, 64 hex digits. Nothing is added after it.
+  std::string Finish();
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+};
+
+// Of what is in an open file, from its beginning. Errors name `path`.
+absl::StatusOr<std::string> Sha256OfFile(int file, const std::string& path);
+
+// Whether it looks like the digests of this file.
+bool IsSha256(absl::string_view text);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_BASE_SHA256_STREAM_H_

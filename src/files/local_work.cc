@@ -1,0 +1,74 @@
+#include "src/files/local_work.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "src/config/paths.h"
+#include "src/files/input_set.h"
+
+namespace lanista {
+
+LocalWork::~LocalWork() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string LocalWork::Here(const std::string& path) const {
+  return inputs_ == nullptr || path.empty() ? path : absl::StrCat(inputs_->root(), NormalPath(path));
+}
+
+std::string LocalWork::AtHead(const std::string& text) const {
+  return inputs_ == nullptr ? text : absl::StrReplaceAll(text, {{absl::StrCat(inputs_->root(), "/"), "/"}});
+}
+
+template <typename Work>
+void LocalWork::MapInputs(Work* work) const {
+  const auto map = [this](const std::string& path) { return Here(path); };
+  // What is not there stays as it is: nothing is only defaulted.
+  if (work->has_space()) MapPaths(map, work->mutable_space());
+  if (work->has_engine()) MapPaths(map, work->mutable_engine());
+  if (work->has_evaluator()) MapPaths(map, work->mutable_evaluator());
+}
+
+void LocalWork::ToHere(v1::TrialSpec* spec) const {
+  MapInputs(spec);
+  for (v1::FileDigest& file : *spec->mutable_space_files()) {
+    if (inputs_ == nullptr) break;
+    file.set_sha256(inputs_->DigestHere(NormalPath(file.path()), file.sha256()));
+    file.set_path(Here(file.path()));
+  }
+  if (!spec->log_file().empty()) spec->set_log_file(absl::StrCat(folder_, "/log"));
+  for (v1::TrialModel& model : *spec->mutable_models()) {
+    model.set_output_folder(absl::StrCat(folder_, "/output-", model.model()));
+    if (!model.checkpoint_folder().empty()) {
+      model.set_checkpoint_folder(absl::StrCat(folder_, "/checkpoint-", model.model()));
+    }
+  }
+}
+
+void LocalWork::ToHere(v1::Discover* request) const { MapInputs(request); }
+
+void LocalWork::ToHead(v1::Discovered* discovered) const {
+  if (inputs_ == nullptr) return;
+  if (discovered->has_error()) discovered->mutable_error()->set_message(AtHead(discovered->error().message()));
+  if (!discovered->has_space()) return;
+  for (v1::FileDigest& file : *discovered->mutable_space()->mutable_files()) {
+    file.set_path(AtHead(file.path()));
+    file.set_sha256(inputs_->DigestAtHead(file.path(), file.sha256()));
+  }
+  if (!discovered->has_graph_space()) return;
+  for (v1::Archive& archive : *discovered->mutable_graph_space()->mutable_base()->mutable_archives()) {
+    archive.set_path(AtHead(archive.path()));
+  }
+}
+
+void LocalWork::ToHead(v1::ModelEvent* event) const {
+  if (!event->ended().has_failure()) return;
+  v1::Failure& failure = *event->mutable_ended()->mutable_failure();
+  failure.set_message(AtHead(failure.message()));
+}
+
+}  // namespace lanista

@@ -1,0 +1,83 @@
+#include "src/rpc/file_client.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/grpcpp.h"
+#include "src/base/status.h"
+#include "src/files/input_set.h"
+#include "src/rpc/channel.h"
+#include "src/rpc/grpc_status.h"
+
+namespace lanista {
+
+FileClient::FileClient(HeadAccess head, std::string instance)
+    : head_(std::move(head)), instance_(std::move(instance)) {}
+
+absl::StatusOr<FileClient::StubPtr> FileClient::Connect() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (stub_ == nullptr) {
+    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(head_);
+    // They were right when the node began: whoever replaces a file may not be done with it.
+    if (!channel.ok()) return absl::UnavailableError(channel.status().message());
+    stub_ = v1::NodeService::NewStub(*channel);
+  }
+  return stub_;
+}
+
+absl::Status FileClient::Ended(const StubPtr& stub, const grpc::Status& status, const Cancellation& cancellation) {
+  if (status.ok()) return absl::OkStatus();
+  if (cancellation.canceled()) return absl::CancelledError("it is not needed any more");
+  absl::Status ended = FromGrpcStatus(status);
+  // A head that ends, or a connection that is lost, cancels calls.
+  if (absl::IsCancelled(ended)) ended = absl::UnavailableError(ended.message());
+  if (absl::IsUnimplemented(ended)) {
+    ended = absl::FailedPreconditionError(absl::StrCat(
+        "head ", head_.address.ToText(),
+        " does not send its files: it is older than this Lanista; install the same release on both machines"));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (absl::IsUnavailable(ended) && stub_ == stub) stub_ = nullptr;
+  return ended;
+}
+
+absl::StatusOr<v1::InputList> FileClient::List(const std::string& assignment, Cancellation* cancellation) {
+  LANISTA_ASSIGN_OR_RETURN(const StubPtr stub, Connect());
+  v1::ListInputsRequest request;
+  request.set_instance(instance_);
+  request.set_assignment(assignment);
+  grpc::ClientContext context;
+  const Cancellation::Guard guard(cancellation, [&context] { context.TryCancel(); });
+  const auto reader = stub->ListInputs(&context, request);
+  v1::InputList list;
+  bool too_many = false;
+  for (v1::InputList part; reader->Read(&part);) {
+    list.MergeFrom(part);
+    too_many = too_many || static_cast<size_t>(list.files_size()) > kMaxInputFiles ||
+               static_cast<size_t>(list.folders_size()) > kMaxInputFiles;
+    if (too_many) context.TryCancel();
+  }
+  const grpc::Status status = reader->Finish();
+  if (too_many) return absl::InvalidArgumentError("the head names more files than it may");
+  LANISTA_RETURN_IF_ERROR(Ended(stub, status, *cancellation));
+  return list;
+}
+
+absl::Status FileClient::Fetch(const std::string& assignment, const std::string& sha256, Cancellation* cancellation,
+                               const FileCache::Write& write) {
+  LANISTA_ASSIGN_OR_RETURN(const StubPtr stub, Connect());
+  v1::FetchInputRequest request;
+  request.set_instance(instance_);
+  request.set_assignment(assignment);
+  request.set_sha256(sha256);
+  grpc::ClientContext context;
+  const Cancellation::Guard guard(cancellation, [&context] { context.TryCancel(); });
+  const auto reader = stub->FetchInput(&context, request);
+  absl::Status written;
+  for (v1::FilePiece piece; written.ok() && reader->Read(&piece);) written = write(piece.bytes());
+  if (!written.ok()) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  return written.ok() ? Ended(stub, status, *cancellation) : written;
+}
+
+}  // namespace lanista
