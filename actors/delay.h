@@ -1,4 +1,4 @@
-// Durations of users, as CAF's clock can wait for them.
+// How long to wait.
 #ifndef LANISTA_ACTORS_DELAY_H_
 #define LANISTA_ACTORS_DELAY_H_
 
@@ -10,8 +10,8 @@
 
 namespace lanista {
 
-// For delayed_send: at least zero, at most a hundred years. The clock counts nanoseconds in 64 bits, which hold 292
-// years: what is longer would be over at once.
+// A user's duration, as CAF's clock can wait for it (delayed_send): at least zero, at most a hundred years. The clock
+// counts nanoseconds in 64 bits, which hold 292 years: what is longer would be over at once.
 inline std::chrono::milliseconds Delay(absl::Duration duration) {
   constexpr absl::Duration kLongest = absl::Hours(24 * 365 * 100);
   return absl::ToChronoMilliseconds(std::clamp(duration, absl::ZeroDuration(), kLongest));
@@ -19,6 +19,12 @@ inline std::chrono::milliseconds Delay(absl::Duration duration) {
 
 inline std::chrono::milliseconds Delay(const google::protobuf::Duration& duration) {
   return Delay(absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos()));
+}
+
+// How long a device waits for its next worker after so many that did no work, one after the other: not at all after the
+// first one, then 1 s, 2 s, ..., and about four minutes at most.
+inline std::chrono::seconds RestartDelay(int downs) {
+  return std::chrono::seconds(downs < 2 ? 0 : 1 << std::min(downs - 2, 8));
 }
 
 }  // namespace lanista

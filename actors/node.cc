@@ -22,10 +22,6 @@ namespace {
 constexpr std::chrono::seconds kLeaveLimit(5);
 constexpr uint64_t kMaxMarkerBytes = 4096;
 
-std::chrono::seconds RestartDelay(int downs) {
-  return std::chrono::seconds(downs < 2 ? 0 : 1 << std::min(downs - 2, 6));
-}
-
 // Whether this machine sees the files of the head.
 bool SeesFiles(const v1::HeadHello& hello) {
   const absl::StatusOr<std::string> content = ReadWholeFile(hello.marker_file(), kMaxMarkerBytes);

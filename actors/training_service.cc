@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "actors/delay.h"
 #include "actors/model_events.h"
 #include "engines/device_memory.h"
 #include "spdlog/spdlog.h"
@@ -31,12 +32,6 @@ constexpr int kMaxFirstWorkers = 4;
 constexpr int kMaxReturned = 10;
 // A discovery that so many workers of this machine, or nodes, went down with fails.
 constexpr size_t kMaxDiscoveryLost = 3;
-
-// How long a device waits for its next worker after so many that did no work, one after the other: about four minutes
-// at most.
-std::chrono::seconds RestartDelay(int downs) {
-  return std::chrono::seconds(downs < 2 ? 0 : 1 << std::min(downs - 2, 8));
-}
 
 // Of so many trials of an experiment the longest tells how long the next one may take.
 constexpr size_t kDurations = 20;

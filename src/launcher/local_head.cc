@@ -104,6 +104,13 @@ bool SelectsNothing(const v1::ExperimentConfig& config) {
   });
 }
 
+v1::ResumeExperiment ResumeRequest(const std::string& experiment, const v1::ExperimentConfig& config) {
+  v1::ResumeExperiment resume;
+  resume.set_experiment(experiment);
+  *resume.mutable_config() = config;
+  return resume;
+}
+
 }  // namespace
 
 class LocalHead::Impl {
@@ -360,21 +367,12 @@ absl::StatusOr<std::string> LocalHead::Submit(const v1::ExperimentConfig& config
 
 absl::Status LocalHead::Resume(const std::string& experiment, const v1::ExperimentConfig& config, bool durable,
                                Watcher watcher) {
-  v1::ResumeExperiment resume;
-  resume.set_experiment(experiment);
-  *resume.mutable_config() = config;
+  v1::ResumeExperiment resume = ResumeRequest(experiment, config);
   resume.set_durable(durable);
   return impl_->Ask<v1::Submitted>(std::move(resume), impl_->MakeWatcher(std::move(watcher))).status();
 }
 
 namespace {
-
-v1::ResumeExperiment ResumeRequest(const std::string& experiment, const v1::ExperimentConfig& config) {
-  v1::ResumeExperiment resume;
-  resume.set_experiment(experiment);
-  *resume.mutable_config() = config;
-  return resume;
-}
 
 // The configuration of an experiment that a served head left before its end; nullopt: it is none, or was to be stopped.
 // Then its end is recorded now.
