@@ -26,6 +26,7 @@ const ENDED_PAUSE = 1000;
  * @property {Map<string, import('./decode.js').Curves>} curves
  * @property {Map<string, import('./decode.js').Curves>} times
  * @property {any} show
+ * @property {number} shownAt  when `show` was loaded, ms since 1970
  * @property {any} space
  * @property {any} config
  * @property {Map<number, {star: boolean, note: string}>} notes
@@ -260,6 +261,7 @@ export class Store {
         curves: new Map(),
         times: new Map(),
         show,
+        shownAt: Date.now(),
         space,
         config,
         notes: readNotes(notes)
@@ -311,7 +313,7 @@ export class Store {
         const show = await this.api.json(experimentPath(current.id));
         if (this.current !== current) return;
         const moved = show.status !== current.show.status || show.models.total !== current.show.models.total;
-        current.show = show;
+        setShow(current, show);
         if (moved) await this.reload();
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) this.failed(error);
@@ -325,15 +327,19 @@ export class Store {
     if (!current) return;
     try {
       const path = experimentPath(current.id);
-      const [columns, show, space] =
-          await Promise.all([this.api.json(`${path}/columns`), this.api.json(path), this.optional(`${path}/space`)]);
+      // A resume may have changed the limits.
+      const [columns, show, space, config] = await Promise.all([
+        this.api.json(`${path}/columns`), this.api.json(path), this.optional(`${path}/space`),
+        this.optional(`${path}/config`)
+      ]);
       if (this.current !== current) return;
       const begun = performance.now();
       const table = decodeColumns(columns);
       current.space = space ?? current.space;
+      current.config = config ?? current.config;
       completeTable(table, current.space, show);
       table.reason = show.reason ?? '';
-      current.show = show;
+      setShow(current, show);
       await this.catchUp(current, table.number);
       if (this.current !== current) return;
       table.revision += current.table.revision + 1;
@@ -553,6 +559,12 @@ export class Store {
     if (!known) return 'this server does not offer it';
     return known.enabled ? '' : known.because || 'this server does not offer it';
   }
+}
+
+/** @param {Current} current @param {any} show  just loaded */
+function setShow(current, show) {
+  current.show = show;
+  current.shownAt = Date.now();
 }
 
 /** @param {any} document  of `notes` */

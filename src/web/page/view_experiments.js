@@ -13,11 +13,12 @@ const MOST = 8;
 
 /**
  * How models fared, as a bar with words.
- * @param {any} models @param {number|null} [most]
+ * @param {any} models @param {number|null} [most]  max_trial_number
  */
 export function progressBar(models, most = null) {
-  const ended = models.total - models.unfinished;
-  const all = Math.max(1, most ?? models.total, models.total);
+  // Infeasible models do not count towards the limit.
+  const ended = models.total - models.unfinished - (most === null ? 0 : models.infeasible);
+  const all = Math.max(1, most === null ? 0 : most + models.infeasible, models.total);
   const parts = /** @type {[string, number][]} */ ([
     ['succeeded', models.succeeded], ['stopped', models.stopped_early], ['failed', models.failed],
     ['other', models.infeasible + models.canceled], ['running', models.unfinished]

@@ -2,7 +2,7 @@
 
 import {Store} from '../../../src/web/page/store.js';
 
-import {equal, test} from './harness.js';
+import {check, equal, test} from './harness.js';
 import {curveBytes} from './sample_table.js';
 
 // In node.
@@ -49,6 +49,7 @@ class Head {
     this.sent = 0;
     this.status = 'RUNNING';
     this.show = {};
+    this.config = {};
     /** @type {(() => void)[]} requests that wait, where `slow` is set */
     this.waiting = [];
     this.slow = false;
@@ -109,6 +110,7 @@ class Head {
 
   document(path, number) {
     if (path === 'experiments/a') return {name: 'a', status: this.status, seconds: 5, models: {total: 1}, ...this.show};
+    if (/config/.test(path)) return this.config;
     if (/attempts/.test(path)) {
       const starts = FACTS.filter((fact) => fact.model?.started && Number(fact.number) <= number);
       return {
@@ -264,4 +266,18 @@ test('an event that was sent before the stream knew of an earlier table is no re
   head.sent = 8;
   head.store.watch();
   expectAll(head, 8);
+});
+
+test('limits and the time that it ran are loaded with the table', async () => {
+  const head = new Head();
+  head.config = {config: {max_trial_number: 10}};
+  head.send(4);
+  const current = await head.open();
+  equal([current.config, current.show.seconds], [head.config, 5]);
+  head.config = {config: {max_trial_number: 20}};
+  head.show = {seconds: 60};
+  current.shownAt = 0;
+  await head.store.reload();
+  equal([current.config, current.show.seconds], [head.config, 60]);
+  check(current.shownAt > 0, 'when it was loaded');
 });
