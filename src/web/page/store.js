@@ -25,6 +25,7 @@ const ENDED_PAUSE = 1000;
  * @property {import('./decode.js').Attempts|null} attempts
  * @property {Map<string, import('./decode.js').Curves>} curves
  * @property {Map<string, import('./decode.js').Curves>} times
+ * @property {boolean} stale  it could not be loaded again: to be tried once more
  * @property {any} show
  * @property {number} shownAt  when `show` was loaded, ms since 1970
  * @property {any} space
@@ -260,6 +261,7 @@ export class Store {
         attempts: null,
         curves: new Map(),
         times: new Map(),
+        stale: false,
         show,
         shownAt: Date.now(),
         space,
@@ -308,6 +310,8 @@ export class Store {
       await this.loadExperiments();
     } else if (!current) {
       if (this.error && this.error.status <= 0) this.open(this.route.id);
+    } else if (current.stale) {
+      await this.reload();
     } else if (!MOVING.has(current.table.status)) {
       try {
         const show = await this.api.json(experimentPath(current.id));
@@ -345,10 +349,18 @@ export class Store {
       table.revision += current.table.revision + 1;
       current.table = table;
       this.lastReload = begun;
+      current.stale = false;
+      if (this.error) {
+        this.error = null;
+        this.changed('error');
+      }
       this.changed('table');
       this.watch();
     } catch (error) {
-      if (error instanceof ApiError && error.status > 0) this.failed(error);
+      if (this.current !== current) return;
+      current.stale = true;
+      // That the head does not answer is told by the connection.
+      if (!(error instanceof ApiError) || error.status > 0) this.failed(error);
     }
   }
 

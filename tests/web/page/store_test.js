@@ -1,5 +1,6 @@
 // The store against a head that answers when the test says so.
 
+import {ApiError} from '../../../src/web/page/api.js';
 import {Store} from '../../../src/web/page/store.js';
 
 import {check, equal, test} from './harness.js';
@@ -280,4 +281,23 @@ test('limits and the time that it ran are loaded with the table', async () => {
   await head.store.reload();
   equal([current.config, current.show.seconds], [head.config, 60]);
   check(current.shownAt > 0, 'when it was loaded');
+});
+
+test('a table that could not be loaded again is tried once more, and the reader is told what is wrong with it', async () => {
+  for (const [error, told] of [[new ApiError(0, 'no answer'), null], [new TypeError('no table'), 'TypeError: no table']]) {
+    const head = new Head();
+    head.send(4);
+    const current = await head.open();
+    head.store.receive({type: 'gone', id: 'a'});
+    head.status = 'DONE';
+    head.number = head.columns = 5;
+    head.fail = (path) => {
+      if (/columns/.test(path)) throw error;
+    };
+    await head.store.reload();
+    equal([current.table.status, head.store.error?.message ?? null], ['RUNNING', told]);
+    head.fail = () => {};
+    await head.store.poll();
+    equal([current.table.status, current.table.number, head.store.error], ['DONE', 5, null]);
+  }
 });
