@@ -57,7 +57,7 @@ export class Store {
     this.error = null;
     /** @type {Set<number>} models */
     this.selected = new Set();
-    /** 'loading', 'live', 'idle' (nothing moves), 'lost', 'denied' */
+    /** 'loading', 'live', 'paused' (another window has the stream), 'idle' (nothing moves), 'lost', 'denied' */
     this.connection = 'loading';
     this.retryAt = 0;
     /** @type {Set<(changes: Set<string>) => void>} */
@@ -312,6 +312,9 @@ export class Store {
       if (this.error && this.error.status <= 0) this.open(this.route.id);
     } else if (current.stale) {
       await this.reload();
+    } else if (this.connection === 'paused') {
+      // Windows that are looked at take turns.
+      this.stream.again();
     } else if (!MOVING.has(current.table.status)) {
       try {
         const show = await this.api.json(experimentPath(current.id));
@@ -380,7 +383,7 @@ export class Store {
       } else if (message.state === 'none') {
         this.stream.unwatch();
         this.setConnection('idle');
-      } else if (message.state !== 'paused') {
+      } else {
         this.setConnection(message.state, message.state === 'lost' ? Date.now() + message.wait : 0);
       }
     } else if (message.type === 'reload') {

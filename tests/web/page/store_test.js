@@ -301,3 +301,17 @@ test('a table that could not be loaded again is tried once more, and the reader 
     equal([current.table.status, current.table.number, head.store.error], ['DONE', 5, null]);
   }
 });
+
+test('a window whose stream gave way says so, and asks for it again', async () => {
+  const head = new Head();
+  head.send(4);
+  const current = await head.open();
+  head.store.receive({type: 'connection', id: 'a', state: 'paused', wait: 0});
+  equal(head.store.connection, 'paused');
+  // Of this the stream tells only who has it.
+  head.number = head.columns = head.sent = 8;
+  await head.store.poll();
+  equal([current.table.number, current.table.steps[0]], [8, 3]);
+  head.store.receive({type: 'connection', id: 'a', state: 'live', wait: 0});
+  equal(head.store.connection, 'live');
+});
