@@ -5,6 +5,7 @@ import './decode_test.js';
 import './events_test.js';
 import './filter_test.js';
 import './graph_test.js';
+import './log_tail_test.js';
 import './route_test.js';
 import './stats_test.js';
 import './store_test.js';
