@@ -406,6 +406,8 @@ class ScriptedHead(Folder):
         client.experiments()
         with unittest.mock.patch.dict(os.environ, LANISTA_TOKEN_FILE=str(tokens)):
             self.connect(port)
+        with unittest.mock.patch.dict(os.environ, LANISTA_TOKEN_FILE=""):
+            self.connect(port)
         self.connect(port)
         sent = [metadata.get("authorization") for metadata in self.script.metadata]
         self.assertEqual(sent, [f"Bearer {first}", f"Bearer {second}", f"Bearer {second}", None])

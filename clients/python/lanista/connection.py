@@ -52,7 +52,8 @@ class Connection:
         self.encrypted = tls or ca_file is not None or certificate_file is not None
         self._away_limit = away_limit
         if token_file is None:
-            token_file = os.environ.get("LANISTA_TOKEN_FILE")
+            # Empty is how scripts unset it; the command line takes it so, too.
+            token_file = os.environ.get("LANISTA_TOKEN_FILE") or None
         self._token_file = token_file
         is_loopback = _is_loopback(_host(address))
         if token_file is not None and not self.encrypted and not insecure and not is_loopback:
