@@ -115,15 +115,19 @@ class Absence:
         self._since: Optional[float] = None
         self._delay = _FIRST_DELAY
 
-    def wait(self, error: UnavailableError) -> None:
-        """Waits before the next try. Raises `error` where the head has been away for too long."""
+    def wait(self, error: UnavailableError, end: Optional[float] = None) -> None:
+        """Waits before the next try, and not beyond `end` of time.monotonic().
+
+        Raises `error` where the head has been away for too long.
+        """
         now = time.monotonic()
         if self._since is None:
             self._since = now
         if now - self._since >= self._limit:
             raise error
         # Many clients do not come back in the same moment.
-        time.sleep(self._delay * random.uniform(0.5, 1))
+        delay = self._delay * random.uniform(0.5, 1)
+        time.sleep(delay if end is None else max(0, min(delay, end - now)))
         self._delay = min(2 * self._delay, _LONGEST_DELAY)
 
 
