@@ -78,6 +78,8 @@ export class Store {
     this.memoTable = null;
     /** @type {Map<string, Promise<void>>} */
     this.requests = new Map();
+    /** @type {Promise<void>|null} the request for the list that is on its way */
+    this.listing = null;
     /** Loads that no event may overtake, and the messages that wait for their end. */
     this.holding = 0;
     /** @type {any[]} */
@@ -222,7 +224,15 @@ export class Store {
     return this.route.params[name] ?? fallback;
   }
 
-  async loadExperiments() {
+  /** One request at a time: a long list takes longer than the time between two polls. */
+  loadExperiments() {
+    this.listing ??= this.fetchExperiments().finally(() => {
+      this.listing = null;
+    });
+    return this.listing;
+  }
+
+  async fetchExperiments() {
     try {
       this.experiments = (await this.api.json('experiments')).experiments;
       this.changed('experiments');

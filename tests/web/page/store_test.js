@@ -315,3 +315,18 @@ test('a window whose stream gave way says so, and asks for it again', async () =
   head.store.receive({type: 'connection', id: 'a', state: 'live', wait: 0});
   equal(head.store.connection, 'live');
 });
+
+test('the list is asked for again only after its answer', async () => {
+  const head = new Head();
+  head.store.route.id = null;
+  head.store.info = {};
+  head.slow = true;
+  const polls = [head.store.poll(), head.store.poll()];
+  await settle();
+  equal(head.asked, ['experiments']);
+  head.slow = false;
+  await head.release();
+  await Promise.all(polls);
+  await head.store.poll();
+  equal(head.asked, ['experiments', 'experiments']);
+});
