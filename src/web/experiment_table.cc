@@ -23,6 +23,10 @@ const AttemptRecord* TableModel::shown_attempt() const {
 }
 
 absl::Status ExperimentTable::Update(const JournalReader& reader) {
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<int64_t> number, reader.LastNumber());
+  // One that was deleted and made again may have the same id.
+  if (created_ != reader.created() || number.value_or(0) < number_) *this = ExperimentTable();
+  created_ = reader.created();
   id_ = reader.experiment().experiment();
   name_ = reader.name();
   goals_.emplace(reader.experiment().config());
@@ -34,7 +38,6 @@ absl::Status ExperimentTable::Update(const JournalReader& reader) {
   }
   if (!has_space_) LANISTA_RETURN_IF_ERROR(AddSpace(reader));
 
-  LANISTA_ASSIGN_OR_RETURN(const std::optional<int64_t> number, reader.LastNumber());
   JournalReader::OnlyModels only;
   if (number.has_value() && number_ > 0) {
     LANISTA_ASSIGN_OR_RETURN(only, reader.ModelsChangedAfter(number_));

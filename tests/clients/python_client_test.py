@@ -376,6 +376,16 @@ class ScriptedHead(Folder):
         with self.assertRaises(lanista_client.ExperimentInterruptedError):
             experiment.wait()
 
+    def test_a_watch_that_takes_too_long_is_told_from_a_head_that_is_away(self):
+        def silent():
+            self.script.watch_ended.wait(30)
+            yield from ()
+
+        self.script.watch = iter([silent()])
+        experiment = self.submit(self.connect(self.serve(), away_limit=0))
+        with self.assertRaisesRegex(TimeoutError, "made-1 did not end within 0.2 seconds"):
+            list(experiment.watch(timeout=0.2))
+
     def test_all_pages_are_read(self):
         created = "2026-01-01T00:00:00.000Z"
         old, young, unreadable = (
@@ -405,6 +415,8 @@ class ScriptedHead(Folder):
         tokens.write_text(f"{second}\n")
         client.experiments()
         with unittest.mock.patch.dict(os.environ, LANISTA_TOKEN_FILE=str(tokens)):
+            self.connect(port)
+        with unittest.mock.patch.dict(os.environ, LANISTA_TOKEN_FILE=""):
             self.connect(port)
         self.connect(port)
         sent = [metadata.get("authorization") for metadata in self.script.metadata]
@@ -497,6 +509,9 @@ class Configurations(Folder):
             (self.folder / name).write_text(text)
             with self.assertRaisesRegex(lanista_client.InvalidArgumentError, expected):
                 load_config(self.folder / name)
+        (self.folder / "latin.textproto").write_bytes('name: "ä"'.encode("latin-1"))
+        with self.assertRaisesRegex(lanista_client.InvalidArgumentError, "latin.textproto: is no text in UTF-8"):
+            load_config(self.folder / "latin.textproto")
 
     def test_the_fields_that_hold_paths_are_those_of_the_command_line(self):
         source = (ROOT / "src" / "config" / "paths.cc").read_text()

@@ -441,6 +441,21 @@ TEST_F(TableCacheTest, WithoutRoomTheOthersAreDroppedAndMadeAgain) {
   EXPECT_NE(*first, *again) << "another text";
 }
 
+TEST_F(TableCacheTest, AnExperimentThatIsMadeAgainWithTheSameIdHasNothingOfTheDeletedOne) {
+  TableCache cache(AtOnce());
+  Create("a-1");
+  WriteModel("a-1", 1);
+  ASSERT_TRUE(cache.Columns(Place("a-1")).ok());
+  Release("a-1");
+  // As another process does.
+  ASSERT_TRUE(RemoveExperiment(state_dir_, "a-1").ok());
+  Create("a-1");
+  for (const int model : {2, 3}) WriteModel("a-1", model);
+  const auto columns = cache.Columns(Place("a-1"));
+  ASSERT_TRUE(columns.ok()) << columns.status();
+  EXPECT_THAT(**columns, HasSubstr("\"model\":[2,3]"));
+}
+
 TEST_F(TableCacheTest, ADeletedExperimentIsGone) {
   TableCache cache(&experiments_);
   Create("a-1");

@@ -59,7 +59,10 @@ def load_config(config: Config) -> ExperimentConfig:
 
 def _parse_file(path: str, message: ExperimentConfig) -> None:
     with open(path, encoding="utf-8") as file:
-        text = file.read()
+        try:
+            text = file.read()
+        except UnicodeDecodeError as error:
+            raise invalid(f"{path}: is no text in UTF-8: {error.reason} at byte {error.start}") from None
     if path.endswith(".json"):
         try:
             document = json.loads(text)

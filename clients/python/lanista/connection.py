@@ -52,7 +52,8 @@ class Connection:
         self.encrypted = tls or ca_file is not None or certificate_file is not None
         self._away_limit = away_limit
         if token_file is None:
-            token_file = os.environ.get("LANISTA_TOKEN_FILE")
+            # Empty is how scripts unset it; the command line takes it so, too.
+            token_file = os.environ.get("LANISTA_TOKEN_FILE") or None
         self._token_file = token_file
         is_loopback = _is_loopback(_host(address))
         if token_file is not None and not self.encrypted and not insecure and not is_loopback:
@@ -114,15 +115,19 @@ class Absence:
         self._since: Optional[float] = None
         self._delay = _FIRST_DELAY
 
-    def wait(self, error: UnavailableError) -> None:
-        """Waits before the next try. Raises `error` where the head has been away for too long."""
+    def wait(self, error: UnavailableError, end: Optional[float] = None) -> None:
+        """Waits before the next try, and not beyond `end` of time.monotonic().
+
+        Raises `error` where the head has been away for too long.
+        """
         now = time.monotonic()
         if self._since is None:
             self._since = now
         if now - self._since >= self._limit:
             raise error
         # Many clients do not come back in the same moment.
-        time.sleep(self._delay * random.uniform(0.5, 1))
+        delay = self._delay * random.uniform(0.5, 1)
+        time.sleep(delay if end is None else max(0, min(delay, end - now)))
         self._delay = min(2 * self._delay, _LONGEST_DELAY)
 
 

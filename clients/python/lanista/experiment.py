@@ -63,7 +63,7 @@ class Experiment:
             begin = time.monotonic()
             left = None if end is None else end - begin
             if left is not None and left <= 0:
-                raise TimeoutError(f"{self.id} did not end within {timeout} seconds")
+                raise self._timed_out(timeout)
             request = service_pb2.WatchRequest(experiment=self.id, after=after)
             stream = self._connection.stub.Watch(request, timeout=left, metadata=self._connection.metadata())
             try:
@@ -80,9 +80,12 @@ class Experiment:
                 stream.cancel()
             if not isinstance(reported, UnavailableError):
                 raise reported
+            # The time that the watch may take is that of its call, which tells so first.
+            if end is not None and (reported.code == "DEADLINE_EXCEEDED" or time.monotonic() >= end):
+                raise self._timed_out(timeout)
             if time.monotonic() - begin > _CONNECTED_AFTER:
                 absence.end()
-            absence.wait(reported)
+            absence.wait(reported, end)
 
     def wait(self, timeout: Optional[float] = None) -> Document:
         """Waits for its end, as `watch` does, and returns what `show` returns: the status is DONE or STOPPED.
@@ -171,6 +174,9 @@ class Experiment:
 
     def __repr__(self) -> str:
         return f"<Experiment {self.id}>"
+
+    def _timed_out(self, timeout: float) -> TimeoutError:
+        return TimeoutError(f"{self.id} did not end within {timeout} seconds")
 
     def _get(self) -> service_pb2.GetExperimentReply:
         request = service_pb2.GetExperimentRequest(experiment=self.id)

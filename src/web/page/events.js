@@ -206,6 +206,8 @@ function applyModel(loaded, event, number) {
     }
   } else if (event.ended && !late) {
     table.end[row] = time;
+    // As ModelStatus has it (src/views/standing.cc): until its outcome comes, or its next attempt begins.
+    if (table.state[row] === 'RUNNING') table.state[row] = 'QUEUED';
   }
   if (attempts && lacks(attempts)) applyAttempt(attempts, event, time);
 }

@@ -169,14 +169,22 @@ function drawNav() {
 }
 drawNav.key = '';
 
+/** Why what is shown may be old; '': it is not. */
+function bannerText() {
+  const old = 'What is shown is what was known before.';
+  if (store.connection === 'lost') {
+    const seconds = Math.max(0, Math.ceil((store.retryAt - Date.now()) / 1000));
+    return `Lost the head, trying again${seconds > 0 ? ` in ${seconds} s.` : ' …'} ${old}`;
+  }
+  return store.current && store.error ? `${oneLine(store.error.message, 300)}. ${old}` : '';
+}
+
 function drawBanner() {
-  if (store.connection !== 'lost') {
+  const text = bannerText();
+  if (text === '') {
     if (banner.firstChild) fill(banner);
     return;
   }
-  const seconds = Math.max(0, Math.ceil((store.retryAt - Date.now()) / 1000));
-  const text =
-      `Lost the head, trying again${seconds > 0 ? ` in ${seconds} s.` : ' …'} What is shown is what was known before.`;
   if (!banner.firstChild) {
     fill(
         banner,

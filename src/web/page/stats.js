@@ -223,19 +223,31 @@ export function groupFailures(table, rows) {
 }
 
 /**
+ * For how many seconds an experiment that runs has run: the time before a resume, in which nothing ran, is no part of
+ * it.
+ * @param {{show: any, shownAt: number}} loaded  its document, and when it was loaded (ms since 1970)
+ * @param {number} now  ms since 1970
+ */
+export function secondsRun({show, shownAt}, now) {
+  return (show?.seconds ?? 0) + Math.max(0, now - shownAt) / 1000;
+}
+
+/**
  * Seconds until an experiment's end, by the pace of the last models; null: nobody can tell.
  * @param {Table} table
  * @param {{maxModels: number|null, maxSeconds: number|null}} limits
+ * @param {number} ran  secondsRun
  * @param {number} now  ms since 1970
  */
-export function timeLeft(table, limits, now) {
+export function timeLeft(table, limits, ran, now) {
   if (table.status !== 'RUNNING' || table.started === null) return null;
-  let left = limits.maxSeconds === null ? Infinity : limits.maxSeconds - (now - table.started) / 1000;
+  let left = limits.maxSeconds === null ? Infinity : limits.maxSeconds - ran;
   if (limits.maxModels !== null) {
     const ends = [];
     let done = 0;
     for (let row = 0; row < table.model.length; ++row) {
-      if (!hasEnded(table.state[row])) continue;
+      // Infeasible models do not count towards the limit.
+      if (!hasEnded(table.state[row]) || table.state[row] === 'INFEASIBLE') continue;
       ++done;
       const end = table.end[row];
       if (end !== null) ends.push(end);
@@ -244,7 +256,11 @@ export function timeLeft(table, limits, now) {
     const window = ends.slice(-Math.max(10, Math.ceil(ends.length / 4)));
     // A pace needs two ends; what comes before the first one of the window is no part of it.
     if (window.length >= 2 && window[window.length - 1] > window[0]) {
-      const pace = (window[window.length - 1] - window[0]) / (window.length - 1);
+      const longest = window.slice(1).reduce((most, end, i) => Math.max(most, end - window[i]), 0);
+      // After a resume, the longest pause between two ends is the time in which nothing ran.
+      const away = Math.max(0, now - table.started - 1000 * ran);
+      const span = window[window.length - 1] - window[0] - Math.min(longest, away);
+      const pace = span / (window.length - 1);
       left = Math.min(left, Math.max(0, limits.maxModels - done) * pace / 1000);
     }
   }

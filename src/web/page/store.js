@@ -25,7 +25,9 @@ const ENDED_PAUSE = 1000;
  * @property {import('./decode.js').Attempts|null} attempts
  * @property {Map<string, import('./decode.js').Curves>} curves
  * @property {Map<string, import('./decode.js').Curves>} times
+ * @property {boolean} stale  it could not be loaded again: to be tried once more
  * @property {any} show
+ * @property {number} shownAt  when `show` was loaded, ms since 1970
  * @property {any} space
  * @property {any} config
  * @property {Map<number, {star: boolean, note: string}>} notes
@@ -55,7 +57,7 @@ export class Store {
     this.error = null;
     /** @type {Set<number>} models */
     this.selected = new Set();
-    /** 'loading', 'live', 'idle' (nothing moves), 'lost', 'denied' */
+    /** 'loading', 'live', 'paused' (another window has the stream), 'idle' (nothing moves), 'lost', 'denied' */
     this.connection = 'loading';
     this.retryAt = 0;
     /** @type {Set<(changes: Set<string>) => void>} */
@@ -76,6 +78,8 @@ export class Store {
     this.memoTable = null;
     /** @type {Map<string, Promise<void>>} */
     this.requests = new Map();
+    /** @type {Promise<void>|null} the request for the list that is on its way */
+    this.listing = null;
     /** Loads that no event may overtake, and the messages that wait for their end. */
     this.holding = 0;
     /** @type {any[]} */
@@ -220,7 +224,15 @@ export class Store {
     return this.route.params[name] ?? fallback;
   }
 
-  async loadExperiments() {
+  /** One request at a time: a long list takes longer than the time between two polls. */
+  loadExperiments() {
+    this.listing ??= this.fetchExperiments().finally(() => {
+      this.listing = null;
+    });
+    return this.listing;
+  }
+
+  async fetchExperiments() {
     try {
       this.experiments = (await this.api.json('experiments')).experiments;
       this.changed('experiments');
@@ -259,7 +271,9 @@ export class Store {
         attempts: null,
         curves: new Map(),
         times: new Map(),
+        stale: false,
         show,
+        shownAt: Date.now(),
         space,
         config,
         notes: readNotes(notes)
@@ -306,12 +320,17 @@ export class Store {
       await this.loadExperiments();
     } else if (!current) {
       if (this.error && this.error.status <= 0) this.open(this.route.id);
+    } else if (current.stale) {
+      await this.reload();
+    } else if (this.connection === 'paused') {
+      // Windows that are looked at take turns.
+      this.stream.again();
     } else if (!MOVING.has(current.table.status)) {
       try {
         const show = await this.api.json(experimentPath(current.id));
         if (this.current !== current) return;
         const moved = show.status !== current.show.status || show.models.total !== current.show.models.total;
-        current.show = show;
+        setShow(current, show);
         if (moved) await this.reload();
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) this.failed(error);
@@ -325,24 +344,36 @@ export class Store {
     if (!current) return;
     try {
       const path = experimentPath(current.id);
-      const [columns, show, space] =
-          await Promise.all([this.api.json(`${path}/columns`), this.api.json(path), this.optional(`${path}/space`)]);
+      // A resume may have changed the limits.
+      const [columns, show, space, config] = await Promise.all([
+        this.api.json(`${path}/columns`), this.api.json(path), this.optional(`${path}/space`),
+        this.optional(`${path}/config`)
+      ]);
       if (this.current !== current) return;
       const begun = performance.now();
       const table = decodeColumns(columns);
       current.space = space ?? current.space;
+      current.config = config ?? current.config;
       completeTable(table, current.space, show);
       table.reason = show.reason ?? '';
-      current.show = show;
+      setShow(current, show);
       await this.catchUp(current, table.number);
       if (this.current !== current) return;
       table.revision += current.table.revision + 1;
       current.table = table;
       this.lastReload = begun;
+      current.stale = false;
+      if (this.error) {
+        this.error = null;
+        this.changed('error');
+      }
       this.changed('table');
       this.watch();
     } catch (error) {
-      if (error instanceof ApiError && error.status > 0) this.failed(error);
+      if (this.current !== current) return;
+      current.stale = true;
+      // That the head does not answer is told by the connection.
+      if (!(error instanceof ApiError) || error.status > 0) this.failed(error);
     }
   }
 
@@ -362,7 +393,7 @@ export class Store {
       } else if (message.state === 'none') {
         this.stream.unwatch();
         this.setConnection('idle');
-      } else if (message.state !== 'paused') {
+      } else {
         this.setConnection(message.state, message.state === 'lost' ? Date.now() + message.wait : 0);
       }
     } else if (message.type === 'reload') {
@@ -553,6 +584,12 @@ export class Store {
     if (!known) return 'this server does not offer it';
     return known.enabled ? '' : known.because || 'this server does not offer it';
   }
+}
+
+/** @param {Current} current @param {any} show  just loaded */
+function setShow(current, show) {
+  current.show = show;
+  current.shownAt = Date.now();
 }
 
 /** @param {any} document  of `notes` */

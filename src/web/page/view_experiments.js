@@ -2,6 +2,7 @@
 
 import {experimentPath} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './chart.js';
+import {ComparedTables} from './compared_tables.js';
 import {decodeColumns} from './decode.js';
 import {checkbox, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
 import {counted, formatAge, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
@@ -13,11 +14,12 @@ const MOST = 8;
 
 /**
  * How models fared, as a bar with words.
- * @param {any} models @param {number|null} [most]
+ * @param {any} models @param {number|null} [most]  max_trial_number
  */
 export function progressBar(models, most = null) {
-  const ended = models.total - models.unfinished;
-  const all = Math.max(1, most ?? models.total, models.total);
+  // Infeasible models do not count towards the limit.
+  const ended = models.total - models.unfinished - (most === null ? 0 : models.infeasible);
+  const all = Math.max(1, most === null ? 0 : most + models.infeasible, models.total);
   const parts = /** @type {[string, number][]} */ ([
     ['succeeded', models.succeeded], ['stopped', models.stopped_early], ['failed', models.failed],
     ['other', models.infeasible + models.canceled], ['running', models.unfinished]
@@ -36,8 +38,9 @@ export class ExperimentsView {
   constructor(store) {
     this.store = store;
     this.title = 'Experiments';
-    /** @type {Map<string, import('./decode.js').Table|string>} tables, or why there is none */
-    this.tables = new Map();
+    this.tables = new ComparedTables(
+        async (id) => decodeColumns(await store.api.json(`${experimentPath(id)}/columns`)),
+        () => store.changed('compared'));
     this.list = el('section', {class: 'card'});
     this.hint = el('p', {class: 'sentence'}, 'Tick two to eight experiments to compare their best models so far.');
     this.chart = new Chart({
@@ -69,7 +72,7 @@ export class ExperimentsView {
   update(changes) {
     const {store} = this;
     const compared = this.compared();
-    for (const id of compared) this.load(id);
+    for (const id of compared) this.tables.update(id, store.experiments);
     this.chart.element.hidden = compared.length === 0;
     if (changes.has('theme') || changes.has('params') || changes.has('compared') || changes.has('all') ||
         changes.has('route')) {
@@ -153,24 +156,11 @@ export class ExperimentsView {
     this.store.setParams({compare: joinList(checked ? [...others, id].slice(-MOST) : others)});
   }
 
-  /** @param {string} id */
-  async load(id) {
-    if (this.tables.has(id)) return;
-    this.tables.set(id, 'loading');
-    try {
-      const table = decodeColumns(await this.store.api.json(`${experimentPath(id)}/columns`));
-      this.tables.set(id, table);
-    } catch (error) {
-      this.tables.set(id, String(/** @type {Error} */ (error).message));
-    }
-    this.store.changed('compared');
-  }
-
   /** What is compared and loaded. */
   lines() {
     return this.compared().flatMap((id) => {
       const table = this.tables.get(id);
-      if (!table || typeof table === 'string') return [];
+      if (!table) return [];
       const {metric, goal} = table.objectives[0];
       const points =
           bestSoFar(table, table.model.map((_, row) => row), metric, goal).filter((p) => !Number.isNaN(p.best));
@@ -186,8 +176,7 @@ export class ExperimentsView {
             `${oneLine(id, 60)}: no model yet` :
             `${oneLine(id, 60)}: ${formatNumber(points[points.length - 1].best)} after ${
                 counted(points[points.length - 1].order, 'model')}`);
-    const missing =
-        this.compared().filter((id) => typeof this.tables.get(id) === 'string' && this.tables.get(id) !== 'loading');
+    const missing = this.compared().filter((id) => this.tables.failed(id));
     return `${parts.join('; ')}.${metrics.size > 1 ? ' Their objectives differ: the lines are not of one kind.' : ''}` +
         (missing.length > 0 ? ` Not loaded: ${missing.map((id) => oneLine(id, 60)).join(', ')}.` : '');
   }

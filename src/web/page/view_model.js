@@ -4,11 +4,10 @@ import {ApiError, experimentPath} from './api.js';
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
 import {cleanText, counted, formatBytes, formatDuration, formatNumber, oneLine, valueText} from './format.js';
+import {LogTail} from './log_tail.js';
 import {SERIES} from './palette.js';
 import {otherView, writeRoute} from './route.js';
 
-/** Bytes of a log that are kept in the page: its end. */
-const LOG_SHOWN = 256 * 1024;
 const LOG_PACE = 2000;
 
 export class ModelView {
@@ -39,10 +38,7 @@ export class ModelView {
     this.log = textBlock('', {class: 'text log', tabindex: '0', 'aria-label': 'Log', role: 'log', 'aria-live': 'off'});
     this.logNote = el('span', {class: 'muted'});
     this.follow = true;
-    this.logOffset = 0;
-    this.logText = '';
-    this.logAttempt = 0;
-    this.decoder = new TextDecoder();
+    this.tail = new LogTail();
     this.logCard =
         el('section', {class: 'card view', 'aria-label': 'Log'},
            el('div', {class: 'row spread'}, el('h2', {}, 'Log'),
@@ -409,46 +405,32 @@ export class ModelView {
     };
     const wasMoving = moving();
     try {
-      const query = this.logOffset === 0 && this.logAttempt === 0 ?
-          'offset=0&limit=0' :
-          `attempt=${this.logAttempt}&offset=${this.logOffset}&limit=1048576`;
-      const response = await this.store.api.fetch(`${this.path()}/log?${query}`, {signal: this.abort.signal});
-      const size = Number(response.headers.get('X-Log-Size') ?? 0);
-      const attempt = Number(response.headers.get('X-Log-Attempt') ?? 0);
-      if (this.logAttempt === 0) {
-        // The end first: a log may have 16 MiB.
-        this.logAttempt = attempt;
-        this.logOffset = Math.max(0, size - LOG_SHOWN);
-        this.logFrom = this.logOffset;
-        if (size > 0) {
-          this.timer = setTimeout(() => this.loadLog(), 0);
-          return;
-        }
-      } else {
-        const bytes = await response.arrayBuffer();
-        this.logOffset += bytes.byteLength;
-        if (bytes.byteLength > 0) {
-          this.logText = (this.logText + this.decoder.decode(bytes, {stream: true})).slice(-LOG_SHOWN);
-          this.log.textContent = cleanText(this.logText, LOG_SHOWN);
-          if (this.follow) this.log.scrollTop = this.log.scrollHeight;
-        }
-        const row = this.row();
-        const latest = row === undefined ? 0 : this.store.current?.table.attempts[row] ?? 0;
-        if (latest > this.logAttempt) {
-          // Another attempt has begun: its log from the beginning.
-          this.logAttempt = 0;
-          this.logOffset = 0;
-          this.logText = '';
-        }
-      }
+      const {tail} = this;
+      const response = await this.store.api.fetch(`${this.path()}/log?${tail.query()}`, {signal: this.abort.signal});
+      const number = (/** @type {string} */ name) => Number(response.headers.get(name) ?? 0);
+      const bytes = await response.arrayBuffer();
+      const more = tail.take(number('X-Log-Attempt'), number('X-Log-Size'), bytes);
+      const {attempt, size, from, text} = tail;
       this.logNote.textContent = size === 0 ?
           '' :
-          `attempt ${this.logAttempt}, ${formatBytes(size)}${
-              this.logFrom ? `, the last ${formatBytes(size - this.logFrom)} of it` : ''}`;
-      if (this.logText === '') this.log.textContent = size === 0 ? 'It has printed nothing.' : '';
+          `attempt ${attempt}, ${formatBytes(size)}${from ? `, the last ${formatBytes(size - from)} of it` : ''}`;
+      if (text !== '' && bytes.byteLength > 0) {
+        this.log.textContent = cleanText(text, text.length);
+        if (this.follow) this.log.scrollTop = this.log.scrollHeight;
+      } else if (text === '') {
+        this.log.textContent = size === 0 ? 'It has printed nothing.' : '';
+      }
+      if (more) {
+        this.timer = setTimeout(() => this.loadLog(), 0);
+        return;
+      }
+      const row = this.row();
+      const latest = row === undefined ? 0 : this.store.current?.table.attempts[row] ?? 0;
+      // Another attempt has begun.
+      if (attempt > 0 && latest > attempt) tail.restart();
     } catch (error) {
       if (this.abort.signal.aborted) return;
-      if (this.logText === '')
+      if (this.tail.text === '')
         this.log.textContent = error instanceof ApiError && error.status === 404 ?
             'There is no log.' :
             `The log cannot be read: ${oneLine(/** @type {Error} */ (error).message)}`;

@@ -8,7 +8,7 @@ import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
 import {statusStyle} from './palette.js';
 import {otherView, writeRoute} from './route.js';
-import {bestSoFar, countStates, findBest, groupFailures, hasEnded, paretoFront, timeLeft} from './stats.js';
+import {bestSoFar, countStates, findBest, groupFailures, hasEnded, paretoFront, secondsRun, timeLeft} from './stats.js';
 import {progressBar} from './view_experiments.js';
 
 const LISTED = 12;
@@ -164,11 +164,11 @@ export class OverviewView {
     };
     models.unfinished =
         models.total - models.succeeded - models.failed - models.stopped_early - models.infeasible - models.canceled;
-    const left = timeLeft(table, limits, now);
+    const ran = secondsRun(current, now);
+    const left = timeLeft(table, limits, ran, now);
     const running = table.status === 'RUNNING' || table.status === 'STOPPING';
     const facts = [
-      running && table.started !== null ?
-          `runs for ${formatDuration(Math.max(1, Math.round((now - table.started) / 1000)))}` :
+      running && table.started !== null ? `runs for ${formatDuration(Math.max(1, Math.round(ran)))}` :
           current.show?.seconds !== undefined ? `took ${formatDuration(current.show.seconds)}` :
                                                 '',
       left !== null ? `about ${formatDuration(Math.max(1, Math.round(left)))} left` :

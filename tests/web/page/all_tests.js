@@ -1,9 +1,11 @@
 // Every test of the page's pure functions: `node all_tests.js`, or unit_tests.html in a browser.
 
+import './compared_tables_test.js';
 import './decode_test.js';
 import './events_test.js';
 import './filter_test.js';
 import './graph_test.js';
+import './log_tail_test.js';
 import './merged_test.js';
 import './route_test.js';
 import './stats_test.js';

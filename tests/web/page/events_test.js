@@ -107,6 +107,17 @@ test('an outcome ends a model, with metrics, sample, failure and fronts', () => 
   equal(all.attempts.outcome[0], 'SUCCEEDED');
 });
 
+test('a model whose attempt ended without an outcome waits for its next one', () => {
+  const all = loaded();
+  const ended = (number, attempt) =>
+      ({number, model: {model: 5, attempt, trial: 9, time: time(7000), ended: {outcome: 'LOST'}}});
+  applyEvents(all, [ended('11', 1)]);
+  equal([all.table.state[4], all.table.end[4]], ['QUEUED', 7000]);
+  // One that has its outcome keeps it.
+  applyEvents(all, [{number: '12', outcome: {model: 5, attempt: 1, outcome: 'CANCELED'}}, ended('13', 1)]);
+  equal(all.table.state[4], 'CANCELED');
+});
+
 test('the latest report stays where the outcome has no default', () => {
   const all = loaded();
   applyEvents(

@@ -1,8 +1,9 @@
 // The store against a head that answers when the test says so.
 
+import {ApiError} from '../../../src/web/page/api.js';
 import {Store} from '../../../src/web/page/store.js';
 
-import {equal, test} from './harness.js';
+import {check, equal, test} from './harness.js';
 import {curveBytes} from './sample_table.js';
 
 // In node.
@@ -49,6 +50,7 @@ class Head {
     this.sent = 0;
     this.status = 'RUNNING';
     this.show = {};
+    this.config = {};
     /** @type {(() => void)[]} requests that wait, where `slow` is set */
     this.waiting = [];
     this.slow = false;
@@ -109,6 +111,7 @@ class Head {
 
   document(path, number) {
     if (path === 'experiments/a') return {name: 'a', status: this.status, seconds: 5, models: {total: 1}, ...this.show};
+    if (/config/.test(path)) return this.config;
     if (/attempts/.test(path)) {
       const starts = FACTS.filter((fact) => fact.model?.started && Number(fact.number) <= number);
       return {
@@ -264,4 +267,66 @@ test('an event that was sent before the stream knew of an earlier table is no re
   head.sent = 8;
   head.store.watch();
   expectAll(head, 8);
+});
+
+test('limits and the time that it ran are loaded with the table', async () => {
+  const head = new Head();
+  head.config = {config: {max_trial_number: 10}};
+  head.send(4);
+  const current = await head.open();
+  equal([current.config, current.show.seconds], [head.config, 5]);
+  head.config = {config: {max_trial_number: 20}};
+  head.show = {seconds: 60};
+  current.shownAt = 0;
+  await head.store.reload();
+  equal([current.config, current.show.seconds], [head.config, 60]);
+  check(current.shownAt > 0, 'when it was loaded');
+});
+
+test('a table that could not be loaded again is tried once more, and the reader is told what is wrong with it', async () => {
+  for (const [error, told] of [[new ApiError(0, 'no answer'), null], [new TypeError('no table'), 'TypeError: no table']]) {
+    const head = new Head();
+    head.send(4);
+    const current = await head.open();
+    head.store.receive({type: 'gone', id: 'a'});
+    head.status = 'DONE';
+    head.number = head.columns = 5;
+    head.fail = (path) => {
+      if (/columns/.test(path)) throw error;
+    };
+    await head.store.reload();
+    equal([current.table.status, head.store.error?.message ?? null], ['RUNNING', told]);
+    head.fail = () => {};
+    await head.store.poll();
+    equal([current.table.status, current.table.number, head.store.error], ['DONE', 5, null]);
+  }
+});
+
+test('a window whose stream gave way says so, and asks for it again', async () => {
+  const head = new Head();
+  head.send(4);
+  const current = await head.open();
+  head.store.receive({type: 'connection', id: 'a', state: 'paused', wait: 0});
+  equal(head.store.connection, 'paused');
+  // Of this the stream tells only who has it.
+  head.number = head.columns = head.sent = 8;
+  await head.store.poll();
+  equal([current.table.number, current.table.steps[0]], [8, 3]);
+  head.store.receive({type: 'connection', id: 'a', state: 'live', wait: 0});
+  equal(head.store.connection, 'live');
+});
+
+test('the list is asked for again only after its answer', async () => {
+  const head = new Head();
+  head.store.route.id = null;
+  head.store.info = {};
+  head.slow = true;
+  const polls = [head.store.poll(), head.store.poll()];
+  await settle();
+  equal(head.asked, ['experiments']);
+  head.slow = false;
+  await head.release();
+  await Promise.all(polls);
+  await head.store.poll();
+  equal(head.asked, ['experiments', 'experiments']);
 });
