@@ -18,8 +18,8 @@
 
 namespace lanista {
 
-// What --web (or `web --listen`), --web-token, --web-host, --tls-cert, --tls-key and --insecure ask for. `mode`: "run", "serve" or "view".
-// INVALID_ARGUMENT names the option.
+// What --web (or `web --listen`), --web-token, --web-host, --tls-cert, --tls-key and --insecure ask for. `mode`: "run",
+// "serve" or "view". INVALID_ARGUMENT names the option.
 absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::string& state_dir, const std::string& mode);
 
 // Of the experiments that a page shows, where nothing else is to be said of them.

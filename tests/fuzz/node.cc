@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "actors/nodes.h"
 #include "caf/actor_system.hpp"
 #include "caf/actor_system_config.hpp"
@@ -131,7 +130,7 @@ class Head {
   Config config_;
   caf::actor_system system_{config_};
   TrainingServiceActor service_;
-  NodesActor nodes_;
+  NodesSelf nodes_;
   std::map<size_t, std::shared_ptr<Stream>> streams_;
 };
 

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
 #include "src/service/experiments.h"
