@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that Lanista is built from (Debian 12 and 13; as root, or with sudo); with --tests also
-# those that its tests compare it with, and with --browser the browser that drives the web page (300 MB). Does nothing,
-# and asks the network for nothing, once all of them are there.
+# those that its tests compare it with, with --browser the browser that drives the web page (300 MB), and with --slurm
+# the daemons of Slurm. Does nothing, and asks the network for nothing, once all of them are there.
 set -eu
 
 # Build tools, and a runtime library that nothing links by name.
@@ -27,6 +27,7 @@ for option; do
         clang-format graphviz openssl python3-grpcio python3-onnx python3-protobuf python3-torch python3-torchvision"
       ;;
     --browser) test_tools="$test_tools chromium chromium-driver" ;;
+    --slurm) test_tools="$test_tools munge slurm-client slurmctld slurmd" ;;
   esac
 done
 

@@ -11,6 +11,7 @@
 #   resume      searches of each engine and strategy that are killed nine times each, 54 times in all, and go on
 #   reports     a trial that reports a million numbers: all are recorded, and the head's memory does not grow
 #   browser     a real browser drives the web page (Debian's packages chromium and chromium-driver, which it installs)
+#   slurm       searches through real Slurm daemons that run on this machine (Debian's packages, which it installs)
 #   repeat      the fast tests ten times, as many beside each other as there are processors
 #   ubsan       UndefinedBehaviorSanitizer over all tests that do not use LibTorch
 set -eu
@@ -27,7 +28,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume reports browser repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume reports browser slurm repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -48,6 +49,10 @@ for step; do
     browser)
       ./scripts/install_deps.sh --tests --browser
       bazel test --test_env=LANISTA_BROWSER_REQUIRED=1 --test_output=all //tests/web:browser_test
+      ;;
+    slurm)
+      ./scripts/install_deps.sh --tests --slurm
+      bazel test --test_env=LANISTA_SLURM_REQUIRED=1 --test_output=all //tests/slurm:slurm_test
       ;;
     repeat) bazel test --runs_per_test=10 //tests:fast ;;
     *)
