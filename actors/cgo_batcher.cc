@@ -35,6 +35,7 @@ CgoBatcherActor::behavior_type CgoBatcherState::MakeBehavior(const ModelWindow& 
 void CgoBatcherState::OnModels(v1::RunModels request) {
   const bool opens = waiting_.models().empty() && !request.models().empty();
   for (v1::TrialModel& model : *request.mutable_models()) *waiting_.add_models() = std::move(model);
+  waiting_.set_last(request.last());
   const int count = waiting_.models_size();
   if (count >= window_.max_models || request.last() || (request.full() && count == request.in_flight())) {
     return Close();
@@ -53,7 +54,8 @@ void CgoBatcherState::OnStop(const v1::StopModel& stop) {
 
 void CgoBatcherState::Close() {
   deadline_.Clear();
-  if (!waiting_.models().empty()) self_->send(engine_, std::exchange(waiting_, v1::RunModels()));
+  // That nothing else comes, the engine must hear without models, too: it gives devices back then.
+  if (!waiting_.models().empty() || waiting_.last()) self_->send(engine_, std::exchange(waiting_, v1::RunModels()));
 }
 
 }  // namespace lanista

@@ -5,6 +5,8 @@
 //   - when ModelWindow::max_models wait,
 //   - when the oldest has waited for ModelWindow::waiting_time (a message to itself),
 //   - at once when nothing more can come: the last model is here, or all models that may be in flight wait.
+//
+// RunModels.last goes on to the engine with them, or alone where none wait.
 #ifndef LANISTA_ACTORS_CGO_BATCHER_H_
 #define LANISTA_ACTORS_CGO_BATCHER_H_
 

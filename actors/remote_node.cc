@@ -168,6 +168,11 @@ std::chrono::milliseconds RemoteNode::SilentFor() const {
   return std::chrono::duration_cast<std::chrono::milliseconds>(self_->clock().now() - heard_);
 }
 
+void RemoteNode::Forgive(std::chrono::milliseconds time) {
+  // What it said meanwhile may have been read before: then nothing is left to forgive.
+  heard_ = std::min<TimePoint>(heard_ + time, self_->clock().now());
+}
+
 void RemoteNode::SetSilent(bool silent) {
   if (silent == silent_) return;
   silent_ = silent;

@@ -89,7 +89,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   // That it has been silent for long counts from now on, or not any more.
   void SetSilent(bool silent);
   // No time passes for it in which this head stood still.
-  void Forgive(std::chrono::milliseconds time) { heard_ += time; }
+  void Forgive(std::chrono::milliseconds time);
   void Drain();
   // All that it has is lost, its workers go down, its stream ends with this status.
   void Leave(v1::LostCause cause, const std::string& why, const absl::Status& status);

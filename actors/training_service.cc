@@ -420,15 +420,24 @@ void TrainingServiceState::OnDiscoveryFailed(int number, const caf::error& error
   Assign();
 }
 
-void TrainingServiceState::Cancel(const std::string& experiment) {
-  for (const QueuedTrial& trial : queue_.Remove(experiment)) EndTrial(trial, v1::CANCELED);
+void TrainingServiceState::Cancel(const std::string& experiment, const caf::actor_addr& owner) {
+  const auto is_meant = [&owner](const QueuedTrial& trial) { return !owner || trial.owner.address() == owner; };
+  for (QueuedTrial& trial : queue_.Remove(experiment)) {
+    if (is_meant(trial)) {
+      EndTrial(trial, v1::CANCELED);
+    } else {
+      queue_.Push(std::move(trial));
+    }
+  }
   const auto trials = running_.find(experiment);
   if (trials == running_.end()) return;
   for (const auto& [trial, number] : trials->second) {
+    const Slot& slot = *Find(number);
+    if (!is_meant(*slot.trial)) continue;
     v1::CancelTrial cancel_trial;
     cancel_trial.set_experiment(experiment);
     cancel_trial.set_trial(trial);
-    self_->send(Find(number)->worker, cancel_trial);
+    self_->send(slot.worker, cancel_trial);
   }
 }
 
@@ -458,7 +467,7 @@ void TrainingServiceState::OnDown(const caf::down_msg& down) {
   if (const auto owner = owners_.find(down.source); owner != owners_.end()) {
     const std::string experiment = owner->second;
     owners_.erase(owner);
-    Cancel(experiment);
+    Cancel(experiment, down.source);
     logged_.erase(experiment);
     durations_.erase(experiment);
     return;
@@ -663,16 +672,14 @@ std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial) const {
                        : absl::StrCat("a device: ", why);
   }
   int devices = 0;
-  bool too_soon = false;
-  for (const auto& entry : kinds_) {
-    const Kind& kind = entry.second;
-    if (trial != nullptr && !Runs(kind, trial->program())) continue;
-    if (!kind.usable.empty()) {
-      if (trial == nullptr || !EndsTooSoon(kind, trial->experiment())) return "";
-      too_soon = true;
-    }
-    devices += static_cast<int>(kind.devices.size());
+  for (const Kind* const kind : KindsFor(trial != nullptr ? *trial : v1::TrialSpec())) {
+    if (!kind->usable.empty()) return "";
+    devices += static_cast<int>(kind->devices.size());
   }
+  const bool too_soon = trial != nullptr && std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& entry) {
+                          return !entry.second.usable.empty() && Runs(entry.second, trial->program()) &&
+                                 EndsTooSoon(entry.second, trial->experiment());
+                        });
   if (too_soon) {
     return absl::StrCat("a device that is there for longer: the jobs of all others end before its trial would",
                         and_why);

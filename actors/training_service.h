@@ -209,7 +209,8 @@ class TrainingServiceState {
   void LoseDiscovery(const Slot& slot, Discovery discovery);
   // Nobody is left who could do what waits.
   void LoseAll();
-  void Cancel(const std::string& experiment);
+  // All trials of the experiment, or those of one owner: a stopped engine may end after its experiment was resumed.
+  void Cancel(const std::string& experiment, const caf::actor_addr& owner = caf::actor_addr());
   void CancelDiscovery(const std::string& experiment);
   // Work was done: the device is well.
   static void Worked(Slot& slot);

@@ -56,6 +56,7 @@ namespace {
 using bench::CheckOk;
 using bench::Median;
 using bench::Stopwatch;
+using bench::TempFolder;
 
 // ---- Models ----
 
@@ -236,22 +237,6 @@ Comparison Compare(const Case& one, int rounds, int largest) {
 }
 
 // ---- Data ----
-
-// A folder that the destructor removes.
-class TempFolder {
- public:
-  TempFolder() : path_((std::filesystem::temp_directory_path() / "lanista-cgo-XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) CheckOk(absl::InternalError("cannot make a folder in the temporary one"));
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Writes JPEG files in ten classes. Like photographs, they have gradients and noise.
 void WriteJpegs(const std::string& root, int images) {

@@ -24,7 +24,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
@@ -452,18 +451,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   spdlog::set_level(spdlog::level::warn);
-  std::string folder = (std::filesystem::temp_directory_path() / "lanista-bench-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) {
-    std::fprintf(stderr, "cluster: cannot make a folder for the heads' states\n");
-    return 1;
-  }
-  const absl::Status status = lanista::RunBench(
-      folder, quick ? lanista::Size{20, 2000, 320, 2000, 1, 4000} : lanista::Size{200, 100000, 3200, 20000, 3, 20000});
-  if (!status.ok()) {
-    // The folder stays: the head's log is there.
-    std::fprintf(stderr, "cluster: %s\n", status.ToString().c_str());
-    return 1;
-  }
-  std::filesystem::remove_all(folder);
+  const lanista::bench::TempFolder folder;
+  // A failure leaves the folder: the head's log is there.
+  lanista::bench::CheckOk(lanista::RunBench(folder.path(), quick ? lanista::Size{20, 2000, 320, 2000, 1, 4000}
+                                                                 : lanista::Size{200, 100000, 3200, 20000, 3, 20000}));
   return 0;
 }

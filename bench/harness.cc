@@ -52,6 +52,12 @@ void CheckOk(const absl::Status& status) {
   std::exit(1);
 }
 
+TempFolder::TempFolder() : path_((std::filesystem::temp_directory_path() / "lanista-bench-XXXXXX").string()) {
+  CheckSystem(mkdtemp(path_.data()) == nullptr ? -1 : 0, "make a folder in the temporary one");
+}
+
+TempFolder::~TempFolder() { std::filesystem::remove_all(path_); }
+
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t middle = values.size() / 2;

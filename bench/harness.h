@@ -22,6 +22,21 @@ T ValueOrDie(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
+// A new folder in the temporary one, removed with all that is in it; a program that ends by exit() leaves it, and so
+// what explains its failure. Ends the program if it cannot be made.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 // Measures the wall time since its construction.
 class Stopwatch {
  public:

@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <future>
 #include <memory>
@@ -30,6 +29,7 @@ namespace {
 
 using bench::Median;
 using bench::Program;
+using bench::TempFolder;
 
 constexpr int kSlots = 2;
 
@@ -203,8 +203,8 @@ double MeasureTpe(const std::string& state_dir, int rounds) {
 }
 
 void RunBench(const Size& size) {
-  std::string state_dir = (std::filesystem::temp_directory_path() / "lanista-bench-XXXXXX").string();
-  if (mkdtemp(state_dir.data()) == nullptr) Die("cannot make a folder for the state");
+  const TempFolder state;
+  const std::string& state_dir = state.path();
   std::vector<double> warm, bytes, run, cold, speedup;
   std::printf("%5s %16s %20s %18s %18s %8s\n", "round", "head, trials/s", "head, bytes/trial", "run, trials/s",
               "cold, trials/s", "ratio");
@@ -222,7 +222,6 @@ void RunBench(const Size& size) {
   const double tpe_of_random = MeasureTpe(state_dir, size.tpe_rounds);
   const HeadResult history = MeasureHead(state_dir, ConstantSearch(size.history), size.history / 10);
   const double resume_seconds = MeasureResume(state_dir, history.id, size.history);
-  std::filesystem::remove_all(state_dir);
   std::printf(
       "%d trials: the head grew by %.0f bytes after the first tenth; a resume starts its first trial after %.2f s\n",
       size.history, history.bytes, resume_seconds);

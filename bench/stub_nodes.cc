@@ -209,12 +209,16 @@ void StubNodes::Impl::Node::Beat() {
     v1::BeatRequest request;
     v1::BeatReply reply;
   };
-  const auto call = std::make_shared<Call>();
+  auto call = std::make_shared<Call>();
   call->context.set_deadline(std::chrono::system_clock::now() + kBeatLimit);
   call->request.set_instance(instance_);
-  stub_->async()->Beat(
-      &call->context, &call->request, &call->reply,
-      [this, call, sent = Clock::now()](const grpc::Status& status) { cluster_.OnBeat(name_, sent, status); });
+  stub_->async()->Beat(&call->context, &call->request, &call->reply,
+                       [this, call, sent = Clock::now()](const grpc::Status& status) mutable {
+                         // While the stub is there: the last channel must not end on a thread of gRPC's, for which it
+                         // waits.
+                         call.reset();
+                         cluster_.OnBeat(name_, sent, status);
+                       });
 }
 
 void StubNodes::Impl::Node::OnReadDone(bool ok) {

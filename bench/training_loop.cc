@@ -44,6 +44,7 @@ namespace {
 using bench::CheckOk;
 using bench::Median;
 using bench::Stopwatch;
+using bench::TempFolder;
 using bench::ValueOrDie;
 
 constexpr uint64_t kModelSeed = 1;
@@ -109,21 +110,6 @@ class BenchTrial : public TrialContext {
   const std::string checkpoint_folder_;
   std::shared_ptr<nn::Model> model_;
   std::optional<Stopwatch> reported_;
-};
-
-// Removed at its end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "lanista_training_loop_XXXXXX").string()) {
-    if (mkdtemp(&path_[0]) != nullptr) return;
-    CheckOk(absl::InternalError("cannot make a folder like " + path_));
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 // The same network without choices.
@@ -231,7 +217,7 @@ void RunBench(const Size& size) {
   classification.set_max_epochs(2);
   const auto two_epochs = ValueOrDie(EvaluatorRegistry::Get().Create(config));
   CheckOk(two_epochs->Prepare(kOrderSeed));
-  const TemporaryFolder folder;
+  const TempFolder folder;
   const std::string checkpoint = folder.path() + "/checkpoint";
   const data::DataSplits splits = ValueOrDie(data::OpenDataset(classification.dataset(), kOrderSeed));
 

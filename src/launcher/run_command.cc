@@ -208,17 +208,22 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   }
   std::optional<Display> display;
   if (!line.json) display.emplace(config, earlier, *head);
-  LANISTA_ASSIGN_OR_RETURN(const std::string id, start(*head, [&](const v1::ExperimentEvent& event) {
-                             // Set with the first event, because a user may press Ctrl-C before the experiment's id is
-                             // here.
-                             interrupt.Started(event.experiment());
-                             if (page != nullptr) page->OnEvent(event);
-                             if (display) display->OnEvent(event);
-                           }));
-  const v1::StateChanged end = head->Wait(id);
+  const absl::StatusOr<std::string> id = start(*head, [&](const v1::ExperimentEvent& event) {
+    // Set with the first event, because a user may press Ctrl-C before the experiment's id is here.
+    interrupt.Started(event.experiment());
+    if (page != nullptr) page->OnEvent(event);
+    if (display) display->OnEvent(event);
+  });
+  if (!id.ok()) {
+    // Where the user stopped it on the page before it began, the watcher may still be telling of that.
+    interrupt.Ended();
+    head->End();
+    return id.status();
+  }
+  const v1::StateChanged end = head->Wait(*id);
   display.reset();
 
-  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(*id));
   const absl::StatusOr<std::string> no_result = PrintSummary(context, folder);
   interrupt.Ended();
   if (port != nullptr) port->Close();

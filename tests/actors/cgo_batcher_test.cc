@@ -10,7 +10,10 @@ class CgoBatcherTest : public ActorTest {
  protected:
   CgoBatcherTest() {
     engine_ = Spawn([this](EngineActor::pointer) -> EngineActor::behavior_type {
-      return {[this](const v1::RunModels& run) { batches_.push_back(run.models_size()); },
+      return {[this](const v1::RunModels& run) {
+                batches_.push_back(run.models_size());
+                last_ = run.last();
+              },
               [this](const v1::RunAgain&) { ++again_; },
               [this](const v1::StopModel& stop) { stopped_.push_back(stop.model()); },
               [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.sequence()); },
@@ -34,6 +37,8 @@ class CgoBatcherTest : public ActorTest {
 
   int models_ = 0;
   std::vector<int> batches_;
+  // Of the last batch.
+  bool last_ = false;
   int again_ = 0;
   int cancels_ = 0;
   std::vector<int> stopped_;
@@ -101,8 +106,20 @@ TEST_F(CgoBatcherTest, NothingWaitsForWhatCannotCome) {
   EXPECT_EQ(batches_.size(), 1u) << "the other two run: they make room when they end";
   Come(0, 1, /*full=*/true);
   EXPECT_EQ(batches_, (std::vector<int>{2, 1})) << "they ended, and the strategy has no proposal";
+  EXPECT_FALSE(last_);
   Come(1, 3, /*full=*/false, /*last=*/true);
   EXPECT_EQ(batches_, (std::vector<int>{2, 1, 1}));
+  EXPECT_TRUE(last_) << "then the engine gives up the devices that it has no trials for";
+}
+
+TEST_F(CgoBatcherTest, ThatNothingElseComesIsToldWithoutModels) {
+  Come(0, 1, /*full=*/false, /*last=*/true);
+  EXPECT_EQ(batches_, std::vector<int>{0});
+  EXPECT_TRUE(last_);
+  // The limits of a search may be raised while it runs.
+  Come(4, 5);
+  EXPECT_EQ(batches_, (std::vector<int>{0, 4}));
+  EXPECT_FALSE(last_);
 }
 
 TEST_F(CgoBatcherTest, AStopDoesNotWaitForTheWindow) {

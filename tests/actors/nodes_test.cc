@@ -449,6 +449,17 @@ TEST_F(NodesTest, TimeInWhichTheHeadStoodStillDoesNotCount) {
   EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
 }
 
+TEST_F(NodesTest, ANodeThatIsHeardAfterAStandstillIsForgivenNothing) {
+  JoinIdle();
+  // It waited to be read all the time.
+  caf::anon_send(nodes_, std::make_shared<Heartbeat>("instance of n", [](const absl::Status&) {}));
+  scheduler().advance_time(std::chrono::hours(1));
+  Run();
+  EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
+  Pass(125);
+  EXPECT_THAT(Listed(), IsEmpty());
+}
+
 TEST_F(NodesTest, ANodeThatLeavesBlamesNobody) {
   const auto link = JoinIdle();
   Assign();

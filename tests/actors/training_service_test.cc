@@ -30,10 +30,14 @@ class TrainingServiceTest : public ActorTest {
                                               return workers_[number] = MakeWorker(std::make_shared<int>(number));
                                             }),
                                             /*max_starting=*/2, open});
-    owner_ = Spawn([this](TrialOwnerActor::pointer) -> TrialOwnerActor::behavior_type {
+    owner_ = MakeOwner();
+    Run();
+  }
+
+  TrialOwnerActor MakeOwner() {
+    return Spawn([this](TrialOwnerActor::pointer) -> TrialOwnerActor::behavior_type {
       return {[this](const v1::ModelEvent& event) { events_.push_back(event); }};
     });
-    Run();
   }
 
   WorkerActor MakeWorker(std::shared_ptr<int> number) {
@@ -296,6 +300,22 @@ TEST_F(TrainingServiceTest, TheTrialsOfAnOwnerThatGoesDownAreCanceled) {
   EXPECT_EQ(assigned_[0], std::vector<int>{1}) << "the other one is not in the queue any more";
 }
 
+TEST_F(TrainingServiceTest, AnOwnerThatGoesDownTakesNothingOfItsSuccessor) {
+  StartService(2);
+  Ready(0);
+  Ready(1);
+  Submit("a", 1);
+  const TrialOwnerActor before = std::exchange(owner_, MakeOwner());
+  Submit("a", 2);
+  Submit("a", 3);
+  caf::anon_send_exit(before, caf::exit_reason::kill);
+  Run();
+  EXPECT_EQ(canceled_, std::vector<int>{1});
+  Ended("a", 2);
+  Ready(1);
+  EXPECT_EQ(assigned_[1], (std::vector<int>{2, 3}));
+}
+
 TEST_F(TrainingServiceTest, AStopReachesTheWorkerThatRunsTheTrial) {
   StartService(1);
   Ready(0);
@@ -495,6 +515,16 @@ TEST_F(TrainingServiceTest, InAnOpenPoolWorkWaitsForDevices) {
   Ready(next);
   EXPECT_EQ(assigned_[next], std::vector<int>{2});
   EXPECT_EQ(WaitingFor("a"), "") << "nothing waits";
+}
+
+TEST_F(TrainingServiceTest, ATrialThatFitsOnlyWhereNothingStartsSaysSo) {
+  StartService(0, /*open=*/true);
+  const int large = Join("large", "p", 24), small = Join("small", "p", 8);
+  for (const int worker : {large, small}) Ready(worker);
+  Hold("large", true);
+  SubmitFor("p", 12, 1);
+  EXPECT_EQ(assigned_.count(small), 0u);
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("each of the 1 that could run it is down, or its node is silent or drained"));
 }
 
 TEST_F(TrainingServiceTest, InAnOpenPoolNoDeviceIsGivenUp) {

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 #include "nlohmann/json.hpp"
 #include "protos/service.grpc.pb.h"
+#include "src/rpc/channel.h"
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_server.h"
 #include "src/views/documents.h"
+#include "tests/rpc/raw_call.h"
 #include "tests/rpc/sockets.h"
 #include "tests/service/service_testing.h"
 
@@ -62,15 +63,6 @@ class HeadTest : public ServiceTest {
       EXPECT_TRUE(status.ok()) << status;
       return numbers;
     });
-  }
-
-  // What a late watcher is told, offline.
-  std::vector<int64_t> AllNumbers(const std::string& id) {
-    std::vector<int64_t> numbers;
-    const auto reader = JournalReader::Open(Folder(id));
-    for (const v1::ExperimentEvent& event : *reader->EventsAfter(0, 1 << 20, 1 << 30))
-      numbers.push_back(event.number());
-    return numbers;
   }
 
   std::unique_ptr<HeadServer> server_;
@@ -311,33 +303,21 @@ TEST_F(HeadTest, WhereNoHeadIsTheClientSaysSo) {
 }
 
 // What any gRPC tool can ask without our .proto files. `request` and the result: messages on the wire.
-std::string CallWithoutStub(const Address& address, const std::string& method, const std::string& request) {
-  grpc::GenericStub stub(grpc::CreateChannel(address.ToText(), grpc::InsecureChannelCredentials()));
-  const grpc::Slice slice(request);
-  const grpc::ByteBuffer out(&slice, 1);
-  grpc::ByteBuffer in;
-  grpc::ClientContext context;
-  std::promise<grpc::Status> done;
-  stub.UnaryCall(&context, method, grpc::StubOptions(), &out, &in,
-                 [&done](const grpc::Status& status) { done.set_value(status); });
-  const grpc::Status status = done.get_future().get();
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  std::vector<grpc::Slice> slices;
-  EXPECT_TRUE(in.Dump(&slices).ok());
-  std::string text;
-  for (const grpc::Slice& part : slices) text.append(reinterpret_cast<const char*>(part.begin()), part.size());
-  return text;
-}
-
+// What any gRPC tool can ask without our .proto files.
 TEST_F(HeadTest, ToolsFindItsHealthAndItsServices) {
   // HealthCheckRequest.service; HealthCheckResponse.status: SERVING.
   const std::string service = "lanista.v1.ExperimentService";
-  EXPECT_EQ(CallWithoutStub(address(), "/grpc.health.v1.Health/Check",
-                            absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service)),
-            "\x08\x01");
+  const auto channel = *MakeChannel({address()});
+  const absl::StatusOr<std::string> health =
+      CallRaw(channel, "/grpc.health.v1.Health/Check",
+              absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service));
+  ASSERT_TRUE(health.ok()) << health.status();
+  EXPECT_EQ(*health, "\x08\x01");
   // ServerReflectionRequest.list_services: "*".
-  EXPECT_THAT(CallWithoutStub(address(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*"),
-              HasSubstr(service));
+  const absl::StatusOr<std::string> services =
+      CallRaw(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*");
+  ASSERT_TRUE(services.ok()) << services.status();
+  EXPECT_THAT(*services, HasSubstr(service));
 }
 
 TEST(AddressTest, IsAHostAndAPort) {

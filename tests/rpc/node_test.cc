@@ -262,7 +262,7 @@ TEST_F(NodeServiceTest, ALinkThatIsKeptKeepsNoChannel) {
   address_ = listener.address();
   StartNode("n");
   const HeadLinkPtr link = opened_.Take();
-  std::thread listening([&] { listener.WaitUntilClosed(); });
+  std::thread listening([&] { listener.GreetAndWaitUntilClosed(); });
   node_.reset();
   listening.join();
   // Nothing is left that it could do.

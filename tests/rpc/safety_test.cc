@@ -9,7 +9,6 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
-#include <future>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,14 +17,13 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/unknown_field_set.h"
-#include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 #include "protos/node.pb.h"
 #include "src/rpc/channel.h"
-#include "src/rpc/grpc_status.h"
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_server.h"
 #include "tests/rpc/certificates.h"
+#include "tests/rpc/raw_call.h"
 #include "tests/rpc/sockets.h"
 #include "tests/service/service_testing.h"
 
@@ -100,23 +98,8 @@ class SafetyTest : public ServiceTest {
     return std::string(status.message());
   }
 
-  // Calls any method; `answer`: the first message.
-  static absl::Status Call(const HeadAccess& access, const std::string& method, const std::string& request = "",
-                           std::string* answer = nullptr) {
-    grpc::GenericStub stub(*MakeChannel(access));
-    const grpc::Slice slice(request);
-    const grpc::ByteBuffer out(&slice, 1);
-    grpc::ByteBuffer in;
-    grpc::ClientContext context;
-    std::promise<grpc::Status> done;
-    stub.UnaryCall(&context, method, grpc::StubOptions(), &out, &in,
-                   [&done](const grpc::Status& status) { done.set_value(status); });
-    const grpc::Status status = done.get_future().get();
-    std::vector<grpc::Slice> slices;
-    if (answer != nullptr && in.Dump(&slices).ok()) {
-      for (const grpc::Slice& part : slices) answer->append(reinterpret_cast<const char*>(part.begin()), part.size());
-    }
-    return FromGrpcStatus(status);
+  static absl::Status Call(const HeadAccess& access, const std::string& method) {
+    return CallRaw(*MakeChannel(access), method).status();
   }
 
   // Asks until the answer is `wanted`: files are looked at once a second.
@@ -156,10 +139,10 @@ std::vector<std::string> Fields(const std::string& message, int number) {
 TEST_F(SafetyTest, EveryMethodOfEveryServiceWantsAToken) {
   Start(WithTokens());
   // ServerReflectionRequest.list_services; ServerReflectionResponse.list_services_response.service.name.
-  std::string answer;
-  ASSERT_TRUE(Call(Access(clients_), kReflection, "\x3a\x01*", &answer).ok());
+  const absl::StatusOr<std::string> answer = CallRaw(*MakeChannel(Access(clients_)), kReflection, "\x3a\x01*");
+  ASSERT_TRUE(answer.ok()) << answer.status();
   std::set<std::string> services;
-  for (const std::string& list : Fields(answer, 6)) {
+  for (const std::string& list : Fields(*answer, 6)) {
     for (const std::string& service : Fields(list, 1)) services.insert(Fields(service, 1).at(0));
   }
   EXPECT_EQ(services.count("lanista.v1.ExperimentService"), 1u);

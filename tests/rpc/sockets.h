@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <vector>
@@ -31,7 +32,7 @@ inline int ConnectTo(int port) {
   return -1;
 }
 
-// Takes connections on loopback, and never says a word on them.
+// Takes connections on loopback, and says nothing on them by itself.
 class SilentListener {
  public:
   SilentListener() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -48,12 +49,22 @@ class SilentListener {
 
   const Address& address() const { return address_; }
 
-  // Takes the next connection, and reads until the other side closes it.
-  void WaitUntilClosed() const {
+  // Takes the next connection, greets it as an HTTP/2 server does, answers nothing, and waits until the other side
+  // closes it; a failure after a minute.
+  void GreetAndWaitUntilClosed() const {
     const int connection = accept(socket_, nullptr, nullptr);
     ASSERT_GE(connection, 0);
+    const timeval limit = {60, 0};
+    ASSERT_EQ(setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+    // SETTINGS without any.
+    constexpr char kGreeting[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
+    EXPECT_EQ(send(connection, kGreeting, sizeof(kGreeting), MSG_NOSIGNAL), static_cast<ssize_t>(sizeof(kGreeting)));
     std::vector<char> ignored(4096);
-    while (read(connection, ignored.data(), ignored.size()) > 0) continue;
+    ssize_t got = 0;
+    do {
+      got = read(connection, ignored.data(), ignored.size());
+    } while (got > 0);
+    EXPECT_EQ(got, 0) << "it is still open";
     close(connection);
   }
 

@@ -124,6 +124,14 @@ class ServiceTest : public ::testing::Test {
                            model, " } }"));
   }
 
+  // The numbers of all that watchers see.
+  std::vector<int64_t> AllNumbers(const std::string& id) const {
+    const auto events = *JournalReader::Open(Folder(id))->EventsAfter(0, 1 << 20, 1 << 30);
+    std::vector<int64_t> numbers;
+    for (const v1::ExperimentEvent& event : events) numbers.push_back(event.number());
+    return numbers;
+  }
+
   // Goes on with one that was released.
   void Hold(const std::string& id) {
     locks_.emplace(id, ExperimentLock::Acquire(Folder(id)).value());

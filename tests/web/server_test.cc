@@ -495,15 +495,6 @@ class EventsTest : public ServerTest {
         server_->port(),
         Request("GET", absl::StrCat("/api/v1/experiments/", id, "/events?after=", after), "", headers));
   }
-
-  // All that a watcher is to see.
-  std::vector<int64_t> AllNumbers(const std::string& id) const {
-    std::vector<int64_t> numbers;
-    for (const v1::ExperimentEvent& event : *JournalReader::Open(Folder(id))->EventsAfter(0, 1000000, 1 << 30)) {
-      numbers.push_back(event.number());
-    }
-    return numbers;
-  }
 };
 
 TEST_F(EventsTest, AStreamThatIsResumedMissesAndRepeatsNothing) {
