@@ -13,6 +13,7 @@
 #   reports     a trial that reports a million numbers: all are recorded, and the head's memory does not grow
 #   browser     a real browser drives the web page (Debian's packages chromium and chromium-driver, which it installs)
 #   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
+#   slurm       searches through real Slurm daemons that run on this machine (Debian's packages, which it installs)
 #   repeat      the fast tests ten times, as many beside each other as there are processors
 #   ubsan       UndefinedBehaviorSanitizer over all tests that do not use LibTorch
 set -eu
@@ -29,7 +30,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser fuzz repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm fuzz repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -57,6 +58,10 @@ for step; do
       bazel test --test_env=LANISTA_BROWSER_REQUIRED=1 --test_output=all //tests/web:browser_test
       ;;
     fuzz) ./scripts/fuzz.sh ;;
+    slurm)
+      ./scripts/install_deps.sh --tests --slurm
+      bazel test --test_env=LANISTA_SLURM_REQUIRED=1 --test_output=all //tests/slurm:slurm_test
+      ;;
     repeat) bazel test --runs_per_test=10 //tests:fast ;;
     *)
       echo "slow_test.sh: there is no step '$step'" >&2

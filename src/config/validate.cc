@@ -133,9 +133,6 @@ const std::map<std::string, Range>& Ranges() {
         {"LocalConfig.threads_per_slot", AtLeast(1)},
         {"LocalConfig.gpu_indices", AtLeast(0)},
         {"LocalConfig.memory_limit", AtLeast(1)},
-        {"RemoteMachineConfig.port", {1, 65535, false, false}},
-        {"RemoteMachineConfig.gpu_indices", AtLeast(0)},
-        {"RemoteMachineConfig.cpu_slots", AtLeast(0)},
         {"SlurmConfig.cpus", {1, 4096, false, false}},
         {"SlurmConfig.memory", AtLeast(1 << 20)},
         {"SlurmConfig.gpus", {0, 1024, false, false}},
@@ -450,22 +447,6 @@ std::optional<Violation> CheckTogether(const v1::SlurmConfig& slurm, const std::
   return std::nullopt;
 }
 
-std::optional<Violation> CheckTogether(const v1::RemoteMachineConfig& machine, const std::string& path) {
-  if (machine.host().empty()) return Violation{Join(path, "host"), "is required: the machine, as ssh takes it"};
-  // ssh would read it as an option.
-  for (const auto& [name, value] : {std::pair("host", &machine.host()), std::pair("user", &machine.user())}) {
-    const bool plain = value->find_first_of(std::string("\0\n\r\t ", 5)) == std::string::npos;
-    if (!plain || (!value->empty() && value->front() == '-')) {
-      return Violation{Join(path, name), "must be a name without spaces that does not begin with '-'"};
-    }
-  }
-  if (auto twice = FindTwice(machine.gpu_indices(), path, "gpu_indices", "GPU ")) return twice;
-  if (machine.has_cpu_slots() && machine.cpu_slots() == 0 && machine.gpu_indices().empty()) {
-    return Violation{Join(path, "cpu_slots"), "0 slots and no gpu_indices: nothing could run; at least 1"};
-  }
-  return std::nullopt;
-}
-
 std::optional<Violation> CheckTogether(const v1::CsvConfig& csv, const std::string& path) {
   const std::string& delimiter = csv.delimiter();
   if (csv.has_delimiter() && (delimiter.size() != 1 || delimiter.find_first_of("\"\n\r") == 0)) {
@@ -668,7 +649,6 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
   if (auto violation = CheckIf<v1::ClassificationConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::RegressionConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::SlurmConfig>(message, path)) return violation;
-  if (auto violation = CheckIf<v1::RemoteMachineConfig>(message, path)) return violation;
   return CheckIf<v1::LocalConfig>(message, path);
 }
 

@@ -95,7 +95,8 @@ absl::StatusOr<std::vector<QueuedJob>> ParseSqueue(const Command& command, const
 }
 
 Command ScancelCommand(const std::vector<std::string>& ids, bool only_pending) {
-  Command command{{"scancel"}};
+  // Quiet about those that have ended.
+  Command command{{"scancel", "--quiet"}};
   if (only_pending) command.arguments.push_back("--state=PENDING");
   command.arguments.insert(command.arguments.end(), ids.begin(), ids.end());
   return command;

@@ -3,6 +3,7 @@
 #define LANISTA_SRC_LAUNCHER_NODE_PORT_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "src/launcher/commands.h"
@@ -23,6 +24,8 @@ class NodePort {
   static absl::StatusOr<std::unique_ptr<NodePort>> Open(const CommandContext& context, LocalHead& head,
                                                         const TrainingServices& blocks, const StateDir& state_dir);
 
+  // Where nodes reach it.
+  std::string address() const { return AddressForOthers(server_->address()); }
   // What comes from now on gets UNAVAILABLE.
   void Close() { server_->Close(); }
 

@@ -186,6 +186,7 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   std::unique_ptr<NodePort> port;
   if (SeeksNodes(config.training_service())) {
     LANISTA_ASSIGN_OR_RETURN(port, NodePort::Open(context, *head, config.training_service(), state_dir));
+    PrintNote(absl::StrCat("nodes join at ", port->address()));
   }
   absl::Cleanup end_head = [&] {
     // The port's calls wait for the head.

@@ -152,7 +152,7 @@ TEST_F(SlurmTest, TheEndLeavesNoJob) {
   source->Step(Waiting(3));
   source->End();
   EXPECT_EQ(Calls("scancel"), 1);
-  EXPECT_THAT(Read(root_ + "/calls"), HasSubstr("scancel 101 102"));
+  EXPECT_THAT(Read(root_ + "/calls"), HasSubstr("scancel --quiet 101 102"));
   EXPECT_FALSE(std::filesystem::exists(root_ + "/queue"));
   EXPECT_EQ(Make()->Step(Waiting(0)).because, "") << "that they are gone is as it should be";
 }
