@@ -165,9 +165,13 @@ void NodeState::OnHello(const v1::HeadHello& hello) {
   welcome_ = true;
   said_away_ = false;
   deadline_.Clear();
-  sees_head_files_ = SeesFiles(hello);
-  if (!sees_head_files_) {
-    spdlog::info("this machine does not see the head's {}: what trials read is copied", hello.marker_file());
+  const bool saw_them = std::exchange(sees_head_files_, SeesFiles(hello));
+  if (saw_them && !sees_head_files_) {
+    spdlog::warn(
+        "this machine does not see the head's {}: what trials read is copied, and what they write stays behind (give "
+        "the "
+        "head a --state-dir in a folder that both machines share under the same path)",
+        hello.marker_file());
   }
   std::map<std::string, int64_t> keep;
   for (int i = 0; i < std::min(hello.keep_size(), hello.received_size()); ++i) keep[hello.keep(i)] = hello.received(i);

@@ -167,7 +167,8 @@ class NodeState {
   HeadLinkPtr link_;
   // The head has answered on it.
   bool welcome_ = false;
-  bool sees_head_files_ = false;
+  // Until a head's marker shows that it does not.
+  bool sees_head_files_ = true;
   bool draining_ = false;
   // The log says that there is no head.
   bool said_away_ = false;

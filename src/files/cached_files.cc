@@ -127,6 +127,12 @@ absl::Status CachedFiles::Open() {
 }
 
 absl::StatusOr<LocalWorkPtr> CachedFiles::Bring(const v1::Assignment& assignment, Cancellation* cancellation) {
+  if (assignment.trial().keep_weights()) {
+    // They would be lost without a word.
+    return absl::UnavailableError(
+        "what trials write here does not reach the head, and `keep_weights` wants trained weights there: give the head "
+        "a --state-dir in a folder that both machines share under the same path");
+  }
   LANISTA_RETURN_IF_ERROR(Open());
   const v1::AssignmentInputs inputs =
       assignment.has_trial() ? InputsOf(assignment.trial()) : InputsOf(assignment.discover());

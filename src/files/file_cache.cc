@@ -63,6 +63,11 @@ class FileCache::State : public std::enable_shared_from_this<State> {
         continue;
       }
       if (!found->second.verified && !Verify(found, size, &lock)) continue;
+      if (found->second.pins == 0 && access(PathOf(sha256).c_str(), R_OK) != 0) {
+        // Somebody tidied up.
+        Remove(found);
+        continue;
+      }
       return MakePin(found);
     }
     entries_[sha256].busy = true;

@@ -20,8 +20,9 @@ class NodeFiles {
   virtual ~NodeFiles() = default;
 
   // Brings what the assignment reads to this machine, and calls `done`, once, on any thread. UNAVAILABLE: this machine
-  // cannot take it (its disk is full, say), and another one may. CANCELLED: it was canceled. Else nobody can do the
-  // assignment: the error says why. As long as the head cannot be reached it is tried again.
+  // cannot take it (its disk is full, or the trial leaves weights that the head is to keep), and another one may.
+  // CANCELLED: it was canceled. Else nobody can do the assignment: the error says why. As long as the head cannot be
+  // reached it is tried again.
   virtual std::shared_ptr<Cancellation> Prepare(const v1::Assignment& assignment, Done done) = 0;
 };
 

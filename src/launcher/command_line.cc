@@ -335,6 +335,7 @@ class Parser {
         ->capture_default_str();
     node->add_option("--cache-size", line_.cache_size, "how large these copies may be together: 500MB, 2TB")
         ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+        ->check(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 50))
         ->default_str("20GB");
     node->add_option("--give-up-after", line_.give_up_after,
                      "seconds without a head after which what runs here, and the node, are ended")

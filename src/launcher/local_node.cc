@@ -63,7 +63,10 @@ class LocalNode::Impl {
     constexpr std::chrono::seconds kLimit(10);
     caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
     client_.reset();
-    return live_.WaitForNone(kLimit);
+    std::vector<std::string> left = live_.WaitForNone(kLimit);
+    // What it still does has handles of the node, which must not outlive the system.
+    if (left.empty()) files_.reset();
+    return left;
   }
 
   void Leave(const std::string& because) {

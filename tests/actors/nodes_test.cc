@@ -253,7 +253,7 @@ TEST_F(NodesTest, DevicesJoinWhenTheyAreIdleAndTheirNodeIsTheName) {
   const auto link = Join(Hello("n", 2));
   EXPECT_THAT(link->Take(), ElementsAre("hello { head: \"H\" beat_interval { seconds: 2 nanos: 500000000 } "
                                         "marker_file: \"/marker\" marker: \"content\" }"));
-  EXPECT_THAT(Said(), IsEmpty()) << "it may still find that it does not see our files";
+  EXPECT_THAT(Said(), IsEmpty()) << "it has not said that they take work";
   SayDevice(link, 1, /*idle=*/true, /*warm=*/true);
   EXPECT_THAT(Said(), ElementsAre("joined n 1 p", "ready 0 warm"));
   SayDevice(link, 1, /*idle=*/true);

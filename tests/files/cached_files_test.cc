@@ -260,6 +260,14 @@ TEST_F(CachedFilesTest, WhatThisMachineCannotTakeIsForAnother) {
   EXPECT_TRUE(absl::IsUnavailable(Prepare(Trial("")).status()));
 }
 
+TEST_F(CachedFilesTest, WeightsThatAreToBeKeptAreNotLost) {
+  v1::Assignment assignment = Trial("");
+  assignment.mutable_trial()->set_keep_weights(true);
+  const absl::Status refused = Prepare(assignment).status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("keep_weights"));
+}
+
 TEST_F(CachedFilesTest, TreesThatNobodyUsesMakeRoom) {
   Open(10);
   source_->Add("/a", "1234567");

@@ -107,6 +107,14 @@ TEST_F(FileCacheTest, ADamagedFileIsFetchedAgain) {
   EXPECT_EQ(fetched_, 5);
 }
 
+TEST_F(FileCacheTest, AFileThatSomebodyRemovedIsFetchedAgain) {
+  const std::string path = **Get("content");
+  std::filesystem::remove(path);
+  EXPECT_EQ(Content(**Get("content")), "content");
+  EXPECT_EQ(fetched_, 2);
+  EXPECT_EQ(cache_->bytes(), 7);
+}
+
 TEST_F(FileCacheTest, OtherContentIsNotKept) {
   for (const std::string content : {"abd", "ab", "abcd", ""}) {
     const auto other =
