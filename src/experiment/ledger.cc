@@ -182,7 +182,7 @@ Ledger::Decision Ledger::Resolve(Open& open, const v1::ModelEnded& ended) {
   decision.merged = open.merged;
   const bool node_lost = IsLost(ended, v1::NODE_LOST);
   open.lost += ended.outcome() == v1::LOST && !node_lost && !IsBlameless(ended);
-  // An attempt that had not begun on the node cannot have brought it down.
+  // One that had not begun there has nothing to do with it.
   if (node_lost && !open.node.empty()) open.lost_nodes.insert(open.node);
   if (!GoesOn(open, ended)) {
     decision.outcome = Decide(open, ended);

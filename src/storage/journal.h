@@ -219,7 +219,7 @@ class JournalReader {
   // The models of these trials.
   absl::StatusOr<std::map<int, std::vector<int>>> MembersOf(const std::vector<int>& trials) const;
 
-  // For callers that keep tables in memory: one pass over one table of the database, for all models or for `only` some.
+  // For what keeps tables in memory: one pass over one table of the database, all models or (`only`) some.
   using OnlyModels = std::optional<std::vector<int>>;
   absl::Status VisitModelsOf(const OnlyModels& only, const std::function<absl::Status(ModelRecord)>& visit) const;
   // Without the metrics of their ends, which are not read, and without `members`. In the order of model and attempt.

@@ -5,16 +5,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <future>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
 #include "nlohmann/json.hpp"
@@ -333,32 +329,12 @@ std::string CallWithoutStub(const Address& address, const std::string& method, c
   return text;
 }
 
-// HealthCheckRequest.service; HealthCheckResponse.status: SERVING.
-bool Serves(const Address& address, const std::string& service) {
-  return CallWithoutStub(address, "/grpc.health.v1.Health/Check",
-                         absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service)) == "\x08\x01";
-}
-
-// A probe with another name would never let the head's pod become ready.
-TEST_F(HeadTest, TheProbesOfItsManifestFindItsHealth) {
-  std::ifstream manifest("deploy/kubernetes/base/head.yaml");
-  int probes = 0;
-  for (std::string line; std::getline(manifest, line);) {
-    const absl::string_view text = absl::StripAsciiWhitespace(line);
-    // gRPC's name of the server as a whole is empty.
-    if (text == "grpc:") {
-      EXPECT_TRUE(Serves(address(), ""));
-    }
-    if (!absl::StartsWith(text, "service: ")) continue;
-    EXPECT_TRUE(Serves(address(), std::string(absl::StripPrefix(text, "service: ")))) << line;
-    ++probes;
-  }
-  EXPECT_EQ(probes, 2);
-}
-
 TEST_F(HeadTest, ToolsFindItsHealthAndItsServices) {
+  // HealthCheckRequest.service; HealthCheckResponse.status: SERVING.
   const std::string service = "lanista.v1.ExperimentService";
-  EXPECT_TRUE(Serves(address(), service));
+  EXPECT_EQ(CallWithoutStub(address(), "/grpc.health.v1.Health/Check",
+                            absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service)),
+            "\x08\x01");
   // ServerReflectionRequest.list_services: "*".
   EXPECT_THAT(CallWithoutStub(address(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*"),
               HasSubstr(service));
