@@ -1,4 +1,4 @@
-// A configuration file's text as a message, with errors that say where and what is allowed there.
+// Parses the text of a configuration file. Errors name the place and what is allowed there.
 #ifndef LANISTA_SRC_CONFIG_PARSE_H_
 #define LANISTA_SRC_CONFIG_PARSE_H_
 
@@ -10,11 +10,11 @@
 
 namespace lanista {
 
-// Parses protobuf text into `message` and where each field stands into `locations`. Errors: "line:column: what".
+// Parses protobuf text into `message`, and stores the place of each field in `locations`. Errors: "line:column: what".
 absl::Status ParseTextConfig(const std::string& text, google::protobuf::Message& message,
                              google::protobuf::TextFormat::ParseInfoTree& locations);
 
-// What is wrong with `text` as protobuf text of `message`'s type, without the place; empty if nothing is.
+// Describes, without the place, why `text` is no protobuf text of `message`'s type; empty if it is.
 std::string ProblemInText(const std::string& text, const google::protobuf::Message& message);
 
 // Parses JSON into `message`: protobuf's mapping, original or camelCase names; durations "90s" or {"seconds": 90}.

@@ -1,4 +1,4 @@
-// Which column of a table has which choice: evaluator { table { column { ... } } }.
+// Assigns columns of a table to choices: evaluator { table { column { ... } } }.
 #ifndef LANISTA_SRC_CONFIG_TABLE_COLUMNS_H_
 #define LANISTA_SRC_CONFIG_TABLE_COLUMNS_H_
 
@@ -7,7 +7,7 @@
 
 namespace lanista {
 
-// Adds a `column` for each choice of `space` that has none: the one of the choice's own name. Trials need them all,
+// Adds a `column` with the choice's name for each choice of `space` that has no column yet. Trials need all of them,
 // because they do not know the space.
 void AddTableColumns(const v1::SpaceSpec& space, v1::TableConfig* table);
 

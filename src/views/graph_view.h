@@ -1,4 +1,4 @@
-// What people and scripts see of a graph.
+// A graph as JSON, as text and as a drawing.
 #ifndef LANISTA_SRC_VIEWS_GRAPH_VIEW_H_
 #define LANISTA_SRC_VIEWS_GRAPH_VIEW_H_
 
@@ -33,11 +33,11 @@ namespace lanista {
 // REQUIRES: Validate is OK; InferTypes, if there are to be shapes. RESOURCE_EXHAUSTED: more than a million rows.
 absl::StatusOr<nlohmann::ordered_json> GraphDocument(const v1::ModelGraph& model, graph::OpLookup find_op);
 
-// What a graph costs, as GraphDocument counts it; nullopt: not known.
+// The costs of a graph, as GraphDocument counts them; nullopt: not known.
 struct GraphCosts {
   std::optional<int64_t> parameters;
   std::optional<int64_t> flops;
-  // A node that is why `flops` are not known: "layers.act (aten::erfinv)". Empty: they are known.
+  // A node because of which `flops` are not known: "layers.act (aten::erfinv)". Empty: they are known.
   std::string without_flops;
 };
 absl::StatusOr<GraphCosts> CountGraphCosts(const v1::ModelGraph& model, graph::OpLookup find_op);

@@ -1,4 +1,4 @@
-// What people and scripts see of an engine's plan.
+// An engine's plan as JSON and as text.
 #ifndef LANISTA_SRC_VIEWS_PLAN_VIEW_H_
 #define LANISTA_SRC_VIEWS_PLAN_VIEW_H_
 

@@ -9,7 +9,7 @@
 
 namespace lanista {
 
-// The width where there is no limit: stdout is no terminal.
+// The width that means no limit, because stdout is no terminal.
 inline constexpr int kAnyWidth = std::numeric_limits<int>::max();
 
 // Columns as wide as their widest cell, two spaces between them; the header is not counted as a row.
@@ -20,7 +20,7 @@ class TextTable {
   struct Column {
     std::string name;
     Align align = Align::kLeft;
-    // Left out where the table is too wide otherwise.
+    // May be left out if the table is too wide.
     bool optional = false;
   };
 
@@ -44,7 +44,7 @@ class TextTable {
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
-  // Of each column, in cells; 0: left out.
+  // The width of each column in cells; 0: the column is left out.
   std::vector<int> widths_;
 };
 

@@ -118,7 +118,9 @@ class Systemd(unittest.TestCase):
                     # It wants a program that is there.
                     file.write(read(unit).replace("/usr/local/bin/lanista", "/bin/true"))
                 done = subprocess.run(["systemd-analyze", "verify", copied], capture_output=True, text=True, check=False)
-                self.assertEqual((done.returncode, done.stderr), (0, ""), unit)
+                # Of a line that it does not know it only warns.
+                self.assertNotIn(os.path.basename(unit), done.stderr)
+                self.assertEqual(done.returncode, 0, done.stderr)
 
 
 class Kubernetes(unittest.TestCase):

@@ -5,16 +5,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <future>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "grpcpp/grpcpp.h"
 #include "nlohmann/json.hpp"
 #include "protos/service.grpc.pb.h"
@@ -304,32 +300,6 @@ TEST_F(HeadTest, WhereNoHeadIsTheClientSaysSo) {
   const absl::Status status = client.List({}).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("no head can be reached at " + gone.ToText()));
-}
-
-// HealthCheckRequest.service; HealthCheckResponse.status: SERVING.
-bool Serves(const Address& address, const std::string& service) {
-  const absl::StatusOr<std::string> health =
-      CallRaw(*MakeChannel({address}), "/grpc.health.v1.Health/Check",
-              absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service));
-  EXPECT_TRUE(health.ok()) << health.status();
-  return health.ok() && *health == "\x08\x01";
-}
-
-// A probe with another name would never let the head's pod become ready.
-TEST_F(HeadTest, TheProbesOfItsManifestFindItsHealth) {
-  std::ifstream manifest("deploy/kubernetes/base/head.yaml");
-  int probes = 0;
-  for (std::string line; std::getline(manifest, line);) {
-    const absl::string_view text = absl::StripAsciiWhitespace(line);
-    // gRPC's name of the server as a whole is empty.
-    if (text == "grpc:") {
-      EXPECT_TRUE(Serves(address(), ""));
-    }
-    if (!absl::StartsWith(text, "service: ")) continue;
-    EXPECT_TRUE(Serves(address(), std::string(absl::StripPrefix(text, "service: ")))) << line;
-    ++probes;
-  }
-  EXPECT_EQ(probes, 2);
 }
 
 // What any gRPC tool can ask without our .proto files.

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/grpcpp.h"
+#include "src/rpc/address.h"
+#include "src/rpc/channel.h"
 #include "src/rpc/grpc_status.h"
 
 namespace lanista {
@@ -31,6 +34,16 @@ inline absl::StatusOr<std::string> CallRaw(const std::shared_ptr<grpc::Channel>&
   std::string reply;
   for (const grpc::Slice& part : slices) reply.append(reinterpret_cast<const char*>(part.begin()), part.size());
   return reply;
+}
+
+// Whether the health service says that `service` is SERVING. Debian has no stub of it for C++.
+inline bool Serves(const Address& address, const std::string& service) {
+  // HealthCheckRequest.service.
+  const absl::StatusOr<std::string> reply =
+      CallRaw(*MakeChannel({address}), "/grpc.health.v1.Health/Check",
+              absl::StrCat("\n", std::string(1, static_cast<char>(service.size())), service));
+  // HealthCheckResponse.status.
+  return reply.ok() && *reply == "\x08\x01";
 }
 
 }  // namespace lanista
