@@ -120,8 +120,9 @@ class NodeState {
   using Assignments = std::map<std::string, Assignment>;
 
   void Spawn(int device);
-  // It is over for a time that grows with the number of its downs.
+  // The device gets no work for a time that grows with its `downs`.
   void Pause(int device, const std::string& because);
+  // It is time for its next worker, or the pause is over.
   void OnRestart(int device);
   void OnOpen(const HeadLinkPtr& link);
   void OnMessage(const HeadLinkPtr& link, v1::HeadMessage message);
