@@ -60,7 +60,7 @@ for step; do
     fuzz) ./scripts/fuzz.sh ;;
     slurm)
       ./scripts/install_deps.sh --tests --slurm
-      bazel test --test_env=LANISTA_SLURM_REQUIRED=1 --test_output=all //tests/slurm:slurm_test
+      bazel test --test_env=LANISTA_SLURM=1 --test_output=all //tests/slurm:slurm_test
       ;;
     repeat) bazel test --runs_per_test=10 //tests:fast ;;
     *)

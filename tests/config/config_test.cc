@@ -216,11 +216,12 @@ TEST_F(ConfigTest, NodesThatAreAskedForAreChecked) {
   EXPECT_THAT(error("slurm { poll_interval { nanos: 500000000 } }"), HasSubstr("at least a second"));
   EXPECT_THAT(error("slurm { option: 'constraint' }"), HasSubstr("slurm.option[0]: must be one argument"));
   EXPECT_THAT(error("slurm { option: '--x\\n#SBATCH' }"), HasSubstr("slurm.option[0]: must be one argument"));
-  for (const std::string option : {"--array=1-9", "--arr=1-9", "-a1-9", "--job-name=x", "-N2", "--nodes=2"}) {
-    EXPECT_THAT(error("slurm { option: '" + option + "' }"), HasSubstr(option + " is set by Lanista")) << option;
+  for (const char* const option : {"--array=1-9", "--arr=1-9", "-a1-9", "--job-name=x", "-N2", "--nodes=2"}) {
+    EXPECT_THAT(error(absl::StrCat("slurm { option: '", option, "' }")),
+                HasSubstr(absl::StrCat(option, " is set by Lanista")));
   }
-  for (const std::string option : {"--nodelist=a", "--qos=x", "-A x", "--wait-all-nodes=1"}) {
-    EXPECT_EQ(error("slurm { option: '" + option + "' }"), "") << option;
+  for (const char* const option : {"--nodelist=a", "--qos=x", "-A x", "--wait-all-nodes=1"}) {
+    EXPECT_EQ(error(absl::StrCat("slurm { option: '", option, "' }")), "");
   }
   EXPECT_THAT(error("slurm { node_option: 'x' }"), HasSubstr("slurm.node_option[0]"));
   EXPECT_EQ(error("remote {}"), "");

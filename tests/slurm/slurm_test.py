@@ -20,7 +20,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 LANISTA = os.environ["LANISTA"]
-PATIENCE = 300
+PATIENCE = 600
 
 SEARCH = """
 name: "tiny"
@@ -204,7 +204,7 @@ class SlurmTest(unittest.TestCase):
         self.end()
 
     def test_a_refusal_is_told_in_slurms_words(self):
-        self.serve(more='option: "--qos=none" option: "--partition=nowhere"')
+        self.serve(more='option: "--partition=nowhere"')
         experiment = self.submit()
         wait_until("sbatch's words", lambda: "invalid partition" in (self.ask("show", experiment).get("waiting_for") or ""))
         self.end()
@@ -292,8 +292,8 @@ class SlurmTest(unittest.TestCase):
             run("sbatch", "--gres=gpu:1", "--nodelist=n1", f"--output={output}", "--wrap",
                 f"LD_LIBRARY_PATH={self.folder} {LANISTA} devices --json; sleep 8")
             wait_until("the job's devices", lambda path=output: path.exists() and path.read_text().rstrip().endswith("}"))
-            seen.append(set(re.findall(r"GPU-\w+", output.read_text())))
-        self.assertEqual(seen, [{"GPU-aa00"}, {"GPU-ab11"}])
+            seen.append(set(re.findall(r"Fake \d+", output.read_text())))
+        self.assertEqual(seen, [{"Fake 40"}, {"Fake 80"}])
 
 
 if __name__ == "__main__":
