@@ -184,11 +184,11 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
 
   std::unique_ptr<RunPage> page;
   if (!line.web.empty()) {
-    LANISTA_ASSIGN_OR_RETURN(
-        page, RunPage::Start(line, state_dir, context.trial_program,
-                             [&interrupt](const std::string& experiment, const std::string& reason) {
-                               interrupt.Stop(experiment, reason);
-                             }));
+    LANISTA_ASSIGN_OR_RETURN(page,
+                             RunPage::Start(line, state_dir, context.trial_program,
+                                            [&interrupt](const std::string& experiment, const std::string& reason) {
+                                              interrupt.Stop(experiment, reason);
+                                            }));
     // With --json stdout has the one document.
     line.json ? PrintNote(PageLine(page->link())) : PrintLine(PageLine(page->link()));
     std::fflush(stdout);

@@ -114,8 +114,7 @@ absl::StatusOr<std::string> TrialModelMaker::MakeGraph(const v1::SpaceModel& mod
 
 absl::StatusOr<v1::Converted> TrialModelMaker::Convert(const v1::Convert& request, const Abandoned& abandoned) {
   if (session_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<TrialSession>> session =
-        TrialSession::Start(program_, options_.limits, abandoned);
+    absl::StatusOr<std::unique_ptr<TrialSession>> session = TrialSession::Start(program_, options_.limits, abandoned);
     if (absl::IsNotFound(session.status()) || absl::IsUnavailable(session.status())) {
       return absl::FailedPreconditionError(session.status().message());
     }

@@ -396,12 +396,12 @@ absl::Status JournalReader::ReadAttempts(bool with_metrics, const std::string& c
 
 absl::StatusOr<std::vector<TrialRecord>> JournalReader::PlannedTrials() const {
   const bool has_plans = version_ >= kVersionWithPlans;
-  LANISTA_ASSIGN_OR_RETURN(
-      SqliteStatement row,
-      database_.Prepare(absl::StrCat("SELECT trial, time, alone_because, ", has_plans ? "plan" : "NULL",
-                                     " FROM trial WHERE alone_because != '' OR ", has_plans ? "plan IS NOT NULL OR " : "",
-                                     "trial IN (SELECT trial FROM attempt GROUP BY trial HAVING count(*) > 1) "
-                                     "ORDER BY trial")));
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
+                           database_.Prepare(absl::StrCat(
+                               "SELECT trial, time, alone_because, ", has_plans ? "plan" : "NULL",
+                               " FROM trial WHERE alone_because != '' OR ", has_plans ? "plan IS NOT NULL OR " : "",
+                               "trial IN (SELECT trial FROM attempt GROUP BY trial HAVING count(*) > 1) "
+                               "ORDER BY trial")));
   std::vector<TrialRecord> trials;
   while (true) {
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());

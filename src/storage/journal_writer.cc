@@ -268,9 +268,8 @@ absl::Status JournalWriter::Statements::WriteStoppingCall(int64_t time, const v1
 
 absl::Status JournalWriter::Statements::WriteTrial(int64_t time, const v1::TrialQueued& trial) {
   const std::string plan = trial.plan().SerializeAsString();
-  LANISTA_RETURN_IF_ERROR(
-      insert_trial_.Run(trial.trial(), time, trial.alone_because(),
-                        trial.has_plan() ? std::make_optional(SqliteBlob{plan}) : std::nullopt));
+  LANISTA_RETURN_IF_ERROR(insert_trial_.Run(trial.trial(), time, trial.alone_because(),
+                                            trial.has_plan() ? std::make_optional(SqliteBlob{plan}) : std::nullopt));
   for (const v1::TrialMember& member : trial.members()) {
     LANISTA_RETURN_IF_ERROR(insert_attempt_.Run(member.model(), member.attempt(), trial.trial()));
   }

@@ -149,8 +149,7 @@ void Api::AddRoutes(Router* router) {
         pace);
   };
   using AboutModel = std::function<HttpResponse(const HttpRequest&, const ExperimentPlace&, int, const Parameters&)>;
-  const auto add_model = [&add](const std::string& rest, AboutModel handler,
-                                Router::Pace pace = Router::Pace::kQuick) {
+  const auto add_model = [&add](const std::string& rest, AboutModel handler, Router::Pace pace = Router::Pace::kQuick) {
     add(
         "GET", "/models/*" + rest,
         [handler = std::move(handler)](const HttpRequest& request, const ExperimentPlace& place,

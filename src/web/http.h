@@ -29,8 +29,8 @@ struct HttpRequest {
   // By their names in lower case; one that comes several times is joined with ", ".
   std::map<std::string, std::string> headers;
   std::string body;
-  // True once nobody waits for the answer any more: the client has gone, or the server ends. For handlers that take long.
-  // Does not block; may be called by one thread at a time until the answer is there. May be null.
+  // True once nobody waits for the answer any more: the client has gone, or the server ends. For handlers that take
+  // long. Does not block; may be called by one thread at a time until the answer is there. May be null.
   std::function<bool()> abandoned;
 
   // A header, or "".

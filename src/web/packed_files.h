@@ -18,8 +18,8 @@ struct PackedFiles {
 };
 
 // The file itself where there is one; else a tar archive (POSIX.1-1988, ustar) of them all, named `name`.tar, with the
-// files below a folder `name`: they are removed as they are packed. The archive is made in `folder`, but has no name there.
-// INVALID_ARGUMENT: there are none, or a name is too long for such an archive.
+// files below a folder `name`: they are removed as they are packed. The archive is made in `folder`, but has no name
+// there. INVALID_ARGUMENT: there are none, or a name is too long for such an archive.
 absl::StatusOr<PackedFiles> PackFiles(const std::vector<std::string>& paths, const std::string& name,
                                       const std::string& folder);
 

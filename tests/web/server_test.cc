@@ -672,8 +672,8 @@ class MadeByTrialsTest : public ServerTest {
 
   // From now on a graph is made until nobody waits for it; `begun_` is given when it begins, `given_up_` when it ends.
   void MakeGraphsUntilAbandoned() {
-    model_maker_.on_graph_ = [this](const std::string&, int, const ModelMaker::Abandoned& abandoned)
-        -> absl::StatusOr<FakeModelMaker::Text> {
+    model_maker_.on_graph_ = [this](const std::string&, int,
+                                    const ModelMaker::Abandoned& abandoned) -> absl::StatusOr<FakeModelMaker::Text> {
       begun_.Give();
       while (!abandoned()) std::this_thread::yield();
       given_up_.Give();
@@ -804,7 +804,8 @@ TEST_F(MadeByTrialsTest, AnExportOfOneFileIsThatFile) {
 TEST_F(MadeByTrialsTest, AnExportOfSeveralFilesIsAnArchive) {
   Start();
   Create("a-1");
-  ExportFiles({"1-model-3.py", "1-model-3.pt", "2-model-1.py", "2-model-1.pt"}, {"weights of model 1: caf\xc3\xa9", "x"});
+  ExportFiles({"1-model-3.py", "1-model-3.pt", "2-model-1.py", "2-model-1.pt"},
+              {"weights of model 1: caf\xc3\xa9", "x"});
   const ClientResponse archive = Ask("POST", kExport, R"({"top": 2, "format": "python", "untrained": true})");
   ASSERT_EQ(archive.status, 200) << archive.body;
   EXPECT_EQ(archive.headers.at("content-disposition"), "attachment; filename*=UTF-8''a-1-best-2-python.tar");
