@@ -49,7 +49,7 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
         // Behind those that try again already.
         const auto first_new = std::find_if(waiting_.begin(), waiting_.end(),
                                             [](const WaitingTrial& other) { return !other.spec.retry(); });
-        waiting_.insert(first_new, {std::move(trial), {}});
+        waiting_.insert(first_new, WaitingTrial{std::move(trial), {}});
         LaunchWaiting();
         Want();
       },

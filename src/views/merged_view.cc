@@ -100,12 +100,15 @@ absl::StatusOr<Json> MergedTrialsDocument(const JournalReader& reader) {
       json["models"].push_back(MemberJson(*member, next_of(member)));
     }
     int64_t steps = 0, steps_alone = 0;
+    bool known = trial.plan.work_size() > 0;
     for (const v1::ExplainedWork& work : trial.plan.work()) {
       steps += work.steps();
       steps_alone += int64_t{work.steps()} * work.models_size();
+      // The whole of a model of which no more is known.
+      known = known && (work.steps() == 0 || !work.first().empty());
     }
-    json["steps"] = steps > 0 ? Json(steps) : Json();
-    json["steps_alone"] = steps > 0 ? Json(steps_alone) : Json();
+    json["steps"] = known ? Json(steps) : Json();
+    json["steps_alone"] = known ? Json(steps_alone) : Json();
     json["work"] = WorkJson(trial.plan.work());
     document["trials"].push_back(std::move(json));
   }

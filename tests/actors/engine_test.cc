@@ -19,7 +19,11 @@ class TestPlanner final : public Planner {
     for (v1::TrialModel& model : models) {
       if (trials.empty() || trials.back().models.size() == *models_per_trial_) {
         trials.push_back({{}, *models_per_trial_ == 1 ? "no others came" : "", 1000, 1500});
+        trials.back().work.resize(2);
       }
+      // All share the first step, and nobody the second one.
+      trials.back().work[0].add_models(model.model());
+      if (trials.back().models.empty()) trials.back().work[1].add_models(model.model());
       trials.back().models.push_back(std::move(model));
     }
     return trials;
@@ -47,6 +51,8 @@ class EngineTest : public ActorTest {
                 // While the trial is being recorded.
                 for (const v1::StopModel& stop : std::exchange(stops_while_planning_, {})) self->send(engine_, stop);
                 if (journal_broken_) return ToCafError(absl::UnavailableError("broken"));
+                EXPECT_EQ(planned.plans_size(), planned.trials_size());
+                plans_.insert(plans_.end(), planned.plans().begin(), planned.plans().end());
                 for (const v1::TrialSpec& trial : planned.trials()) {
                   v1::TrialQueued queued;
                   queued.set_trial(trial.trial());
@@ -153,6 +159,7 @@ class EngineTest : public ActorTest {
   std::vector<v1::WantDevices> wanted_;
   // What the owner heard.
   std::vector<int> shares_;
+  std::vector<v1::TrialPlan> plans_;
   bool journal_broken_ = false;
   std::vector<v1::StopModel> stops_while_planning_;
   ModelOwnerActor owner_;
@@ -252,6 +259,24 @@ TEST_F(EngineTest, SaysWhyATrialHasOneModel) {
   End(1, v1::UNMERGED);
   ASSERT_EQ(queued_.size(), 3u);
   EXPECT_EQ(queued_[2].alone_because(), "it runs again after merged trial 2");
+}
+
+TEST_F(EngineTest, SaysWhatATrialWasMeantToShare) {
+  models_per_trial_ = 2;
+  // Of six models four run at once; the first one of those that wait is stopped.
+  RunModels(6);
+  ASSERT_EQ(plans_.size(), 2u);
+  EXPECT_EQ(plans_[1].memory(), 1000);
+  ASSERT_EQ(plans_[1].work_size(), 2);
+  EXPECT_EQ(plans_[1].work(0).models_size(), 2);
+  EXPECT_EQ(plans_[1].work(1).models(0), 3);
+  Stop(5);
+  End(0, v1::SUCCEEDED, "", 0);
+  End(0, v1::SUCCEEDED, "", 1);
+  ASSERT_EQ(plans_.size(), 3u);
+  ASSERT_EQ(plans_[2].work_size(), 1) << "what nobody does any more is gone";
+  EXPECT_EQ(plans_[2].work(0).models_size(), 1);
+  EXPECT_EQ(plans_[2].work(0).models(0), 6);
 }
 
 TEST_F(EngineTest, ALostTrialOfOneStillSaysWhyItIsAlone) {

@@ -84,6 +84,24 @@ TEST_F(CgoTest, MergedModelsReportExactlyWhatTheyWouldAlone) {
   }
 }
 
+TEST_F(CgoTest, WhatWasMergedAndWhatFellBackIsKept) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("merged.textproto", Config("cgo {}", "constructor", {3}));
+  ASSERT_EQ(RunCommand(kFaultyProgram, {"run", config, "--state-dir", state}).exit_code, 0);
+  const nlohmann::json document =
+      RunCommand(kFaultyProgram, {"trials", "latest", "--merged", "--json", "--state-dir", state}).Json();
+  EXPECT_EQ(document["merges"], true);
+  ASSERT_EQ(document["trials"].size(), 9u) << "one of eight models, and each of them again";
+  const nlohmann::json& merged = document["trials"][0];
+  ASSERT_EQ(merged["models"].size(), 8u);
+  EXPECT_EQ(merged["work"][0]["models"].size(), 8u) << "all read the same batches";
+  for (const nlohmann::json& model : merged["models"]) {
+    EXPECT_GT(model["again"]["trial"], 1);
+    EXPECT_NE(model["again"]["because"], "");
+  }
+  EXPECT_EQ(document["trials"][8]["alone_because"], "it runs again after merged trial 1");
+}
+
 TEST_F(CgoTest, OneBadModelOfEightFailsAloneWithItsOwnReason) {
   const auto good = RunModels(Config("direct {}", "none", {}));
   const struct {

@@ -143,6 +143,8 @@ TEST_F(JsonDocumentsTest, OfExperimentsAreAsDocumented) {
   Check("show", {id});
   EXPECT_EQ(Check("trials", {"latest"})["models"].size(), 2u);
   EXPECT_EQ(Check("trials", {"latest", "--log"}, "trials --log")["logs"].size(), 2u);
+  const nlohmann::json merged = Check("trials", {"latest", "--merged"}, "trials --merged");
+  EXPECT_EQ(merged["trials"][0]["alone_because"], "the evaluator trains one model at a time");
   // One that fails: its models have no metrics, and a reason.
   Check("run", {config, "--set", "evaluator={ classification { dataset { csv { path: \"none.csv\" } } } }"}, "error");
   const std::string failing = WriteFile("failing.textproto", R"(

@@ -189,6 +189,21 @@ TEST_F(CgoPlannerTest, ExplainsWhatIsSharedAndWhyTheRestIsNot) {
                                 "3: 1 fc (Linear) .. fc (Linear); its weights are the model's own"));
 }
 
+TEST_F(CgoPlannerTest, APlannedTrialSaysWhatItsModelsShare) {
+  std::vector<v1::TrialModel> models(3);
+  for (int i = 0; i < 3; ++i) {
+    models[static_cast<size_t>(i)].set_model(i + 11);
+    *models[static_cast<size_t>(i)].mutable_sample() = Gate(i % 2);
+  }
+  const std::vector<PlannedTrial> trials = MakePlanner()->Plan(models, 1);
+  ASSERT_EQ(trials.size(), 1u);
+  ASSERT_GE(trials[0].work.size(), 2u);
+  EXPECT_THAT(trials[0].work[1].models(), ElementsAre(11, 12, 13));
+  EXPECT_EQ(trials[0].work[1].first(), "conv (Conv2d)");
+  models.resize(1);
+  EXPECT_TRUE(MakePlanner()->Plan(models, 1)[0].work.empty()) << "it shares with nobody";
+}
+
 TEST_F(CgoPlannerTest, AModuleSpaceSharesItsBatches) {
   context_.graph_space.reset();
   const auto plan = MakePlanner()->Explain({Gate(0), Gate(1)}, 1);

@@ -48,6 +48,43 @@ evaluator { constant {} }
 """
 
 
+# Models with graphs, of which some are merged.
+NET = """
+name: "Net"
+graphs {
+  name: "Net"
+  inputs { name: "x" type { kind: TENSOR data_type: FLOAT32 shape { dims: [-1, 1, 28, 28] } } }
+  nodes { name: "flatten" op { type: "Flatten" } inputs { node: "x" } }
+  nodes { name: "hidden" inputs { node: "flatten" }
+    op { type: "Linear" attr { key: "in_features" value { i: 784 } } attr { key: "out_features" value { i: 16 } } } }
+  nodes { name: "relu" op { type: "ReLU" } inputs { node: "hidden" } }
+  nodes { name: "head" cell { graph: "Head" } inputs { node: "relu" } }
+  outputs { node: "head" }
+}
+graphs {
+  name: "Head"
+  inputs { name: "x" }
+  nodes { name: "output" inputs { node: "x" }
+    op { type: "Linear" attr { key: "in_features" value { i: 16 } } attr { key: "out_features" value { i: 10 } } } }
+  outputs { node: "output" }
+}
+"""
+
+GRAPHS = """
+name: "graphs"
+space {
+  graph { path: "net.textproto" }
+  mutator { layer_choice { target: "relu" candidate { keep {} } candidate { op { type: "Tanh" } } } }
+}
+strategy { grid_search {} }
+engine { cgo { batch_waiting_time: 1 } }
+evaluator {
+  classification { dataset { synthetic_digits { train_samples: 60 validation_samples: 30 } } max_epochs: 1 }
+}
+training_service { local { cpu_slots: 1 } }
+"""
+
+
 def origins_of(entries):
     """Addresses that were asked for, out of the performance log."""
     for entry in entries:
@@ -103,6 +140,10 @@ class PageTests(unittest.TestCase):
             with open(hostile, "w", encoding="utf-8") as file:
                 file.write(HOSTILE)
             cls.lanista("run", hostile)
+            for name, text in (("net", NET), ("graphs", GRAPHS)):
+                with open(os.path.join(cls.folder, name + ".textproto"), "w", encoding="utf-8") as file:
+                    file.write(text)
+            cls.lanista("run", os.path.join(cls.folder, "graphs.textproto"))
             cls.server = subprocess.Popen([cls.program(), "web", "--listen", "127.0.0.1:0", "--state-dir", cls.state],
                                           stdout=subprocess.PIPE, text=True)
             for line in cls.server.stdout:
@@ -337,6 +378,64 @@ class PageTests(unittest.TestCase):
         self.open("models")
         self.assertEqual(set(self.cells("<img src=x onerror=alert(1)>")), {"=1+1", "<b>x</b>"})
         self.assertIn("'=1+1", self.saved_by("button", "CSV"))
+
+    def open_graphs(self, view, **parameters):
+        """A view of the experiment whose models have graphs."""
+        self.experiment = self.find_experiment("graphs")
+        if self.experiment is None:
+            self.skipTest("this page has no such experiment")
+        self.open(view, **parameters)
+
+    def test_a_graph_folds(self):
+        self.open_graphs("graph/1")
+        shown = ("return [...document.querySelectorAll('g[data-id]')].some((g) => "
+                 "g.getAttribute('aria-label').startsWith('head.output,')) === arguments[0]")
+        self.browser.click("button", "Open all")
+        self.browser.wait(shown, True)
+        self.browser.click("button", "Fold all")
+        self.browser.wait(shown, False)
+        self.shot("graph")
+
+    def test_two_graphs_are_compared(self):
+        self.open_graphs("compare", sel="1,2")
+        self.browser.wait("return document.querySelector('main').innerText.includes('only in model 2')")
+        differences = self.browser.run("return document.querySelector('[aria-label=Differences]').innerText")
+        for word in ("relu", "ReLU", "Tanh"):
+            self.assertIn(word, differences)
+        self.assertNotIn("hidden", differences)
+
+    def test_the_best_models_are_exported(self):
+        self.open_graphs("overview")
+        self.browser.click("button", "Actions")
+        self.browser.click("button", "Export the best …")
+        self.browser.wait("return document.querySelector('dialog[open]') !== null")
+        self.browser.run("document.querySelector('dialog[open] input[type=number]').value = '2'")
+        archive = self.saved_by("dialog[open] button", "Export")
+        self.assertIn("-best-2-json/", archive)
+        self.assertIn("1-model-", archive)
+        self.browser.wait("return document.querySelector('dialog[open]') === null")
+        # The weights were not kept, and the user is told.
+        self.browser.click("button", "Actions")
+        self.browser.click("button", "Export the best …")
+        self.browser.run("document.querySelector('dialog[open] select').value = 'onnx'")
+        self.browser.click("dialog[open] button", "Export")
+        self.browser.wait("return document.querySelector('dialog[open] [role=alert]').textContent.includes('were not kept')")
+        # What the console says of the refused request is the browser's own.
+        self.browser.log("browser")
+
+    def test_merged_trials_say_what_they_shared(self):
+        self.open_graphs("cgo")
+        self.browser.wait("return document.querySelector('main').innerText.includes('1 merged trial of 2 models')")
+        if self.state is not None:
+            merged = self.lanista("trials", self.experiment, "--merged")["trials"][0]
+            text = self.browser.run("return document.querySelector('main').innerText")
+            self.assertIn("%d steps instead of %d" % (merged["steps"], merged["steps_alone"]), text)
+        self.browser.click("section[aria-label=Trials] button", "1")
+        self.browser.wait("return location.hash.includes('t=1')")
+        detail = self.browser.wait("return document.querySelector('section[aria-label=Trial]')?.innerText")
+        for word in ("load the batch", "shared", "model 1", "model 2"):
+            self.assertIn(word, detail)
+        self.shot("cgo")
 
     def test_compare_marks_what_differs(self):
         self.open("compare", sel="1,2")

@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 #include "src/views/documents.h"
+#include "src/views/merged_view.h"
 #include "src/web/event_streams.h"
 #include "src/web/http_stream.h"
 #include "src/web/notes.h"
@@ -158,6 +159,7 @@ TEST_F(ServerTest, DocumentsAreThoseOfTheCommandLine) {
   EXPECT_EQ(GetJson("/api/v1/experiments/a/models/1"), printed((*TrialsDocument(*reader))["models"][0]));
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/columns")["status"], "DONE");
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/attempts")["model"], Json::array({1}));
+  EXPECT_EQ(GetJson("/api/v1/experiments/a-1/merged"), printed(*MergedTrialsDocument(*reader)));
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/importance?top=0.5")["models"], 1);
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/space")["choices"][0]["candidates"], Json::array({"c"}));
   const Json config = GetJson("/api/v1/experiments/a-1/config");

@@ -200,7 +200,7 @@ export class CgoView {
   drawMemory(ctx, width, height) {
     const colors = theme();
     const trials = this.measured();
-    const frame = frameOf(width, height);
+    const frame = {...frameOf(width, height), left: 76};
     const domain = paddedDomain(trials.flatMap((trial) => [trial.estimated_memory ?? 0, trial.measured_memory ?? 0]));
     const x = d3.scaleLinear().domain(domain).range([frame.left, frame.right]);
     const y = d3.scaleLinear().domain(domain).range([frame.bottom, frame.top]);
