@@ -12,6 +12,8 @@
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
+#include "src/base/framing.h"
+#include "src/base/status.h"
 #include "src/base/utf8.h"
 #include "src/storage/journal.h"
 
