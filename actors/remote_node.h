@@ -47,6 +47,7 @@
 #include "actors/model_events.h"
 #include "actors/remote_worker.h"
 #include "caf/typed_response_promise.hpp"
+#include "google/protobuf/message_lite.h"
 #include "src/base/event_window.h"
 #include "src/telemetry/telemetry.h"
 
