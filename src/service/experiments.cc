@@ -333,12 +333,6 @@ absl::StatusOr<TrialLog> Experiments::ReadLog(const ExperimentPlace& place, int 
   return log;
 }
 
-absl::StatusOr<Json> Experiments::ListAll() {
-  ViewOptions options;
-  options.now = absl::Now();
-  return ListDocument(state_dir_, options);
-}
-
 absl::StatusOr<ExperimentPlace> Experiments::Locate(const std::string& experiment) const {
   ExperimentPlace place;
   LANISTA_ASSIGN_OR_RETURN(place.id, Find(experiment));

@@ -101,8 +101,6 @@ class Experiments {
   absl::StatusOr<v1::GetTrialReply> GetTrial(const v1::GetTrialRequest& request);
   // At most `limit` bytes (at most 1 MiB) from `offset` on. attempt 0: the last one. NOT_FOUND: no such model, attempt.
   absl::StatusOr<TrialLog> ReadLog(const ExperimentPlace& place, int model, int attempt, int64_t offset, int limit);
-  // The document of `list`.
-  absl::StatusOr<nlohmann::ordered_json> ListAll();
 
   // What `experiment` of a request stands for: an id, the beginning of one, or "latest".
   absl::StatusOr<ExperimentPlace> Locate(const std::string& experiment) const;

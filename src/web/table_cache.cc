@@ -1,6 +1,7 @@
 #include "src/web/table_cache.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "src/base/status.h"
@@ -46,15 +47,44 @@ std::shared_ptr<TableCache::Entry> TableCache::Find(const std::string& id) {
   return slot.entry;
 }
 
+absl::StatusOr<TableCache::Text> TableCache::List(const StateDir& state_dir) {
+  const std::lock_guard<std::mutex> lock(list_mutex_);
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir.List());
+  // Without those that were deleted.
+  std::map<std::string, Listed> listed;
+  std::vector<nlohmann::ordered_json> entries;
+  for (const std::string& id : ids) {
+    Listed& one = listed[id];
+    if (const auto known = listed_.find(id); known != listed_.end()) one = std::move(known->second);
+    const absl::Status status = RefreshListed(state_dir, id, &one);
+    entries.push_back(status.ok() ? one.document : UnreadableEntry(id, status));
+  }
+  listed_ = std::move(listed);
+  SortOldestFirst(&entries);
+  nlohmann::ordered_json document;
+  document["experiments"] = std::move(entries);
+  return std::make_shared<const std::string>(CompactText(document));
+}
+
+absl::Status TableCache::RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
+  if (stamp.IsStill() && listed->stamp.has_value() && listed->stamp->IsOf(stamp)) return absl::OkStatus();
+  ViewOptions options;
+  options.now = absl::Now();
+  LANISTA_ASSIGN_OR_RETURN(listed->document, ListEntry(reader, options));
+  listed->stamp = stamp;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) {
   const std::shared_ptr<Entry> entry = Find(place.id);
   const std::lock_guard<std::mutex> lock(entry->mutex);
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
   LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
   if (IsFresh(entry->show_stamp, stamp)) return entry->show;
-  // While it runs, its seconds grow.
-  const bool may_stay = !stamp.held || IsFinal(stamp.state);
-  if (!may_stay || !entry->show_stamp.has_value() || !entry->show_stamp->IsOf(stamp)) {
+  if (!stamp.IsStill() || !entry->show_stamp.has_value() || !entry->show_stamp->IsOf(stamp)) {
     ViewOptions options;
     options.now = absl::Now();
     LANISTA_ASSIGN_OR_RETURN(const nlohmann::ordered_json document, ShowDocument(reader, options));

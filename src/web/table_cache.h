@@ -14,8 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "nlohmann/json.hpp"
 #include "src/service/experiments.h"
 #include "src/storage/journal.h"
+#include "src/storage/state_dir.h"
 #include "src/web/experiment_table.h"
 
 namespace lanista {
@@ -35,6 +37,8 @@ class TableCache {
 
   using Text = std::shared_ptr<const std::string>;
 
+  // The document of `list`. The entry of an experiment is read again where its journal has grown, or while it runs.
+  absl::StatusOr<Text> List(const StateDir& state_dir);
   // The document of `show`, and that of `columns`.
   absl::StatusOr<Text> Show(const ExperimentPlace& place);
   absl::StatusOr<Text> Columns(const ExperimentPlace& place);
@@ -57,6 +61,8 @@ class TableCache {
     bool held = false;
     Clock::time_point looked;
 
+    // While it runs, its seconds grow.
+    bool IsStill() const { return !held || IsFinal(state); }
     bool IsOf(const Stamp& other) const {
       return number == other.number && state == other.state && state_time == other.state_time && held == other.held;
     }
@@ -73,12 +79,19 @@ class TableCache {
     Text columns;
   };
 
+  // An experiment's entry in the list.
+  struct Listed {
+    std::optional<Stamp> stamp;
+    nlohmann::ordered_json document;
+  };
+
   static absl::StatusOr<Stamp> StampOf(const JournalReader& reader);
   bool IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) const;
   std::shared_ptr<Entry> Find(const std::string& id);
   // The table is made again where it is not fresh, or the fact with this number is not in it. REQUIRES: the entry's
   // mutex.
   absl::Status Refresh(const ExperimentPlace& place, int64_t number, Entry* entry);
+  static absl::Status RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed);
   // Of the table of `id`; drops others where there is too much.
   void CountBytes(const std::string& id, size_t bytes);
 
@@ -89,6 +102,9 @@ class TableCache {
   };
 
   const Options options_;
+  std::mutex list_mutex_;
+  // Protected by list_mutex_. By id.
+  std::map<std::string, Listed> listed_;
   std::mutex mutex_;
   // Protected by mutex_.
   std::map<std::string, Slot> slots_;

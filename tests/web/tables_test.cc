@@ -396,6 +396,39 @@ TEST_F(TableCacheTest, WhatHasEndedIsMadeOnceAndWhatRunsFollows) {
   EXPECT_EQ(*columns, *cache.Columns(Place("a-1")));
 }
 
+TEST_F(TableCacheTest, TheListIsTheOneOfListWhateverHappens) {
+  TableCache cache(AtOnce());
+  const auto expect_same = [&] {
+    const auto list = cache.List(state_dir_);
+    ASSERT_TRUE(list.ok()) << list.status();
+    Json listed = Json::parse(**list), expected = Printed(*ListDocument(state_dir_));
+    // Those of experiments that run grow.
+    for (Json* const document : {&listed, &expected}) {
+      for (Json& entry : (*document)["experiments"]) {
+        if (entry["status"] == "RUNNING") entry["seconds"] = 0;
+      }
+    }
+    EXPECT_EQ(listed, expected);
+  };
+  expect_same();
+  for (const char* const id : {"a-1", "b-1"}) {
+    Create(id);
+    Write(id, "records { state { state: RUNNING } }");
+    WriteModel(id, 1);
+    expect_same();
+  }
+  WriteModel("a-1", 2);
+  Write("a-1", "records { state { state: DONE } }");
+  expect_same();
+  Release("a-1");
+  expect_same();
+  // Its process is gone.
+  Release("b-1");
+  expect_same();
+  ASSERT_TRUE(RemoveExperiment(state_dir_, "a-1").ok());
+  expect_same();
+}
+
 TEST_F(TableCacheTest, WhoKnowsOfAFactDoesNotGetWhatWasBefore) {
   TableCache::Options options;
   options.refresh_interval = std::chrono::hours(1);
