@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "src/base/status.h"
 #include "src/views/documents.h"
@@ -40,6 +41,13 @@ bool TableCache::IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) co
          now.looked - stamp->looked < options_.refresh_interval;
 }
 
+absl::StatusOr<std::unique_lock<std::timed_mutex>> TableCache::Lock(std::timed_mutex& mutex,
+                                                                    const std::string& what) const {
+  std::unique_lock<std::timed_mutex> lock(mutex, options_.patience);
+  if (!lock.owns_lock()) return absl::UnavailableError(absl::StrCat(what, " is being read; try again"));
+  return lock;
+}
+
 std::shared_ptr<TableCache::Entry> TableCache::Find(const std::string& id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Slot& slot = slots_[id];
@@ -48,7 +56,7 @@ std::shared_ptr<TableCache::Entry> TableCache::Find(const std::string& id) {
 }
 
 absl::StatusOr<TableCache::Text> TableCache::List(const StateDir& state_dir) {
-  const std::lock_guard<std::mutex> lock(list_mutex_);
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(list_mutex_, "the list of experiments"));
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir.List());
   // Without those that were deleted.
   std::map<std::string, Listed> listed;
@@ -80,7 +88,7 @@ absl::Status TableCache::RefreshListed(const StateDir& state_dir, const std::str
 
 absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) {
   const std::shared_ptr<Entry> entry = Find(place.id);
-  const std::lock_guard<std::mutex> lock(entry->mutex);
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->show_mutex, place.id));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
   LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
   if (IsFresh(entry->show_stamp, stamp)) return entry->show;
@@ -96,7 +104,7 @@ absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) 
 
 absl::StatusOr<TableCache::Text> TableCache::Columns(const ExperimentPlace& place) {
   const std::shared_ptr<Entry> entry = Find(place.id);
-  const std::lock_guard<std::mutex> lock(entry->mutex);
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->table_mutex, place.id));
   LANISTA_RETURN_IF_ERROR(Refresh(place, /*number=*/0, entry.get()));
   if (entry->columns == nullptr) {
     entry->columns = std::make_shared<const std::string>(CompactText(ColumnsDocument(*entry->table)));
@@ -107,7 +115,7 @@ absl::StatusOr<TableCache::Text> TableCache::Columns(const ExperimentPlace& plac
 absl::Status TableCache::WithTable(const ExperimentPlace& place, int64_t number,
                                    const std::function<void(const ExperimentTable&)>& use) {
   const std::shared_ptr<Entry> entry = Find(place.id);
-  const std::lock_guard<std::mutex> lock(entry->mutex);
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->table_mutex, place.id));
   LANISTA_RETURN_IF_ERROR(Refresh(place, number, entry.get()));
   use(*entry->table);
   return absl::OkStatus();

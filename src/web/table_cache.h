@@ -30,12 +30,17 @@ class TableCache {
   struct Options {
     std::chrono::milliseconds refresh_interval{500};
     size_t max_bytes = 256 << 20;
+    // How long a call waits for others that read the same experiment. A call keeps one of the server's few readers, so
+    // that many that wait for a large experiment would keep all others from being answered.
+    std::chrono::milliseconds patience{1000};
   };
 
   TableCache() : TableCache(Options()) {}
   explicit TableCache(Options options) : options_(options) {}
 
   using Text = std::shared_ptr<const std::string>;
+
+  // All calls: UNAVAILABLE where another one takes longer than anyone should wait.
 
   // The document of `list`. The entry of an experiment is read again where its journal has grown, or while it runs.
   absl::StatusOr<Text> List(const StateDir& state_dir);
@@ -69,10 +74,12 @@ class TableCache {
   };
 
   struct Entry {
-    std::mutex mutex;
-    // Protected by mutex.
+    std::timed_mutex show_mutex;
+    // Protected by show_mutex.
     std::optional<Stamp> show_stamp;
     Text show;
+    std::timed_mutex table_mutex;
+    // Protected by table_mutex.
     std::optional<Stamp> table_stamp;
     std::unique_ptr<ExperimentTable> table;
     // Of the table as it is; null: not made yet.
@@ -86,10 +93,11 @@ class TableCache {
   };
 
   static absl::StatusOr<Stamp> StampOf(const JournalReader& reader);
+  absl::StatusOr<std::unique_lock<std::timed_mutex>> Lock(std::timed_mutex& mutex, const std::string& what) const;
   bool IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) const;
   std::shared_ptr<Entry> Find(const std::string& id);
   // The table is made again where it is not fresh, or the fact with this number is not in it. REQUIRES: the entry's
-  // mutex.
+  // table_mutex.
   absl::Status Refresh(const ExperimentPlace& place, int64_t number, Entry* entry);
   static absl::Status RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed);
   // Of the table of `id`; drops others where there is too much.
@@ -102,7 +110,7 @@ class TableCache {
   };
 
   const Options options_;
-  std::mutex list_mutex_;
+  std::timed_mutex list_mutex_;
   // Protected by list_mutex_. By id.
   std::map<std::string, Listed> listed_;
   std::mutex mutex_;

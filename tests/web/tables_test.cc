@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "nlohmann/json.hpp"
 #include "src/views/documents.h"
@@ -427,6 +428,28 @@ TEST_F(TableCacheTest, TheListIsTheOneOfListWhateverHappens) {
   expect_same();
   ASSERT_TRUE(RemoveExperiment(state_dir_, "a-1").ok());
   expect_same();
+}
+
+TEST_F(TableCacheTest, NobodyWaitsLongForAnExperimentThatIsBeingRead) {
+  TableCache::Options options = AtOnce();
+  options.patience = std::chrono::milliseconds(0);
+  TableCache cache(options);
+  for (const char* const id : {"a-1", "b-1"}) Create(id);
+  const auto nothing = [](const ExperimentTable&) {};
+  absl::Status same, other, show;
+  const absl::Status first = cache.WithTable(Place("a-1"), 0, [&](const ExperimentTable&) {
+    // Another thread: one does not wait for itself.
+    std::thread([&] {
+      same = cache.WithTable(Place("a-1"), 0, nothing);
+      show = cache.Show(Place("a-1")).status();
+      other = cache.WithTable(Place("b-1"), 0, nothing);
+    }).join();
+  });
+  EXPECT_TRUE(first.ok()) << first;
+  EXPECT_TRUE(absl::IsUnavailable(same)) << same;
+  EXPECT_TRUE(show.ok()) << show;
+  EXPECT_TRUE(other.ok()) << other;
+  EXPECT_TRUE(cache.WithTable(Place("a-1"), 0, nothing).ok());
 }
 
 TEST_F(TableCacheTest, WhoKnowsOfAFactDoesNotGetWhatWasBefore) {
