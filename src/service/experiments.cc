@@ -308,11 +308,7 @@ absl::StatusOr<TrialLog> Experiments::ReadLog(const ExperimentPlace& place, int 
   std::vector<AttemptRecord> attempts;
   {
     LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
-    bool known = false;
-    LANISTA_RETURN_IF_ERROR(reader.VisitModelsOf(std::vector<int>{model}, [&known](const ModelRecord&) {
-      known = true;
-      return absl::OkStatus();
-    }));
+    LANISTA_ASSIGN_OR_RETURN(const bool known, reader.HasModel(model));
     if (!known) return absl::NotFoundError(absl::StrCat("model: ", place.id, " has no model ", model));
     LANISTA_RETURN_IF_ERROR(reader.VisitAttempts(std::vector<int>{model}, [&attempts](AttemptRecord record) {
       attempts.push_back(std::move(record));

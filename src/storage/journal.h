@@ -233,6 +233,8 @@ class JournalReader {
   // The models that the facts behind the one with this number are about, sorted. Not of version 2.
   absl::StatusOr<std::vector<int>> ModelsChangedAfter(int64_t number) const;
 
+  // Whether a model with this number was proposed.
+  absl::StatusOr<bool> HasModel(int model) const;
   // The number of the last trial; 0: there is none.
   absl::StatusOr<int> LastTrial() const;
 

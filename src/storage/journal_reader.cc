@@ -334,6 +334,12 @@ absl::StatusOr<std::map<int, int64_t>> JournalReader::OutcomeNumbers(const std::
   }
 }
 
+absl::StatusOr<bool> JournalReader::HasModel(int model) const {
+  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
+                           database_.Prepare(absl::StrCat("SELECT 1 FROM model WHERE model = ", model)));
+  return row.Next();
+}
+
 absl::StatusOr<int> JournalReader::LastTrial() const {
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT ifnull(max(trial), 0) FROM trial"));
   LANISTA_RETURN_IF_ERROR(row.Next().status());

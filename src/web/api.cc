@@ -126,9 +126,8 @@ void Api::AddRoutes(Router* router) {
   };
 
   router->Add("GET", "api/v1/info", [this](const HttpRequest&, const Parameters&) { return Info(); });
-  router->Add("GET", "api/v1/experiments", [this](const HttpRequest&, const Parameters&) {
-    return Answer(tables_.List(experiments_.state_dir()));
-  });
+  router->Add("GET", "api/v1/experiments",
+              [this](const HttpRequest&, const Parameters&) { return Answer(tables_.List(experiments_.state_dir())); });
   add("GET", "", [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) {
     return Answer(tables_.Show(place));
   });
@@ -336,13 +335,9 @@ HttpResponse Api::PutNote(const HttpRequest& request, const ExperimentPlace& pla
   {
     const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
     if (!reader.ok()) return ErrorResponse(reader.status());
-    bool known = false;
-    const absl::Status status = reader->VisitModelsOf(std::vector<int>{number}, [&known](const ModelRecord&) {
-      known = true;
-      return absl::OkStatus();
-    });
-    if (!status.ok()) return ErrorResponse(status);
-    if (!known) return ErrorResponse(404, absl::StrCat(place.id, " has no model '", model, "'"));
+    const absl::StatusOr<bool> known = reader->HasModel(number);
+    if (!known.ok()) return ErrorResponse(known.status());
+    if (!*known) return ErrorResponse(404, absl::StrCat(place.id, " has no model '", model, "'"));
   }
   const absl::Status written = WriteNote(place.folder, number, *star, *note);
   if (!written.ok()) return ErrorResponse(written);

@@ -57,8 +57,8 @@ struct TableModel {
 // something was recorded are read again. Used by one thread at a time.
 class ExperimentTable {
  public:
-  // Brings it to where the reader's journal is; makes it anew where that is another experiment's. After an error it is to
-  // be made anew.
+  // Brings it to where the reader's journal is; makes it anew where that is another experiment's. After an error it is
+  // to be made anew.
   absl::Status Update(const JournalReader& reader);
 
   const std::string& id() const { return id_; }

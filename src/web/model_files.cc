@@ -27,11 +27,7 @@ struct CloseFolder {
 // Below the experiment's folder; "": the model has not been tried yet.
 absl::StatusOr<std::string> OutputFolder(const ExperimentPlace& place, int model) {
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
-  bool known = false;
-  LANISTA_RETURN_IF_ERROR(reader.VisitModelsOf(std::vector<int>{model}, [&known](const ModelRecord&) {
-    known = true;
-    return absl::OkStatus();
-  }));
+  LANISTA_ASSIGN_OR_RETURN(const bool known, reader.HasModel(model));
   if (!known) return absl::NotFoundError(absl::StrCat(place.id, " has no model ", model));
   int trial = 0;
   LANISTA_RETURN_IF_ERROR(reader.VisitAttempts(std::vector<int>{model}, [&trial](const AttemptRecord& attempt) {

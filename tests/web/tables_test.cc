@@ -189,7 +189,10 @@ TEST_P(TablesTest, AModelAloneIsItsEntryInTrials) {
     ASSERT_TRUE(alone.ok()) << alone.status();
     EXPECT_EQ(Printed(*alone), entry);
   }
-  EXPECT_TRUE(absl::IsNotFound(TrialDocument(*JournalReader::Open(temp_.path()), 1000).status()));
+  const auto reader = JournalReader::Open(temp_.path());
+  EXPECT_TRUE(absl::IsNotFound(TrialDocument(*reader, 1000).status()));
+  EXPECT_EQ(*reader->HasModel(trials["models"][0]["id"]), true);
+  EXPECT_EQ(*reader->HasModel(1000), false);
 }
 
 TEST_P(TablesTest, AttemptsAreThoseOfTrials) {
