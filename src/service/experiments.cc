@@ -323,12 +323,6 @@ absl::StatusOr<TrialLog> Experiments::ReadLog(const ExperimentPlace& place, int 
   return log;
 }
 
-absl::StatusOr<Json> Experiments::ListAll() {
-  ViewOptions options;
-  options.now = absl::Now();
-  return ListDocument(state_dir_, options);
-}
-
 absl::StatusOr<Json> Experiments::Show(const JournalReader& reader) const {
   ViewOptions options;
   options.now = absl::Now();

@@ -105,8 +105,6 @@ class Experiments {
   absl::StatusOr<v1::GetTrialReply> GetTrial(const v1::GetTrialRequest& request);
   // At most `limit` bytes (at most 1 MiB) from `offset` on. attempt 0: the last one. NOT_FOUND: no such model, attempt.
   absl::StatusOr<TrialLog> ReadLog(const ExperimentPlace& place, int model, int attempt, int64_t offset, int limit);
-  // The document of `list`.
-  absl::StatusOr<nlohmann::ordered_json> ListAll();
   // The document of `show`, of a journal that was just opened.
   absl::StatusOr<nlohmann::ordered_json> Show(const JournalReader& reader) const;
   // Those of ModelMaker: they may take minutes.

@@ -302,8 +302,9 @@ void SortByKey(std::vector<Json>* models, const KeyOf& key_of) {
   *models = std::move(sorted);
 }
 
-absl::StatusOr<Json> ListEntry(const std::string& folder, const ViewOptions& options) {
-  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+}  // namespace
+
+absl::StatusOr<Json> ListEntry(const JournalReader& reader, const ViewOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options.now));
   LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
   LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> best, reader.BestModels(1));
@@ -333,8 +334,6 @@ Json UnreadableEntry(const std::string& id, const absl::Status& status) {
   json["best"] = Json::array();
   return json;
 }
-
-}  // namespace
 
 absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const Standing standing, StandingOf(reader, options.now));
@@ -420,10 +419,14 @@ absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& 
 
 std::vector<Json> ListEntries(const StateDir& state_dir, const std::vector<std::string>& ids,
                               const ViewOptions& options) {
+  const auto read = [&](const std::string& id) -> absl::StatusOr<Json> {
+    LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+    return ListEntry(reader, options);
+  };
   std::vector<Json> entries;
   for (const std::string& id : ids) {
-    const absl::StatusOr<std::string> folder = state_dir.ExperimentFolder(id);
-    absl::StatusOr<Json> entry = folder.ok() ? ListEntry(*folder, options) : folder.status();
+    absl::StatusOr<Json> entry = read(id);
     entries.push_back(entry.ok() ? *std::move(entry) : UnreadableEntry(id, entry.status()));
   }
   return entries;

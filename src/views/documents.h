@@ -89,6 +89,10 @@ absl::StatusOr<nlohmann::ordered_json> ListDocument(const StateDir& state_dir, c
 std::vector<nlohmann::ordered_json> ListEntries(const StateDir& state_dir, const std::vector<std::string>& ids,
                                                 const ViewOptions& options = {});
 
+// One of them; and that of an experiment whose journal cannot be read.
+absl::StatusOr<nlohmann::ordered_json> ListEntry(const JournalReader& reader, const ViewOptions& options = {});
+nlohmann::ordered_json UnreadableEntry(const std::string& id, const absl::Status& status);
+
 // Puts entries of `experiments` into the order of `list`.
 void SortOldestFirst(std::vector<nlohmann::ordered_json>* entries);
 

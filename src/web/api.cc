@@ -162,9 +162,8 @@ void Api::AddRoutes(Router* router) {
   };
 
   router->Add("GET", "api/v1/info", [this](const HttpRequest&, const Parameters&) { return Info(); });
-  router->Add("GET", "api/v1/experiments", [this](const HttpRequest&, const Parameters&) {
-    return Answer(experiments_.ListAll(), [](const Json& document) { return document; });
-  });
+  router->Add("GET", "api/v1/experiments",
+              [this](const HttpRequest&, const Parameters&) { return Answer(tables_.List(experiments_.state_dir())); });
   add("GET", "", [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) {
     return Answer(tables_.Show(place));
   });

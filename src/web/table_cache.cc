@@ -1,8 +1,12 @@
 #include "src/web/table_cache.h"
 
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "src/base/status.h"
+#include "src/views/documents.h"
 #include "src/web/columns.h"
 #include "src/web/http.h"
 
@@ -37,6 +41,13 @@ bool TableCache::IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) co
          now.looked - stamp->looked < options_.refresh_interval;
 }
 
+absl::StatusOr<std::unique_lock<std::timed_mutex>> TableCache::Lock(std::timed_mutex& mutex,
+                                                                    const std::string& what) const {
+  std::unique_lock<std::timed_mutex> lock(mutex, options_.patience);
+  if (!lock.owns_lock()) return absl::UnavailableError(absl::StrCat(what, " is being read; try again"));
+  return lock;
+}
+
 std::shared_ptr<TableCache::Entry> TableCache::Find(const std::string& id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Slot& slot = slots_[id];
@@ -44,15 +55,44 @@ std::shared_ptr<TableCache::Entry> TableCache::Find(const std::string& id) {
   return slot.entry;
 }
 
+absl::StatusOr<TableCache::Text> TableCache::List(const StateDir& state_dir) {
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(list_mutex_, "the list of experiments"));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir.List());
+  // Without those that were deleted.
+  std::map<std::string, Listed> listed;
+  std::vector<nlohmann::ordered_json> entries;
+  for (const std::string& id : ids) {
+    Listed& one = listed[id];
+    if (const auto known = listed_.find(id); known != listed_.end()) one = std::move(known->second);
+    const absl::Status status = RefreshListed(state_dir, id, &one);
+    entries.push_back(status.ok() ? one.document : UnreadableEntry(id, status));
+  }
+  listed_ = std::move(listed);
+  SortOldestFirst(&entries);
+  nlohmann::ordered_json document;
+  document["experiments"] = std::move(entries);
+  return std::make_shared<const std::string>(CompactText(document));
+}
+
+absl::Status TableCache::RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed) {
+  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
+  if (stamp.IsStill() && listed->stamp.has_value() && listed->stamp->IsOf(stamp)) return absl::OkStatus();
+  ViewOptions options;
+  options.now = absl::Now();
+  LANISTA_ASSIGN_OR_RETURN(listed->document, ListEntry(reader, options));
+  listed->stamp = stamp;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) {
   const std::shared_ptr<Entry> entry = Find(place.id);
-  const std::lock_guard<std::mutex> lock(entry->mutex);
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->show_mutex, place.id));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
   LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
   if (IsFresh(entry->show_stamp, stamp)) return entry->show;
-  // While it runs, its seconds grow.
-  const bool may_stay = !stamp.held || IsFinal(stamp.state);
-  if (!may_stay || !entry->show_stamp.has_value() || !entry->show_stamp->IsOf(stamp)) {
+  if (!stamp.IsStill() || !entry->show_stamp.has_value() || !entry->show_stamp->IsOf(stamp)) {
     LANISTA_ASSIGN_OR_RETURN(const nlohmann::ordered_json document, experiments_.Show(reader));
     entry->show = std::make_shared<const std::string>(CompactText(document));
   }
@@ -62,7 +102,7 @@ absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) 
 
 absl::StatusOr<TableCache::Text> TableCache::Columns(const ExperimentPlace& place) {
   const std::shared_ptr<Entry> entry = Find(place.id);
-  const std::lock_guard<std::mutex> lock(entry->mutex);
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->table_mutex, place.id));
   LANISTA_RETURN_IF_ERROR(Refresh(place, /*number=*/0, entry.get()));
   if (entry->columns == nullptr) {
     entry->columns = std::make_shared<const std::string>(CompactText(ColumnsDocument(*entry->table)));
@@ -73,7 +113,7 @@ absl::StatusOr<TableCache::Text> TableCache::Columns(const ExperimentPlace& plac
 absl::Status TableCache::WithTable(const ExperimentPlace& place, int64_t number,
                                    const std::function<void(const ExperimentTable&)>& use) {
   const std::shared_ptr<Entry> entry = Find(place.id);
-  const std::lock_guard<std::mutex> lock(entry->mutex);
+  LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->table_mutex, place.id));
   LANISTA_RETURN_IF_ERROR(Refresh(place, number, entry.get()));
   use(*entry->table);
   return absl::OkStatus();

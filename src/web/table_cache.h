@@ -14,8 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "nlohmann/json.hpp"
 #include "src/service/experiments.h"
 #include "src/storage/journal.h"
+#include "src/storage/state_dir.h"
 #include "src/web/experiment_table.h"
 
 namespace lanista {
@@ -28,6 +30,9 @@ class TableCache {
   struct Options {
     std::chrono::milliseconds refresh_interval{500};
     size_t max_bytes = 256 << 20;
+    // How long a call waits for others that read the same experiment. A call keeps one of the server's few readers, so
+    // that many that wait for a large experiment would keep all others from being answered.
+    std::chrono::milliseconds patience{1000};
   };
 
   // `experiments` must outlive it.
@@ -36,6 +41,10 @@ class TableCache {
 
   using Text = std::shared_ptr<const std::string>;
 
+  // All calls: UNAVAILABLE where another one takes longer than anyone should wait.
+
+  // The document of `list`. The entry of an experiment is read again where its journal has grown, or while it runs.
+  absl::StatusOr<Text> List(const StateDir& state_dir);
   // The document of `show`, and that of `columns`.
   absl::StatusOr<Text> Show(const ExperimentPlace& place);
   absl::StatusOr<Text> Columns(const ExperimentPlace& place);
@@ -58,28 +67,40 @@ class TableCache {
     bool held = false;
     Clock::time_point looked;
 
+    // While it runs, its seconds grow.
+    bool IsStill() const { return !held || IsFinal(state); }
     bool IsOf(const Stamp& other) const {
       return number == other.number && state == other.state && state_time == other.state_time && held == other.held;
     }
   };
 
   struct Entry {
-    std::mutex mutex;
-    // Protected by mutex.
+    std::timed_mutex show_mutex;
+    // Protected by show_mutex.
     std::optional<Stamp> show_stamp;
     Text show;
+    std::timed_mutex table_mutex;
+    // Protected by table_mutex.
     std::optional<Stamp> table_stamp;
     std::unique_ptr<ExperimentTable> table;
     // Of the table as it is; null: not made yet.
     Text columns;
   };
 
+  // An experiment's entry in the list.
+  struct Listed {
+    std::optional<Stamp> stamp;
+    nlohmann::ordered_json document;
+  };
+
   static absl::StatusOr<Stamp> StampOf(const JournalReader& reader);
+  absl::StatusOr<std::unique_lock<std::timed_mutex>> Lock(std::timed_mutex& mutex, const std::string& what) const;
   bool IsFresh(const std::optional<Stamp>& stamp, const Stamp& now) const;
   std::shared_ptr<Entry> Find(const std::string& id);
   // The table is made again where it is not fresh, or the fact with this number is not in it. REQUIRES: the entry's
-  // mutex.
+  // table_mutex.
   absl::Status Refresh(const ExperimentPlace& place, int64_t number, Entry* entry);
+  static absl::Status RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed);
   // Of the table of `id`; drops others where there is too much.
   void CountBytes(const std::string& id, size_t bytes);
 
@@ -91,6 +112,9 @@ class TableCache {
 
   Experiments& experiments_;
   const Options options_;
+  std::timed_mutex list_mutex_;
+  // Protected by list_mutex_. By id.
+  std::map<std::string, Listed> listed_;
   std::mutex mutex_;
   // Protected by mutex_.
   std::map<std::string, Slot> slots_;

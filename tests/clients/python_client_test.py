@@ -420,7 +420,7 @@ class ScriptedHead(Folder):
             self.connect(port)
         self.connect(port)
         sent = [metadata.get("authorization") for metadata in self.script.metadata]
-        self.assertEqual(sent, [f"Bearer {first}", f"Bearer {second}", f"Bearer {second}", None])
+        self.assertEqual(sent, [f"Bearer {first}", f"Bearer {second}", f"Bearer {second}", None, None])
 
         with self.assertRaisesRegex(lanista_client.InvalidArgumentError, "head.example.org:7421 unencrypted"):
             Client("head.example.org:7421", token_file=str(tokens))

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "nlohmann/json.hpp"
 #include "src/views/documents.h"
@@ -188,7 +189,10 @@ TEST_P(TablesTest, AModelAloneIsItsEntryInTrials) {
     ASSERT_TRUE(alone.ok()) << alone.status();
     EXPECT_EQ(Printed(*alone), entry);
   }
-  EXPECT_TRUE(absl::IsNotFound(TrialDocument(*JournalReader::Open(temp_.path()), 1000).status()));
+  const auto reader = JournalReader::Open(temp_.path());
+  EXPECT_TRUE(absl::IsNotFound(TrialDocument(*reader, 1000).status()));
+  EXPECT_TRUE(reader->FindModel(trials["models"][0]["id"]).ok());
+  EXPECT_TRUE(absl::IsNotFound(reader->FindModel(1000).status()));
 }
 
 TEST_P(TablesTest, AttemptsAreThoseOfTrials) {
@@ -395,6 +399,61 @@ TEST_F(TableCacheTest, WhatHasEndedIsMadeOnceAndWhatRunsFollows) {
   EXPECT_EQ(*ended, *cache.Show(Place("a-1"))) << "the same text, not only an equal one";
   const auto columns = cache.Columns(Place("a-1"));
   EXPECT_EQ(*columns, *cache.Columns(Place("a-1")));
+}
+
+TEST_F(TableCacheTest, TheListIsTheOneOfListWhateverHappens) {
+  TableCache cache(AtOnce());
+  const auto expect_same = [&] {
+    const auto list = cache.List(state_dir_);
+    ASSERT_TRUE(list.ok()) << list.status();
+    Json listed = Json::parse(**list), expected = Printed(*ListDocument(state_dir_));
+    // Those of experiments that run grow.
+    for (Json* const document : {&listed, &expected}) {
+      for (Json& entry : (*document)["experiments"]) {
+        if (entry["status"] == "RUNNING") entry["seconds"] = 0;
+      }
+    }
+    EXPECT_EQ(listed, expected);
+  };
+  expect_same();
+  for (const char* const id : {"a-1", "b-1"}) {
+    Create(id);
+    Write(id, "records { state { state: RUNNING } }");
+    WriteModel(id, 1);
+    expect_same();
+  }
+  WriteModel("a-1", 2);
+  Write("a-1", "records { state { state: DONE } }");
+  expect_same();
+  Release("a-1");
+  expect_same();
+  // Its process is gone.
+  Release("b-1");
+  expect_same();
+  ASSERT_TRUE(RemoveExperiment(state_dir_, "a-1").ok());
+  expect_same();
+}
+
+TEST_F(TableCacheTest, NobodyWaitsLongForAnExperimentThatIsBeingRead) {
+  TableCache::Options options = AtOnce();
+  options.patience = std::chrono::milliseconds(0);
+  TableCache cache(options);
+  for (const char* const id : {"a-1", "b-1"}) Create(id);
+  const auto nothing = [](const ExperimentTable&) {};
+  absl::Status same, other, show;
+  const absl::Status first = cache.WithTable(Place("a-1"), 0, [&](const ExperimentTable&) {
+    // Another thread: one does not wait for itself.
+    std::thread([&] {
+      same = cache.WithTable(Place("a-1"), 0, nothing);
+      show = cache.Show(Place("a-1")).status();
+      other = cache.WithTable(Place("b-1"), 0, nothing);
+    }).join();
+  });
+  EXPECT_TRUE(first.ok()) << first;
+  EXPECT_TRUE(absl::IsUnavailable(same)) << same;
+  EXPECT_TRUE(show.ok()) << show;
+  EXPECT_TRUE(other.ok()) << other;
+  EXPECT_TRUE(cache.WithTable(Place("a-1"), 0, nothing).ok());
 }
 
 TEST_F(TableCacheTest, WhoKnowsOfAFactDoesNotGetWhatWasBefore) {

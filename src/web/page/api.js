@@ -18,6 +18,8 @@ export function isAbsent(error) {
 }
 
 const TOKEN_KEY = 'lanista-token';
+/** Of a request that the server has no time for. */
+const MOST_TRIES = 30;
 
 /** The token: taken from the link, kept for this tab, never left in the address. */
 export class Token {
@@ -70,6 +72,8 @@ export class Api {
     this.token = token;
     /** Called with each answer's status; 0: there was none. */
     this.onStatus = (/** @type {number} */ _) => {};
+    /** Between two tries of a request that the server has no time for, ms. */
+    this.pause = 1000;
   }
 
   /**
@@ -82,15 +86,20 @@ export class Api {
     const headers = {.../** @type {any} */ (options.headers ?? {})};
     if (this.token.value) headers.Authorization = `Bearer ${this.token.value}`;
     let response;
-    try {
-      response = await fetch(`api/v1/${path}`, {cache: 'no-store', credentials: 'omit', ...options, headers});
-    } catch (error) {
-      if (options.signal?.aborted) throw error;
-      this.onStatus(0);
-      throw new ApiError(0, 'the head does not answer');
+    for (let tries = 1;; ++tries) {
+      try {
+        response = await fetch(`api/v1/${path}`, {cache: 'no-store', credentials: 'omit', ...options, headers});
+      } catch (error) {
+        if (options.signal?.aborted) throw error;
+        this.onStatus(0);
+        throw new ApiError(0, 'the head does not answer');
+      }
+      this.onStatus(response.status);
+      if (response.ok) return response;
+      // Somebody else has a large experiment read. What changes something is not sent again.
+      if (response.status !== 503 || (options.method ?? 'GET') !== 'GET' || tries === MOST_TRIES) break;
+      await new Promise((resolve) => setTimeout(resolve, this.pause));
     }
-    this.onStatus(response.status);
-    if (response.ok) return response;
     let message = `the server answered ${response.status}`;
     try {
       message = String((await response.json()).error ?? message);

@@ -1,4 +1,5 @@
-// The tables of the experiments that are compared, loaded again as these move on. Pure but for the calls that it is given.
+// The tables of the experiments that are compared, loaded again as these move on. Pure but for the calls that it is
+// given.
 
 /** @typedef {import('./decode.js').Table} Table */
 

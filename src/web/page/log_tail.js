@@ -28,8 +28,7 @@ export class LogTail {
 
   /** What is to be asked for next. */
   query() {
-    return this.attempt === 0 ? 'offset=0&limit=0' :
-                                `attempt=${this.attempt}&offset=${this.offset}&limit=${MAX_BYTES}`;
+    return this.attempt === 0 ? 'offset=0&limit=0' : `attempt=${this.attempt}&offset=${this.offset}&limit=${MAX_BYTES}`;
   }
 
   /**

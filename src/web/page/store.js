@@ -182,6 +182,12 @@ export class Store {
     this.changed('error');
   }
 
+  clearError() {
+    if (!this.error) return;
+    this.error = null;
+    this.changed('error');
+  }
+
   /** Goes where the address points. */
   follow() {
     const before = this.route;
@@ -331,6 +337,7 @@ export class Store {
         if (this.current !== current) return;
         const moved = show.status !== current.show.status || show.models.total !== current.show.models.total;
         setShow(current, show);
+        this.clearError();
         if (moved) await this.reload();
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) this.failed(error);
@@ -363,10 +370,7 @@ export class Store {
       current.table = table;
       this.lastReload = begun;
       current.stale = false;
-      if (this.error) {
-        this.error = null;
-        this.changed('error');
-      }
+      this.clearError();
       this.changed('table');
       this.watch();
     } catch (error) {
@@ -469,12 +473,10 @@ export class Store {
    */
   async catchUp(current, number) {
     current.least = Math.max(current.least, number);
-    const behind =
-        (/** @type {Map<string, import('./decode.js').Curves>} */ curves) => [...curves]
-                                                                                 .filter(
-                                                                                     ([_, part]) =>
-                                                                                         part.number < number)
-                                                                                 .map(([metric]) => metric);
+    const behind = (/** @type {Map<string, import('./decode.js').Curves>} */ curves) => {
+      const found = [...curves].filter(([_, part]) => part.number < number);
+      return found.map(([metric]) => metric);
+    };
     await Promise.all([
       ...behind(current.curves).map((metric) => this.fetchCurves(current, metric, false)),
       ...behind(current.times).map((metric) => this.fetchCurves(current, metric, true)),

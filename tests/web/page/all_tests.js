@@ -1,5 +1,6 @@
 // Every test of the page's pure functions: `node all_tests.js`, or unit_tests.html in a browser.
 
+import './api_test.js';
 import './compared_tables_test.js';
 import './decode_test.js';
 import './events_test.js';

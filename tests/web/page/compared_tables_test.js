@@ -10,8 +10,7 @@ test('a compared experiment is loaded again when it has moved on, and only then'
   await tables.update('a', null);
   equal(loads, 0);
   for (const [list, expected] of [
-         [listOf(3), 1], [listOf(3), 1], [listOf(4), 2], [listOf(4, 'DONE'), 3], [listOf(4, 'DONE'), 3]
-       ]) {
+           [listOf(3), 1], [listOf(3), 1], [listOf(4), 2], [listOf(4, 'DONE'), 3], [listOf(4, 'DONE'), 3]]) {
     await tables.update('a', /** @type {any[]} */ (list));
     equal([loads, tables.get('a')], [expected, {load: expected}]);
   }

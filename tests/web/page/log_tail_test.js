@@ -17,7 +17,9 @@ test('of a long log its end is read, and then what comes', () => {
   let log = 'a'.repeat(MIB) + 'b'.repeat(1000);
   equal(read(tail, log), true);
   equal(read(tail, log), false);
-  equal([tail.attempt, tail.size, tail.text.length, tail.text.slice(-1001)], [1, log.length, MIB / 4, `a${'b'.repeat(1000)}`]);
+  equal(
+      [tail.attempt, tail.size, tail.text.length, tail.text.slice(-1001)],
+      [1, log.length, MIB / 4, `a${'b'.repeat(1000)}`]);
   equal(read(tail, log), false);
   log += 'c';
   equal(read(tail, log), false);

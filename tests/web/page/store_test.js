@@ -283,24 +283,27 @@ test('limits and the time that it ran are loaded with the table', async () => {
   check(current.shownAt > 0, 'when it was loaded');
 });
 
-test('a table that could not be loaded again is tried once more, and the reader is told what is wrong with it', async () => {
-  for (const [error, told] of [[new ApiError(0, 'no answer'), null], [new TypeError('no table'), 'TypeError: no table']]) {
-    const head = new Head();
-    head.send(4);
-    const current = await head.open();
-    head.store.receive({type: 'gone', id: 'a'});
-    head.status = 'DONE';
-    head.number = head.columns = 5;
-    head.fail = (path) => {
-      if (/columns/.test(path)) throw error;
-    };
-    await head.store.reload();
-    equal([current.table.status, head.store.error?.message ?? null], ['RUNNING', told]);
-    head.fail = () => {};
-    await head.store.poll();
-    equal([current.table.status, current.table.number, head.store.error], ['DONE', 5, null]);
-  }
-});
+test(
+    'a table that could not be loaded again is tried once more, and the reader is told what is wrong with it',
+    async () => {
+      for (const [error, told] of [
+               [new ApiError(0, 'no answer'), null], [new TypeError('no table'), 'TypeError: no table']]) {
+        const head = new Head();
+        head.send(4);
+        const current = await head.open();
+        head.store.receive({type: 'gone', id: 'a'});
+        head.status = 'DONE';
+        head.number = head.columns = 5;
+        head.fail = (path) => {
+          if (/columns/.test(path)) throw error;
+        };
+        await head.store.reload();
+        equal([current.table.status, head.store.error?.message ?? null], ['RUNNING', told]);
+        head.fail = () => {};
+        await head.store.poll();
+        equal([current.table.status, current.table.number, head.store.error], ['DONE', 5, null]);
+      }
+    });
 
 test('a window whose stream gave way says so, and asks for it again', async () => {
   const head = new Head();
