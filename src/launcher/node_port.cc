@@ -5,15 +5,18 @@
 
 #include "src/base/build_id.h"
 #include "src/base/status.h"
+#include "src/rpc/head_file.h"
 
 namespace lanista {
 
 absl::StatusOr<std::unique_ptr<NodePort>> NodePort::Open(const CommandContext& context, LocalHead& head,
-                                                         const TrainingServices& blocks, const StateDir& state_dir) {
+                                                         const TrainingServices& blocks, const StateDir& state_dir,
+                                                         const TelemetryPtr& telemetry) {
   LANISTA_ASSIGN_OR_RETURN(const Address wanted, ListenAddress(context.line));
   LANISTA_ASSIGN_OR_RETURN(const PortProtection protection, ProtectionOf(context.line.safety));
   std::unique_ptr<NodePort> port(new NodePort(state_dir));
-  LANISTA_ASSIGN_OR_RETURN(port->server_, HeadServer::Start(wanted, &port->experiments_, protection));
+  LANISTA_ASSIGN_OR_RETURN(port->server_, HeadServer::Start(wanted, &port->experiments_, protection, telemetry));
+  LANISTA_ASSIGN_OR_RETURN(port->address_, AddressForOthers(port->server_->address()));
   LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head.AcceptNodes(std::chrono::seconds(context.line.lost_after)));
   LANISTA_RETURN_IF_ERROR(SeekNodes(context, head, blocks, state_dir.root(), port->server_->address()));
   port->server_->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));

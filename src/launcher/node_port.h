@@ -22,10 +22,11 @@ class NodePort {
  public:
   // Listens, and asks for the nodes of these blocks. `context` says where, and how it is protected.
   static absl::StatusOr<std::unique_ptr<NodePort>> Open(const CommandContext& context, LocalHead& head,
-                                                        const TrainingServices& blocks, const StateDir& state_dir);
+                                                        const TrainingServices& blocks, const StateDir& state_dir,
+                                                        const TelemetryPtr& telemetry);
 
-  // Where nodes reach it.
-  std::string address() const { return AddressForOthers(server_->address()); }
+  // Where nodes of other machines reach it.
+  std::string address() const { return address_.ToText(); }
   // What comes from now on gets UNAVAILABLE.
   void Close() { server_->Close(); }
 
@@ -35,6 +36,7 @@ class NodePort {
   News news_;
   Experiments experiments_;
   std::unique_ptr<HeadServer> server_;
+  Address address_;
 };
 
 }  // namespace lanista

@@ -185,7 +185,7 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), config));
   std::unique_ptr<NodePort> port;
   if (SeeksNodes(config.training_service())) {
-    LANISTA_ASSIGN_OR_RETURN(port, NodePort::Open(context, *head, config.training_service(), state_dir));
+    LANISTA_ASSIGN_OR_RETURN(port, NodePort::Open(context, *head, config.training_service(), state_dir, telemetry));
     PrintNote(absl::StrCat("nodes join at ", port->address()));
   }
   absl::Cleanup end_head = [&] {

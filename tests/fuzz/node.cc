@@ -71,6 +71,7 @@ TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::stateful_p
       [](const v1::HoldNode&) {},
       [](const v1::WantDevices&, const DeviceUserActor&) {},
       [](const v1::AskWaiting&) { return v1::Waiting(); },
+      [](const v1::ExpectDevices&) { return v1::DeviceDemand(); },
   };
 }
 
@@ -106,7 +107,9 @@ class Head {
     Run();
   }
   void Beat(const std::string& instance) {
-    caf::anon_send(nodes_, std::make_shared<Heartbeat>(instance, [](const absl::Status&) {}));
+    v1::BeatRequest beat;
+    beat.set_instance(instance);
+    caf::anon_send(nodes_, std::make_shared<Heartbeat>(beat, [](const absl::Status&) {}));
     Run();
   }
   void Pass(std::chrono::seconds time) {

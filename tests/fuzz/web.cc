@@ -78,7 +78,7 @@ class Site {
   const StateDir state_dir_;
   News news_;
   Experiments experiments_{state_dir_, /*runner=*/nullptr, &news_};
-  TableCache tables_;
+  TableCache tables_{&experiments_};
   EventStreams streams_{&experiments_};
   ApiOptions options_;
   std::unique_ptr<Api> api_;

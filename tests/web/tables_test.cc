@@ -402,7 +402,7 @@ TEST_F(TableCacheTest, WhatHasEndedIsMadeOnceAndWhatRunsFollows) {
 }
 
 TEST_F(TableCacheTest, TheListIsTheOneOfListWhateverHappens) {
-  TableCache cache(AtOnce());
+  TableCache cache(&experiments_, AtOnce());
   const auto expect_same = [&] {
     const auto list = cache.List(state_dir_);
     ASSERT_TRUE(list.ok()) << list.status();
@@ -437,7 +437,7 @@ TEST_F(TableCacheTest, TheListIsTheOneOfListWhateverHappens) {
 TEST_F(TableCacheTest, NobodyWaitsLongForAnExperimentThatIsBeingRead) {
   TableCache::Options options = AtOnce();
   options.patience = std::chrono::milliseconds(0);
-  TableCache cache(options);
+  TableCache cache(&experiments_, options);
   for (const char* const id : {"a-1", "b-1"}) Create(id);
   const auto nothing = [](const ExperimentTable&) {};
   absl::Status same, other, show;
@@ -459,7 +459,7 @@ TEST_F(TableCacheTest, NobodyWaitsLongForAnExperimentThatIsBeingRead) {
 TEST_F(TableCacheTest, WhoKnowsOfAFactDoesNotGetWhatWasBefore) {
   TableCache::Options options;
   options.refresh_interval = std::chrono::hours(1);
-  TableCache cache(options);
+  TableCache cache(&experiments_, options);
   Create("a-1");
   Write("a-1", "records { state { state: RUNNING } }");
   const auto number = [&](int64_t at_least) {
@@ -501,7 +501,7 @@ TEST_F(TableCacheTest, WithoutRoomTheOthersAreDroppedAndMadeAgain) {
 }
 
 TEST_F(TableCacheTest, AnExperimentThatIsMadeAgainWithTheSameIdHasNothingOfTheDeletedOne) {
-  TableCache cache(AtOnce());
+  TableCache cache(&experiments_, AtOnce());
   Create("a-1");
   WriteModel("a-1", 1);
   ASSERT_TRUE(cache.Columns(Place("a-1")).ok());
