@@ -337,9 +337,9 @@ TEST_F(NodeServiceTest, ALinkThatIsKeptKeepsNoChannel) {
   address_ = listener.address();
   StartNode("n");
   const HeadLinkPtr link = opened_.Take();
-  std::thread listening([&] { listener.GreetAndWaitUntilClosed(); });
+  const int connection = listener.GreetUntil("/lanista.v1.NodeService/Join");
   node_.reset();
-  listening.join();
+  SilentListener::WaitUntilClosed(connection);
   // Nothing is left that it could do.
   link->Close();
 }
@@ -466,8 +466,8 @@ class FileTransferTest : public NodeServiceTest {
   FileTransferTest() { access_.address = server_->address(); }
 
   // A file at the head.
-  static std::string MakeFile(const std::string& name, const std::string& content) {
-    const std::string path = ::testing::TempDir() + "/" + name;
+  std::string MakeFile(const std::string& name, const std::string& content) const {
+    const std::string path = folder_.path() + "/" + name;
     std::ofstream(path, std::ios::binary) << content;
     return path;
   }
@@ -482,6 +482,7 @@ class FileTransferTest : public NodeServiceTest {
   }
   void Connect() { client_.emplace(access_, "i"); }
 
+  const TempFolder folder_;
   HeadAccess access_;
   Cancellation cancellation_;
   std::optional<FileClient> client_;
@@ -516,7 +517,7 @@ TEST_F(FileTransferTest, FilesOfAnAssignmentCome) {
 }
 
 TEST_F(FileTransferTest, ManyFilesAreListedInParts) {
-  const std::string folder = ::testing::TempDir() + "/many";
+  const std::string folder = folder_.path() + "/many";
   std::filesystem::create_directories(folder);
   for (int i = 0; i < 1234; ++i) MakeFile(absl::StrCat("many/", i), absl::StrCat(i));
   gateway_.Assign("i", "a", {folder});

@@ -9,7 +9,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <vector>
+#include <array>
+#include <string>
 
 #include "src/rpc/address.h"
 
@@ -49,26 +50,41 @@ class SilentListener {
 
   const Address& address() const { return address_; }
 
-  // Takes the next connection, greets it as an HTTP/2 server does, answers nothing, and waits until the other side
-  // closes it; a failure after a minute.
-  void GreetAndWaitUntilClosed() const {
+  // Takes the next connection, greets it as an HTTP/2 server does, and reads until `text` has come. Returns it, for
+  // WaitUntilClosed.
+  int GreetUntil(const std::string& text) const {
     const int connection = accept(socket_, nullptr, nullptr);
-    ASSERT_GE(connection, 0);
+    EXPECT_GE(connection, 0);
     const timeval limit = {60, 0};
-    ASSERT_EQ(setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+    EXPECT_EQ(setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
     // SETTINGS without any.
     constexpr char kGreeting[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
     EXPECT_EQ(send(connection, kGreeting, sizeof(kGreeting), MSG_NOSIGNAL), static_cast<ssize_t>(sizeof(kGreeting)));
-    std::vector<char> ignored(4096);
+    std::string came;
+    while (came.find(text) == std::string::npos && ReadSome(connection, &came) > 0) continue;
+    EXPECT_NE(came.find(text), std::string::npos);
+    return connection;
+  }
+
+  // Until the other side closes it; a failure after a minute.
+  static void WaitUntilClosed(int connection) {
+    std::string ignored;
     ssize_t got = 0;
     do {
-      got = read(connection, ignored.data(), ignored.size());
+      got = ReadSome(connection, &ignored);
     } while (got > 0);
     EXPECT_EQ(got, 0) << "it is still open";
     close(connection);
   }
 
  private:
+  static ssize_t ReadSome(int connection, std::string* came) {
+    std::array<char, 4096> some;
+    const ssize_t got = read(connection, some.data(), some.size());
+    if (got > 0) came->append(some.data(), static_cast<size_t>(got));
+    return got;
+  }
+
   const int socket_;
   Address address_;
 };
