@@ -3,7 +3,8 @@
 // seed, and no process is left.
 //
 // LANISTA_TEST_TRIALS: so many models in all, a third of them in merged trials; without it the test is skipped.
-// LANISTA_TEST_SEED: of the faults; it is printed. The same seed gives the same faults in the same order, but what they hit is a matter of time.
+// LANISTA_TEST_SEED: of the faults; it is printed. The same seed gives the same faults in the same order, but what they
+// hit is a matter of time.
 #include <signal.h>
 
 #include <algorithm>
