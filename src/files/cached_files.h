@@ -29,7 +29,7 @@ namespace lanista {
 class CachedFiles : public NodeFiles {
  public:
   struct Options {
-    // Made when it is first needed.
+    // Made when it is first needed; empty: an error then.
     std::string folder;
     // Of the files in it.
     int64_t max_bytes = 0;

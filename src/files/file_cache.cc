@@ -249,6 +249,9 @@ class FileCache::State : public std::enable_shared_from_this<State> {
 
 absl::StatusOr<FileCache> FileCache::Open(const std::string& folder, int64_t max_bytes,
                                           std::function<bool()> make_room) {
+  if (folder.empty()) {
+    return absl::FailedPreconditionError("there is no folder for copies of the head's files: add --cache-dir DIR");
+  }
   const auto state = std::make_shared<State>(folder, max_bytes, std::move(make_room));
   LANISTA_RETURN_IF_ERROR(state->Load());
   return FileCache(state);

@@ -135,7 +135,10 @@ absl::StatusOr<int> RunNode(const CommandContext& context) {
   LANISTA_RETURN_IF_ERROR(CheckAccess(options.head, head_file.get()));
   LANISTA_ASSIGN_OR_RETURN(options.hello, DescribeNode(context));
   options.trial_program = context.trial_program;
-  LANISTA_ASSIGN_OR_RETURN(options.cache.folder, ResolvePath(line.cache_dir, UserDirectory()));
+  // Without a home folder there is none by default, and whoever needs it says so: where files are shared nobody does.
+  if (line.cache_dir != CommandLine().cache_dir || std::getenv("HOME") != nullptr) {
+    LANISTA_ASSIGN_OR_RETURN(options.cache.folder, ResolvePath(line.cache_dir, UserDirectory()));
+  }
   options.cache.max_bytes = static_cast<int64_t>(line.cache_size);
   options.give_up_after = std::chrono::seconds(line.give_up_after);
   options.on_joined = [&line, head_file, name = options.hello.name(), joined = false]() mutable {

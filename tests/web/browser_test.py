@@ -411,7 +411,7 @@ class PageTests(unittest.TestCase):
         self.browser.wait("return document.querySelector('dialog[open]') !== null")
         self.browser.run("document.querySelector('dialog[open] input[type=number]').value = '2'")
         archive = self.saved_by("dialog[open] button", "Export")
-        self.assertIn("-best-2-json/", archive)
+        self.assertIn("-best-2-json", archive)
         self.assertIn("1-model-", archive)
         self.browser.wait("return document.querySelector('dialog[open]') === null")
         # The weights were not kept, and the user is told.
