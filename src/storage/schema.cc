@@ -49,11 +49,12 @@ CREATE TABLE model (
   sample TEXT NOT NULL,  -- JSON: {"label": candidate, ...}
   sample_proto BLOB NOT NULL  -- lanista.v1.Sample
 );
+-- Where the engine merges: why the trial has one model (else empty), and a lanista.v1.TrialPlan.
 CREATE TABLE trial (
   trial INTEGER PRIMARY KEY,
   time INTEGER NOT NULL,
-  alone_because TEXT NOT NULL,  -- why it has one model, where the engine merges; else empty
-  plan BLOB  -- lanista.v1.TrialPlan, where the engine merges
+  alone_because TEXT NOT NULL,
+  plan BLOB
 );
 CREATE TABLE attempt (
   model INTEGER NOT NULL REFERENCES model,

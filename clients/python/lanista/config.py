@@ -25,6 +25,7 @@ PATH_FIELDS = frozenset(
         "lanista.v1.IdxConfig.root",
         "lanista.v1.ImageFolderConfig.root",
         "lanista.v1.ModuleCandidate.path",
+        "lanista.v1.SlurmConfig.folder",
         "lanista.v1.TableConfig.path",
         "lanista.v1.TorchScriptConfig.path",
     }
