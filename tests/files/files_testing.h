@@ -17,7 +17,8 @@ namespace lanista {
 // An empty folder of this test's own.
 inline std::string FreshFolder() {
   static std::atomic<int> number{0};
-  const std::string folder = absl::StrCat(::testing::TempDir(), "/files_test_", ++number);
+  const std::string temp = std::filesystem::canonical(::testing::TempDir()).string();
+  const std::string folder = absl::StrCat(temp, "/files_test_", ++number);
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder;
