@@ -938,7 +938,7 @@ TEST_F(ServerTest, WhoScrapesWhileTheServerEndsGetsAWholeAnswerOrNone) {
   for (int i = 0; i < 3; ++i) {
     scrapers.emplace_back([&, port] {
       while (!over) {
-        HttpClient client(port);
+        HttpClient client(port, /*may_fail=*/true);
         if (!client.Send(request)) continue;
         const ClientResponse response = client.Receive();
         if (response.status == 0) continue;
