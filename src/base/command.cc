@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/child_process.h"
 #include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
@@ -29,13 +29,12 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMostOutput = 1 << 20;
 
 // The environment without what makes a process part of a Slurm job. SLURM_CONF says where Slurm's configuration is.
-std::vector<char*> Environment() {
-  std::vector<char*> kept;
+std::vector<std::string> Environment() {
+  std::vector<std::string> kept;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const bool of_job = absl::StartsWith(*variable, "SLURM_") || absl::StartsWith(*variable, "SLURMD_");
-    if (!of_job || absl::StartsWith(*variable, "SLURM_CONF")) kept.push_back(*variable);
+    if (!of_job || absl::StartsWith(*variable, "SLURM_CONF")) kept.emplace_back(*variable);
   }
-  kept.push_back(nullptr);
   return kept;
 }
 
@@ -57,27 +56,8 @@ absl::StatusOr<pid_t> Spawn(const Command& command, int input, int output, int e
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
   posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  // Ctrl-C is for the head.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-
-  std::vector<std::string> arguments = command.arguments;
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  pid_t pid = 0;
-  const int failed = posix_spawnp(&pid, pointers.front(), &actions, &attributes, pointers.data(), Environment().data());
+  const absl::StatusOr<pid_t> pid = StartChildProcess(command.arguments, Environment(), actions);
   posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) return ErrnoToStatus(failed, absl::StrCat("cannot start ", command.arguments.front()));
   return pid;
 }
 

@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/file_stamp.h"
 #include "src/base/output_files.h"
 #include "src/base/sha256_stream.h"
 #include "src/base/status.h"
 #include "src/base/unfinished_files.h"
-#include "src/files/file_stamp.h"
+#include "src/files/regular_file.h"
 
 namespace lanista {
 

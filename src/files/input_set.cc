@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "src/base/sha256_stream.h"
 #include "src/base/status.h"
+#include "src/files/regular_file.h"
 #include "src/graph/io.h"
 
 namespace lanista {
