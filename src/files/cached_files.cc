@@ -140,7 +140,7 @@ absl::StatusOr<LocalWorkPtr> CachedFiles::Bring(const v1::Assignment& assignment
   if (!inputs.paths().empty()) {
     LANISTA_ASSIGN_OR_RETURN(tree, BringInputs(assignment.id(), inputs, cancellation));
   }
-  const std::string folder = absl::StrCat(folder_, "/work/", ++last_number_);
+  const std::string folder = absl::StrCat(folder_, "/assignments/", ++last_number_);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return CannotUse(folder, error.value());

@@ -153,7 +153,7 @@ TEST_F(CachedFilesTest, WhatATrialWritesHasAFolderOfItsOwn) {
   EXPECT_EQ(source_->lists_, 0) << "it reads nothing";
   (*work)->ToHere(&spec);
   const std::string folder = std::filesystem::path(spec.log_file()).parent_path();
-  EXPECT_THAT(folder, HasSubstr(folder_ + "/1/work/"));
+  EXPECT_THAT(folder, HasSubstr(folder_ + "/1/assignments/"));
   EXPECT_TRUE(std::filesystem::is_directory(folder));
   EXPECT_EQ(spec.models(0).output_folder(), folder + "/output-3");
   EXPECT_EQ(spec.models(0).checkpoint_folder(), folder + "/checkpoint-3");
