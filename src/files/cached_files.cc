@@ -8,11 +8,14 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
 #include "src/base/node_link.h"
@@ -37,12 +40,18 @@ bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsNotFound(status) || absl::IsDeadlineExceeded(status);
 }
 
-// Calls `fails` until it says that trying again would not help. CANCELLED: nobody needs it any more.
-absl::Status Retry(Cancellation* cancellation, std::chrono::milliseconds delay, const std::function<bool()>& fails) {
+// Calls `attempt` until trying again would not help, and returns what it returned last. Says each new reason why it
+// tries again. CANCELLED: nobody needs it any more.
+absl::Status Retry(Cancellation* cancellation, std::chrono::milliseconds delay,
+                   const std::function<absl::Status()>& attempt) {
+  std::string said;
   while (true) {
-    const bool again = fails();
+    const absl::Status status = attempt();
     if (cancellation->canceled()) return absl::CancelledError("it is not needed any more");
-    if (!again) return absl::OkStatus();
+    if (!MayPass(status)) return status;
+    if (std::exchange(said, std::string(status.message())) != said) {
+      spdlog::warn("the head's files cannot be fetched now: {}; trying again", said);
+    }
     cancellation->WaitFor(delay);
     delay = std::min(2 * delay, kLongestDelay);
   }
@@ -98,7 +107,7 @@ absl::Status CachedFiles::Claim(const std::string& folder) {
     if (errno != EAGAIN && errno != EACCES) return CannotUse(path, errno);
     return absl::AlreadyExistsError("another node has it");
   }
-  for (const char* part : {"/trees", "/work"}) {
+  for (const char* part : {"/trees", "/assignments"}) {
     fs::remove_all(folder + part, error);
     fs::create_directories(folder + part, error);
     if (error) return CannotUse(folder + part, error.value());
@@ -110,6 +119,9 @@ absl::Status CachedFiles::Claim(const std::string& folder) {
 absl::Status CachedFiles::Open() {
   const std::lock_guard<std::mutex> lock(open_mutex_);
   if (cache_.has_value()) return absl::OkStatus();
+  if (options_.folder.empty()) {
+    return absl::UnavailableError("there is no folder for copies of the head's files: add --cache-dir DIR");
+  }
   absl::Status status = absl::AlreadyExistsError("");
   std::string folder;
   for (int number = 1; absl::IsAlreadyExists(status) && number <= kMaxNodesOfMachine; ++number) {
@@ -142,7 +154,7 @@ absl::StatusOr<LocalWorkPtr> CachedFiles::Bring(const v1::Assignment& assignment
   }
   const std::string folder = absl::StrCat(folder_, "/assignments/", ++last_number_);
   std::error_code error;
-  fs::create_directories(folder, error);
+  fs::create_directory(folder, error);
   if (error) return CannotUse(folder, error.value());
   return std::make_shared<const LocalWork>(std::move(tree), folder);
 }
@@ -156,17 +168,22 @@ absl::StatusOr<std::shared_ptr<const InputTree>> CachedFiles::BringInputs(const 
   absl::StatusOr<v1::InputList> list = absl::UnknownError("");
   LANISTA_RETURN_IF_ERROR(Retry(cancellation, options_.first_delay, [&] {
     list = source_->List(assignment, cancellation);
-    return MayPass(list.status());
+    return list.status();
   }));
-  LANISTA_RETURN_IF_ERROR(list.status());
   const auto get = [&](const v1::InputFile& file) -> absl::StatusOr<FileCache::Pin> {
     absl::StatusOr<FileCache::Pin> pin = absl::UnknownError("");
     LANISTA_RETURN_IF_ERROR(Retry(cancellation, options_.first_delay, [&] {
       absl::Status fetched;
       pin = cache_->Get(file.sha256(), file.size(), cancellation, [&](const FileCache::Write& write) {
-        return fetched = source_->Fetch(assignment, file.sha256(), cancellation, write);
+        absl::Status written;
+        fetched = source_->Fetch(assignment, file.sha256(), cancellation,
+                                 [&](absl::string_view bytes) { return written = write(bytes); });
+        if (written.ok()) return fetched;
+        // A full disk here: another try would fill it again.
+        fetched = absl::OkStatus();
+        return written;
       });
-      return MayPass(fetched);
+      return fetched;
     }));
     return absl::IsDataLoss(pin.status()) ? Annotate(pin.status(), OneLine(ToUtf8(file.path()))) : pin;
   };

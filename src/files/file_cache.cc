@@ -173,7 +173,7 @@ class FileCache::State : public std::enable_shared_from_this<State> {
       if (received > size) return other_content();
       digest.Add(bytes);
       (*file)->Write(bytes);
-      return absl::OkStatus();
+      return (*file)->status().ok() ? absl::OkStatus() : local((*file)->status());
     }));
     if (received != size || digest.Finish() != sha256) return other_content();
     const absl::Status written = files.Commit().status();

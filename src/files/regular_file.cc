@@ -16,10 +16,16 @@ absl::Status CannotRead(const std::string& path, const char* why) {
   return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": ", why));
 }
 
+// Says nothing about the file.
+bool MayPass(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO || error == ESTALE;
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> OpenRegularFile(const std::string& path, FileStamp* stamp) {
   const auto error = [&path]() -> absl::Status {
+    if (MayPass(errno)) return absl::UnavailableError(absl::StrCat("cannot read ", path, ": ", strerror(errno)));
     if (errno != ENOENT && errno != ENOTDIR) return CannotRead(path, strerror(errno));
     return absl::NotFoundError(absl::StrCat("there is no file ", path));
   };
