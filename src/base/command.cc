@@ -28,12 +28,18 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostOutput = 1 << 20;
 
-// The environment without what makes a process part of a Slurm job. SLURM_CONF says where Slurm's configuration is.
+// Whether a variable makes a process part of a Slurm job, or changes what squeue and scancel see by default.
+bool IsOfSlurm(absl::string_view variable) {
+  // Where Slurm's configuration is, and which of its clusters are meant, holds for all of its commands.
+  if (absl::StartsWith(variable, "SLURM_CONF") || absl::StartsWith(variable, "SLURM_CLUSTERS=")) return false;
+  return absl::StartsWith(variable, "SLURM_") || absl::StartsWith(variable, "SLURMD_") ||
+         absl::StartsWith(variable, "SQUEUE_") || absl::StartsWith(variable, "SCANCEL_");
+}
+
 std::vector<std::string> Environment() {
   std::vector<std::string> kept;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    const bool of_job = absl::StartsWith(*variable, "SLURM_") || absl::StartsWith(*variable, "SLURMD_");
-    if (!of_job || absl::StartsWith(*variable, "SLURM_CONF")) kept.emplace_back(*variable);
+    if (!IsOfSlurm(*variable)) kept.emplace_back(*variable);
   }
   return kept;
 }
@@ -62,11 +68,13 @@ absl::StatusOr<pid_t> Spawn(const Command& command, int input, int output, int e
 }
 
 // Reads what is there. False: nothing more will come.
-bool ReadSome(int fd, std::string& text) {
+bool ReadSome(int fd, std::string& text, bool& cut) {
   std::array<char, 65536> buffer;
   const ssize_t count = read(fd, buffer.data(), buffer.size());
   if (count < 0) return errno == EINTR || errno == EAGAIN;
-  text.append(buffer.data(), std::min(static_cast<size_t>(count), kMostOutput - text.size()));
+  const size_t room = kMostOutput - text.size();
+  cut = cut || static_cast<size_t>(count) > room;
+  text.append(buffer.data(), std::min(static_cast<size_t>(count), room));
   return count > 0;
 }
 
@@ -94,8 +102,8 @@ bool Exchange(UniqueFd input, int output, int error, absl::string_view text, Clo
     if (left <= 0) return false;
     if (poll(ends.data(), ends.size(), static_cast<int>(std::min<int64_t>(left, 60000))) < 0) continue;
     if (ends[0].fd >= 0 && ends[0].revents != 0 && !WriteSome(ends[0].fd, text)) end_input();
-    if (ends[1].fd >= 0 && ends[1].revents != 0 && !ReadSome(output, result.output)) ends[1].fd = -1;
-    if (ends[2].fd >= 0 && ends[2].revents != 0 && !ReadSome(error, result.error)) ends[2].fd = -1;
+    if (ends[1].fd >= 0 && ends[1].revents != 0 && !ReadSome(output, result.output, result.cut)) ends[1].fd = -1;
+    if (ends[2].fd >= 0 && ends[2].revents != 0 && !ReadSome(error, result.error, result.cut)) ends[2].fd = -1;
   }
   return true;
 }

@@ -1,9 +1,6 @@
 #include "src/files/cached_files.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -18,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
+#include "src/base/file_lock.h"
 #include "src/base/node_link.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
@@ -97,22 +95,15 @@ absl::Status CachedFiles::Claim(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return CannotUse(folder, error.value());
-  const std::string path = folder + "/lock";
-  UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0) return CannotUse(path, errno);
-  struct flock request = {};
-  request.l_type = F_WRLCK;
-  request.l_whence = SEEK_SET;
-  if (fcntl(file.get(), F_OFD_SETLK, &request) != 0) {
-    if (errno != EAGAIN && errno != EACCES) return CannotUse(path, errno);
-    return absl::AlreadyExistsError("another node has it");
-  }
+  absl::StatusOr<UniqueFd> lock = LockFile(folder + "/lock");
+  if (absl::IsAlreadyExists(lock.status())) return lock.status();
+  if (!lock.ok()) return absl::UnavailableError(absl::StrCat(lock.status().message(), " (--cache-dir)"));
   for (const char* part : {"/trees", "/assignments"}) {
     fs::remove_all(folder + part, error);
     fs::create_directories(folder + part, error);
     if (error) return CannotUse(folder + part, error.value());
   }
-  lock_ = std::move(file);
+  lock_ = *std::move(lock);
   return absl::OkStatus();
 }
 
