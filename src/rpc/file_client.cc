@@ -32,9 +32,9 @@ absl::Status FileClient::Ended(const StubPtr& stub, const grpc::Status& status, 
   // A head that ends, or a connection that is lost, cancels calls.
   if (absl::IsCancelled(ended)) ended = absl::UnavailableError(ended.message());
   if (absl::IsUnimplemented(ended)) {
-    ended = absl::FailedPreconditionError(absl::StrCat(
-        "head ", head_.address.ToText(),
-        " does not send its files: it is older than this Lanista; install the same release on both machines"));
+    ended = absl::FailedPreconditionError(absl::StrCat("head ", head_.address.ToText(),
+                                                       " does not exchange files with nodes: it is older than this "
+                                                       "Lanista; install the same release on both machines"));
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (absl::IsUnavailable(ended) && stub_ == stub) stub_ = nullptr;
@@ -78,6 +78,56 @@ absl::Status FileClient::Fetch(const std::string& assignment, const std::string&
   if (!written.ok()) context.TryCancel();
   const grpc::Status status = reader->Finish();
   return written.ok() ? Ended(stub, status, *cancellation) : written;
+}
+
+absl::Status FileClient::FetchCheckpoint(const std::string& assignment, int model, Cancellation* cancellation,
+                                         const std::function<absl::Status(const v1::FileSet&)>& begin,
+                                         const FileCache::Write& write) {
+  LANISTA_ASSIGN_OR_RETURN(const StubPtr stub, Connect());
+  v1::FetchCheckpointRequest request;
+  request.set_instance(instance_);
+  request.set_assignment(assignment);
+  request.set_model(model);
+  grpc::ClientContext context;
+  const Cancellation::Guard guard(cancellation, [&context] { context.TryCancel(); });
+  const auto reader = stub->FetchCheckpoint(&context, request);
+  absl::Status taken;
+  bool begun = false;
+  for (v1::CheckpointPart part; taken.ok() && reader->Read(&part);) {
+    if (part.has_files() == begun) {
+      taken = absl::DataLossError("the head sent a checkpoint out of order");
+    } else {
+      taken = part.has_files() ? begin(part.files()) : write(part.bytes());
+    }
+    begun = true;
+  }
+  if (!taken.ok()) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  return taken.ok() ? Ended(stub, status, *cancellation) : taken;
+}
+
+absl::Status FileClient::Deliver(const v1::OutputHeader& header, FileSetReader* files, Cancellation* cancellation) {
+  LANISTA_ASSIGN_OR_RETURN(const StubPtr stub, Connect());
+  grpc::ClientContext context;
+  const Cancellation::Guard guard(cancellation, [&context] { context.TryCancel(); });
+  v1::DeliverOutputReply reply;
+  const auto writer = stub->DeliverOutput(&context, &reply);
+  v1::OutputPart part;
+  *part.mutable_header() = header;
+  part.mutable_header()->set_instance(instance_);
+  *part.mutable_header()->mutable_files() = files->files();
+  absl::StatusOr<bool> more = true;
+  // A stream that takes nothing more has ended: Finish says why.
+  while (writer->Write(part)) {
+    more = files->Next(part.mutable_bytes());
+    if (more.ok() && *more) continue;
+    if (more.ok()) writer->WritesDone();
+    break;
+  }
+  // Half a set is none.
+  if (!more.ok()) context.TryCancel();
+  const grpc::Status status = writer->Finish();
+  return more.ok() ? Ended(stub, status, *cancellation) : more.status();
 }
 
 }  // namespace lanista

@@ -1,12 +1,14 @@
-// A node's way to the head's files: FileSource over NodeService.
+// A node's way to the head's files: FileSource and FileSink over NodeService.
 #ifndef LANISTA_SRC_RPC_FILE_CLIENT_H_
 #define LANISTA_SRC_RPC_FILE_CLIENT_H_
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "protos/node.grpc.pb.h"
+#include "src/files/file_sink.h"
 #include "src/files/file_source.h"
 #include "src/rpc/head_access.h"
 
@@ -14,7 +16,7 @@ namespace lanista {
 
 // Has a connection of its own, so that files hold up nothing that the node says. It is opened with the first call, and
 // anew after a call that failed: each time the address is resolved, and the files of the access are read.
-class FileClient : public FileSource {
+class FileClient : public FileSource, public FileSink {
  public:
   // `instance`: NodeHello's.
   FileClient(HeadAccess head, std::string instance);
@@ -22,6 +24,10 @@ class FileClient : public FileSource {
   absl::StatusOr<v1::InputList> List(const std::string& assignment, Cancellation* cancellation) override;
   absl::Status Fetch(const std::string& assignment, const std::string& sha256, Cancellation* cancellation,
                      const FileCache::Write& write) override;
+  absl::Status FetchCheckpoint(const std::string& assignment, int model, Cancellation* cancellation,
+                               const std::function<absl::Status(const v1::FileSet&)>& begin,
+                               const FileCache::Write& write) override;
+  absl::Status Deliver(const v1::OutputHeader& header, FileSetReader* files, Cancellation* cancellation) override;
 
  private:
   using StubPtr = std::shared_ptr<v1::NodeService::Stub>;

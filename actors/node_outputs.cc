@@ -1,0 +1,108 @@
+// What trials write on a node that does not see the head's files: what NodeActor says of them waits for it.
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "actors/node.h"
+#include "src/base/status.h"
+
+namespace lanista {
+namespace {
+
+// So long the last checkpoints of a node that leaves may take.
+constexpr std::chrono::seconds kDeliverLimit(10);
+
+// The end of a model whose weights will never be at the head.
+void LoseWeights(const absl::Status& why, v1::ModelEnded* ended) {
+  v1::ModelEnded lost;
+  lost.set_models_memory(ended->models_memory());
+  if (absl::IsAborted(why)) {
+    lost.set_outcome(v1::CANCELED);
+  } else {
+    lost.set_outcome(v1::FAILED);
+    lost.mutable_failure()->set_reason(v1::EXCEPTION);
+    lost.mutable_failure()->set_message(
+        absl::StrCat("it was trained, but its weights could not be brought to the head: ", why.message()));
+  }
+  *ended = std::move(lost);
+}
+
+}  // namespace
+
+TrialOutputs::ModelEnd NodeState::EndOf(const Assignment& assignment, const v1::ModelEvent& event) const {
+  const v1::Outcome outcome = event.ended().outcome();
+  TrialOutputs::ModelEnd end;
+  end.model = event.model();
+  end.weights = assignment.keep_weights && outcome == v1::SUCCEEDED;
+  end.goes_on = outcome == v1::LOST || outcome == v1::UNMERGED;
+  return end;
+}
+
+TrialOutputs::Done NodeState::TellDelivered(const std::string& id, int model) {
+  return [self = NodeSelf(self_), id, model](const absl::Status& status) {
+    caf::anon_send(self, id, static_cast<int32_t>(model), StatusToProto(status));
+  };
+}
+
+bool NodeState::HoldEnd(Assignments::value_type* assignment, const v1::ModelEvent& event) {
+  Assignment& work = assignment->second;
+  if (work.outputs == nullptr || !event.has_ended()) return false;
+  work.held[event.model()] = event;
+  work.outputs->DeliverModel(EndOf(work, event), TellDelivered(assignment->first, event.model()));
+  return true;
+}
+
+bool NodeState::HoldLast(Assignments::value_type* assignment, v1::AssignmentNews* news) {
+  Assignment& work = assignment->second;
+  if (work.outputs == nullptr) return false;
+  // A worker may go down behind the end of its trial.
+  if (work.held_last.has_value()) return true;
+  work.held_last = std::move(*news);
+  work.outputs->DeliverRest(TellDelivered(assignment->first, 0));
+  return true;
+}
+
+bool NodeState::IsHeld(int device) {
+  const auto* const running = Running(device);
+  return running != nullptr && running->second.held_last.has_value() && !running->second.ended;
+}
+
+void NodeState::OnDelivered(const std::string& id, int model, const absl::Status& status) {
+  const auto found = assignments_.find(id);
+  // It was forgotten, or given up because the node leaves.
+  if (found == assignments_.end() || found->second.outputs == nullptr) return;
+  Assignment& assignment = found->second;
+  if (model != 0) {
+    auto held = assignment.held.extract(model);
+    if (held.empty() || absl::IsCancelled(status)) return;
+    if (!status.ok()) LoseWeights(status, held.mapped().mutable_ended());
+    v1::AssignmentNews news;
+    *news.mutable_event() = std::move(held.mapped());
+    return Say(&*found, std::move(news));
+  }
+  // All of it has arrived: a trial's deliveries come in order.
+  assignment.outputs = nullptr;
+  const int device = assignment.device;
+  if (assignment.held_last.has_value()) {
+    // It is over, and perhaps gone, with this.
+    SayLast(&*found, *std::exchange(assignment.held_last, std::nullopt));
+    if (leaving_.empty()) SayDevice(device);
+  }
+  if (!delivering_.has_value() || delivering_->erase(id) == 0 || !delivering_->empty()) return;
+  SayLeaving();
+}
+
+bool NodeState::DeliverBeforeLeaving() {
+  if (!delivering_.has_value()) {
+    delivering_.emplace();
+    for (const auto& [id, assignment] : assignments_) {
+      if (assignment.outputs == nullptr) continue;
+      delivering_->insert(id);
+      if (!assignment.held_last.has_value()) assignment.outputs->DeliverRest(TellDelivered(id, 0));
+    }
+    if (!delivering_->empty()) deadline_.Set(self_, kDeliverLimit);
+  }
+  return !delivering_->empty();
+}
+
+}  // namespace lanista
