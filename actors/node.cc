@@ -143,6 +143,7 @@ void NodeState::OnMessage(const HeadLinkPtr& link, v1::HeadMessage message) {
     case v1::HeadMessage::kReceived:
       return OnReceived(message.received());
     case v1::HeadMessage::kCancel:
+      CancelOutputs(message.cancel().assignment());
       if (auto* const assignment = find(message.cancel().assignment())) Cancel(assignment);
       return;
     case v1::HeadMessage::kStop:
@@ -391,7 +392,7 @@ void NodeState::OnDown(const caf::down_msg& down) {
     news.set_lost(device.down_because);
     SayLast(running, std::move(news));
   }
-  device.running.clear();
+  if (!IsHeld(number)) device.running.clear();
   // The next worker comes when the pause is over.
   if (device.paused) return;
   SayDevice(number);

@@ -164,6 +164,10 @@ class NodeState {
   bool HoldEnd(Assignments::value_type* assignment, const v1::ModelEvent& event);
   bool HoldLast(Assignments::value_type* assignment, v1::AssignmentNews* news);
   void OnDelivered(const std::string& id, int model, const absl::Status& status);
+  // The head takes nothing more of it: what waits for that is said.
+  void CancelOutputs(const std::string& id);
+  // What was written has arrived as far as it ever will: what is left is said.
+  void EndOutputs(Assignments::value_type* assignment);
   // The device is to say nothing of itself before the last news of its assignment.
   bool IsHeld(int device);
   // False: nothing has to arrive (any more) before the node leaves.

@@ -16,13 +16,21 @@ constexpr std::chrono::seconds kDeliverLimit(10);
 void LoseWeights(const absl::Status& why, v1::ModelEnded* ended) {
   v1::ModelEnded lost;
   lost.set_models_memory(ended->models_memory());
+  v1::Failure failure;
+  failure.set_message(
+      absl::StrCat("it was trained, but its weights could not be brought to the head: ", why.message()));
   if (absl::IsAborted(why)) {
     lost.set_outcome(v1::CANCELED);
+  } else if (absl::IsNotFound(why)) {
+    // A head that does not know the assignment drops this, too.
+    lost.set_outcome(v1::LOST);
+    lost.set_lost_cause(v1::PROCESS_KILLED);
+    failure.set_reason(v1::WORKER_LOST);
+    *lost.mutable_failure() = failure;
   } else {
     lost.set_outcome(v1::FAILED);
-    lost.mutable_failure()->set_reason(v1::EXCEPTION);
-    lost.mutable_failure()->set_message(
-        absl::StrCat("it was trained, but its weights could not be brought to the head: ", why.message()));
+    failure.set_reason(v1::EXCEPTION);
+    *lost.mutable_failure() = failure;
   }
   *ended = std::move(lost);
 }
@@ -81,15 +89,30 @@ void NodeState::OnDelivered(const std::string& id, int model, const absl::Status
     return Say(&*found, std::move(news));
   }
   // All of it has arrived: a trial's deliveries come in order.
-  assignment.outputs = nullptr;
-  const int device = assignment.device;
-  if (assignment.held_last.has_value()) {
-    // It is over, and perhaps gone, with this.
-    SayLast(&*found, *std::exchange(assignment.held_last, std::nullopt));
-    if (leaving_.empty()) SayDevice(device);
-  }
+  EndOutputs(&*found);
   if (!delivering_.has_value() || delivering_->erase(id) == 0 || !delivering_->empty()) return;
   SayLeaving();
+}
+
+void NodeState::CancelOutputs(const std::string& id) {
+  const auto found = assignments_.find(id);
+  if (found == assignments_.end() || found->second.outputs == nullptr) return;
+  Assignment& assignment = found->second;
+  for (auto& [model, event] : std::exchange(assignment.held, {})) {
+    if (EndOf(assignment, event).weights) LoseWeights(absl::AbortedError(""), event.mutable_ended());
+    v1::AssignmentNews news;
+    *news.mutable_event() = std::move(event);
+    Say(&*found, std::move(news));
+  }
+  EndOutputs(&*found);
+}
+
+void NodeState::EndOutputs(Assignments::value_type* assignment) {
+  assignment->second.outputs = nullptr;
+  const int device = assignment->second.device;
+  if (!assignment->second.held_last.has_value()) return;
+  SayLast(assignment, *std::exchange(assignment->second.held_last, std::nullopt));
+  if (leaving_.empty()) SayDevice(device);
 }
 
 bool NodeState::DeliverBeforeLeaving() {

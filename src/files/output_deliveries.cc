@@ -32,6 +32,8 @@ constexpr size_t kMaxJobs = 10000;
 constexpr int kShareOfTime = 5;
 // A file that changes each time while it is sent will do so again.
 constexpr int kMaxChanges = 5;
+// A head that does not know the assignment so often will never.
+constexpr int kMaxUnknown = 20;
 // What may be sent of a log, and a little less, so that the line about it fits.
 constexpr int64_t kMostLogBytes = kLogLimits.bytes - 4096;
 
@@ -185,11 +187,13 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
   absl::Status SendOrRetry(Cancellation* cancellation, const std::function<absl::Status()>& send) {
     absl::Status sent;
     int changes = 0;
+    int unknown = 0;
     bool warned = false;
     const absl::Status tried = Retry(cancellation, options_.first_delay, [&] {
       sent = send();
-      const bool changed = absl::IsDataLoss(sent) && ++changes < kMaxChanges;
-      if (cancellation != &canceled_ || !(changed || MayPass(sent))) return false;
+      unknown = absl::IsNotFound(sent) ? unknown + 1 : 0;
+      const bool again = absl::IsDataLoss(sent) ? ++changes < kMaxChanges : MayPass(sent) && unknown < kMaxUnknown;
+      if (cancellation != &canceled_ || !again) return false;
       if (!std::exchange(warned, true)) {
         spdlog::warn("{}what it wrote waits for the head: {}", tag_, OneLine(ToUtf8(sent.message())));
       }

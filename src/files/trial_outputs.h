@@ -20,7 +20,7 @@ class TrialOutputs {
   struct ModelEnd {
     int model = 0;
     // It was to leave weights: they have to arrive, and an error says why they cannot. ABORTED: the head has canceled
-    // the assignment.
+    // the assignment. NOT_FOUND: it does not know it.
     bool weights = false;
     // It runs again, and goes on from its checkpoint.
     bool goes_on = false;
