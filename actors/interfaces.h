@@ -151,6 +151,8 @@ using NodesActor = caf::typed_actor<
     caf::reacts_to<HeartbeatPtr>,
     // What an assignment of a node's reads. NOT_FOUND: the node is not known, or has no such assignment.
     caf::replies_to<v1::ListInputsRequest>::with<v1::AssignmentInputs>,
+    // Where what it writes belongs. NOT_FOUND: as above, or it is no trial. ABORTED: it was canceled.
+    caf::replies_to<v1::OutputsRequest>::with<v1::AssignmentOutputs>,
     // The nodes, by name.
     caf::replies_to<v1::ListNodesRequest>::with<v1::NodeList>,
     // No new work for a node, which leaves when its own has ended. NOT_FOUND: there is none of this name.

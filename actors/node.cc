@@ -61,6 +61,7 @@ NodeSelf::behavior_type NodeState::MakeBehavior(NodeOptions options) {
             continue;
           }
           if (devices_[device].work != nullptr) devices_[device].work->ToHead(&event);
+          if (HoldEnd(running, event)) return;
           v1::AssignmentNews news;
           *news.mutable_event() = std::move(event);
           return Say(running, std::move(news));
@@ -85,6 +86,9 @@ NodeSelf::behavior_type NodeState::MakeBehavior(NodeOptions options) {
       [this](deadline_atom) { OnDeadline(); },
       [this](deadline_atom, int32_t device) { OnRestart(device); },
       [this](const std::string& assignment, const PreparedPtr& prepared) { OnPrepared(assignment, prepared); },
+      [this](const std::string& assignment, int32_t model, const v1::ErrorStatus& status) {
+        OnDelivered(assignment, model, StatusFromProto(status));
+      },
   };
 }
 
@@ -128,7 +132,8 @@ void NodeState::OnMessage(const HeadLinkPtr& link, v1::HeadMessage message) {
   if (link != link_ || (!welcome_ && !message.has_hello())) return;
   const auto find = [this](const std::string& id) {
     const auto found = assignments_.find(id);
-    return found == assignments_.end() || found->second.ended ? nullptr : &found->second;
+    const bool goes_on = found != assignments_.end() && !found->second.ended && !found->second.held_last.has_value();
+    return goes_on ? &found->second : nullptr;
   };
   switch (message.kind_case()) {
     case v1::HeadMessage::kHello:
@@ -138,6 +143,7 @@ void NodeState::OnMessage(const HeadLinkPtr& link, v1::HeadMessage message) {
     case v1::HeadMessage::kReceived:
       return OnReceived(message.received());
     case v1::HeadMessage::kCancel:
+      CancelOutputs(message.cancel().assignment());
       if (auto* const assignment = find(message.cancel().assignment())) Cancel(assignment);
       return;
     case v1::HeadMessage::kStop:
@@ -168,9 +174,8 @@ void NodeState::OnHello(const v1::HeadHello& hello) {
   const bool saw_them = std::exchange(sees_head_files_, SeesFiles(hello));
   if (saw_them && !sees_head_files_) {
     spdlog::warn(
-        "this machine does not see the head's {}: what trials read is copied, and what they write stays behind (give "
-        "the "
-        "head a --state-dir in a folder that both machines share under the same path)",
+        "this machine does not see the head's {}: what trials read and write is copied (a --state-dir of the head in a "
+        "folder that both machines share under the same path saves that)",
         hello.marker_file());
   }
   std::map<std::string, int64_t> keep;
@@ -214,7 +219,8 @@ void NodeState::OnAssignment(v1::Assignment proto) {
   auto* const assignment = &*assignments_.emplace(proto.id(), Assignment()).first;
   assignment->second.device = known ? proto.device() : 0;
   Device& device = devices_[static_cast<size_t>(assignment->second.device)];
-  if (!known || !device.idle || device.paused || proto.kind_case() == v1::Assignment::KIND_NOT_SET) {
+  if (!known || !device.idle || device.paused || !device.running.empty() ||
+      proto.kind_case() == v1::Assignment::KIND_NOT_SET) {
     v1::AssignmentNews refused;
     const bool is_down = device.worker == nullptr || device.paused;
     refused.set_refused(is_down ? device.down_because : "the device is not free for this assignment");
@@ -246,6 +252,8 @@ void NodeState::OnPrepared(const std::string& id, const PreparedPtr& prepared) {
   if (assignment.canceled || !prepared->ok()) return EndUnbegun(&*found, proto, prepared->status());
   const LocalWorkPtr work = **prepared;
   if (proto.has_trial()) {
+    assignment.outputs = options_.files->Follow(proto, work);
+    assignment.keep_weights = proto.trial().keep_weights();
     work->ToHere(proto.mutable_trial());
   } else {
     work->ToHere(proto.mutable_discover());
@@ -384,7 +392,7 @@ void NodeState::OnDown(const caf::down_msg& down) {
     news.set_lost(device.down_because);
     SayLast(running, std::move(news));
   }
-  device.running.clear();
+  if (!IsHeld(number)) device.running.clear();
   // The next worker comes when the pause is over.
   if (device.paused) return;
   SayDevice(number);
@@ -394,6 +402,14 @@ void NodeState::OnDown(const caf::down_msg& down) {
 
 void NodeState::OnDeadline() {
   if (!deadline_.Rings(self_)) return;
+  if (delivering_.has_value() && !delivering_->empty()) {
+    // What has not arrived is done again elsewhere.
+    for (const std::string& id : *std::exchange(delivering_, std::set<std::string>())) {
+      if (const auto found = assignments_.find(id); found != assignments_.end()) found->second.outputs = nullptr;
+    }
+    deadline_.Set(self_, kLeaveLimit);
+    return SayLeaving();
+  }
   if (leaving_.empty()) {
     end_ = absl::UnavailableError(absl::StrCat("there was no head for ",
                                                absl::FormatDuration(absl::FromChrono(options_.give_up_after)),
@@ -432,6 +448,7 @@ void NodeState::SayLeaving() {
   }
   // Nobody has to know.
   if (link_ == nullptr || !welcome_) return End();
+  if (DeliverBeforeLeaving()) return;
   v1::NodeMessage message;
   message.mutable_leaving()->set_because(leaving_);
   Send(std::move(message));
@@ -459,6 +476,7 @@ void NodeState::Say(Assignments::value_type* assignment, v1::AssignmentNews news
 }
 
 void NodeState::SayLast(Assignments::value_type* assignment, v1::AssignmentNews news) {
+  if (HoldLast(assignment, &news)) return;
   assignment->second.ended = true;
   if (const auto preparing = std::exchange(assignment->second.preparing, nullptr)) preparing->Cancel();
   Device& device = devices_[static_cast<size_t>(assignment->second.device)];
@@ -468,6 +486,7 @@ void NodeState::SayLast(Assignments::value_type* assignment, v1::AssignmentNews 
 }
 
 void NodeState::SayDevice(int number) {
+  if (IsHeld(number)) return;
   const Device& device = devices_[static_cast<size_t>(number)];
   const bool is_down = device.worker == nullptr || device.paused;
   // It will say when its next worker is idle.

@@ -18,6 +18,10 @@
 // is refused, and the device pauses as if its worker had gone down. Where nobody can, it ends: what was discovered is
 // that error, or the trial's models FAILED.
 //
+// What a trial writes there goes to the head (TrialOutputs): its checkpoints while it runs, the rest at its end. The
+// end of a model is said when what it left has arrived, and the end of the assignment after that; until then the device
+// is not idle. A node that leaves waits for the last checkpoints, but not for long.
+//
 // A device whose worker goes down gets another one: at once, then after 1 s, 2 s and so on up to 64 s, as long as no
 // work is done there.
 //
@@ -72,10 +76,11 @@ struct NodeOptions {
   std::function<void(const absl::Status&)> on_end;
 };
 
-// With its messages to itself: a deadline; that it is time for a device's next worker, or that its pause is over; and
-// how the preparation of an assignment ended.
-using NodeSelf = NodeActor::extend<caf::reacts_to<deadline_atom>, caf::reacts_to<deadline_atom, int32_t>,
-                                   caf::reacts_to<std::string, PreparedPtr>>;
+// With its messages to itself: a deadline; that it is time for a device's next worker, or that its pause is over; how
+// the preparation of an assignment ended; and how the delivery of what one of its models wrote (0: of the rest).
+using NodeSelf =
+    NodeActor::extend<caf::reacts_to<deadline_atom>, caf::reacts_to<deadline_atom, int32_t>,
+                      caf::reacts_to<std::string, PreparedPtr>, caf::reacts_to<std::string, int32_t, v1::ErrorStatus>>;
 
 class NodeState {
  public:
@@ -101,6 +106,12 @@ class NodeState {
     // What the head said meanwhile.
     bool canceled = false;
     std::set<int> stopped;
+    // Where what it writes goes. Null: it writes nothing that has to travel.
+    std::unique_ptr<TrialOutputs> outputs;
+    bool keep_weights = false;
+    // What is said when what was written has arrived: the ends of its models, and its last news.
+    std::map<int, v1::ModelEvent> held;
+    std::optional<v1::AssignmentNews> held_last;
   };
   struct Device {
     // Null: it is down.
@@ -147,6 +158,24 @@ class NodeState {
   void SayLeaving();
   void End();
 
+  // In node_outputs.cc: what trials write where the head's files are not seen.
+  //
+  // True: what is to be said waits for a delivery, and OnDelivered says it.
+  bool HoldEnd(Assignments::value_type* assignment, const v1::ModelEvent& event);
+  bool HoldLast(Assignments::value_type* assignment, v1::AssignmentNews* news);
+  void OnDelivered(const std::string& id, int model, const absl::Status& status);
+  // The head takes nothing more of it: what waits for that is said.
+  void CancelOutputs(const std::string& id);
+  // What was written has arrived as far as it ever will: what is left is said.
+  void EndOutputs(Assignments::value_type* assignment);
+  // The device is to say nothing of itself before the last news of its assignment.
+  bool IsHeld(int device);
+  // False: nothing has to arrive (any more) before the node leaves.
+  bool DeliverBeforeLeaving();
+  TrialOutputs::ModelEnd EndOf(const Assignment& assignment, const v1::ModelEvent& event) const;
+  // For OnDelivered. `model` as there.
+  TrialOutputs::Done TellDelivered(const std::string& id, int model);
+
   // The assignment that runs on the device; null: there is none.
   Assignments::value_type* Running(int device);
   // Keeps it, and says it if there is a head.
@@ -177,6 +206,8 @@ class NodeState {
   std::string leaving_;
   // What it ends with.
   absl::Status end_;
+  // LEAVING: the assignments whose last deliveries are waited for. Absent: the workers have not ended yet.
+  std::optional<std::set<std::string>> delivering_;
   // AWAY: when it gives up. LEAVING: when it ends anyway.
   Alarm deadline_;
 };

@@ -57,6 +57,13 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
         if (!inputs.ok()) return ToCafError(inputs.status());
         return *std::move(inputs);
       },
+      [this](const v1::OutputsRequest& request) -> caf::result<v1::AssignmentOutputs> {
+        const auto node = nodes_.find(request.instance());
+        if (node == nodes_.end()) return ToCafError(absl::NotFoundError("no node of this instance has joined"));
+        absl::StatusOr<v1::AssignmentOutputs> outputs = node->second->Outputs(request.assignment());
+        if (!outputs.ok()) return ToCafError(outputs.status());
+        return *std::move(outputs);
+      },
       [this](const v1::ListNodesRequest&) {
         std::vector<std::shared_ptr<RemoteNode>> sorted;
         for (const auto& [instance, node] : nodes_) sorted.push_back(node);

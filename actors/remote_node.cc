@@ -18,6 +18,7 @@
 #include "src/base/utf8.h"
 #include "src/files/assignment_inputs.h"
 #include "src/storage/journal.h"
+#include "src/storage/state_dir.h"
 
 namespace lanista {
 namespace {
@@ -403,6 +404,30 @@ absl::StatusOr<v1::AssignmentInputs> RemoteNode::Inputs(const std::string& assig
   const Assignment& assigned = *devices_[static_cast<size_t>(found->second)].assignment;
   if (const auto* const trial = std::get_if<Trial>(&assigned.work)) return InputsOf(trial->spec);
   return InputsOf(std::get<Discovery>(assigned.work).request);
+}
+
+absl::StatusOr<v1::AssignmentOutputs> RemoteNode::Outputs(const std::string& assignment) const {
+  const auto found = assigned_.find(assignment);
+  if (found == assigned_.end()) return absl::NotFoundError("the node has no such assignment");
+  const Assignment& assigned = *devices_[static_cast<size_t>(found->second)].assignment;
+  const auto* const trial = std::get_if<Trial>(&assigned.work);
+  if (trial == nullptr) return absl::NotFoundError("the assignment is no trial: it writes nothing");
+  if (trial->canceled) return absl::AbortedError("the trial was canceled: nothing of it is taken any more");
+  v1::AssignmentOutputs outputs;
+  const absl::StatusOr<std::string> folder =
+      StateDir::OpenReadOnly(options_.state_root).ExperimentFolder(trial->spec.experiment());
+  if (!folder.ok()) return folder.status();
+  outputs.set_folder(*folder);
+  outputs.set_incoming_folder(absl::StrCat(*folder, "/", IncomingFolder()));
+  outputs.set_log_file(trial->spec.log_file());
+  for (const v1::TrialModel& model : trial->spec.models()) {
+    if (trial->open.count(model.model()) == 0) continue;
+    v1::ModelOutputs& of_model = *outputs.add_models();
+    of_model.set_model(model.model());
+    of_model.set_output_folder(model.output_folder());
+    of_model.set_checkpoint_folder(model.checkpoint_folder());
+  }
+  return outputs;
 }
 
 RemoteNode::Device* RemoteNode::Find(const std::string& assignment) {

@@ -61,6 +61,8 @@ struct NodesOptions {
   std::chrono::milliseconds lease{std::chrono::seconds(10)};
   // ... and after so long what it runs is lost.
   std::chrono::milliseconds lost_after{std::chrono::minutes(2)};
+  // The state folder, where experiments have their folders.
+  std::string state_root;
   // HeadHello's.
   std::string marker_file;
   std::string marker;
@@ -101,6 +103,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
 
   // What an assignment of its reads. NOT_FOUND: it has no such assignment.
   absl::StatusOr<v1::AssignmentInputs> Inputs(const std::string& assignment) const;
+  // Where what it writes belongs. NOT_FOUND: it has no such assignment, or it is no trial. ABORTED: it was canceled.
+  absl::StatusOr<v1::AssignmentOutputs> Outputs(const std::string& assignment) const;
 
   // Nothing was heard of it for so long.
   std::chrono::milliseconds SilentFor() const;

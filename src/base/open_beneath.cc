@@ -16,7 +16,8 @@ namespace {
 
 // Part by part: every one is opened with O_NOFOLLOW, relative to the one before. (openat2 with RESOLVE_BENEATH would be
 // one call, but the C library has no function for it, and filters of containers may refuse it.)
-absl::StatusOr<UniqueFd> OpenBeneath(const std::string& folder, absl::string_view path, int flags) {
+absl::StatusOr<UniqueFd> OpenBeneath(const std::string& folder, absl::string_view path, int flags,
+                                     bool make_folders = false) {
   const std::vector<std::string> parts = absl::StrSplit(path, '/');
   for (const std::string& part : parts) {
     if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string::npos) {
@@ -27,6 +28,9 @@ absl::StatusOr<UniqueFd> OpenBeneath(const std::string& folder, absl::string_vie
   UniqueFd at(open(folder.c_str(), kFolder));
   for (size_t i = 0; at.get() >= 0 && i < parts.size(); ++i) {
     const bool last = i + 1 == parts.size();
+    if (make_folders && mkdirat(at.get(), parts[i].c_str(), 0777) != 0 && errno != EEXIST) {
+      return lanista::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
+    }
     UniqueFd next(openat(at.get(), parts[i].c_str(), (last ? flags : kFolder) | O_NOFOLLOW));
     at = std::move(next);
   }
@@ -50,6 +54,10 @@ absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string
 
 absl::StatusOr<UniqueFd> OpenFolderBeneath(const std::string& folder, absl::string_view path) {
   return OpenBeneath(folder, path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+}
+
+absl::StatusOr<UniqueFd> MakeFolderBeneath(const std::string& folder, absl::string_view path) {
+  return OpenBeneath(folder, path, O_RDONLY | O_CLOEXEC | O_DIRECTORY, /*make_folders=*/true);
 }
 
 }  // namespace lanista

@@ -19,6 +19,8 @@ namespace lanista {
 absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string_view path);
 // The same for a folder.
 absl::StatusOr<UniqueFd> OpenFolderBeneath(const std::string& folder, absl::string_view path);
+// The same, and makes what is missing of it below `folder`.
+absl::StatusOr<UniqueFd> MakeFolderBeneath(const std::string& folder, absl::string_view path);
 
 }  // namespace lanista
 

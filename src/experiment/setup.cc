@@ -398,6 +398,9 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
   RemoveNeedlessCheckpoints(held->folder, ledger);
+  std::error_code ignored;
+  // Of a head that was killed.
+  std::filesystem::remove_all(absl::StrCat(held->folder, "/", IncomingFolder()), ignored);
   LANISTA_RETURN_IF_ERROR(RemoveNeedlessWeights(journal, ledger));
   // The process was killed before it recorded the first facts.
   if (!began.has_value()) *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);

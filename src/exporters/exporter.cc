@@ -100,15 +100,24 @@ Exporter WeightsExporter(WeightsOf weights) {
   };
 }
 
-absl::Status CheckWeights(const std::vector<ModelRecord>& models, const WeightsOf& weights, const std::string& format) {
+// `models`: best first. `kept`: of so many of them weights are kept.
+absl::Status CheckWeights(const std::vector<ModelRecord>& models, const WeightsOf& weights, const std::string& format,
+                          int kept) {
   std::vector<int> missing;
-  for (const ModelRecord& model : models) {
-    if (weights.count(model.model) == 0) missing.push_back(model.model);
+  bool should_be_there = false;
+  for (size_t i = 0; i < models.size(); ++i) {
+    if (weights.count(models[i].model) > 0) continue;
+    missing.push_back(models[i].model);
+    should_be_there = should_be_there || static_cast<int>(i) < kept;
   }
   if (missing.empty()) return absl::OkStatus();
+  const std::string why =
+      should_be_there
+          ? absl::StrCat(" are missing, although the experiment has `keep_weights { best: ", kept,
+                         " }`: their files are not in its folder `trials` (any more)")
+          : " were not kept: an experiment keeps those of its N best models with `keep_weights { best: N }`";
   return absl::FailedPreconditionError(
-      absl::StrCat("the trained weights of model", missing.size() == 1 ? " " : "s ", absl::StrJoin(missing, ", "),
-                   " were not kept: an experiment keeps those of its N best models with `keep_weights { best: N }`",
+      absl::StrCat("the trained weights of model", missing.size() == 1 ? " " : "s ", absl::StrJoin(missing, ", "), why,
                    format == "weights" ? "" : "; to export the initial weights instead, add --untrained"));
 }
 
@@ -130,7 +139,8 @@ absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std
         absl::StrJoin(ExportFormats(), ", ")));
   }
   LANISTA_ASSIGN_OR_RETURN(WeightsOf weights, WeightsFiles(experiment));
-  const absl::Status trained = CheckWeights(models, weights, format);
+  const absl::Status trained =
+      CheckWeights(models, weights, format, experiment.experiment().config().keep_weights().best());
   if (format == "weights") {
     LANISTA_RETURN_IF_ERROR(trained);
     return WeightsExporter(std::move(weights));

@@ -16,10 +16,13 @@
 #include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
 #include "src/base/file_lock.h"
+#include "src/base/logging.h"
 #include "src/base/node_link.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 #include "src/files/assignment_inputs.h"
+#include "src/files/file_set_writer.h"
+#include "src/files/retry.h"
 
 namespace lanista {
 namespace {
@@ -31,29 +34,24 @@ constexpr int kThreads = 4;
 // Trees that nobody may use just now.
 constexpr size_t kMaxKept = 8;
 constexpr int kMaxNodesOfMachine = 1000;
-constexpr std::chrono::milliseconds kLongestDelay(30000);
+// A checkpoint that changes each time while it comes is given up.
+constexpr int kMaxChanges = 5;
 
-// Trying again may help.
-bool MayPass(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsNotFound(status) || absl::IsDeadlineExceeded(status);
-}
-
-// Calls `attempt` until trying again would not help, and returns what it returned last. Says each new reason why it
-// tries again. CANCELLED: nobody needs it any more.
-absl::Status Retry(Cancellation* cancellation, std::chrono::milliseconds delay,
-                   const std::function<absl::Status()>& attempt) {
-  std::string said;
-  while (true) {
-    const absl::Status status = attempt();
-    if (cancellation->canceled()) return absl::CancelledError("it is not needed any more");
-    if (!MayPass(status)) return status;
-    if (std::exchange(said, std::string(status.message())) != said) {
-      spdlog::warn("the head's files cannot be fetched now: {}; trying again", said);
+// Tells why files are waited for: each new reason once.
+class Reasons {
+ public:
+  // Whether trying again may help.
+  bool MayPass(const absl::Status& status) {
+    if (!lanista::MayPass(status)) return false;
+    if (std::exchange(said_, std::string(status.message())) != said_) {
+      spdlog::warn("the head's files cannot be fetched now: {}; trying again", OneLine(ToUtf8(said_)));
     }
-    cancellation->WaitFor(delay);
-    delay = std::min(2 * delay, kLongestDelay);
+    return true;
   }
-}
+
+ private:
+  std::string said_;
+};
 
 absl::Status CannotUse(const std::string& path, int error) {
   return absl::UnavailableError(ErrnoToStatus(error, absl::StrCat("cannot use ", path, " (--cache-dir)")).message());
@@ -61,8 +59,11 @@ absl::Status CannotUse(const std::string& path, int error) {
 
 }  // namespace
 
-CachedFiles::CachedFiles(Options options, std::unique_ptr<FileSource> source)
-    : options_(std::move(options)), source_(std::move(source)) {
+CachedFiles::CachedFiles(Options options, std::shared_ptr<FileSource> source, std::shared_ptr<FileSink> sink)
+    : options_(std::move(options)),
+      source_(std::move(source)),
+      deliveries_({options_.look_interval, OutputDeliveries::Options().log_interval, options_.first_delay},
+                  std::move(sink)) {
   queue_.emplace(kThreads, kMaxDevicesOfNode);
 }
 
@@ -130,12 +131,6 @@ absl::Status CachedFiles::Open() {
 }
 
 absl::StatusOr<LocalWorkPtr> CachedFiles::Bring(const v1::Assignment& assignment, Cancellation* cancellation) {
-  if (assignment.trial().keep_weights()) {
-    // They would be lost without a word.
-    return absl::UnavailableError(
-        "what trials write here does not reach the head, and `keep_weights` wants trained weights there: give the head "
-        "a --state-dir in a folder that both machines share under the same path");
-  }
   LANISTA_RETURN_IF_ERROR(Open());
   const v1::AssignmentInputs inputs =
       assignment.has_trial() ? InputsOf(assignment.trial()) : InputsOf(assignment.discover());
@@ -147,7 +142,60 @@ absl::StatusOr<LocalWorkPtr> CachedFiles::Bring(const v1::Assignment& assignment
   std::error_code error;
   fs::create_directory(folder, error);
   if (error) return CannotUse(folder, error.value());
-  return std::make_shared<const LocalWork>(std::move(tree), folder);
+  const auto work = std::make_shared<const LocalWork>(std::move(tree), folder);
+  LANISTA_RETURN_IF_ERROR(BringCheckpoints(assignment, *work, cancellation));
+  return work;
+}
+
+std::unique_ptr<TrialOutputs> CachedFiles::Follow(const v1::Assignment& assignment, const LocalWorkPtr& work) {
+  return deliveries_.Follow(assignment, work);
+}
+
+absl::Status CachedFiles::BringCheckpoints(const v1::Assignment& assignment, const LocalWork& work,
+                                           Cancellation* cancellation) {
+  for (const v1::TrialModel& model : assignment.trial().models()) {
+    // A first attempt has nothing to go on from.
+    if (model.attempt() <= 1 || model.checkpoint_folder().empty()) continue;
+    absl::Status fetched;
+    int changes = 0;
+    // What this machine cannot write; the head is not asked again then.
+    absl::Status here;
+    const auto of_here = [&here](absl::Status status) {
+      if (!absl::IsUnavailable(status)) return status;
+      here = std::move(status);
+      return absl::ResourceExhaustedError(here.message());
+    };
+    LANISTA_RETURN_IF_ERROR(Retry(cancellation, options_.first_delay, [&] {
+      std::unique_ptr<FileSetWriter> writer;
+      fetched = source_->FetchCheckpoint(
+          assignment.id(), model.model(), cancellation,
+          [&](const v1::FileSet& files) -> absl::Status {
+            if (files.files().empty()) return absl::OkStatus();
+            const std::string staging = absl::StrCat(work.folder(), "/incoming-", model.model());
+            absl::StatusOr<std::unique_ptr<FileSetWriter>> begun =
+                FileSetWriter::Begin(files, staging, kCheckpointLimits);
+            if (!begun.ok()) return of_here(begun.status());
+            writer = *std::move(begun);
+            return absl::OkStatus();
+          },
+          [&](absl::string_view bytes) {
+            if (writer == nullptr) return absl::DataLossError("more came than was announced");
+            return of_here(writer->Write(bytes));
+          });
+      if (fetched.ok() && writer != nullptr) fetched = of_here(writer->Finish());
+      if (fetched.ok() && writer != nullptr) {
+        fetched =
+            of_here(writer->MoveFolder(folder_, work.checkpoint_folder(model.model()).substr(folder_.size() + 1)));
+      }
+      return MayPass(fetched) || (absl::IsDataLoss(fetched) && ++changes < kMaxChanges);
+    }));
+    LANISTA_RETURN_IF_ERROR(here);
+    if (fetched.ok()) continue;
+    spdlog::warn("{}model {} begins anew here: its checkpoint did not come: {}",
+                 LogTag(assignment.trial().experiment(), assignment.trial().trial()), model.model(),
+                 OneLine(ToUtf8(fetched.message())));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const InputTree>> CachedFiles::BringInputs(const std::string& assignment,
@@ -157,10 +205,12 @@ absl::StatusOr<std::shared_ptr<const InputTree>> CachedFiles::BringInputs(const 
   // The head would name the same files.
   if (std::shared_ptr<const InputTree> tree = FindKept(key)) return tree;
   absl::StatusOr<v1::InputList> list = absl::UnknownError("");
+  Reasons reasons;
   LANISTA_RETURN_IF_ERROR(Retry(cancellation, options_.first_delay, [&] {
     list = source_->List(assignment, cancellation);
-    return list.status();
+    return reasons.MayPass(list.status());
   }));
+  LANISTA_RETURN_IF_ERROR(list.status());
   const auto get = [&](const v1::InputFile& file) -> absl::StatusOr<FileCache::Pin> {
     absl::StatusOr<FileCache::Pin> pin = absl::UnknownError("");
     LANISTA_RETURN_IF_ERROR(Retry(cancellation, options_.first_delay, [&] {
@@ -174,7 +224,7 @@ absl::StatusOr<std::shared_ptr<const InputTree>> CachedFiles::BringInputs(const 
         fetched = absl::OkStatus();
         return written;
       });
-      return fetched;
+      return reasons.MayPass(fetched);
     }));
     return absl::IsDataLoss(pin.status()) ? Annotate(pin.status(), OneLine(ToUtf8(file.path()))) : pin;
   };

@@ -21,8 +21,10 @@
 #include "absl/status/statusor.h"
 #include "src/base/unique_fd.h"
 #include "src/base/work_queue.h"
+#include "src/files/file_sink.h"
 #include "src/files/file_source.h"
 #include "src/files/node_files.h"
+#include "src/files/output_deliveries.h"
 
 namespace lanista {
 
@@ -35,13 +37,17 @@ class CachedFiles : public NodeFiles {
     int64_t max_bytes = 0;
     // After an error that may pass: so long at first, and then longer and longer, up to 30 s.
     std::chrono::milliseconds first_delay{1000};
+    // How often the checkpoints of running trials are looked at.
+    std::chrono::milliseconds look_interval{2000};
   };
 
-  CachedFiles(Options options, std::unique_ptr<FileSource> source);
+  // Copies come from `source`, and what trials write goes to `sink`.
+  CachedFiles(Options options, std::shared_ptr<FileSource> source, std::shared_ptr<FileSink> sink);
   // Cancels what is being done, and waits for it.
   ~CachedFiles() override;
 
   std::shared_ptr<Cancellation> Prepare(const v1::Assignment& assignment, Done done) override;
+  std::unique_ptr<TrialOutputs> Follow(const v1::Assignment& assignment, const LocalWorkPtr& work) override;
 
  private:
   // A tree, and the experiment and paths that it was made for.
@@ -54,6 +60,9 @@ class CachedFiles : public NodeFiles {
   absl::StatusOr<std::shared_ptr<const InputTree>> BringInputs(const std::string& assignment,
                                                                const v1::AssignmentInputs& inputs,
                                                                Cancellation* cancellation);
+  // What lets the trial's models go on, into the folders of `work`. A checkpoint that cannot come is told in the log:
+  // then the model begins anew.
+  absl::Status BringCheckpoints(const v1::Assignment& assignment, const LocalWork& work, Cancellation* cancellation);
   std::shared_ptr<const InputTree> FindKept(const std::string& key);
   // Returns the tree that is kept for the key: this one, or one that was there before.
   std::shared_ptr<const InputTree> Keep(const std::string& key, std::shared_ptr<const InputTree> tree);
@@ -61,7 +70,7 @@ class CachedFiles : public NodeFiles {
   bool ReleaseTree();
 
   const Options options_;
-  const std::unique_ptr<FileSource> source_;
+  const std::shared_ptr<FileSource> source_;
   std::atomic<int64_t> last_number_{0};
 
   std::mutex open_mutex_;
@@ -75,7 +84,8 @@ class CachedFiles : public NodeFiles {
   std::list<Kept> kept_;
   std::set<std::shared_ptr<Cancellation>> running_;
 
-  // Last: its threads use the rest.
+  // Last: their threads use the rest.
+  OutputDeliveries deliveries_;
   std::optional<WorkQueue> queue_;
 };
 

@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_FILES_FILE_SOURCE_H_
 #define LANISTA_SRC_FILES_FILE_SOURCE_H_
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,6 +25,11 @@ class FileSource {
   // One of these files, from its beginning; an error of `write` is returned.
   virtual absl::Status Fetch(const std::string& assignment, const std::string& sha256, Cancellation* cancellation,
                              const FileCache::Write& write) = 0;
+  // The checkpoint that a model of the assignment goes on from: calls `begin` with its files, perhaps none, and then
+  // `write` with what is in them, one after the other. An error of theirs is returned. DATA_LOSS: it changed meanwhile.
+  virtual absl::Status FetchCheckpoint(const std::string& assignment, int model, Cancellation* cancellation,
+                                       const std::function<absl::Status(const v1::FileSet&)>& begin,
+                                       const FileCache::Write& write) = 0;
 };
 
 }  // namespace lanista

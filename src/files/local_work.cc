@@ -24,6 +24,12 @@ std::string LocalWork::AtHead(const std::string& text) const {
   return inputs_ == nullptr ? text : absl::StrReplaceAll(text, {{absl::StrCat(inputs_->root(), "/"), "/"}});
 }
 
+std::string LocalWork::log_file() const { return absl::StrCat(folder_, "/log"); }
+
+std::string LocalWork::output_folder(int model) const { return absl::StrCat(folder_, "/output-", model); }
+
+std::string LocalWork::checkpoint_folder(int model) const { return absl::StrCat(folder_, "/checkpoint-", model); }
+
 template <typename Work>
 void LocalWork::MapInputs(Work* work) const {
   const auto map = [this](const std::string& path) { return Here(path); };
@@ -40,12 +46,10 @@ void LocalWork::ToHere(v1::TrialSpec* spec) const {
     file.set_sha256(inputs_->DigestHere(NormalPath(file.path()), file.sha256()));
     file.set_path(Here(file.path()));
   }
-  if (!spec->log_file().empty()) spec->set_log_file(absl::StrCat(folder_, "/log"));
+  if (!spec->log_file().empty()) spec->set_log_file(log_file());
   for (v1::TrialModel& model : *spec->mutable_models()) {
-    model.set_output_folder(absl::StrCat(folder_, "/output-", model.model()));
-    if (!model.checkpoint_folder().empty()) {
-      model.set_checkpoint_folder(absl::StrCat(folder_, "/checkpoint-", model.model()));
-    }
+    model.set_output_folder(output_folder(model.model()));
+    if (!model.checkpoint_folder().empty()) model.set_checkpoint_folder(checkpoint_folder(model.model()));
   }
 }
 

@@ -25,6 +25,11 @@ class LocalWork {
   LocalWork(const LocalWork&) = delete;
   LocalWork& operator=(const LocalWork&) = delete;
 
+  const std::string& folder() const { return folder_; }
+  std::string log_file() const;
+  std::string output_folder(int model) const;
+  std::string checkpoint_folder(int model) const;
+
   // Puts this machine's paths in the place of the head's.
   void ToHere(v1::TrialSpec* spec) const;
   void ToHere(v1::Discover* request) const;

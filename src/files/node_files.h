@@ -9,6 +9,7 @@
 #include "protos/node.pb.h"
 #include "src/files/cancellation.h"
 #include "src/files/local_work.h"
+#include "src/files/trial_outputs.h"
 
 namespace lanista {
 
@@ -19,11 +20,15 @@ class NodeFiles {
 
   virtual ~NodeFiles() = default;
 
-  // Brings what the assignment reads to this machine, and calls `done`, once, on any thread. UNAVAILABLE: this machine
-  // cannot take it (its disk is full, or the trial leaves weights that the head is to keep), and another one may.
-  // CANCELLED: it was canceled. Else nobody can do the assignment: the error says why. As long as the head cannot be
-  // reached it is tried again.
+  // Brings what the assignment reads to this machine, with the checkpoints of models that go on, and calls `done`,
+  // once, on any thread. UNAVAILABLE: this machine cannot take it (its disk is full), and another one may. CANCELLED:
+  // it was canceled. Else nobody can do the assignment: the error says why. As long as the head cannot be reached it is
+  // tried again.
   virtual std::shared_ptr<Cancellation> Prepare(const v1::Assignment& assignment, Done done) = 0;
+
+  // From now on what the trial writes goes to the head. `assignment`: as the head said it, with the work that was
+  // prepared for it.
+  virtual std::unique_ptr<TrialOutputs> Follow(const v1::Assignment& assignment, const LocalWorkPtr& work) = 0;
 };
 
 }  // namespace lanista

@@ -24,6 +24,7 @@ absl::StatusOr<NodesOptions> PrepareForNodes(const StateDir& state_dir, std::chr
   options.head = NewUniqueId();
   options.lost_after = lost_after;
   options.lease = std::min(options.lease, lost_after / 2);
+  options.state_root = state_dir.root();
   options.marker_file = absl::StrCat(state_dir.root(), "/marker");
   absl::StatusOr<std::string> marker = ReadWholeFile(options.marker_file, kMaxMarkerBytes);
   if (!marker.ok() || marker->empty()) {
@@ -65,6 +66,11 @@ void NodeBridge::Beat(const v1::BeatRequest& request, std::function<void(const a
 void NodeBridge::Inputs(const v1::ListInputsRequest& request,
                         std::function<void(absl::StatusOr<v1::AssignmentInputs>)> done) {
   Ask<v1::AssignmentInputs>(request, std::move(done));
+}
+
+void NodeBridge::Outputs(const v1::OutputsRequest& request,
+                         std::function<void(absl::StatusOr<v1::AssignmentOutputs>)> done) {
+  Ask<v1::AssignmentOutputs>(request, std::move(done));
 }
 
 void NodeBridge::List(std::function<void(absl::StatusOr<v1::NodeList>)> done) {

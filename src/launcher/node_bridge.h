@@ -35,6 +35,8 @@ class NodeBridge : public NodeGateway {
   void Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) override;
   void Inputs(const v1::ListInputsRequest& request,
               std::function<void(absl::StatusOr<v1::AssignmentInputs>)> done) override;
+  void Outputs(const v1::OutputsRequest& request,
+               std::function<void(absl::StatusOr<v1::AssignmentOutputs>)> done) override;
   void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) override;
   void Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) override;
 

@@ -10,6 +10,16 @@
 #include "src/rpc/grpc_status.h"
 
 namespace lanista {
+namespace {
+
+// These say nothing about files. A head that ends cancels calls, a token that is being replaced is refused, and a network
+// has errors of its own: no model has failed by them.
+bool IsOfTheConnection(const absl::Status& status) {
+  return absl::IsCancelled(status) || absl::IsUnauthenticated(status) || absl::IsInternal(status) ||
+         absl::IsUnknown(status);
+}
+
+}  // namespace
 
 FileClient::FileClient(HeadAccess head, std::function<absl::StatusOr<Address>()> find_head, std::string instance)
     : head_(std::move(head)), find_head_(std::move(find_head)), instance_(std::move(instance)) {}
@@ -37,10 +47,9 @@ absl::Status FileClient::Ended(const StubPtr& stub, const grpc::Status& status, 
   absl::Status ended = FromGrpcStatus(status);
   if (absl::IsUnimplemented(ended)) {
     ended = absl::FailedPreconditionError(
-        "the head does not send its files: it is older than this Lanista; install the same release on both machines");
-  } else if (!absl::IsNotFound(ended) && !absl::IsFailedPrecondition(ended) && !absl::IsResourceExhausted(ended)) {
-    // Only these are about the files. A head that ends cancels calls, a token that is being replaced is refused, and a
-    // network has errors of its own: no model has failed by them.
+        "the head does not exchange files with nodes: it is older than this Lanista; install the same release on both "
+        "machines");
+  } else if (IsOfTheConnection(ended)) {
     ended = absl::UnavailableError(ended.message());
   }
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -85,6 +94,56 @@ absl::Status FileClient::Fetch(const std::string& assignment, const std::string&
   if (!written.ok()) context.TryCancel();
   const grpc::Status status = reader->Finish();
   return written.ok() ? Ended(stub, status, *cancellation) : written;
+}
+
+absl::Status FileClient::FetchCheckpoint(const std::string& assignment, int model, Cancellation* cancellation,
+                                         const std::function<absl::Status(const v1::FileSet&)>& begin,
+                                         const FileCache::Write& write) {
+  LANISTA_ASSIGN_OR_RETURN(const StubPtr stub, Connect());
+  v1::FetchCheckpointRequest request;
+  request.set_instance(instance_);
+  request.set_assignment(assignment);
+  request.set_model(model);
+  grpc::ClientContext context;
+  const Cancellation::Guard guard(cancellation, [&context] { context.TryCancel(); });
+  const auto reader = stub->FetchCheckpoint(&context, request);
+  absl::Status taken;
+  bool begun = false;
+  for (v1::CheckpointPart part; taken.ok() && reader->Read(&part);) {
+    if (part.has_files() == begun) {
+      taken = absl::DataLossError("the head sent a checkpoint out of order");
+    } else {
+      taken = part.has_files() ? begin(part.files()) : write(part.bytes());
+    }
+    begun = true;
+  }
+  if (!taken.ok()) context.TryCancel();
+  const grpc::Status status = reader->Finish();
+  return taken.ok() ? Ended(stub, status, *cancellation) : taken;
+}
+
+absl::Status FileClient::Deliver(const v1::OutputHeader& header, FileSetReader* files, Cancellation* cancellation) {
+  LANISTA_ASSIGN_OR_RETURN(const StubPtr stub, Connect());
+  grpc::ClientContext context;
+  const Cancellation::Guard guard(cancellation, [&context] { context.TryCancel(); });
+  v1::DeliverOutputReply reply;
+  const auto writer = stub->DeliverOutput(&context, &reply);
+  v1::OutputPart part;
+  *part.mutable_header() = header;
+  part.mutable_header()->set_instance(instance_);
+  *part.mutable_header()->mutable_files() = files->files();
+  absl::StatusOr<bool> more = true;
+  // A stream that takes nothing more has ended: Finish says why.
+  while (writer->Write(part)) {
+    more = files->Next(part.mutable_bytes());
+    if (more.ok() && *more) continue;
+    if (more.ok()) writer->WritesDone();
+    break;
+  }
+  // Half a set is none.
+  if (!more.ok()) context.TryCancel();
+  const grpc::Status status = writer->Finish();
+  return more.ok() ? Ended(stub, status, *cancellation) : more.status();
 }
 
 }  // namespace lanista

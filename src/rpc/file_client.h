@@ -1,4 +1,4 @@
-// A node's way to the head's files: FileSource over NodeService.
+// A node's way to the head's files: FileSource and FileSink over NodeService.
 #ifndef LANISTA_SRC_RPC_FILE_CLIENT_H_
 #define LANISTA_SRC_RPC_FILE_CLIENT_H_
 
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "protos/node.grpc.pb.h"
+#include "src/files/file_sink.h"
 #include "src/files/file_source.h"
 #include "src/rpc/address.h"
 #include "src/rpc/head_access.h"
@@ -16,7 +17,7 @@ namespace lanista {
 
 // Has a connection of its own, so that files hold up nothing that the node says. It is opened with the first call, and
 // anew after a call that failed: each time the address is resolved, and the files of the access are read.
-class FileClient : public FileSource {
+class FileClient : public FileSource, public FileSink {
  public:
   // `instance`: NodeHello's. `find_head`: where the head is now, instead of head.address; may be empty. It is called on
   // the threads of those who fetch.
@@ -25,6 +26,10 @@ class FileClient : public FileSource {
   absl::StatusOr<v1::InputList> List(const std::string& assignment, Cancellation* cancellation) override;
   absl::Status Fetch(const std::string& assignment, const std::string& sha256, Cancellation* cancellation,
                      const FileCache::Write& write) override;
+  absl::Status FetchCheckpoint(const std::string& assignment, int model, Cancellation* cancellation,
+                               const std::function<absl::Status(const v1::FileSet&)>& begin,
+                               const FileCache::Write& write) override;
+  absl::Status Deliver(const v1::OutputHeader& header, FileSetReader* files, Cancellation* cancellation) override;
 
  private:
   using StubPtr = std::shared_ptr<v1::NodeService::Stub>;

@@ -10,7 +10,9 @@
 #include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
 #include "src/base/status.h"
+#include "src/files/received_outputs.h"
 #include "src/rpc/grpc_status.h"
+#include "src/rpc/output_receiver.h"
 #include "src/rpc/stream_writer.h"
 #include "src/views/nodes_view.h"
 
@@ -29,14 +31,15 @@ constexpr int kFileThreads = 4;
 constexpr int kFilesOfMessage = 500;
 
 // What the gateway answers, for the thread that waits for it.
-class AskedInputs {
+template <typename Answer>
+class Asked {
  public:
-  void Set(absl::StatusOr<v1::AssignmentInputs> answer) {
+  void Set(absl::StatusOr<Answer> answer) {
     const std::lock_guard<std::mutex> lock(mutex_);
     answer_.emplace(std::move(answer));
   }
   // nullopt: it has not come.
-  std::optional<absl::StatusOr<v1::AssignmentInputs>> answer() const {
+  std::optional<absl::StatusOr<Answer>> answer() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return answer_;
   }
@@ -44,7 +47,7 @@ class AskedInputs {
  private:
   mutable std::mutex mutex_;
   // Protected by mutex_.
-  std::optional<absl::StatusOr<v1::AssignmentInputs>> answer_;
+  std::optional<absl::StatusOr<Answer>> answer_;
 };
 
 }  // namespace
@@ -151,7 +154,8 @@ class NodeServiceImpl::Stream final : public grpc::ServerBidiReactor<v1::NodeMes
   std::optional<absl::Status> end_;
 };
 
-NodeServiceImpl::NodeServiceImpl() : files_(kFileThreads, kMaxFileStreams) {}
+NodeServiceImpl::NodeServiceImpl()
+    : files_(kFileThreads, kMaxFileStreams), deliveries_(kFileThreads, kMaxFileStreams) {}
 
 void NodeServiceImpl::Accept(NodeGateway* nodes, std::string program, std::chrono::milliseconds hello_limit) {
   nodes_ = nodes;
@@ -215,26 +219,26 @@ grpc::ServerUnaryReactor* NodeServiceImpl::Beat(Context* context, const v1::Beat
   return reactor;
 }
 
-template <typename Message, typename Make>
-grpc::ServerWriteReactor<Message>* NodeServiceImpl::WriteInputs(const v1::ListInputsRequest& request, Make make) {
+template <typename Message, typename Answer, typename Ask, typename Make>
+grpc::ServerWriteReactor<Message>* NodeServiceImpl::WriteAnswer(Ask ask, Make make) {
   using Writer = StreamWriter<Message>;
   const std::shared_ptr<Writer> writer = Writer::Start(&files_);
-  const auto asked = std::make_shared<AskedInputs>();
+  const auto asked = std::make_shared<Asked<Answer>>();
   const std::shared_ptr<void> stream(nullptr, [this](void*) { --file_streams_; });
   const bool too_many = ++file_streams_ > kMaxFileStreams;
   writer->SetMake([this, asked, stream, too_many,
                    make = std::move(make)](Message* message) mutable -> absl::StatusOr<typename Writer::Made> {
     LANISTA_RETURN_IF_ERROR(CheckOpen());
     if (too_many) return absl::UnavailableError("this head sends too many files already; try again");
-    const std::optional<absl::StatusOr<v1::AssignmentInputs>> inputs = asked->answer();
-    if (!inputs.has_value()) return Writer::Made::kWait;
-    LANISTA_RETURN_IF_ERROR(inputs->status());
-    LANISTA_ASSIGN_OR_RETURN(const bool more, make(**inputs, message));
+    const std::optional<absl::StatusOr<Answer>> answer = asked->answer();
+    if (!answer.has_value()) return Writer::Made::kWait;
+    LANISTA_RETURN_IF_ERROR(answer->status());
+    LANISTA_ASSIGN_OR_RETURN(const bool more, make(**answer, message));
     return more ? Writer::Made::kWrite : Writer::Made::kEnd;
   });
   const absl::Status open = CheckOpen();
   if (open.ok() && !too_many) {
-    nodes_->Inputs(request, [asked, weak = std::weak_ptr<Writer>(writer)](absl::StatusOr<v1::AssignmentInputs> answer) {
+    ask([asked, weak = std::weak_ptr<Writer>(writer)](absl::StatusOr<Answer> answer) {
       asked->Set(std::move(answer));
       if (const std::shared_ptr<Writer> woken = weak.lock()) woken->Wake();
     });
@@ -243,6 +247,13 @@ grpc::ServerWriteReactor<Message>* NodeServiceImpl::WriteInputs(const v1::ListIn
     writer->Wake();
   }
   return writer.get();
+}
+
+template <typename Message, typename Make>
+grpc::ServerWriteReactor<Message>* NodeServiceImpl::WriteInputs(const v1::ListInputsRequest& request, Make make) {
+  return WriteAnswer<Message, v1::AssignmentInputs>(
+      [&](std::function<void(absl::StatusOr<v1::AssignmentInputs>)> done) { nodes_->Inputs(request, std::move(done)); },
+      std::move(make));
 }
 
 grpc::ServerWriteReactor<v1::InputList>* NodeServiceImpl::ListInputs(Context*, const v1::ListInputsRequest* request) {
@@ -279,6 +290,33 @@ grpc::ServerWriteReactor<v1::FilePiece>* NodeServiceImpl::FetchInput(Context*, c
           file = std::make_shared<ServedFile>(std::move(opened));
         }
         return file->Next(piece->mutable_bytes());
+      });
+}
+
+grpc::ServerReadReactor<v1::OutputPart>* NodeServiceImpl::DeliverOutput(Context* context, v1::DeliverOutputReply*) {
+  const absl::Status open = CheckOpen();
+  if (!open.ok()) return OutputReceiver::Refuse(open);
+  const std::shared_ptr<void> stream(nullptr, [this](void*) { --file_streams_; });
+  if (++file_streams_ > kMaxFileStreams) {
+    return OutputReceiver::Refuse(absl::UnavailableError("this head takes too many files already; try again"));
+  }
+  return OutputReceiver::Start(context, &deliveries_, nodes_, stream);
+}
+
+grpc::ServerWriteReactor<v1::CheckpointPart>* NodeServiceImpl::FetchCheckpoint(
+    Context*, const v1::FetchCheckpointRequest* request) {
+  v1::OutputsRequest asked;
+  asked.set_instance(request->instance());
+  asked.set_assignment(request->assignment());
+  return WriteAnswer<v1::CheckpointPart, v1::AssignmentOutputs>(
+      [&](std::function<void(absl::StatusOr<v1::AssignmentOutputs>)> done) { nodes_->Outputs(asked, std::move(done)); },
+      [model = request->model(), reader = std::shared_ptr<FileSetReader>()](
+          const v1::AssignmentOutputs& outputs, v1::CheckpointPart* part) mutable -> absl::StatusOr<bool> {
+        if (reader != nullptr) return reader->Next(part->mutable_bytes());
+        LANISTA_ASSIGN_OR_RETURN(FileSetReader opened, ReadCheckpoint(outputs, model));
+        reader = std::make_shared<FileSetReader>(std::move(opened));
+        *part->mutable_files() = reader->files();
+        return true;
       });
 }
 

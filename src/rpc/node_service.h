@@ -35,6 +35,9 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   grpc::ServerUnaryReactor* Beat(Context* context, const v1::BeatRequest* request, v1::BeatReply* reply) override;
   grpc::ServerWriteReactor<v1::InputList>* ListInputs(Context* context, const v1::ListInputsRequest* request) override;
   grpc::ServerWriteReactor<v1::FilePiece>* FetchInput(Context* context, const v1::FetchInputRequest* request) override;
+  grpc::ServerReadReactor<v1::OutputPart>* DeliverOutput(Context* context, v1::DeliverOutputReply* reply) override;
+  grpc::ServerWriteReactor<v1::CheckpointPart>* FetchCheckpoint(Context* context,
+                                                                const v1::FetchCheckpointRequest* request) override;
   grpc::ServerUnaryReactor* ListNodes(Context* context, const v1::ListNodesRequest* request,
                                       v1::ListNodesReply* reply) override;
   grpc::ServerUnaryReactor* DrainNode(Context* context, const v1::DrainNodeRequest* request,
@@ -42,7 +45,10 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
 
   // UNAVAILABLE unless it is open.
   absl::Status CheckOpen();
-  // A stream that `make` writes, once it is known what the assignment reads.
+  // A stream that `make` writes, once it has been answered what `ask` asks the gateway.
+  template <typename Message, typename Answer, typename Ask, typename Make>
+  grpc::ServerWriteReactor<Message>* WriteAnswer(Ask ask, Make make);
+  // The answer being what the assignment reads.
   template <typename Message, typename Make>
   grpc::ServerWriteReactor<Message>* WriteInputs(const v1::ListInputsRequest& request, Make make);
 
@@ -60,6 +66,8 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   // Streams of files. Last: its threads use the rest.
   std::atomic<int> file_streams_{0};
   WorkQueue files_;
+  // Of what nodes deliver: a disk that is slow or full holds up nothing that they fetch.
+  WorkQueue deliveries_;
 };
 
 }  // namespace lanista

@@ -141,6 +141,8 @@ std::string TrialOutputFolder(int trial, int model, bool merged) {
 
 std::string CheckpointFolder(int model) { return absl::StrCat("checkpoints/", model); }
 
+std::string IncomingFolder() { return "incoming"; }
+
 absl::Status RemoveExperiment(const StateDir& state_dir, absl::string_view id) {
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
   std::error_code error;

@@ -6,6 +6,7 @@
 //                        logs/        what trials printed: one file a trial
 //                        trials/      what evaluators left behind: one folder a trial
 //                        checkpoints/ what lets lost attempts go on: one folder a model, until it has a result
+//                        incoming/    what nodes deliver, while it is on its way
 //
 // Ids from outside are checked before they touch the file system.
 #ifndef LANISTA_SRC_STORAGE_STATE_DIR_H_
@@ -66,6 +67,8 @@ std::string TrialLogFile(int trial);
 std::string TrialOutputFolder(int trial, int model, bool merged);
 // The path below an experiment's folder for a model's checkpoints, which all of its attempts share.
 std::string CheckpointFolder(int model);
+// And for files of the last two kinds, and logs, that come from nodes and have not come to their end.
+std::string IncomingFolder();
 
 // Deletes the experiment's folder with its content, but not the targets of links in it. NOT_FOUND: there is no such
 // experiment. FAILED_PRECONDITION: a process, which the message names, holds it.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,14 +56,45 @@ struct FakeHead : HeadLink {
   bool closed = false;
 };
 
+// What trials write, which arrives when the test says so.
+struct FakeOutputs : TrialOutputs {
+  struct State {
+    // What was asked for, in short, and how to answer it: by model; 0: the rest.
+    std::vector<std::string> asked;
+    std::map<int, Done> done;
+    bool gone = false;
+  };
+
+  explicit FakeOutputs(State* state) : state(*state) {}
+  ~FakeOutputs() override { state.gone = true; }
+  void DeliverModel(const ModelEnd& end, Done done) override {
+    state.asked.push_back(
+        absl::StrCat("model ", end.model, end.weights ? " weights" : "", end.goes_on ? " goes on" : ""));
+    state.done[end.model] = std::move(done);
+  }
+  void DeliverRest(Done done) override {
+    state.asked.push_back("rest");
+    state.done[0] = std::move(done);
+  }
+
+  State& state;
+};
+
 // Files that come when the test says so.
 struct FakeFiles : NodeFiles {
+  std::unique_ptr<TrialOutputs> Follow(const v1::Assignment& assignment, const LocalWorkPtr&) override {
+    if (!follows) return nullptr;
+    EXPECT_EQ(assignment.trial().log_file(), "") << "it is told as the head said it";
+    return std::make_unique<FakeOutputs>(&outputs);
+  }
   std::shared_ptr<Cancellation> Prepare(const v1::Assignment& assignment, Done prepared) override {
     asked.push_back(assignment.id());
     done = std::move(prepared);
     return cancellation = std::make_shared<Cancellation>();
   }
 
+  bool follows = false;
+  FakeOutputs::State outputs;
   std::vector<std::string> asked;
   // Of the last one.
   Done done;
@@ -186,6 +218,31 @@ class NodeTest : public ActorTest {
     v1::WorkerReady ready;
     ready.set_warm(true);
     if (idle) caf::anon_send(node_, ready);
+    Run();
+  }
+  // The end of the worker's model.
+  void ReportEnd(int sequence, v1::Outcome outcome) {
+    v1::ModelEvent event;
+    event.set_experiment("x");
+    event.set_trial(7);
+    event.set_model(1);
+    event.set_sequence(sequence);
+    event.mutable_ended()->set_outcome(outcome);
+    caf::anon_send(node_, event);
+    Run();
+  }
+  // A trial on copies, whose outputs travel.
+  void Begin(const std::shared_ptr<FakeHead>& head, bool keep_weights = false) {
+    files_.follows = true;
+    v1::HeadMessage assignment = TrialAssignment("a");
+    assignment.mutable_assignment()->mutable_trial()->set_keep_weights(keep_weights);
+    Say(head, assignment);
+    Prepared(Work());
+    head->Take();
+  }
+  // What the model wrote (0: the rest) has arrived, or will not.
+  void Delivered(int model, const absl::Status& status = absl::OkStatus()) {
+    files_.outputs.done.at(model)(status);
     Run();
   }
   std::vector<std::string> Told() { return std::exchange(told_, {}); }
@@ -588,6 +645,127 @@ TEST_F(NodeTest, ANodeThatLeavesWaitsForNoFiles) {
   EXPECT_TRUE(files_.cancellation->canceled());
   Prepared(absl::CancelledError("canceled"));
   EXPECT_THAT(head->Take(), ElementsAre("leaving: it was ended"));
+}
+
+TEST_F(NodeTest, TheEndOfAModelIsSaidWhenWhatItLeftIsThere) {
+  Start();
+  const auto head = JoinElsewhere();
+  Begin(head, /*keep_weights=*/true);
+  Report(1);
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1"));
+  ReportEnd(2, v1::SUCCEEDED);
+  EndTrial();
+  EXPECT_THAT(files_.outputs.asked, ElementsAre("model 1 weights", "rest"));
+  EXPECT_THAT(head->Take(), IsEmpty()) << "nor that the device is idle";
+  Delivered(1);
+  EXPECT_THAT(head->Take(), ElementsAre("a 2 event 2"));
+  Delivered(0);
+  EXPECT_THAT(head->Take(), ElementsAre("a 3 ended", "device 0 idle warm"));
+  EXPECT_TRUE(files_.outputs.gone);
+}
+
+TEST_F(NodeTest, AModelWithoutItsWeightsHasNotSucceeded) {
+  struct Case {
+    absl::Status status;
+    v1::Outcome outcome;
+  };
+  for (const Case& one :
+       {Case{absl::ResourceExhaustedError("too large"), v1::FAILED}, Case{absl::AbortedError("canceled"), v1::CANCELED},
+        Case{absl::NotFoundError("?"), v1::LOST}}) {
+    Start();
+    const auto head = JoinElsewhere();
+    Begin(head, /*keep_weights=*/true);
+    ReportEnd(1, v1::SUCCEEDED);
+    Delivered(1, one.status);
+    ASSERT_EQ(head->sent.size(), 1u);
+    const v1::ModelEnded& ended = head->sent[0].news().event().ended();
+    EXPECT_EQ(ended.outcome(), one.outcome) << one.status;
+    if (one.outcome == v1::FAILED) EXPECT_THAT(ended.failure().message(), HasSubstr("too large"));
+  }
+}
+
+TEST_F(NodeTest, AModelThatGoesOnElsewhereLeavesItsCheckpoint) {
+  Start();
+  const auto head = JoinElsewhere();
+  Begin(head, /*keep_weights=*/true);
+  ReportEnd(1, v1::LOST);
+  EXPECT_THAT(files_.outputs.asked, ElementsAre("model 1 goes on"));
+}
+
+TEST_F(NodeTest, ATrialThatWasLostIsSaidToBeWhenItsCheckpointIsThere) {
+  Start();
+  const auto head = JoinElsewhere();
+  Begin(head);
+  caf::anon_send_exit(worker_, caf::exit_reason::kill);
+  Run();
+  EXPECT_THAT(files_.outputs.asked, ElementsAre("rest"));
+  EXPECT_THAT(head->Take(), IsEmpty()) << "nor that the device is down, or back";
+  Delivered(0);
+  const std::vector<std::string> said = head->Take();
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_THAT(said[0], HasSubstr("a 1 lost"));
+  EXPECT_EQ(said[1], "device 0 idle");
+}
+
+TEST_F(NodeTest, WhatWasCanceledWaitsForNoDelivery) {
+  Start();
+  const auto head = JoinElsewhere();
+  Begin(head, /*keep_weights=*/true);
+  ReportEnd(1, v1::SUCCEEDED);
+  EndTrial();
+  v1::HeadMessage cancel;
+  cancel.mutable_cancel()->set_assignment("a");
+  Say(head, cancel);
+  ASSERT_GE(head->sent.size(), 1u);
+  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::CANCELED);
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1", "a 2 ended", "device 0 idle warm"));
+  EXPECT_TRUE(files_.outputs.gone);
+  // Too late.
+  Delivered(1);
+  Delivered(0);
+  EXPECT_THAT(head->Take(), IsEmpty());
+}
+
+TEST_F(NodeTest, AHeadThatForgotTheTrialGetsNothingOfIt) {
+  Start();
+  const auto head = JoinElsewhere();
+  Begin(head);
+  ReportEnd(1, v1::SUCCEEDED);
+  EndTrial();
+  Close(head, absl::UnavailableError("restarted"));
+  const auto next = Open();
+  next->Take();
+  Welcome(next, "", 0, "something else");
+  EXPECT_THAT(next->Take(), ElementsAre("device 0 idle warm"));
+  EXPECT_TRUE(files_.outputs.gone);
+  Delivered(1);
+  EXPECT_THAT(next->Take(), IsEmpty());
+}
+
+TEST_F(NodeTest, ANodeThatLeavesWaitsForTheLastCheckpointsButNotForEver) {
+  for (const bool arrives : {true, false}) {
+    end_.reset();
+    files_.outputs = {};
+    Start();
+    const auto head = JoinElsewhere();
+    Begin(head);
+    v1::NodeLeaving leaving;
+    leaving.set_because("SIGTERM");
+    caf::anon_send(node_, leaving);
+    Run();
+    EXPECT_THAT(files_.outputs.asked, ElementsAre("rest"));
+    EXPECT_THAT(head->Take(), IsEmpty());
+    if (arrives) {
+      Delivered(0);
+    } else {
+      scheduler().advance_time(std::chrono::seconds(11));
+      Run();
+    }
+    EXPECT_THAT(head->Take(), ElementsAre("leaving: SIGTERM"));
+    Close(head, absl::OkStatus());
+    ASSERT_TRUE(end_.has_value());
+    EXPECT_TRUE(end_->ok());
+  }
 }
 
 }  // namespace

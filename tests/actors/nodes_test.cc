@@ -53,6 +53,7 @@ class NodesTest : public ActorTest {
     service_ = Spawn([this](TrainingServiceActor::pointer self) { return FakeService(self); });
     options_.service = service_;
     options_.head = "H";
+    options_.state_root = "/state";
     options_.marker_file = "/marker";
     options_.marker = "content";
     nodes_ = Spawn(Nodes, options_);
@@ -982,6 +983,38 @@ TEST_F(NodesTest, WhatAnAssignmentReadsIsToldToItsNodeOnly) {
   lost.mutable_news()->set_lost("down");
   Say(link, lost);
   EXPECT_TRUE(absl::IsNotFound(Ask<v1::AssignmentInputs>(request).status()));
+}
+
+TEST_F(NodesTest, WhereAnAssignmentWritesIsToldAsLongAsItMay) {
+  const auto link = JoinIdle("n");
+  v1::TrialSpec spec = MakeTrial("x", 7, 1);
+  spec.set_log_file("/state/experiments/x/logs/trial-7.log");
+  spec.mutable_models(0)->set_output_folder("/state/experiments/x/trials/7");
+  *spec.add_models() = MakeModel(2);
+  caf::anon_send(workers_.at(0), spec);
+  Run();
+  v1::OutputsRequest request;
+  request.set_instance("instance of n");
+  request.set_assignment("H/1/1");
+  auto outputs = Ask<v1::AssignmentOutputs>(request);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(outputs->folder(), "/state/experiments/x");
+  EXPECT_EQ(outputs->incoming_folder(), "/state/experiments/x/incoming");
+  EXPECT_EQ(outputs->log_file(), "/state/experiments/x/logs/trial-7.log");
+  ASSERT_EQ(outputs->models_size(), 2);
+  EXPECT_EQ(outputs->models(0).output_folder(), "/state/experiments/x/trials/7");
+  request.set_assignment("another head/1/1");
+  EXPECT_TRUE(absl::IsNotFound(Ask<v1::AssignmentOutputs>(request).status()));
+  request.set_assignment("H/1/1");
+  request.set_instance("instance of nobody");
+  EXPECT_TRUE(absl::IsNotFound(Ask<v1::AssignmentOutputs>(request).status()));
+  request.set_instance("instance of n");
+  v1::CancelTrial cancel;
+  cancel.set_experiment("x");
+  cancel.set_trial(7);
+  caf::anon_send(workers_.at(0), cancel);
+  Run();
+  EXPECT_TRUE(absl::IsAborted(Ask<v1::AssignmentOutputs>(request).status()));
 }
 
 }  // namespace

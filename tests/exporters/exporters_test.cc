@@ -268,6 +268,25 @@ TEST_F(GraphExportersTest, HandOutInitialWeightsOnlyWhereThatIsAsked) {
   EXPECT_EQ(converted_[1].model().weights_file(), "");
 }
 
+class KeptGraphExportersTest : public GraphExportersTest {
+ protected:
+  v1::ExperimentCreated created() const override {
+    v1::ExperimentCreated created = GraphExportersTest::created();
+    created.mutable_config()->mutable_keep_weights()->set_best(2);
+    return created;
+  }
+};
+
+TEST_F(KeptGraphExportersTest, SayThatWeightsAreMissingThatWereToBeKept) {
+  RunModels();
+  KeepWeights(2);
+  EXPECT_EQ(Export(2, "python", out()).status(),
+            absl::FailedPreconditionError("the trained weights of model 3 are missing, although the experiment has "
+                                          "`keep_weights { best: 2 }`: their files are not in its folder `trials` (any "
+                                          "more); to export the initial weights instead, add --untrained"));
+  EXPECT_TRUE(converted_.empty()) << "none of them, and never with initial weights";
+}
+
 TEST_F(ExportersTest, NameTheFolderThatCannotBeMade) {
   RunModels();
   std::ofstream(temp_.path() + "/file") << "in the way";

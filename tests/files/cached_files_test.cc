@@ -26,6 +26,26 @@ using ::testing::HasSubstr;
 // A head that is played by the test.
 class FakeSource : public FileSource {
  public:
+  absl::Status FetchCheckpoint(const std::string&, int model, Cancellation*,
+                               const std::function<absl::Status(const v1::FileSet&)>& begin,
+                               const FileCache::Write& write) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++checkpoints_;
+    if (!errors_.empty()) {
+      const absl::Status error = errors_.back();
+      errors_.pop_back();
+      return error;
+    }
+    v1::FileSet files;
+    if (checkpoint_.count(model) == 0) return begin(files);
+    const std::string& content = checkpoint_[model];
+    v1::SetFile& file = *files.add_files();
+    file.set_path("checkpoint");
+    file.set_sha256(Sha256(content));
+    file.set_size(static_cast<int64_t>(content.size()));
+    const absl::Status begun = begin(files);
+    return begun.ok() ? write(damages_ ? std::string(content.size(), '?') : content) : begun;
+  }
   absl::StatusOr<v1::InputList> List(const std::string&, Cancellation*) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++lists_;
@@ -82,9 +102,18 @@ class FakeSource : public FileSource {
   std::vector<absl::Status> errors_;
   bool cuts_ = false;
   bool hangs_ = false;
+  bool damages_ = false;
+  std::map<int, std::string> checkpoint_;
+  int checkpoints_ = 0;
   int lists_ = 0;
   int fetches_ = 0;
   int pieces_ = 0;
+};
+
+struct NoSink : FileSink {
+  absl::Status Deliver(const v1::OutputHeader&, FileSetReader*, Cancellation*) override {
+    return absl::UnimplementedError("");
+  }
 };
 
 class CachedFilesTest : public ::testing::Test {
@@ -95,7 +124,8 @@ class CachedFilesTest : public ::testing::Test {
     files_.reset();
     auto source = std::make_unique<FakeSource>();
     source_ = source.get();
-    files_.emplace(CachedFiles::Options{folder_, max_bytes, std::chrono::milliseconds(1)}, std::move(source));
+    files_.emplace(CachedFiles::Options{folder_, max_bytes, std::chrono::milliseconds(1)}, std::move(source),
+                   std::make_shared<NoSink>());
   }
 
   static v1::Assignment Trial(const std::string& path, const std::string& experiment = "x") {
@@ -303,18 +333,35 @@ TEST_F(CachedFilesTest, AFullDiskIsSaidAndNotTriedAgain) {
 
 TEST_F(CachedFilesTest, WithoutAFolderNothingIsTouched) {
   files_.reset();
-  files_.emplace(CachedFiles::Options{"", 1 << 20, std::chrono::milliseconds(1)}, std::make_unique<FakeSource>());
+  files_.emplace(CachedFiles::Options{"", 1 << 20, std::chrono::milliseconds(1)}, std::make_unique<FakeSource>(),
+                 std::make_shared<NoSink>());
   const absl::Status refused = Prepare(Trial("")).status();
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--cache-dir"));
 }
 
-TEST_F(CachedFilesTest, WeightsThatAreToBeKeptAreNotLost) {
+TEST_F(CachedFilesTest, AModelThatGoesOnFindsItsCheckpoint) {
   v1::Assignment assignment = Trial("");
-  assignment.mutable_trial()->set_keep_weights(true);
-  const absl::Status refused = Prepare(assignment).status();
-  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("keep_weights"));
+  for (const int attempt : {1, 2, 2}) {
+    v1::TrialModel& model = *assignment.mutable_trial()->add_models();
+    model.set_model(assignment.trial().models_size());
+    model.set_attempt(attempt);
+    model.set_checkpoint_folder("/head/checkpoints/m");
+  }
+  source_->checkpoint_ = {{1, "never asked for"}, {2, "step 5"}};
+  source_->errors_ = {absl::UnavailableError("the connection is lost")};
+  const auto work = Prepare(assignment);
+  ASSERT_TRUE(work.ok()) << work.status();
+  EXPECT_EQ(source_->checkpoints_, 3) << "the second one twice, the third one once";
+  EXPECT_FALSE(std::filesystem::exists((*work)->checkpoint_folder(1)));
+  EXPECT_EQ(Content((*work)->checkpoint_folder(2) + "/checkpoint"), "step 5");
+  EXPECT_FALSE(std::filesystem::exists((*work)->checkpoint_folder(3))) << "there is none";
+
+  // Without it, the model begins anew.
+  source_->damages_ = true;
+  const auto anew = Prepare(assignment);
+  ASSERT_TRUE(anew.ok()) << anew.status();
+  EXPECT_EQ(EntriesOf((*anew)->folder()), 0) << "nor is a half one left";
 }
 
 TEST_F(CachedFilesTest, TreesThatNobodyUsesMakeRoom) {
@@ -355,7 +402,7 @@ TEST_F(CachedFilesTest, NodesOfOneMachineHaveFoldersOfTheirOwn) {
   FakeSource* const second_source = source.get();
   second_source->Add("/a", "content");
   {
-    CachedFiles second({folder_, 100, std::chrono::milliseconds(1)}, std::move(source));
+    CachedFiles second({folder_, 100, std::chrono::milliseconds(1)}, std::move(source), std::make_shared<NoSink>());
     std::promise<absl::StatusOr<LocalWorkPtr>> prepared;
     second.Prepare(Trial("/a"), [&](absl::StatusOr<LocalWorkPtr> work) { prepared.set_value(std::move(work)); });
     EXPECT_THAT(PathHere(**prepared.get_future().get(), Trial("/a")), HasSubstr(folder_ + "/2/trees/"));

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,7 @@
 #include "src/base/framing.h"
 #include "src/base/node_link.h"
 #include "src/base/sha256.h"
+#include "src/files/file_set.h"
 #include "src/rpc/file_client.h"
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_file.h"
@@ -90,6 +92,14 @@ class FakeGateway : public NodeGateway {
     if (found == inputs_.end()) return done(absl::NotFoundError("the node has no such assignment"));
     done(found->second);
   }
+  void Outputs(const v1::OutputsRequest& request,
+               std::function<void(absl::StatusOr<v1::AssignmentOutputs>)> done) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (request.instance() != "i" || request.assignment() != "a")
+      return done(absl::NotFoundError("no such assignment"));
+    done(outputs_);
+    if (next_outputs_.has_value()) outputs_ = *std::exchange(next_outputs_, std::nullopt);
+  }
   void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) override {
     v1::NodeList list;
     v1::NodeStatus& node = *list.add_nodes();
@@ -119,6 +129,14 @@ class FakeGateway : public NodeGateway {
     inputs_[{instance, assignment}] = inputs;
   }
 
+  // Where assignment a of instance i writes; and, where there is one, the answer after the next.
+  void SetOutputs(const absl::StatusOr<v1::AssignmentOutputs>& outputs,
+                  const std::optional<absl::StatusOr<v1::AssignmentOutputs>>& next = std::nullopt) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    outputs_ = outputs;
+    next_outputs_ = next;
+  }
+
   Events<Received> received_;
   Events<NodeLinkPtr> lost_;
   Events<std::string> beats_;
@@ -129,6 +147,8 @@ class FakeGateway : public NodeGateway {
   absl::Status beat_status_;
   // By instance and assignment.
   std::map<std::pair<std::string, std::string>, v1::AssignmentInputs> inputs_;
+  absl::StatusOr<v1::AssignmentOutputs> outputs_ = absl::NotFoundError("");
+  std::optional<absl::StatusOr<v1::AssignmentOutputs>> next_outputs_;
 };
 
 class NodeServiceTest : public ServiceTest {
@@ -507,9 +527,8 @@ TEST_F(FileTransferTest, FilesOfAnAssignmentCome) {
   EXPECT_EQ(*Fetch("a", Sha256(large)), large);
   EXPECT_EQ(client_->List("none", &cancellation_)->files_size(), 0);
 
-  // Both are the node's own mistake, and no error of the files.
-  EXPECT_TRUE(absl::IsUnavailable(Fetch("a", Sha256("secret")).status())) << "it does not read it";
-  EXPECT_TRUE(absl::IsUnavailable(Fetch("none", Sha256(large)).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(Fetch("a", Sha256("secret")).status())) << "it does not read it";
+  EXPECT_TRUE(absl::IsPermissionDenied(Fetch("none", Sha256(large)).status()));
   EXPECT_TRUE(absl::IsNotFound(Fetch("b", Sha256(large)).status())) << "it is another node's";
   EXPECT_TRUE(absl::IsNotFound(client_->List("b", &cancellation_).status()));
 
@@ -586,6 +605,158 @@ TEST_F(FileTransferTest, AnOlderHeadIsNamed) {
   const absl::Status status = client_->List("a", &cancellation_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("install the same release"));
+}
+
+class OutputTransferTest : public FileTransferTest {
+ protected:
+  OutputTransferTest() {
+    outputs_.set_folder(folder_.path() + "/x");
+    outputs_.set_incoming_folder(outputs_.folder() + "/incoming");
+    outputs_.set_log_file(outputs_.folder() + "/logs/trial-7.log");
+    v1::ModelOutputs& model = *outputs_.add_models();
+    model.set_model(3);
+    model.set_output_folder(outputs_.folder() + "/trials/7");
+    model.set_checkpoint_folder(outputs_.folder() + "/checkpoints/3");
+    std::filesystem::create_directory(outputs_.folder());
+    gateway_.SetOutputs(outputs_);
+    Connect();
+  }
+
+  // The node's files: a folder with one of them.
+  std::string Written(const std::string& name, const std::string& content) const {
+    const std::string folder = absl::StrCat(folder_.path(), "/node-", name);
+    std::filesystem::create_directory(folder);
+    MakeFile(absl::StrCat("node-", name, "/", name), content);
+    return folder;
+  }
+  static v1::OutputHeader OutputOf(int model) {
+    v1::OutputHeader header;
+    header.set_assignment("a");
+    header.set_output_of(model);
+    return header;
+  }
+  absl::Status Deliver(const v1::OutputHeader& header, const std::string& folder) {
+    absl::StatusOr<FileSetReader> files = FileSetReader::Open(folder, *FindFiles(folder), kOutputLimits);
+    if (!files.ok()) return files.status();
+    return client_->Deliver(header, &*files, &cancellation_);
+  }
+  // A call as a node that lies makes it.
+  absl::Status Say(const std::vector<v1::OutputPart>& parts) const {
+    const auto stub =
+        v1::NodeService::NewStub(grpc::CreateChannel(server_->address().ToText(), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    v1::DeliverOutputReply reply;
+    const auto writer = stub->DeliverOutput(&context, &reply);
+    for (const v1::OutputPart& part : parts) writer->Write(part);
+    writer->WritesDone();
+    const grpc::Status status = writer->Finish();
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  }
+  static v1::OutputPart Header(int64_t size, const std::string& sha256, const std::string& path = "f") {
+    v1::OutputPart part;
+    *part.mutable_header() = OutputOf(3);
+    part.mutable_header()->set_instance("i");
+    v1::SetFile& file = *part.mutable_header()->mutable_files()->add_files();
+    file.set_path(path);
+    file.set_size(size);
+    file.set_sha256(sha256);
+    return part;
+  }
+  static v1::OutputPart Bytes(const std::string& bytes) {
+    v1::OutputPart part;
+    part.set_bytes(bytes);
+    return part;
+  }
+  // Nothing is at any place, and nothing on its way.
+  void ExpectNothing() const {
+    const auto found = FindFiles(outputs_.folder());
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_TRUE(found->empty()) << found->front().path;
+  }
+
+  v1::AssignmentOutputs outputs_;
+};
+
+TEST_F(OutputTransferTest, WhatATrialWroteGetsToItsPlaceAndComesBackAsCheckpoint) {
+  const std::string large(5000000, 'w');
+  EXPECT_EQ(Deliver(OutputOf(3), Written("weights.pt", large)), absl::OkStatus());
+  std::ifstream file(outputs_.folder() + "/trials/7/weights.pt", std::ios::binary);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), large);
+  v1::OutputHeader checkpoint = OutputOf(0);
+  checkpoint.set_checkpoint_of(3);
+  EXPECT_EQ(Deliver(checkpoint, Written("checkpoint", large)), absl::OkStatus());
+  v1::FileSet files;
+  std::string bytes;
+  const auto fetch = [&](int model) {
+    return client_->FetchCheckpoint(
+        "a", model, &cancellation_,
+        [&](const v1::FileSet& set) {
+          files = set;
+          return absl::OkStatus();
+        },
+        [&](absl::string_view piece) {
+          bytes.append(piece.data(), piece.size());
+          return absl::OkStatus();
+        });
+  };
+  EXPECT_EQ(fetch(3), absl::OkStatus());
+  ASSERT_EQ(files.files_size(), 1);
+  EXPECT_EQ(files.files(0).path(), "checkpoint");
+  EXPECT_EQ(bytes, large);
+  EXPECT_TRUE(absl::IsPermissionDenied(fetch(4)));
+  std::filesystem::remove_all(outputs_.folder() + "/checkpoints");
+  EXPECT_EQ(fetch(3), absl::OkStatus());
+  EXPECT_EQ(files.files_size(), 0) << "there is none";
+}
+
+TEST_F(OutputTransferTest, WhatDoesNotRunLeavesNothing) {
+  const std::string folder = Written("weights.pt", "w");
+  EXPECT_TRUE(absl::IsPermissionDenied(Deliver(OutputOf(4), folder)));
+  v1::OutputHeader other = OutputOf(3);
+  other.set_assignment("of another head's life");
+  EXPECT_TRUE(absl::IsNotFound(Deliver(other, folder)));
+  // It was canceled while the bytes came.
+  gateway_.SetOutputs(outputs_, absl::AbortedError("the trial was canceled"));
+  EXPECT_TRUE(absl::IsAborted(Deliver(OutputOf(3), folder)));
+  ExpectNothing();
+}
+
+TEST_F(OutputTransferTest, LiesLeaveNothing) {
+  const std::string digest = Sha256("content");
+  EXPECT_TRUE(absl::IsInvalidArgument(Say({})));
+  EXPECT_TRUE(absl::IsInvalidArgument(Say({v1::OutputPart()})));
+  EXPECT_TRUE(absl::IsInvalidArgument(Say({Bytes("content")})));
+  EXPECT_TRUE(absl::IsInvalidArgument(Say({Header(7, digest), Header(7, digest)})));
+  EXPECT_TRUE(absl::IsInvalidArgument(Say({Header(7, digest, "../../f"), Bytes("content")})));
+  EXPECT_TRUE(absl::IsDataLoss(Say({Header(7, digest), Bytes("Content")}))) << "a false hash";
+  EXPECT_TRUE(absl::IsDataLoss(Say({Header(7, digest), Bytes("conten")})));
+  EXPECT_TRUE(absl::IsDataLoss(Say({Header(7, digest), Bytes("content!")})));
+  EXPECT_TRUE(absl::IsResourceExhausted(Say({Header(int64_t{1} << 62, digest)})));
+  ExpectNothing();
+  EXPECT_EQ(Say({Header(7, digest), Bytes("con"), Bytes("tent")}), absl::OkStatus());
+  EXPECT_EQ(Say({Header(7, digest), Bytes("content")}), absl::OkStatus()) << "once more";
+}
+
+TEST_F(OutputTransferTest, ACallThatIsCutLeavesNothing) {
+  const auto stub =
+      v1::NodeService::NewStub(grpc::CreateChannel(server_->address().ToText(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::DeliverOutputReply reply;
+  const auto writer = stub->DeliverOutput(&context, &reply);
+  writer->Write(Header(7, Sha256("content")));
+  writer->Write(Bytes("con"));
+  context.TryCancel();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  // It is noticed before the server ends.
+  server_.reset();
+  ExpectNothing();
+}
+
+TEST_F(OutputTransferTest, AHeadThatCannotWriteSaysSo) {
+  // As with a full disk: the folder cannot be made.
+  std::ofstream(outputs_.folder() + "/incoming") << "in the way";
+  const absl::Status status = Deliver(OutputOf(3), Written("weights.pt", "w"));
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
 }
 
 }  // namespace

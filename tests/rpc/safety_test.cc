@@ -42,6 +42,8 @@ constexpr char kJoin[] = "/lanista.v1.NodeService/Join";
 constexpr char kBeat[] = "/lanista.v1.NodeService/Beat";
 constexpr char kListInputs[] = "/lanista.v1.NodeService/ListInputs";
 constexpr char kFetchInput[] = "/lanista.v1.NodeService/FetchInput";
+constexpr char kFetchCheckpoint[] = "/lanista.v1.NodeService/FetchCheckpoint";
+constexpr char kDeliverOutput[] = "/lanista.v1.NodeService/DeliverOutput";
 constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
 constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
@@ -184,7 +186,7 @@ TEST_F(SafetyTest, ATokenOpensItsOwnSideOnly) {
   EXPECT_THAT(std::string(of_node.message()), HasSubstr("wants a client's token"));
   EXPECT_TRUE(absl::IsPermissionDenied(Call(Access(nodes_), kReflection)));
   EXPECT_TRUE(absl::IsPermissionDenied(Call(Access(nodes_), "/lanista.v1.NodeService/ListNodes")));
-  for (const char* method : {kJoin, kBeat, kListInputs, kFetchInput}) {
+  for (const char* method : {kJoin, kBeat, kListInputs, kFetchInput, kFetchCheckpoint, kDeliverOutput}) {
     EXPECT_TRUE(absl::IsPermissionDenied(Call(Access(clients_), method)));
     const absl::Status let_in = Call(Access(nodes_), method);
     EXPECT_FALSE(absl::IsPermissionDenied(let_in) || absl::IsUnauthenticated(let_in)) << let_in;

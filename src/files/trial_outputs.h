@@ -1,0 +1,40 @@
+// What a trial writes on a node that does not see the head's files, as the node's actor knows it.
+#ifndef LANISTA_SRC_FILES_TRIAL_OUTPUTS_H_
+#define LANISTA_SRC_FILES_TRIAL_OUTPUTS_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+
+namespace lanista {
+
+// On its way to the head, as long as this lives: checkpoints when they have changed, the log now and then. The
+// destructor gives up what has not arrived, and waits for nothing. Thread-safe; nothing blocks. `done` is called once,
+// on any thread; with CANCELLED where this is gone before.
+class TrialOutputs {
+ public:
+  using Done = std::function<void(const absl::Status&)>;
+
+  virtual ~TrialOutputs() = default;
+
+  struct ModelEnd {
+    int model = 0;
+    // It was to leave weights: they have to arrive, and an error says why they cannot. ABORTED: the head has canceled
+    // the assignment. NOT_FOUND: it does not know it.
+    bool weights = false;
+    // It runs again, and goes on from its checkpoint.
+    bool goes_on = false;
+  };
+
+  // The model has ended: what is in its output folder, and the log. While the head is away, or cannot write, it is
+  // tried again. What is left behind is told in the logs of the trial and of the node.
+  virtual void DeliverModel(const ModelEnd& end, Done done) = 0;
+
+  // The trial is over, or was ended: the log, and the checkpoints of models that have not ended, from which they go on
+  // elsewhere. OK, whatever came of it.
+  virtual void DeliverRest(Done done) = 0;
+};
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_FILES_TRIAL_OUTPUTS_H_
