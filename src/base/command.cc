@@ -3,23 +3,20 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/display_text.h"
+#include "src/base/spawn_command.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/base/utf8.h"
-
-extern char** environ;
 
 namespace lanista {
 namespace {
@@ -27,59 +24,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostOutput = 1 << 20;
-
-// The environment without what makes a process part of a Slurm job. SLURM_CONF says where Slurm's configuration is.
-std::vector<char*> Environment() {
-  std::vector<char*> kept;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const bool of_job = absl::StartsWith(*variable, "SLURM_") || absl::StartsWith(*variable, "SLURMD_");
-    if (!of_job || absl::StartsWith(*variable, "SLURM_CONF")) kept.push_back(*variable);
-  }
-  kept.push_back(nullptr);
-  return kept;
-}
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-absl::StatusOr<Pipe> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoToStatus(errno, "pipe");
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-absl::StatusOr<pid_t> Spawn(const Command& command, int input, int output, int error) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  // Ctrl-C is for the head.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-
-  std::vector<std::string> arguments = command.arguments;
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  pid_t pid = 0;
-  const int failed = posix_spawnp(&pid, pointers.front(), &actions, &attributes, pointers.data(), Environment().data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) return ErrnoToStatus(failed, absl::StrCat("cannot start ", command.arguments.front()));
-  return pid;
-}
 
 // Reads what is there. False: nothing more will come.
 bool ReadSome(int fd, std::string& text) {
@@ -137,7 +81,8 @@ absl::StatusOr<CommandAnswer> RunCommand(const Command& command) {
   LANISTA_ASSIGN_OR_RETURN(Pipe input, MakePipe());
   LANISTA_ASSIGN_OR_RETURN(Pipe output, MakePipe());
   LANISTA_ASSIGN_OR_RETURN(Pipe error, MakePipe());
-  LANISTA_ASSIGN_OR_RETURN(const pid_t pid, Spawn(command, input.read.get(), output.write.get(), error.write.get()));
+  LANISTA_ASSIGN_OR_RETURN(const pid_t pid,
+                           SpawnCommand(command.arguments, input.read.get(), output.write.get(), error.write.get()));
   input.read = UniqueFd();
   output.write = UniqueFd();
   error.write = UniqueFd();
@@ -153,7 +98,7 @@ absl::StatusOr<CommandAnswer> RunCommand(const Command& command) {
         absl::StrCat(command.arguments.front(), " did not end within ",
                      std::chrono::duration_cast<std::chrono::seconds>(command.limit).count(), " s and was killed"));
   }
-  result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  result.exit_code = ExitCodeOf(status);
   return result;
 }
 
