@@ -9,17 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "src/base/child_process.h"
 #include "src/base/display_text.h"
+#include "src/base/spawn_command.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/base/utf8.h"
-
-extern char** environ;
 
 namespace lanista {
 namespace {
@@ -27,45 +24,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostOutput = 1 << 20;
-
-// Whether a variable makes a process part of a Slurm job, or changes what squeue and scancel see by default.
-bool IsOfSlurm(absl::string_view variable) {
-  // Where Slurm's configuration is, and which of its clusters are meant, holds for all of its commands.
-  if (absl::StartsWith(variable, "SLURM_CONF") || absl::StartsWith(variable, "SLURM_CLUSTERS=")) return false;
-  return absl::StartsWith(variable, "SLURM_") || absl::StartsWith(variable, "SLURMD_") ||
-         absl::StartsWith(variable, "SQUEUE_") || absl::StartsWith(variable, "SCANCEL_");
-}
-
-std::vector<std::string> Environment() {
-  std::vector<std::string> kept;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!IsOfSlurm(*variable)) kept.emplace_back(*variable);
-  }
-  return kept;
-}
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-absl::StatusOr<Pipe> MakePipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoToStatus(errno, "pipe");
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-absl::StatusOr<pid_t> Spawn(const Command& command, int input, int output, int error) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
-  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-  const absl::StatusOr<pid_t> pid = StartChildProcess(command.arguments, Environment(), actions);
-  posix_spawn_file_actions_destroy(&actions);
-  return pid;
-}
 
 // Reads what is there. False: nothing more will come.
 bool ReadSome(int fd, std::string& text, bool& cut) {
@@ -125,7 +83,8 @@ absl::StatusOr<CommandAnswer> RunCommand(const Command& command) {
   LANISTA_ASSIGN_OR_RETURN(Pipe input, MakePipe());
   LANISTA_ASSIGN_OR_RETURN(Pipe output, MakePipe());
   LANISTA_ASSIGN_OR_RETURN(Pipe error, MakePipe());
-  LANISTA_ASSIGN_OR_RETURN(const pid_t pid, Spawn(command, input.read.get(), output.write.get(), error.write.get()));
+  LANISTA_ASSIGN_OR_RETURN(const pid_t pid,
+                           SpawnCommand(command.arguments, input.read.get(), output.write.get(), error.write.get()));
   input.read = UniqueFd();
   output.write = UniqueFd();
   error.write = UniqueFd();
@@ -141,7 +100,7 @@ absl::StatusOr<CommandAnswer> RunCommand(const Command& command) {
         absl::StrCat(command.arguments.front(), " did not end within ",
                      std::chrono::duration_cast<std::chrono::seconds>(command.limit).count(), " s and was killed"));
   }
-  result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  result.exit_code = ExitCodeOf(status);
   return result;
 }
 

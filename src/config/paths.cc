@@ -23,10 +23,19 @@ using google::protobuf::Reflection;
 // Fields that hold a path: message.field.
 bool IsPath(const FieldDescriptor& field) {
   static const auto* const kPaths = new std::set<std::string>{
-      "lanista.v1.IdxConfig.root",         "lanista.v1.IdxConfig.images",       "lanista.v1.IdxConfig.labels",
-      "lanista.v1.Cifar10Config.root",     "lanista.v1.CsvConfig.path",         "lanista.v1.CsvConfig.validation_path",
-      "lanista.v1.ImageFolderConfig.root", "lanista.v1.TorchScriptConfig.path", "lanista.v1.GraphFileConfig.path",
-      "lanista.v1.ModuleCandidate.path",   "lanista.v1.TableConfig.path",       "lanista.v1.SlurmConfig.folder",
+      "lanista.v1.IdxConfig.root",
+      "lanista.v1.IdxConfig.images",
+      "lanista.v1.IdxConfig.labels",
+      "lanista.v1.Cifar10Config.root",
+      "lanista.v1.CsvConfig.path",
+      "lanista.v1.CsvConfig.validation_path",
+      "lanista.v1.ImageFolderConfig.root",
+      "lanista.v1.TorchScriptConfig.path",
+      "lanista.v1.GraphFileConfig.path",
+      "lanista.v1.ModuleCandidate.path",
+      "lanista.v1.TableConfig.path",
+      "lanista.v1.SlurmConfig.folder",
+      "lanista.v1.MachineConfig.ssh_key_file",
   };
   return kPaths->count(std::string(field.full_name())) > 0;
 }

@@ -1,5 +1,6 @@
 #include "src/config/validate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
@@ -133,6 +135,9 @@ const std::map<std::string, Range>& Ranges() {
         {"LocalConfig.threads_per_slot", AtLeast(1)},
         {"LocalConfig.gpu_indices", AtLeast(0)},
         {"LocalConfig.memory_limit", AtLeast(1)},
+        {"MachineConfig.port", {1, 65535, false, false}},
+        {"MachineConfig.cpu_slots", {0, 4096, false, false}},
+        {"MachineConfig.gpu_indices", AtLeast(0)},
         {"SlurmConfig.cpus", {1, 4096, false, false}},
         {"SlurmConfig.memory", AtLeast(1 << 20)},
         {"SlurmConfig.gpus", {0, 1024, false, false}},
@@ -188,6 +193,7 @@ const std::map<std::string, std::string>& RequiredFields() {
       {"WarmStartConfig.experiment", "the id of an earlier experiment, the beginning of one, or `latest`"},
       {"ConstraintConfig.metric", "what is limited, for example metric: \"params\""},
       {"InitialModelConfig.sample", "what the model chooses, for example '{\"width\": 64}'"},
+      {"MachineConfig.host", "the machine's name or address, as ssh takes it"},
       {"TableColumnConfig.label", "the choice"},
       {"TableColumnConfig.column", "the column that has the choice"},
       {"Custom.name", "the name under which it was registered"},
@@ -414,6 +420,47 @@ bool IsOurs(const std::string& option) {
     if (name == ours || (name.size() > 4 && std::string(ours).compare(0, name.size(), name) == 0)) return true;
   }
   return option.size() >= 2 && option[1] != '-' && std::string("JaNnWHcoD").find(option[1]) != std::string::npos;
+}
+
+// What ssh reads as one word: it hands these on to commands of its configuration (ProxyCommand), and a '-' at the
+// beginning would make it an option.
+std::optional<Violation> CheckSshWord(const std::string& text, const char* also, const std::string& path) {
+  const auto allowed = [also](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || std::string(also).find(c) != std::string::npos;
+  };
+  const bool good = text.size() <= 255 && text.front() != '-' && std::all_of(text.begin(), text.end(), allowed);
+  if (good) return std::nullopt;
+  return Violation{path, absl::StrCat("must be letters, digits and ", also, " (at most 255), and not begin with '-'")};
+}
+
+// Arguments of `lanista node` that say how it gets to its head, or what the machine's other fields say.
+bool IsSetForMachines(const std::string& option) {
+  const std::string name = option.substr(0, option.find('='));
+  for (const char* const ours : {"--head", "--head-file", "--name", "--trial-program", "--cpu-slots", "--gpus", "--tls",
+                                 "--tls-ca", "--tls-cert", "--tls-key", "--token-file", "--insecure"}) {
+    if (name == ours) return true;
+  }
+  return false;
+}
+
+std::optional<Violation> CheckTogether(const v1::MachineConfig& machine, const std::string& path) {
+  if (auto violation = CheckSshWord(machine.host(), "._-:%", Join(path, "host"))) return violation;
+  if (machine.has_user()) {
+    if (machine.user().empty()) return Violation{Join(path, "user"), "is empty; leave it out for ssh's own"};
+    if (auto violation = CheckSshWord(machine.user(), "._-@+", Join(path, "user"))) return violation;
+  }
+  if (auto twice = FindTwice(machine.gpu_indices(), path, "gpu_indices", "GPU ")) return twice;
+  if (machine.has_cpu_slots() && machine.cpu_slots() == 0 && machine.gpu_indices().empty()) {
+    return Violation{Join(path, "cpu_slots"), "0 slots and no gpu_indices: nothing could run; at least 1"};
+  }
+  for (int i = 0; i < machine.node_option_size(); ++i) {
+    const std::string at = absl::StrCat(Join(path, "node_option"), "[", i, "]");
+    if (auto violation = CheckArgument(machine.node_option(i), at)) return violation;
+    if (IsSetForMachines(machine.node_option(i))) {
+      return Violation{at, absl::StrCat(machine.node_option(i), " is set by Lanista")};
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Violation> CheckTogether(const v1::SlurmConfig& slurm, const std::string& path) {
@@ -648,6 +695,7 @@ std::optional<Violation> CheckMessage(const Message& message, const std::string&
   if (auto violation = CheckIf<v1::TorchScriptConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::ClassificationConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::RegressionConfig>(message, path)) return violation;
+  if (auto violation = CheckIf<v1::MachineConfig>(message, path)) return violation;
   if (auto violation = CheckIf<v1::SlurmConfig>(message, path)) return violation;
   return CheckIf<v1::LocalConfig>(message, path);
 }

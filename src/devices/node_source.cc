@@ -13,4 +13,6 @@ bool BringsNodes(const v1::TrainingServiceConfig& block) {
   return std::find(sources.begin(), sources.end(), name) != sources.end();
 }
 
+bool WantsTunnels(const v1::TrainingServiceConfig& block) { return !block.remote().machine_list().empty(); }
+
 }  // namespace lanista

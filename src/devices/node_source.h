@@ -21,6 +21,10 @@ struct NodeSourceContext {
   std::string trial_program;
   // Where nodes reach the head: HOST:PORT.
   std::string head;
+  // Where nodes come in whose tunnel ends on this machine (HOST:PORT), and the token that they need there; both empty
+  // where no block wants them (WantsTunnels).
+  std::string tunnel_end;
+  std::string tunnel_token;
   // The head's state folder, and what names the source's own files in it ("slurm-0").
   std::string state_dir;
   std::string name;
@@ -64,6 +68,9 @@ using NodeSourceRegistry = Registry<NodeSource, const NodeSourceContext&>;
 
 // Whether the block's devices are other machines', so that a NodeSource brings them.
 bool BringsNodes(const v1::TrainingServiceConfig& block);
+
+// Whether the block's nodes come by tunnels that its source makes.
+bool WantsTunnels(const v1::TrainingServiceConfig& block);
 
 }  // namespace lanista
 

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "protos/node.pb.h"
 #include "src/base/unique_fd.h"
-#include "src/files/file_stamp.h"
+#include "src/base/file_stamp.h"
 
 namespace lanista {
 

@@ -1,6 +1,7 @@
 #include "src/launcher/head_port.h"
 
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,11 +13,18 @@
 #include "absl/strings/str_join.h"
 #include "spdlog/spdlog.h"
 #include "src/base/build_id.h"
+#include "src/base/output_files.h"
 #include "src/base/status.h"
+#include "src/base/unique_id.h"
 #include "src/config/paths.h"
 #include "src/rpc/head_file.h"
 
 namespace lanista {
+namespace {
+
+constexpr size_t kTokenBytes = 32;
+
+}  // namespace
 
 absl::StatusOr<Address> ListenAddress(const CommandLine& line) {
   absl::StatusOr<Address> address = ParseAddress(line.listen);
@@ -47,19 +55,39 @@ absl::StatusOr<PortProtection> ProtectionOf(const SafetyOptions& options) {
 
 bool SeeksNodes(const TrainingServices& blocks) { return std::any_of(blocks.begin(), blocks.end(), BringsNodes); }
 
+absl::StatusOr<std::optional<TunnelToken>> TunnelToken::MakeIfWanted(const TrainingServices& blocks) {
+  if (std::none_of(blocks.begin(), blocks.end(), WantsTunnels)) return std::nullopt;
+  LANISTA_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Make());
+  TunnelToken token(std::move(folder), RandomHex(kTokenBytes));
+  LANISTA_RETURN_IF_ERROR(WriteFile(token.file(), token.token() + "\n"));
+  if (chmod(token.file().c_str(), S_IRUSR | S_IWUSR) != 0) return ErrnoToStatus(errno, token.file());
+  return token;
+}
+
+std::string TunnelToken::file() const { return folder_.path() + "/token"; }
+
 absl::Status SeekNodes(const CommandContext& context, LocalHead& head, const TrainingServices& blocks,
-                       const std::string& state_dir, const Address& address) {
+                       const std::string& state_dir, const HeadServer& server,
+                       const std::optional<TunnelToken>& tunnel_token) {
   if (!SeeksNodes(blocks)) return absl::OkStatus();
   NodeSourceContext source;
   char program[PATH_MAX] = {};
   if (readlink("/proc/self/exe", program, sizeof(program) - 1) < 0) return ErrnoToStatus(errno, "/proc/self/exe");
   source.program = program;
   source.trial_program = context.trial_program.path;
+  const Address& address = server.address();
   LANISTA_ASSIGN_OR_RETURN(const Address for_others, AddressForOthers(address));
   source.head = for_others.ToText();
+  if (tunnel_token.has_value()) {
+    source.tunnel_end = server.tunnel_address().ToText();
+    source.tunnel_token = tunnel_token->token();
+  }
   source.state_dir = state_dir;
   LANISTA_ASSIGN_OR_RETURN(const std::string build, ReadBuildId(context.trial_program.path));
-  if (address.is_loopback()) {
+  const bool others_dial = std::any_of(blocks.begin(), blocks.end(), [](const v1::TrainingServiceConfig& block) {
+    return BringsNodes(block) && !WantsTunnels(block);
+  });
+  if (address.is_loopback() && others_dial) {
     spdlog::warn("this head listens on {}: nodes on other machines reach it by a tunnel only (--listen)",
                  address.ToText());
   }

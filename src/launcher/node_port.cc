@@ -15,10 +15,13 @@ absl::StatusOr<std::unique_ptr<NodePort>> NodePort::Open(const CommandContext& c
   LANISTA_ASSIGN_OR_RETURN(const Address wanted, ListenAddress(context.line));
   LANISTA_ASSIGN_OR_RETURN(const PortProtection protection, ProtectionOf(context.line.safety));
   std::unique_ptr<NodePort> port(new NodePort(state_dir));
-  LANISTA_ASSIGN_OR_RETURN(port->server_, HeadServer::Start(wanted, &port->experiments_, protection, telemetry));
+  LANISTA_ASSIGN_OR_RETURN(port->tunnel_token_, TunnelToken::MakeIfWanted(blocks));
+  LANISTA_ASSIGN_OR_RETURN(port->server_,
+                           HeadServer::Start(wanted, &port->experiments_, protection, telemetry,
+                                             port->tunnel_token_.has_value() ? port->tunnel_token_->file() : ""));
   LANISTA_ASSIGN_OR_RETURN(port->address_, AddressForOthers(port->server_->address()));
   LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head.AcceptNodes(std::chrono::seconds(context.line.lost_after)));
-  LANISTA_RETURN_IF_ERROR(SeekNodes(context, head, blocks, state_dir.root(), port->server_->address()));
+  LANISTA_RETURN_IF_ERROR(SeekNodes(context, head, blocks, state_dir.root(), *port->server_, port->tunnel_token_));
   port->server_->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));
   port->server_->Open();
   return port;

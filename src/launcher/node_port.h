@@ -3,6 +3,7 @@
 #define LANISTA_SRC_LAUNCHER_NODE_PORT_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -35,6 +36,8 @@ class NodePort {
 
   News news_;
   Experiments experiments_;
+  // Before the server, which reads its file.
+  std::optional<TunnelToken> tunnel_token_;
   std::unique_ptr<HeadServer> server_;
   Address address_;
 };

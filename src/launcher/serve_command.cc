@@ -93,9 +93,12 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   Experiments::Options experiments_options = ForPage(&model_maker);
   experiments_options.max_experiments = line.max_experiments;
   Experiments experiments(state_dir, head.get(), &news, experiments_options);
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<TunnelToken> tunnel_token,
+                           TunnelToken::MakeIfWanted(devices.training_service()));
   // First the port: without it nothing may run.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server,
-                           HeadServer::Start(wanted, &experiments, protection, telemetry));
+                           HeadServer::Start(wanted, &experiments, protection, telemetry,
+                                             tunnel_token.has_value() ? tunnel_token->file() : ""));
   std::unique_ptr<WebServer> web;
   if (page.has_value()) {
     page->telemetry = telemetry;
@@ -111,7 +114,8 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
     server.reset();
   };
   LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head->AcceptNodes(std::chrono::seconds(line.lost_after)));
-  LANISTA_RETURN_IF_ERROR(SeekNodes(context, *head, devices.training_service(), state_dir.root(), server->address()));
+  LANISTA_RETURN_IF_ERROR(
+      SeekNodes(context, *head, devices.training_service(), state_dir.root(), *server, tunnel_token));
   // Without a trial program nobody's is another one.
   server->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));
   // Before anybody can ask: what goes on is never seen as interrupted.

@@ -20,13 +20,16 @@ Caller CallerOf(absl::string_view method) {
   return Caller::kClient;
 }
 
-CallCheck::CallCheck(std::unique_ptr<TokenFile> client_tokens, std::unique_ptr<TokenFile> node_tokens)
-    : client_tokens_(std::move(client_tokens)), node_tokens_(std::move(node_tokens)) {}
+CallCheck::CallCheck(std::unique_ptr<TokenFile> client_tokens, std::unique_ptr<TokenFile> node_tokens, bool nodes_only)
+    : client_tokens_(std::move(client_tokens)), node_tokens_(std::move(node_tokens)), nodes_only_(nodes_only) {}
 
 absl::Status CallCheck::Check(absl::string_view method, absl::string_view authorization) {
   const Caller caller = CallerOf(method);
   if (caller == Caller::kAnybody) return absl::OkStatus();
   const bool is_node = caller == Caller::kNode;
+  if (nodes_only_ && !is_node) {
+    return absl::PermissionDeniedError("only nodes that the head has started over ssh come in here");
+  }
   TokenFile* const wanted = is_node ? node_tokens_.get() : client_tokens_.get();
   TokenFile* const other = is_node ? client_tokens_.get() : node_tokens_.get();
   if (wanted == nullptr) {

@@ -20,8 +20,8 @@ Caller CallerOf(absl::string_view method);
 class CallCheck {
  public:
   // Null: there is no such file. Without any file everybody may call everything; with one for clients, nodes need
-  // theirs.
-  CallCheck(std::unique_ptr<TokenFile> client_tokens, std::unique_ptr<TokenFile> node_tokens);
+  // theirs. `nodes_only`: clients may call nothing.
+  CallCheck(std::unique_ptr<TokenFile> client_tokens, std::unique_ptr<TokenFile> node_tokens, bool nodes_only = false);
 
   // `authorization`: the header of that name; empty: none was sent. UNAUTHENTICATED: no token, or a wrong one.
   // PERMISSION_DENIED: a token for something else.
@@ -30,6 +30,7 @@ class CallCheck {
  private:
   const std::unique_ptr<TokenFile> client_tokens_;
   const std::unique_ptr<TokenFile> node_tokens_;
+  const bool nodes_only_;
 };
 
 }  // namespace lanista

@@ -42,10 +42,11 @@ class HeadServer::Impl {
 
   ~Impl() {
     listener_.reset();
+    tunnel_listener_.reset();
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kGrace);
   }
 
-  absl::Status Start(const Address& address, const PortProtection& protection) {
+  absl::Status Start(const Address& address, const PortProtection& protection, const std::string& tunnel_token_file) {
     QuietGrpc();
     LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
                              MakeServerCredentials(protection, refused_));
@@ -53,8 +54,16 @@ class HeadServer::Impl {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+    acceptor_ = AddAcceptor(credentials, &builder);
+    if (!tunnel_token_file.empty()) {
+      PortProtection tunnels;
+      tunnels.node_token_file = tunnel_token_file;
+      tunnels.nodes_only = true;
+      LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> tunnel_credentials,
+                               MakeServerCredentials(tunnels, refused_));
+      LANISTA_ASSIGN_OR_RETURN(tunnel_listener_, Listener::Open({"127.0.0.1", 0}));
+      tunnel_acceptor_ = AddAcceptor(tunnel_credentials, &builder);
+    }
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
@@ -73,12 +82,8 @@ class HeadServer::Impl {
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) return absl::InternalError("gRPC's server does not start: see GRPC_VERBOSITY=ERROR");
     SetServing(false);
-    listener_->Start([this](int connection) {
-      refused_->OnConnection(connection);
-      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
-      parameters.fd = connection;
-      acceptor_->HandleNewConnection(&parameters);
-    });
+    AcceptAt(*listener_, *acceptor_);
+    if (tunnel_listener_ != nullptr) AcceptAt(*tunnel_listener_, *tunnel_acceptor_);
     return absl::OkStatus();
   }
 
@@ -98,8 +103,27 @@ class HeadServer::Impl {
   }
 
   const Address& address() const { return listener_->address(); }
+  const Address& tunnel_address() const { return tunnel_listener_->address(); }
 
  private:
+  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+
+  static std::unique_ptr<Acceptor> AddAcceptor(const std::shared_ptr<grpc::ServerCredentials>& credentials,
+                                               grpc::ServerBuilder* builder) {
+    return builder->experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+  }
+
+  // Hands what comes to gRPC.
+  void AcceptAt(Listener& listener, Acceptor& acceptor) {
+    listener.Start([this, &acceptor](int connection) {
+      refused_->OnConnection(connection);
+      Acceptor::NewConnectionParameters parameters;
+      parameters.fd = connection;
+      acceptor.HandleNewConnection(&parameters);
+    });
+  }
+
   void SetServing(bool serving) {
     server_->GetHealthCheckService()->SetServingStatus(v1::ExperimentService::service_full_name(), serving);
   }
@@ -107,9 +131,12 @@ class HeadServer::Impl {
   const std::shared_ptr<RefusedCalls> refused_;
   ExperimentServiceImpl service_;
   NodeServiceImpl nodes_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<Acceptor> acceptor_;
+  // Null, as its listener: there is no port for tunnels.
+  std::unique_ptr<Acceptor> tunnel_acceptor_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Listener> tunnel_listener_;
 };
 
 HeadServer::HeadServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -122,12 +149,13 @@ void HeadServer::Open() { impl_->Open(); }
 void HeadServer::Close() { impl_->Close(); }
 
 const Address& HeadServer::address() const { return impl_->address(); }
+const Address& HeadServer::tunnel_address() const { return impl_->tunnel_address(); }
 
 absl::StatusOr<std::unique_ptr<HeadServer>> HeadServer::Start(const Address& address, Experiments* experiments,
-                                                              const PortProtection& protection,
-                                                              TelemetryPtr telemetry) {
+                                                              const PortProtection& protection, TelemetryPtr telemetry,
+                                                              const std::string& tunnel_token_file) {
   auto impl = std::make_unique<Impl>(experiments, std::move(telemetry));
-  LANISTA_RETURN_IF_ERROR(impl->Start(address, protection));
+  LANISTA_RETURN_IF_ERROR(impl->Start(address, protection, tunnel_token_file));
   return std::unique_ptr<HeadServer>(new HeadServer(std::move(impl)));
 }
 

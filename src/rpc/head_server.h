@@ -19,10 +19,11 @@ class HeadServer {
  public:
   // Takes the port; all calls get UNAVAILABLE until Open. Port 0: any free one. UNAVAILABLE: it cannot listen there.
   // Other errors: a file of `protection` is wrong. `experiments` must outlive it. `telemetry`: what it
-  // refuses.
+  // refuses. `tunnel_token_file`: see tunnel_address; empty: there is no such port.
   static absl::StatusOr<std::unique_ptr<HeadServer>> Start(const Address& address, Experiments* experiments,
                                                            const PortProtection& protection = {},
-                                                           TelemetryPtr telemetry = std::make_shared<Telemetry>());
+                                                           TelemetryPtr telemetry = std::make_shared<Telemetry>(),
+                                                           const std::string& tunnel_token_file = "");
   // Cancels streams, and waits for calls: what blocks in `experiments` must be about to return.
   ~HeadServer();
 
@@ -39,6 +40,10 @@ class HeadServer {
 
   // With the port that it has.
   const Address& address() const;
+  // A second port, of this machine only, at which tunnels of other machines end: nodes alone are let in, with a token
+  // of the file, and without TLS, because the certificate is for another name and the tunnel encrypts. REQUIRES: Start
+  // got the file.
+  const Address& tunnel_address() const;
 
  private:
   class Impl;

@@ -16,6 +16,8 @@ struct PortProtection {
   // See TokenFile and CallCheck.
   std::string client_token_file;
   std::string node_token_file;
+  // Clients may call nothing.
+  bool nodes_only = false;
 
   bool has_tls() const { return !tls_certificate_file.empty(); }
 };

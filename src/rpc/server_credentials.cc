@@ -160,7 +160,8 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeServerCredentials(c
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<TokenFile> client_tokens, OpenIfNamed(protection.client_token_file));
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<TokenFile> node_tokens, OpenIfNamed(protection.node_token_file));
   auto guard = std::make_unique<Guard>(
-      protection, std::make_unique<CallCheck>(std::move(client_tokens), std::move(node_tokens)), std::move(refused));
+      protection, std::make_unique<CallCheck>(std::move(client_tokens), std::move(node_tokens), protection.nodes_only),
+      std::move(refused));
   if (protection.has_tls()) LANISTA_RETURN_IF_ERROR(guard->Begin());
   return std::make_shared<GuardedCredentials>(std::move(guard), protection.has_tls());
 }

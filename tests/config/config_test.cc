@@ -227,6 +227,44 @@ TEST_F(ConfigTest, NodesThatAreAskedForAreChecked) {
   EXPECT_EQ(error("remote {}"), "");
 }
 
+TEST_F(ConfigTest, MachinesThatAreStartedOverSshAreChecked) {
+  const auto error = [this](const std::string& fields) {
+    return TextError(
+        "space { registered: \"net\" } strategy { random {} } evaluator { constant {} }\n"
+        "training_service { remote { machine_list { " +
+        fields + " } } }");
+  };
+  EXPECT_EQ(error("host: 'gpu1.example.org' port: 2222 user: 'ann' gpu_indices: [0, 1] cpu_slots: 0 "
+                  "node_option: '--cache-size=1GB'"),
+            "");
+  EXPECT_EQ(error("host: 'fe80::1%eth0'"), "");
+  EXPECT_THAT(error("port: 22"), HasSubstr("remote.machine_list[0].host: is required"));
+  for (const char* const host : {"-oProxyCommand=x", "a b", "a;b", "a\\nb", "$(x)", "user@host", "a\\tb"}) {
+    EXPECT_THAT(error(absl::StrCat("host: '", host, "'")), HasSubstr("remote.machine_list[0].host: must be letters"))
+        << host;
+  }
+  for (const char* const user : {"-l", "a b", "`x`"}) {
+    EXPECT_THAT(error(absl::StrCat("host: 'a' user: '", user, "'")), HasSubstr("machine_list[0].user: must be letters"))
+        << user;
+  }
+  EXPECT_THAT(error("host: 'a' user: ''"), HasSubstr("machine_list[0].user: is empty"));
+  EXPECT_THAT(error("host: 'a' port: 0"), HasSubstr("machine_list[0].port: must be in [1, 65535], got 0"));
+  EXPECT_THAT(error("host: 'a' port: 65536"), HasSubstr("machine_list[0].port: must be in [1, 65535], got 65536"));
+  EXPECT_THAT(error("host: 'a' gpu_indices: [1, 1]"), HasSubstr("GPU 1 is named twice"));
+  EXPECT_THAT(error("host: 'a' cpu_slots: 0"), HasSubstr("machine_list[0].cpu_slots: 0 slots and no gpu_indices"));
+  EXPECT_THAT(error("host: 'a' node_option: 'x'"), HasSubstr("machine_list[0].node_option[0]: must be one argument"));
+  EXPECT_THAT(error("host: 'a' node_option: '--head=b:1'"), HasSubstr("--head=b:1 is set by Lanista"));
+}
+
+TEST_F(ConfigTest, AKeyFileOfAMachineIsFoundBesideTheConfiguration) {
+  const auto config = Load(
+      "space { registered: \"net\" } strategy { random {} } evaluator { constant {} } "
+      "training_service { remote { machine_list { host: 'a' ssh_key_file: 'key' } } }");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->training_service(0).remote().machine_list(0).ssh_key_file(), ::testing::EndsWith("/key"));
+  EXPECT_THAT(config->training_service(0).remote().machine_list(0).ssh_key_file(), ::testing::StartsWith("/"));
+}
+
 TEST_F(ConfigTest, EarlyStoppingIsChecked) {
   const auto error = [this](const std::string& stopping, const std::string& evaluator = "constant {}") {
     return TextError("space { registered: \"net\" } strategy { random {} } evaluator { " + evaluator +

@@ -199,6 +199,38 @@ TEST_F(SafetyTest, ATokenOpensItsOwnSideOnly) {
   EXPECT_TRUE(absl::IsNotFound((*HeadClient::Make(Access(clients_)))->Watch(watch, none_of_it)));
 }
 
+// Where a tunnel of another machine ends, as that machine's users see it.
+TEST_F(SafetyTest, AtTheEndOfATunnelNodesAloneAreLetInByTheirOwnToken) {
+  const std::string tunnels = Write("tunnels", std::string(32, 't'));
+  PortProtection protection = WithTls(authority_.Issue("head", names_));
+  protection.client_token_file = clients_;
+  protection.node_token_file = nodes_;
+  auto server = HeadServer::Start({"127.0.0.1", 0}, &experiments_, protection, telemetry_, tunnels);
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  server_->Open();
+  ASSERT_NE(server_->tunnel_address().port, server_->address().port);
+
+  const auto call = [this](const std::string& token_file, const char* method) {
+    HeadAccess access{server_->tunnel_address()};
+    access.token_file = token_file;
+    return Call(access, method);
+  };
+  // The service was reached, which has been told of no nodes.
+  EXPECT_THAT(std::string(call(tunnels, kBeat).message()), HasSubstr("this head has not begun yet"));
+  for (const std::string& other : {std::string(), clients_, nodes_, wrong_}) {
+    EXPECT_TRUE(absl::IsUnauthenticated(call(other, kBeat))) << other;
+  }
+  for (const std::string& any : {std::string(), clients_, nodes_, tunnels}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(call(any, kList))) << any;
+    EXPECT_TRUE(absl::IsPermissionDenied(call(any, kReflection))) << any;
+  }
+  // Nor does the token of tunnels open the other port.
+  HeadAccess outside = TlsAccess();
+  outside.token_file = tunnels;
+  EXPECT_TRUE(absl::IsUnauthenticated(Call(outside, kBeat)));
+}
+
 TEST_F(SafetyTest, RefusedCallsAreCountedAndTheLogNamesTheCaller) {
   Start(WithTokens());
   const CapturedLog log;

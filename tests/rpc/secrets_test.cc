@@ -139,6 +139,14 @@ TEST_F(SecretsTest, ACallNeedsTheTokenOfItsKind) {
   for (const std::string& any : {std::string(), "Bearer " + first_}) {
     EXPECT_TRUE(absl::IsPermissionDenied(no_nodes.Check(kJoin, any)));
   }
+  // Nor does a port for nodes let clients in, who need no token elsewhere.
+  CallCheck nodes_only(nullptr, Tokens("nodes", second_), /*nodes_only=*/true);
+  EXPECT_TRUE(nodes_only.Check(kJoin, "Bearer " + second_).ok());
+  EXPECT_TRUE(nodes_only.Check(kHealth, "").ok());
+  EXPECT_TRUE(absl::IsUnauthenticated(nodes_only.Check(kJoin, "")));
+  for (const std::string& any : {std::string(), "Bearer " + second_}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(nodes_only.Check(kCreate, any)));
+  }
   CallCheck open(nullptr, nullptr);
   EXPECT_TRUE(open.Check(kJoin, "").ok());
   EXPECT_TRUE(open.Check(kCreate, "").ok());

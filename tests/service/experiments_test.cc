@@ -403,7 +403,7 @@ TEST_F(ExperimentsTest, ASubmittedTrainingServiceCapsTheTrials) {
     EXPECT_THAT(Error(create(text), absl::StatusCode::kInvalidArgument),
                 HasSubstr(absl::StrCat("training_service[1].local.", field, ": ")));
   }
-  for (const char* const service : {"slurm {}", "remote {}"}) {
+  for (const char* const service : {"slurm {}", "remote {}", "remote { machine_list { host: 'a' } }"}) {
     EXPECT_THAT(Error(create(absl::StrCat("training_service { ", service, " }")), absl::StatusCode::kPermissionDenied),
                 HasSubstr("training_service[0]: which machines work for a head is said where it is started"));
   }

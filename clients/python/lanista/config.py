@@ -24,6 +24,7 @@ PATH_FIELDS = frozenset(
         "lanista.v1.IdxConfig.labels",
         "lanista.v1.IdxConfig.root",
         "lanista.v1.ImageFolderConfig.root",
+        "lanista.v1.MachineConfig.ssh_key_file",
         "lanista.v1.ModuleCandidate.path",
         "lanista.v1.SlurmConfig.folder",
         "lanista.v1.TableConfig.path",
