@@ -137,7 +137,7 @@ TEST(SpaceTest, ImpossibleModelsAreNotCountedNumberedWalkedOrDrawn) {
     EXPECT_EQ(Space::Key(space->First()), Space::Key(space->Unrank(0)));
     for (int draw = 0; draw < 20; ++draw) EXPECT_TRUE(space->IsPossible(space->RandomOptions(random)));
   }
-  EXPECT_GT(left_out, 1000);
+  EXPECT_GT(left_out, 100) << "the test must have something to test";
 }
 
 TEST(SpaceTest, TheLastPossibleModelIsDrawn) {
