@@ -370,13 +370,15 @@ absl::Status EndStopping(const StateDir& state_dir, const std::string& id) {
 }
 
 absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment> held,
-                                                  const v1::ExperimentConfig& config, const v1::Discovered& discovered,
+                                                  const v1::ExperimentConfig& config, v1::Discovered discovered,
                                                   const std::vector<v1::Device>& devices) {
   const uint64_t seed = static_cast<uint64_t>(held->created.seed());
   LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(held->folder));
   LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::Discovered> began, journal.Discovery());
   if (began.has_value()) {
     LANISTA_RETURN_IF_ERROR(CheckSameSpace(discovered.space(), began->space()));
+    // The strategy must draw from the models that it began with.
+    *discovered.mutable_space()->mutable_impossible() = began->space().impossible();
     if (!began->program().empty() && began->program() != discovered.program()) {
       spdlog::warn(
           "{}another build of the program began this experiment: models from here on may differ from those of that "

@@ -118,7 +118,7 @@ absl::Status EndStopping(const StateDir& state_dir, const std::string& id);
 // answers otherwise; or where it came to its end and no limit is higher now. After an error the journal says what it
 // said before.
 absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment> held,
-                                                  const v1::ExperimentConfig& config, const v1::Discovered& discovered,
+                                                  const v1::ExperimentConfig& config, v1::Discovered discovered,
                                                   const std::vector<v1::Device>& devices);
 
 }  // namespace lanista

@@ -11,15 +11,22 @@
 
 namespace lanista {
 
-bool ChoiceTable::IsActive(int choice, const std::vector<int32_t>& options) const {
-  const auto holds = [&](int number) {
+bool ChoiceTable::Holds(const Conjunction& conjunction, const std::vector<int32_t>& options) const {
+  return std::all_of(conjunction.begin(), conjunction.end(), [&](int number) {
     const Term& term = terms[number];
     return std::binary_search(term.chosen.begin(), term.chosen.end(), options[term.choice]);
-  };
+  });
+}
+
+bool ChoiceTable::IsActive(int choice, const std::vector<int32_t>& options) const {
   const std::vector<Conjunction>& active_if = choices[choice].active_if;
-  return active_if.empty() || std::any_of(active_if.begin(), active_if.end(), [&](const Conjunction& conjunction) {
-           return std::all_of(conjunction.begin(), conjunction.end(), holds);
-         });
+  return active_if.empty() || std::any_of(active_if.begin(), active_if.end(),
+                                          [&](const Conjunction& conjunction) { return Holds(conjunction, options); });
+}
+
+bool ChoiceTable::IsExcluded(const std::vector<int32_t>& options) const {
+  return std::any_of(excluded.begin(), excluded.end(),
+                     [&](const Conjunction& conjunction) { return Holds(conjunction, options); });
 }
 
 class DecisionGraphBuilder {
@@ -32,6 +39,9 @@ class DecisionGraphBuilder {
       all.push_back({choice, table_.choices[choice].active_if});
     }
     graph_.choices_ = static_cast<int>(all.size());
+    for (const ChoiceTable::Conjunction& conjunction : table_.excluded) {
+      all.push_back({static_cast<int>(all.size()), {conjunction}});
+    }
     std::optional<DecisionGraph::Branch> roots = Divide(std::move(all));
     if (!roots.has_value()) return std::nullopt;
     graph_.roots_ = std::move(roots->nodes);
@@ -40,7 +50,8 @@ class DecisionGraphBuilder {
   }
 
  private:
-  // A choice to be decided, with the conditions that earlier decisions left open (none: it is active).
+  // A choice to be decided, with the conditions that earlier decisions left open (none: it is active). Excluded
+  // conjunctions have the numbers after the last choice.
   struct Pending {
     int choice;
     std::vector<ChoiceTable::Conjunction> active_if;
@@ -129,13 +140,15 @@ class DecisionGraphBuilder {
       if (!add_range(next, option, {}) || !add_range(option, option + 1, terms)) return std::nullopt;
       next = option + 1;
     }
-    if (!add_range(next, table_.choices[node.choice].options, {})) return std::nullopt;
+    if (!add_range(next, OptionCount(node.choice), {})) return std::nullopt;
 
     const int number = static_cast<int>(graph_.nodes_.size());
     graph_.nodes_.push_back(std::move(node));
     known_.emplace(std::move(key), number);
     return number;
   }
+
+  int32_t OptionCount(int choice) const { return choice < graph_.choices_ ? table_.choices[choice].options : 0; }
 
   std::vector<int> TermsOn(int choice, const std::vector<Pending>& group) const {
     std::vector<int> terms;
@@ -229,6 +242,34 @@ std::vector<int32_t> DecisionGraph::Unrank(mpz_class number) const {
     }
   }
   return options;
+}
+
+mpz_class DecisionGraph::Rank(const std::vector<int32_t>& options) const {
+  mpz_class number = 0;
+  // As in Unrank: nodes to be decided, and the number of models that they still allow together.
+  using Item = std::pair<int, int>;
+  std::priority_queue<Item, std::vector<Item>, std::greater<Item>> open;
+  for (const int node : roots_) open.emplace(nodes_[node].choice, node);
+  mpz_class allowed = size_;
+  while (!open.empty()) {
+    const Node& node = nodes_[open.top().second];
+    open.pop();
+    const mpz_class others = allowed / node.size;
+    const int32_t option = options[node.choice];
+    for (const Range& range : node.ranges) {
+      const Branch& branch = node.branches[range.branch];
+      const mpz_class each = branch.size * others;
+      if (option >= range.end) {
+        number += each * (range.end - range.first);
+        continue;
+      }
+      number += each * (option - range.first);
+      for (const int below : branch.nodes) open.emplace(nodes_[below].choice, below);
+      allowed = each;
+      break;
+    }
+  }
+  return number;
 }
 
 }  // namespace lanista

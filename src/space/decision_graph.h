@@ -28,27 +28,37 @@ struct ChoiceTable {
   // Equal terms are listed once.
   std::vector<Term> terms;
   std::vector<Choice> choices;
+  // A model in which any of these holds is excluded: it is neither counted nor numbered.
+  std::vector<Conjunction> excluded;
 
   // Whether `choice` is active, given the options of all earlier choices (-1: not active).
   bool IsActive(int choice, const std::vector<int32_t>& options) const;
+  // Whether the model with these options is excluded.
+  bool IsExcluded(const std::vector<int32_t>& options) const;
+  // Whether all terms hold.
+  bool Holds(const Conjunction& conjunction, const std::vector<int32_t>& options) const;
 };
 
 // An AND/OR graph (Dechter and Mateescu, "AND/OR search spaces for graphical models", 2007). A node decides one choice;
 // each branch leads to the nodes that decide the remaining choices, one node for each group of choices that are
 // connected by conditions. Options that no condition distinguishes share a branch, equal groups share a node, and a
-// choice without dependents is a leaf. So the cost of counting grows with the conditions, not with the models.
-// Immutable.
+// choice without dependents is a leaf. So the cost of counting grows with the conditions, not with the models. An
+// excluded conjunction is treated as one more choice, which is active where the conjunction holds and has no option:
+// the branches where it is active have no models. Immutable.
 class DecisionGraph {
  public:
   // nullopt if the conditions are so entangled that the graph would be too large.
   static std::optional<DecisionGraph> Build(const ChoiceTable& table);
 
-  // Number of models, at least 1.
+  // Number of models that are not excluded.
   const mpz_class& size() const { return size_; }
 
   // The options of model `number` in lexicographic order, -1 for choices that are not active.
   // REQUIRES: 0 <= number < size().
   std::vector<int32_t> Unrank(mpz_class number) const;
+
+  // The number of the model with these options: Unrank's inverse. REQUIRES: it is a model, and it is not excluded.
+  mpz_class Rank(const std::vector<int32_t>& options) const;
 
  private:
   friend class DecisionGraphBuilder;

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/out_of_memory.h"
 #include "src/base/status.h"
 #include "src/space/space.h"
 
@@ -109,6 +110,8 @@ Formula And(const Formula& a, const Formula& b) {
 
 // Limit for conditions: longer ones would not help users either.
 constexpr size_t kMostConjunctions = 256;
+// A condition of more terms excludes hardly any model.
+constexpr size_t kMostTerms = 64;
 constexpr int kVerifications = 32;
 constexpr int kMostWarnings = 50;
 
@@ -131,7 +134,7 @@ class Discovery {
     LANISTA_ASSIGN_OR_RETURN(const v1::SpaceSpec spec, InferSpec());
     LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(spec));
     LANISTA_RETURN_IF_ERROR(Verify(space));
-    v1::SpaceSpec result = space.spec();
+    v1::SpaceSpec result = complete_ ? LeaveOutImpossible(space) : space.spec();
     result.set_complete(complete_);
     for (const std::string& warning : warnings_) result.add_warnings(warning);
     return result;
@@ -229,6 +232,21 @@ class Discovery {
         " (there): ", DescribeDifference(here, there), "; use another label, or the same candidates"));
   }
 
+  // Learns from a constructor that failed after these answers: it fails in each model that gives the same ones, because
+  // it depends on its choices alone. A lack of memory is not the model's: another device may have more.
+  void NoteFailure(const ConstructionTrace& trace, const std::vector<std::pair<int, int32_t>>& answers) {
+    if (SaysOutOfMemory(trace.error) || answers.empty() || answers.size() > kMostTerms) return;
+    Conjunction failing;
+    for (const auto& [choice, option] : answers) failing[choice] = {option};
+    AddTo(&impossible_, std::move(failing));
+    if (impossible_.size() > kMostConjunctions) impossible_.erase(Longest(impossible_));
+  }
+
+  static Formula::iterator Longest(Formula& formula) {
+    return std::max_element(formula.begin(), formula.end(),
+                            [](const Conjunction& a, const Conjunction& b) { return a.size() < b.size(); });
+  }
+
   // Makes runs until every option of every choice has been taken once, or the budget is spent.
   absl::Status Explore() {
     LANISTA_RETURN_IF_ERROR(Record({}, -1, 0));
@@ -278,6 +296,7 @@ class Discovery {
       }
       run.trace.emplace_back(choice, asked.option);
     }
+    if (!run.error.empty()) NoteFailure(trace, run.trace);
     if (flipped >= 0) {
       LANISTA_RETURN_IF_ERROR(CompareWithHome(flipped, option, &run));
       choices_[flipped].run_with[option] = number;
@@ -496,7 +515,7 @@ class Discovery {
         if (Added(run, choice)) added_by_[choice].push_back(run.flipped);
       }
     }
-    std::vector<Formula> formulas;
+    std::vector<Formula>& formulas = formulas_;
     for (size_t choice = 0; choice < choices_.size(); ++choice) {
       choice_ = static_cast<int>(choice);
       deciders_ = FindDeciders();
@@ -514,6 +533,14 @@ class Discovery {
       for (const Conjunction& conjunction : formulas[choice]) AddTo(&pruned[choice], Prune(conjunction, formulas));
     }
     return MakeSpec(std::move(pruned));
+  }
+
+  void AddCondition(const Conjunction& conjunction, v1::Condition* condition) const {
+    for (const auto& [choice, options] : conjunction) {
+      v1::Term* term = condition->add_all_of();
+      term->set_label(choices_[choice].choice.label());
+      for (const int32_t option : options) term->add_chosen(option);
+    }
   }
 
   // Sorts the choices by the order of asking, but puts each after all choices that its condition names.
@@ -562,15 +589,65 @@ class Discovery {
       *added = choices_[choice].choice;
       if (formulas[choice] == Always()) continue;
       for (const Conjunction& conjunction : formulas[choice]) {
-        v1::Condition* condition = added->add_active_if();
-        for (const auto& [parent, options] : conjunction) {
-          v1::Term* term = condition->add_all_of();
-          term->set_label(choices_[parent].choice.label());
-          for (const int32_t option : options) term->add_chosen(option);
-        }
+        AddCondition(conjunction, added->add_active_if());
       }
     }
     return spec;
+  }
+
+  // Removes terms that always hold where the others do: they name all options of a choice that the others make active.
+  void DropFreeTerms(Conjunction* conjunction) const {
+    for (auto term = conjunction->begin(); term != conjunction->end();) {
+      const auto& [choice, options] = *term;
+      Conjunction others = *conjunction;
+      others.erase(choice);
+      const Formula& active = formulas_[choice];
+      const bool is_free =
+          static_cast<int32_t>(options.size()) == choices_[choice].options &&
+          std::any_of(active.begin(), active.end(), [&](const Conjunction& c) { return Implies(others, c); });
+      term = is_free ? conjunction->erase(term) : std::next(term);
+    }
+  }
+
+  // The impossible models in as few and short conjunctions as merging gives.
+  Formula Simplified(Formula formula) const {
+    const auto terms = [](const Formula& f) {
+      size_t count = f.size();
+      for (const Conjunction& conjunction : f) count += conjunction.size();
+      return count;
+    };
+    // Each round but the last makes it smaller.
+    for (size_t before = terms(formula) + 1; terms(formula) < before;) {
+      before = terms(formula);
+      Formula merged;
+      for (Conjunction& conjunction : formula) {
+        DropFreeTerms(&conjunction);
+        AddTo(&merged, std::move(conjunction));
+      }
+      formula = std::move(merged);
+    }
+    Formula pruned;
+    for (const Conjunction& conjunction : formula) AddTo(&pruned, Prune(conjunction, formulas_));
+    return pruned;
+  }
+
+  // The spec without the models that are known to be impossible. If they entangle the space so much that it could not
+  // be counted, only those of short conditions are left out.
+  v1::SpaceSpec LeaveOutImpossible(const Space& space) {
+    if (!space.size().has_value()) return space.spec();
+    Formula left_out = Simplified(std::move(impossible_));
+    std::stable_sort(left_out.begin(), left_out.end(),
+                     [](const Conjunction& a, const Conjunction& b) { return a.size() < b.size(); });
+    for (; !left_out.empty(); left_out.resize(left_out.size() / 2)) {
+      v1::SpaceSpec spec = space.spec();
+      for (const Conjunction& conjunction : left_out) AddCondition(conjunction, spec.add_impossible());
+      const absl::StatusOr<Space> rest = Space::FromProto(std::move(spec));
+      if (!rest.ok()) continue;
+      Warn(absl::StrCat("of ", space.size()->get_str(), " models, ", mpz_class(*space.size() - *rest->size()).get_str(),
+                        " cannot be built for certain: they are left out"));
+      return rest->spec();
+    }
+    return space.spec();
   }
 
   // Builds some models (all models of a small space, else random ones) and compares the choices that they ask for with
@@ -585,10 +662,13 @@ class Discovery {
       std::set<std::string> predicted;
       for (const v1::Decision& decision : sample->decisions()) predicted.insert(decision.label());
       std::set<std::string> asked;
+      std::vector<std::pair<int, int32_t>> answers;
       for (const ConstructionTrace::Asked& a : trace.asked) {
-        LANISTA_RETURN_IF_ERROR(NumberOf(a.choice).status());
+        LANISTA_ASSIGN_OR_RETURN(const int choice, NumberOf(a.choice));
+        answers.emplace_back(choice, a.option);
         asked.insert(a.choice.label());
       }
+      if (!trace.error.empty()) NoteFailure(trace, answers);
       std::vector<std::string> more;
       std::vector<std::string> fewer;
       std::set_difference(asked.begin(), asked.end(), predicted.begin(), predicted.end(), std::back_inserter(more));
@@ -621,6 +701,11 @@ class Discovery {
   std::vector<int> position_of_;
   // Indexed by choice: the choices with an option that adds it.
   std::vector<std::vector<int>> added_by_;
+
+  // Indexed by choice: the conditions under which it is active.
+  std::vector<Formula> formulas_;
+  // Holds in models whose constructors fail.
+  Formula impossible_;
 
   // Set for the choice whose condition is being inferred.
   int choice_ = 0;

@@ -147,25 +147,28 @@ LabelIndex ByLabel(const v1::SpaceSpec& spec) {
   return choices;
 }
 
+// "a = 1 and b in {2, 3}".
+std::string ConditionText(const v1::Condition& condition, const LabelIndex& choices) {
+  std::vector<std::string> terms;
+  for (const v1::Term& term : condition.all_of()) {
+    const auto parent = choices.find(term.label());
+    std::vector<std::string> options;
+    for (const int32_t option : term.chosen()) {
+      // Specs that were not checked are described too.
+      const bool known = parent != choices.end() && option >= 0 && option < CountOptions(*parent->second).value_or(0);
+      options.push_back(known ? OptionText(*parent->second, option) : absl::StrCat("option ", option));
+    }
+    terms.push_back(options.size() == 1 ? absl::StrCat(term.label(), " = ", options[0])
+                                        : absl::StrCat(term.label(), " in {", absl::StrJoin(options, ", "), "}"));
+  }
+  return absl::StrJoin(terms, " and ");
+}
+
 // "a = 1 and b in {2, 3}, or c = 0"; empty if the choice is always active.
 std::string ConditionText(const v1::Choice& choice, const LabelIndex& choices) {
-  std::vector<std::string> alternatives;
-  for (const v1::Condition& condition : choice.active_if()) {
-    std::vector<std::string> terms;
-    for (const v1::Term& term : condition.all_of()) {
-      const auto parent = choices.find(term.label());
-      std::vector<std::string> options;
-      for (const int32_t option : term.chosen()) {
-        // Specs that were not checked are described too.
-        const bool known = parent != choices.end() && option >= 0 && option < CountOptions(*parent->second).value_or(0);
-        options.push_back(known ? OptionText(*parent->second, option) : absl::StrCat("option ", option));
-      }
-      terms.push_back(options.size() == 1 ? absl::StrCat(term.label(), " = ", options[0])
-                                          : absl::StrCat(term.label(), " in {", absl::StrJoin(options, ", "), "}"));
-    }
-    alternatives.push_back(absl::StrJoin(terms, " and "));
-  }
-  return absl::StrJoin(alternatives, ", or ");
+  return absl::StrJoin(choice.active_if(), ", or ", [&choices](std::string* text, const v1::Condition& condition) {
+    text->append(ConditionText(condition, choices));
+  });
 }
 
 // C(n, k); nullopt if it does not fit into 31 bits.
@@ -228,6 +231,18 @@ absl::Status JsonToValue(const Json& json, v1::Value* value) {
   }
 }
 
+// A random number in 0 .. bound-1; uniform but for one part in 2^64.
+mpz_class DrawBelow(const mpz_class& bound, std::mt19937_64& random) {
+  mpz_class drawn = 0;
+  for (size_t bits = 0; bits < mpz_sizeinbase(bound.get_mpz_t(), 2) + 64; bits += 64) {
+    const uint64_t word = random();
+    mpz_class low;
+    mpz_import(low.get_mpz_t(), 1, 1, sizeof(word), 0, 0, &word);
+    drawn = (drawn << 64) + low;
+  }
+  return drawn % bound;
+}
+
 int ChosenOf(const v1::Choice& choice) { return std::max(choice.n_chosen(), 1); }
 
 // The index of the candidate that equals `value`, or -1.
@@ -252,7 +267,45 @@ int FindCandidate(const v1::Choice& choice, const Json& json) {
   return equal;
 }
 
-// Validates and normalises one choice; earlier ones are in `index`.
+// Validates and normalises a condition, which `name` has in messages. All choices that it may name are in `by_label`.
+absl::StatusOr<ChoiceTable::Conjunction> AddCondition(const std::string& name, v1::Condition* condition,
+                                                      const absl::flat_hash_map<std::string, int>& by_label,
+                                                      ChoiceTable* table,
+                                                      absl::flat_hash_map<std::string, int>* term_numbers) {
+  const auto invalid = [&](const auto&... what) { return absl::InvalidArgumentError(absl::StrCat(name, what...)); };
+  if (condition->all_of().empty()) return invalid(": a condition without terms");
+  absl::flat_hash_map<int, int> labels;
+  for (v1::Term& term : *condition->mutable_all_of()) {
+    const auto parent = by_label.find(term.label());
+    if (parent == by_label.end()) {
+      return invalid(" depends on '", term.label(), "', which is not an earlier choice");
+    }
+    if (!labels.emplace(parent->second, 0).second) return invalid(" names '", term.label(), "' twice in a condition");
+    std::sort(term.mutable_chosen()->begin(), term.mutable_chosen()->end());
+    term.mutable_chosen()->erase(std::unique(term.mutable_chosen()->begin(), term.mutable_chosen()->end()),
+                                 term.chosen().end());
+    if (term.chosen().empty() || term.chosen(0) < 0 ||
+        *term.chosen().rbegin() >= table->choices[parent->second].options) {
+      return invalid(" depends on options of '", term.label(), "' that are not there: {",
+                     absl::StrJoin(term.chosen(), ", "), "} of ", table->choices[parent->second].options);
+    }
+  }
+  const auto position = [&](const v1::Term& term) { return by_label.at(term.label()); };
+  std::sort(condition->mutable_all_of()->begin(), condition->mutable_all_of()->end(),
+            [&](const v1::Term& a, const v1::Term& b) { return position(a) < position(b); });
+  ChoiceTable::Conjunction conjunction;
+  for (const v1::Term& term : condition->all_of()) {
+    const int parent = position(term);
+    const auto [entry, is_new] = term_numbers->emplace(absl::StrCat(parent, ":", absl::StrJoin(term.chosen(), ",")),
+                                                       static_cast<int>(table->terms.size()));
+    if (is_new) table->terms.push_back({parent, {term.chosen().begin(), term.chosen().end()}});
+    conjunction.push_back(entry->second);
+  }
+  std::sort(conjunction.begin(), conjunction.end());
+  return conjunction;
+}
+
+// Validates and normalises one choice; earlier ones are in `by_label`.
 absl::Status AddChoice(v1::Choice* choice, const v1::SpaceSpec& spec, ChoiceTable* table,
                        absl::flat_hash_map<std::string, int>* by_label,
                        absl::flat_hash_map<std::string, int>* term_numbers) {
@@ -278,35 +331,8 @@ absl::Status AddChoice(v1::Choice* choice, const v1::SpaceSpec& spec, ChoiceTabl
   ChoiceTable::Choice compiled;
   compiled.options = options;
   for (v1::Condition& condition : *choice->mutable_active_if()) {
-    if (condition.all_of().empty()) return invalid(": a condition without terms");
-    absl::flat_hash_map<int, int> labels;
-    for (v1::Term& term : *condition.mutable_all_of()) {
-      const auto parent = by_label->find(term.label());
-      if (parent == by_label->end()) {
-        return invalid(" depends on '", term.label(), "', which is not an earlier choice");
-      }
-      if (!labels.emplace(parent->second, 0).second) return invalid(" names '", term.label(), "' twice in a condition");
-      std::sort(term.mutable_chosen()->begin(), term.mutable_chosen()->end());
-      term.mutable_chosen()->erase(std::unique(term.mutable_chosen()->begin(), term.mutable_chosen()->end()),
-                                   term.chosen().end());
-      if (term.chosen().empty() || term.chosen(0) < 0 ||
-          *term.chosen().rbegin() >= table->choices[parent->second].options) {
-        return invalid(" depends on options of '", term.label(), "' that are not there: {",
-                       absl::StrJoin(term.chosen(), ", "), "} of ", table->choices[parent->second].options);
-      }
-    }
-    const auto position = [&](const v1::Term& term) { return by_label->at(term.label()); };
-    std::sort(condition.mutable_all_of()->begin(), condition.mutable_all_of()->end(),
-              [&](const v1::Term& a, const v1::Term& b) { return position(a) < position(b); });
-    ChoiceTable::Conjunction conjunction;
-    for (const v1::Term& term : condition.all_of()) {
-      const int parent = position(term);
-      const auto [entry, is_new] = term_numbers->emplace(absl::StrCat(parent, ":", absl::StrJoin(term.chosen(), ",")),
-                                                         static_cast<int>(table->terms.size()));
-      if (is_new) table->terms.push_back({parent, {term.chosen().begin(), term.chosen().end()}});
-      conjunction.push_back(entry->second);
-    }
-    std::sort(conjunction.begin(), conjunction.end());
+    LANISTA_ASSIGN_OR_RETURN(ChoiceTable::Conjunction conjunction,
+                             AddCondition(name, &condition, *by_label, table, term_numbers));
     compiled.active_if.push_back(std::move(conjunction));
   }
   std::sort(
@@ -415,6 +441,12 @@ absl::StatusOr<Space> Space::FromProto(v1::SpaceSpec spec) {
   for (v1::Choice& choice : *spec.mutable_choices()) {
     LANISTA_RETURN_IF_ERROR(AddChoice(&choice, spec, &index->table, &index->by_label, &term_numbers));
   }
+  for (v1::Condition& condition : *spec.mutable_impossible()) {
+    LANISTA_ASSIGN_OR_RETURN(
+        ChoiceTable::Conjunction conjunction,
+        AddCondition("an impossible model", &condition, index->by_label, &index->table, &term_numbers));
+    index->table.excluded.push_back(std::move(conjunction));
+  }
   const std::string fingerprint = Fingerprint(spec);
   if (!spec.fingerprint().empty() && spec.fingerprint() != fingerprint) {
     return absl::FailedPreconditionError(absl::StrCat("the space's fingerprint is ", fingerprint, ", recorded as ",
@@ -428,6 +460,10 @@ absl::StatusOr<Space> Space::FromProto(v1::SpaceSpec spec) {
     index->graph = DecisionGraph::Build(index->table);
     if (index->graph.has_value()) space.size_ = index->graph->size();
   }
+  if (!spec.impossible().empty() && space.size_.value_or(0) == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the space names impossible models, but ",
+                                                   space.size_.has_value() ? "no others" : "its size is unknown"));
+  }
   space.spec_ = std::move(spec);
   space.index_ = std::move(index);
   return space;
@@ -436,6 +472,8 @@ absl::StatusOr<Space> Space::FromProto(v1::SpaceSpec spec) {
 int32_t Space::option_count(int choice) const { return index_->table.choices[choice].options; }
 
 bool Space::IsActive(int choice, const Options& options) const { return index_->table.IsActive(choice, options); }
+
+bool Space::IsPossible(const Options& options) const { return !index_->table.IsExcluded(options); }
 
 v1::Sample Space::ToSample(const Options& options) const {
   v1::Sample sample;
@@ -452,6 +490,7 @@ void Space::SetToFirst(size_t first, Options* options) const {
 v1::Sample Space::Unrank(const mpz_class& number) const { return ToSample(index_->graph->Unrank(number)); }
 
 Space::Options Space::FirstOptions() const {
+  if (!spec_.impossible().empty()) return index_->graph->Unrank(0);
   Options options(choice_count(), -1);
   SetToFirst(0, &options);
   return options;
@@ -460,6 +499,13 @@ Space::Options Space::FirstOptions() const {
 v1::Sample Space::First() const { return ToSample(FirstOptions()); }
 
 bool Space::Advance(Options* options) const {
+  if (!spec_.impossible().empty()) {
+    // Steps over any number of impossible models at once.
+    mpz_class next = index_->graph->Rank(*options) + 1;
+    if (next == *size_) return false;
+    *options = index_->graph->Unrank(std::move(next));
+    return true;
+  }
   for (size_t i = options->size(); i-- > 0;) {
     int32_t& option = (*options)[i];
     if (option < 0 || option + 1 == option_count(i)) continue;
@@ -477,11 +523,16 @@ std::optional<v1::Sample> Space::Next(const v1::Sample& sample) const {
 }
 
 Space::Options Space::RandomOptions(std::mt19937_64& random) const {
-  Options options(choice_count(), -1);
-  for (size_t i = 0; i < options.size(); ++i) {
-    if (IsActive(i, options)) options[i] = Uniform(random, option_count(i));
+  constexpr int kDraws = 100;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Options options(choice_count(), -1);
+    for (size_t i = 0; i < options.size(); ++i) {
+      if (IsActive(i, options)) options[i] = Uniform(random, option_count(i));
+    }
+    if (IsPossible(options)) return options;
   }
-  return options;
+  // Nearly all models are impossible: draws the number of one that is not.
+  return index_->graph->Unrank(DrawBelow(*size_, random));
 }
 
 v1::Sample Space::Random(std::mt19937_64& random) const { return ToSample(RandomOptions(random)); }
@@ -594,6 +645,11 @@ absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937
     }
     options[i] = OptionOf(choice, decision);
     if (options[i] < 0) return WrongCandidate(choice, JsonLine(value));
+  }
+  for (size_t i = 0; i < index_->table.excluded.size(); ++i) {
+    if (!index_->table.Holds(index_->table.excluded[i], options)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("no model with ", ConditionText(spec_.impossible(i), ByLabel(spec_)),
+                                                   " can be built: discovery tried it"));
   }
   v1::Sample sample = ToSample(options);
   for (const auto& member : members.items()) {

@@ -21,11 +21,15 @@ namespace lanista {
 // A choice has *options* 0 .. options(c)-1: its candidates, or (where n_chosen > 1) the combinations of n_chosen
 // candidates in lexicographic order. Conditions on earlier choices decide whether a choice is active. A model is given
 // by the options of all active choices.
+//
+// Models that discovery found to be impossible are not counted, numbered, walked or drawn. Check, OptionsOf and With do
+// not look for them: code that changes models calls IsPossible.
 class Space {
  public:
   // Takes over `spec`. INVALID_ARGUMENT names the choice: no candidates, equal candidates, n_chosen out of range (0 is
-  // taken as 1), a repeated label, a condition on an unknown or later label. Brings conditions into a canonical order
-  // and fills in the fingerprint; FAILED_PRECONDITION if the spec has a different fingerprint.
+  // taken as 1), a repeated label, a condition on an unknown or later label. Also if the spec names impossible models
+  // but the others cannot be counted, or there are none. Brings conditions into a canonical order and fills in the
+  // fingerprint; FAILED_PRECONDITION if the spec has a different fingerprint.
   static absl::StatusOr<Space> FromProto(v1::SpaceSpec spec);
 
   const v1::SpaceSpec& spec() const { return spec_; }
@@ -33,18 +37,18 @@ class Space {
   // False: trials may ask for labels that the spec does not list.
   bool complete() const { return spec_.complete(); }
 
-  // Number of models; nullopt if it is unknown (incomplete space, or conditions too entangled to count).
+  // Number of possible models; nullopt if it is unknown (incomplete space, or conditions too entangled to count).
   const std::optional<mpz_class>& size() const { return size_; }
 
   // Model `number` in the lexicographic order of options. REQUIRES: size() has a value and 0 <= number < *size().
   v1::Sample Unrank(const mpz_class& number) const;
 
   // The first model in lexicographic order, and the model after `sample`; nullopt after the last. They need no size, so
-  // huge spaces can be walked. REQUIRES: Check(sample) is OK.
+  // huge spaces can be walked. REQUIRES: Check(sample) is OK, and the model is possible.
   v1::Sample First() const;
   std::optional<v1::Sample> Next(const v1::Sample& sample) const;
 
-  // Draws each active choice uniformly from its options.
+  // Draws each active choice uniformly from its options; draws again if the model is impossible.
   v1::Sample Random(std::mt19937_64& random) const;
 
   // `sample` with `option` for choice number `choice`. Other choices keep their options if they are still active;
@@ -61,7 +65,7 @@ class Space {
   static std::string ToJson(const v1::Sample& sample);
   // Reads a fixed architecture from JSON; INVALID_ARGUMENT names the label and its allowed values. 2 also names the
   // candidate 2.0, and 2.0 the candidate 2, if only one of them exists. Labels that an incomplete space does not list
-  // become decisions with values but without indices, at the end.
+  // become decisions with values but without indices, at the end. INVALID_ARGUMENT also if the model is impossible.
   absl::StatusOr<v1::Sample> FromJson(const std::string& json) const;
   // The same of a JSON that leaves choices out: those of them that are active are drawn.
   absl::StatusOr<v1::Sample> Complete(const std::string& json, std::mt19937_64& random) const;
@@ -88,6 +92,9 @@ class Space {
   // list are left out.
   absl::StatusOr<Options> OptionsOf(const v1::Sample& sample) const;
   v1::Sample ToSample(const Options& options) const;
+
+  // False if discovery found that the model with these options cannot be built.
+  bool IsPossible(const Options& options) const;
 
   // Random, Next and With for options. Advance returns false after the last model and then does not change `options`.
   Options RandomOptions(std::mt19937_64& random) const;

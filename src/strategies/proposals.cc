@@ -24,6 +24,7 @@ std::string Proposals::Key(const Options& model) {
 }
 
 bool Proposals::IsAllowed(const Options& model, const std::string& key) {
+  if (!space_.IsPossible(model)) return false;
   if (dedup_ && known_.contains(key)) return false;
   if (!limits_.any()) return true;
   if (infeasible_.contains(key)) return false;
@@ -42,20 +43,23 @@ bool Proposals::TakeKey(const Options& model, const std::string& key) {
 
 bool Proposals::Take(const Options& model) { return TakeKey(model, Key(model)); }
 
-void Proposals::Remember(const std::string& key) {
+void Proposals::Remember(const Options& model) {
+  // Only models that the space counts: the end of the space is found by counting.
+  if (!space_.IsPossible(model)) return;
+  const std::string key = Key(model);
   known_.insert(key);
-  // Each model must count once, because the end of the space is found by counting.
+  // Each model must count once.
   if (dedup_) infeasible_.erase(key);
 }
 
 void Proposals::Expect(const Options& model) {
   any_proposed_ = true;
-  Remember(Key(model));
+  Remember(model);
   running_.push_back(model);
 }
 
 bool Proposals::Told(const Options& model) {
-  Remember(Key(model));
+  Remember(model);
   const auto found = std::find(running_.begin(), running_.end(), model);
   if (found == running_.end()) return false;
   running_.erase(found);

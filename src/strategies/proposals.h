@@ -1,5 +1,5 @@
-// Shared by strategies that draw models: they propose no model twice and none outside the limits, and end when the
-// space is exhausted.
+// Shared by strategies that draw models: they propose no model twice, no impossible one and none outside the limits,
+// and end when the space is exhausted.
 #ifndef LANISTA_SRC_STRATEGIES_PROPOSALS_H_
 #define LANISTA_SRC_STRATEGIES_PROPOSALS_H_
 
@@ -37,7 +37,7 @@ class Proposals {
   // The strategy's random numbers.
   std::mt19937_64& random() { return random_; }
 
-  // Proposes `model` if that is allowed: it is within the limits and, with dedup, not known.
+  // Proposes `model` if that is allowed: it is possible, within the limits and, with dedup, not known.
   bool Take(const Options& model);
 
   // Records that somebody else has proposed `model`.
@@ -74,7 +74,7 @@ class Proposals {
   // Whether Take may propose the model. Remembers models that are outside the limits.
   bool IsAllowed(const Options& model, const std::string& key);
   // Makes a model known that others proposed or that was told, even if it is outside the limits.
-  void Remember(const std::string& key);
+  void Remember(const Options& model);
   // Take, of a model with this key.
   bool TakeKey(const Options& model, const std::string& key);
   // Continues the last walk through the space, up to the next model that Take allows. Gives up when `tests` models were
@@ -86,7 +86,7 @@ class Proposals {
   KnownLimits limits_;
   std::mt19937_64 random_;
 
-  // Keys of all models that were taken, expected or told.
+  // Keys of all possible models that were taken, expected or told.
   absl::flat_hash_set<std::string> known_;
   std::vector<Options> running_;
   // Take or Expect came at least once.

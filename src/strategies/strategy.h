@@ -56,6 +56,7 @@ bool LearnsFrom(const Observation& observation, v1::OnFailure on_failure);
 struct StrategyContext {
   StrategyContext(const Space& space_in, uint64_t seed_in) : space(space_in), seed(seed_in) {}
 
+  // Space::IsPossible tells which models cannot be built: proposing one costs a trial that fails.
   const Space& space;
   // The only source of the strategy's random numbers.
   uint64_t seed;

@@ -62,6 +62,7 @@ class Tpe : public ProposingStrategy {
     std::vector<Space::Options> candidates;
     for (int i = 0; i < kDraws * options_.candidates; ++i) {
       Space::Options model = good_->Draw(proposals().random());
+      if (!proposals().space().IsPossible(model)) continue;
       if (options_.dedup && proposals().Known(model)) continue;
       candidates.push_back(std::move(model));
       if (static_cast<int>(candidates.size()) == options_.candidates) break;

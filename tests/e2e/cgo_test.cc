@@ -108,7 +108,7 @@ TEST_F(CgoTest, OneBadModelOfEightFailsAloneWithItsOwnReason) {
     const char* fault;
     const char* reason;
     const char* message;
-  } kFaults[] = {{"constructor", "EXCEPTION", "this candidate cannot be built"},
+  } kFaults[] = {{"constructor", "OUT_OF_MEMORY", "bad_alloc"},
                  {"shape", "EXCEPTION", "layer 'output'"},
                  {"late nan", "NAN_LOSS", "batch "},
                  {"segfault", "SIGNAL", "signal 11"},

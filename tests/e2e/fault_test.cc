@@ -81,7 +81,7 @@ TEST(FaultTest, EveryBadModelFailsAloneAndSaysWhy) {
       {"hang", "TIME_OUT", "8s"},
       {"nan", "NAN_LOSS", "loss is NaN at epoch 1, batch 1"},
       {"exit", "EXIT", "status 7"},
-      {"constructor", "EXCEPTION", "this candidate cannot be built"},
+      {"constructor", "OUT_OF_MEMORY", "bad_alloc"},
   };
   for (const auto& expected : kExpected) {
     const nlohmann::json& model = by_fault[expected.fault];
@@ -107,6 +107,25 @@ TEST(FaultTest, ACandidateThatKillsTheProcessIsLearnedAndFailsInItsTrial) {
   EXPECT_EQ(run["space_size"], "3");
   EXPECT_EQ(run["models"]["succeeded"], 2);
   EXPECT_EQ(run["models"]["failed"], 1);
+}
+
+TEST(FaultTest, ACandidateWhoseConstructorThrowsIsNotTried) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("throws.textproto", R"(
+    space { registered: "throws_in_constructor" }
+    strategy { grid_search {} }
+    evaluator { custom { name: "talkative" } }
+    training_service { local { cpu_slots: 1 } }
+  )");
+  const CommandResult validated = RunCommand(kFaultyProgram, {"validate", config});
+  EXPECT_EQ(validated.exit_code, 0) << validated.err;
+  EXPECT_THAT(validated.out, HasSubstr("choice 'candidate': 1 cannot be built: this candidate cannot be built"));
+  EXPECT_THAT(validated.out, HasSubstr("of 3 models, 1 cannot be built"));
+  const nlohmann::json run = RunCommand(kFaultyProgram, {"run", config, "--json", "--state-dir", state}).Json();
+  EXPECT_EQ(run["status"], "DONE");
+  EXPECT_EQ(run["space_size"], "2");
+  EXPECT_EQ(run["models"]["total"], 2);
+  EXPECT_EQ(run["models"]["succeeded"], 2);
 }
 
 TEST(FaultTest, WhereAllModelsFailTheRunFails) {

@@ -15,6 +15,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -51,7 +52,8 @@ void TellAndHang(const std::string& path) {
 class FaultyModel : public nn::ModelSpace {
  public:
   explicit FaultyModel(std::string fault, std::string fifo = "") : fault_(std::move(fault)), fifo_(std::move(fifo)) {
-    if (fault_ == "constructor") throw std::runtime_error("this candidate cannot be built");
+    // Any other exception would keep discovery from proposing the model at all.
+    if (fault_ == "constructor") throw std::bad_alloc();
     hidden_ = register_module("hidden", torch::nn::Linear(784, 16));
     output_ = register_module("output", torch::nn::Linear(fault_ == "shape" ? 32 : 16, 10));
     calls_ = register_buffer("calls", torch::zeros({}, torch::kInt64));
@@ -121,6 +123,17 @@ class CrashesInConstructor : public nn::ModelSpace {
   torch::Tensor forward(torch::Tensor x) override { return x; }
 };
 LANISTA_REGISTER_MODEL_SPACE("crashes_in_constructor", CrashesInConstructor);
+
+// The constructor fails with one candidate.
+class ThrowsInConstructor : public nn::ModelSpace {
+ public:
+  ThrowsInConstructor() {
+    const int64_t candidate = nn::ValueChoice({0, 1, 2}, "candidate");
+    if (candidate == 1) throw std::runtime_error("this candidate cannot be built");
+  }
+  torch::Tensor forward(torch::Tensor x) override { return x; }
+};
+LANISTA_REGISTER_MODEL_SPACE("throws_in_constructor", ThrowsInConstructor);
 
 class NoCandidates : public nn::ModelSpace {
  public:

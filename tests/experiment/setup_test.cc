@@ -751,6 +751,24 @@ TEST_F(SetupTest, MaxDurationThatIsUsedUpIsSaid) {
   EXPECT_THAT(std::string(Resume(id, config).status().message()), HasSubstr("--set max_duration=120s"));
 }
 
+TEST_F(SetupTest, TheStrategyDrawsFromTheModelsThatItBeganWith) {
+  // Discovery of an earlier build left no model out, and this one leaves out most of them.
+  const v1::ExperimentConfig config = MakeConfig(12);
+  const std::map<int, std::string> undisturbed = Models(RunNew(config, kToTheEnd));
+  const std::string id = RunNew(config, 8);
+  v1::Discovered now = MakeDiscovered();
+  v1::Term& term = *now.mutable_space()->add_impossible()->add_all_of();
+  term.set_label("a");
+  term.mutable_chosen()->Add(1);
+  term.mutable_chosen()->Add(2);
+  term.mutable_chosen()->Add(3);
+  absl::StatusOr<ExperimentSetup> setup = Resume(id, config, now);
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  EXPECT_TRUE(setup->space.impossible().empty());
+  ASSERT_TRUE(Simulation(*std::move(setup)).Run(kToTheEnd));
+  EXPECT_EQ(Models(id), undisturbed);
+}
+
 TEST_F(SetupTest, AnotherSpaceOtherFilesAndOtherDataAreRefused) {
   const v1::ExperimentConfig config = MakeConfig(8);
   v1::Discovered began = MakeDiscovered();

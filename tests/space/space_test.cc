@@ -20,6 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::MakeChoice;
+using testing::MakeCondition;
 using testing::MakeSpace;
 using testing::MakeSpec;
 using testing::Terms;
@@ -87,6 +88,94 @@ TEST(SpaceTest, SizeNumberingAndWalkingAgreeOnRandomSpaces) {
     ASSERT_TRUE(keys.count(Space::Key(drawn))) << Space::ToJson(drawn);
     ASSERT_EQ(space.FromJson(Space::ToJson(drawn))->SerializeAsString(), drawn.SerializeAsString());
   }
+}
+
+// Up to three sets of terms, each on some of the space's choices.
+std::vector<Terms> RandomImpossible(const Space& space, std::mt19937_64& random) {
+  std::vector<Terms> impossible;
+  for (uint64_t left = Uniform(random, 4); left > 0; --left) {
+    Terms terms;
+    for (const v1::Choice& choice : space.spec().choices()) {
+      std::vector<int32_t> chosen;
+      for (int option = 0; option < choice.candidates_size(); ++option) {
+        if (Uniform(random, 3) == 0) chosen.push_back(option);
+      }
+      if (!chosen.empty()) terms.emplace_back(choice.label(), chosen);
+    }
+    if (!terms.empty()) impossible.push_back(terms);
+  }
+  return impossible;
+}
+
+TEST(SpaceTest, ImpossibleModelsAreNotCountedNumberedWalkedOrDrawn) {
+  std::mt19937_64 random(11);
+  int left_out = 0;
+  for (int round = 0; round < 300; ++round) {
+    const Space all = MakeRandomSpace(random);
+    v1::SpaceSpec spec = all.spec();
+    for (const Terms& terms : RandomImpossible(all, random)) *spec.add_impossible() = MakeCondition(terms);
+    const absl::StatusOr<Space> space = Space::FromProto(spec);
+    if (!space.ok()) continue;  // Nothing is possible.
+    EXPECT_EQ(space->fingerprint(), all.fingerprint());
+    mpz_class number = 0;
+    for (std::optional<v1::Sample> sample = all.First(); sample.has_value(); sample = all.Next(*sample)) {
+      const bool possible = space->IsPossible(*space->OptionsOf(*sample));
+      EXPECT_EQ(space->FromJson(Space::ToJson(*sample)).ok(), possible);
+      if (!possible) {
+        ++left_out;
+        continue;
+      }
+      ASSERT_EQ(Space::Key(space->Unrank(number)), Space::Key(*sample));
+      const std::optional<v1::Sample> next = space->Next(*sample);
+      ++number;
+      ASSERT_EQ(next.has_value(), number < *space->size());
+      if (next.has_value()) {
+        EXPECT_EQ(Space::Key(*next), Space::Key(space->Unrank(number)));
+      }
+    }
+    ASSERT_EQ(number, *space->size());
+    EXPECT_EQ(Space::Key(space->First()), Space::Key(space->Unrank(0)));
+    for (int draw = 0; draw < 20; ++draw) EXPECT_TRUE(space->IsPossible(space->RandomOptions(random)));
+  }
+  EXPECT_GT(left_out, 100) << "the test must have something to test";
+}
+
+TEST(SpaceTest, TheLastPossibleModelIsDrawn) {
+  std::vector<v1::Choice> choices;
+  std::vector<Terms> impossible;
+  for (int i = 0; i < 20; ++i) {
+    choices.push_back(MakeChoice(absl::StrCat("c", i), 10));
+    impossible.push_back({{absl::StrCat("c", i), {0, 1, 2, 3, 4, 5, 6, 7, 9}}});
+  }
+  impossible.pop_back();
+  const Space space = MakeSpace(choices, impossible);
+  EXPECT_EQ(*space.size(), 10);
+  std::mt19937_64 random(1);
+  std::set<std::string> keys;
+  for (int draw = 0; draw < 200; ++draw) keys.insert(Space::Key(space.Random(random)));
+  EXPECT_EQ(keys.size(), 10u);
+}
+
+TEST(SpaceTest, AnImpossibleModelThatIsNamedIsAnErrorThatSaysWhy) {
+  const Space space = MakeSpace({MakeChoice("a", 2), MakeChoice("b", 3)}, {{{"a", {1}}, {"b", {0, 2}}}});
+  EXPECT_TRUE(space.FromJson(R"({"a": 1, "b": 1})").ok());
+  EXPECT_EQ(space.FromJson(R"({"a": 1, "b": 2})").status(),
+            absl::InvalidArgumentError("no model with a = 1 and b in {0, 2} can be built: discovery tried it"));
+}
+
+TEST(SpaceTest, ImpossibleModelsNeedASpaceThatCanBeCountedAndHasOthers) {
+  v1::SpaceSpec spec = MakeSpec({MakeChoice("a", 2)});
+  *spec.add_impossible() = MakeCondition({{"a", {0, 1}}});
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("no others"));
+  *spec.mutable_impossible(0) = MakeCondition({{"a", {2}}});
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("an impossible model depends on options of 'a' that are not there"));
+  *spec.mutable_impossible(0) = MakeCondition({{"b", {0}}});
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("'b'"));
+  *spec.mutable_impossible(0) = MakeCondition({});
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("without terms"));
+  *spec.mutable_impossible(0) = MakeCondition({{"a", {0}}});
+  spec.set_complete(false);
+  EXPECT_THAT(ErrorOf(spec), HasSubstr("its size is unknown"));
 }
 
 TEST(SpaceTest, HugeSpacesAreCountedExactly) {

@@ -23,6 +23,7 @@ using testing::Keys;
 using testing::Make;
 using testing::MakeBlock;
 using testing::MakeChoice;
+using testing::MakeCondition;
 using testing::MakeHuge;
 using testing::MakeLopsided;
 using testing::MakeQuickStart;
@@ -107,6 +108,25 @@ TEST_P(StrategyContract, FindsEveryModelOfASpaceWithConditionsOnce) {
   const std::vector<std::string> keys = Keys(RunAtOnce(Make(config_, space).get(), 8, 10000, 5));
   EXPECT_EQ(*space.size(), keys.size());
   EXPECT_EQ(*space.size(), std::set<std::string>(keys.begin(), keys.end()).size());
+}
+
+TEST_P(StrategyContract, ProposesNoImpossibleModelAndEveryOther) {
+  const Space block = MakeBlock();
+  v1::SpaceSpec spec = block.spec();
+  *spec.add_impossible() = MakeCondition({{"op_0", {0}}, {"kernel_0", {0, 3}}});
+  *spec.add_impossible() = MakeCondition({{"layers", {2}}, {"op_1", {2}}});
+  const Space space = *Space::FromProto(spec);
+  ASSERT_LT(*space.size(), *block.size());
+  const std::unique_ptr<Strategy> strategy = Make(config_, space);
+  // An impossible model that was tried elsewhere does not count.
+  for (std::optional<v1::Sample> sample = block.First(); sample.has_value(); sample = block.Next(*sample)) {
+    if (!space.IsPossible(*space.OptionsOf(*sample))) strategy->Tell(*sample, Failed());
+  }
+  const std::vector<v1::Sample> samples = RunAtOnce(strategy.get(), 8, 10000, 5);
+  for (const v1::Sample& sample : samples) ASSERT_TRUE(space.IsPossible(*space.OptionsOf(sample)));
+  const std::vector<std::string> keys = Keys(samples);
+  EXPECT_EQ(*space.size(), std::set<std::string>(keys.begin(), keys.end()).size());
+  EXPECT_EQ(*space.size(), keys.size());
 }
 
 // Outcomes of all kinds.
