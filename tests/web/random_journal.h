@@ -2,6 +2,7 @@
 #ifndef LANISTA_TESTS_WEB_RANDOM_JOURNAL_H_
 #define LANISTA_TESTS_WEB_RANDOM_JOURNAL_H_
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <random>
@@ -235,7 +236,8 @@ class RandomJournal {
     if (Draw(4) == 0) {
       End(model, attempt, sequence + 1, "outcome: LOST lost_cause: WORKER_DOWN");
       Queue({model}, ++attempt);
-      const int resumed = Draw(3);
+      // Never behind more steps than there were.
+      const int resumed = std::min(Draw(3), sequence - 1);
       Start(model, attempt, resumed);
       sequence = Report(model, attempt, resumed);
     }
