@@ -238,11 +238,9 @@ struct ModelEntries {
       shown.See(*attempt, model.outcome);
     }
     Json steps = Json::array();
-    std::optional<int> last_step;
     for (; intermediate != intermediates_end && intermediate->model == model.model; ++intermediate) {
       const int number = intermediate->intermediate.step();
-      if (!shown.Shows(intermediate->attempt, number, last_step)) continue;
-      last_step = number;
+      if (!shown.Shows(intermediate->attempt, number)) continue;
       Json step;
       step["step"] = number;
       step["time"] = TimeJson(intermediate->time);

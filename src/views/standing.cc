@@ -51,10 +51,18 @@ std::string ModelStatus(const std::optional<v1::ModelOutcome>& outcome, bool sta
 void ShownAttempt::See(const AttemptRecord& attempt, const std::optional<v1::ModelOutcome>& outcome) {
   const bool behind_outcome = outcome.has_value() && outcome->attempt() > 0 && attempt.attempt > outcome->attempt();
   if (!behind_outcome) {
+    if (number_ > 0) earlier_.push_back({number_, attempt.resumed_steps});
+    for (EarlierAttempt& earlier : earlier_) earlier.kept_steps = std::min(earlier.kept_steps, attempt.resumed_steps);
     number_ = attempt.attempt;
-    resumed_steps_ = attempt.resumed_steps;
   }
   started_ = attempt.started.has_value() && !attempt.ended.has_value();
+}
+
+bool ShownAttempt::Shows(int attempt, int step) const {
+  if (attempt == number_) return true;
+  const auto found = std::find_if(earlier_.begin(), earlier_.end(),
+                                  [attempt](const EarlierAttempt& earlier) { return earlier.number == attempt; });
+  return found != earlier_.end() && step < found->kept_steps;
 }
 
 }  // namespace lanista

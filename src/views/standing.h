@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -42,17 +43,19 @@ class ShownAttempt {
   // Whether the last attempt that was seen is running.
   bool started() const { return started_; }
 
-  // Whether a report belongs to the model's steps: it comes from this attempt, or from an earlier one whose checkpoint
-  // this attempt continued. `last_step`: the step of the last report that belonged to them. Reports come in the order
-  // of attempt and sequence.
-  bool Shows(int attempt, int step, std::optional<int> last_step) const {
-    return attempt == number_ || (attempt < number_ && step < resumed_steps_ && (!last_step || *last_step < step));
-  }
+  // Whether a report belongs to the model's steps: it comes from this attempt, or from an earlier one and is in the
+  // checkpoint from which this attempt, perhaps by way of others, went on.
+  bool Shows(int attempt, int step) const;
 
  private:
+  struct EarlierAttempt {
+    int number = 0;
+    // All later attempts went on behind as many of its steps, or behind more of them.
+    int kept_steps = 0;
+  };
+
   int number_ = 0;
-  // The number of steps in the checkpoint from which the attempt went on; earlier attempts reported them.
-  int resumed_steps_ = 0;
+  std::vector<EarlierAttempt> earlier_;
   bool started_ = false;
 };
 

@@ -126,8 +126,9 @@ Json ColumnsDocument(const ExperimentTable& table) {
     document["objectives"].push_back({{"metric", goal.metric}, {"goal", v1::Objective_Name(goal.objective)}});
   }
   Json ids = Json::array(), status_of = Json::array(), start = Json::array(), end = Json::array(),
-       attempts = Json::array(), steps = Json::array(), latest = Json::array(), violation = Json::array(),
-       front = Json::array(), stopped = Json::array(), failures = Json::array(), failure_of = Json::array();
+       begun = Json::array(), attempts = Json::array(), steps = Json::array(), latest = Json::array(),
+       violation = Json::array(), front = Json::array(), stopped = Json::array(), failures = Json::array(),
+       failure_of = Json::array();
   Words statuses;
   std::map<std::pair<std::string, std::string>, size_t> known_failures;
   const std::map<int, int> fronts = FrontsOf(table);
@@ -138,6 +139,7 @@ Json ColumnsDocument(const ExperimentTable& table) {
     const AttemptRecord* const shown = model.shown_attempt();
     start.push_back(shown == nullptr ? Json() : MillisJson(shown->started));
     end.push_back(shown == nullptr ? Json() : MillisJson(shown->ended));
+    begun.push_back(MillisJson(model.begun()));
     attempts.push_back(model.attempts.size());
     steps.push_back(model.steps.size());
     const bool has_default = HasMetrics(model) && model.outcome->metrics().values().count("default") > 0;
@@ -159,7 +161,12 @@ Json ColumnsDocument(const ExperimentTable& table) {
   }
   AddLists({{"model", &ids}}, &document);
   document["statuses"] = statuses.words();
-  AddLists({{"status_of", &status_of}, {"start", &start}, {"end", &end}, {"attempts", &attempts}, {"steps", &steps}},
+  AddLists({{"status_of", &status_of},
+            {"start", &start},
+            {"end", &end},
+            {"begun", &begun},
+            {"attempts", &attempts},
+            {"steps", &steps}},
            &document);
   document["choices"] = ChoicesJson(table);
   document["metrics"] = MetricsJson(table);

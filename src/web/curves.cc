@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace lanista {
@@ -25,15 +26,10 @@ uint32_t Bits(float value) {
   return bits;
 }
 
-// The start of the attempt that made the model's first report, in microseconds: the last one that had started by then.
-int64_t FirstStart(const TableModel& model) {
-  int64_t start = model.times.front();
-  for (const AttemptRecord& attempt : model.attempts) {
-    if (!attempt.started.has_value()) continue;
-    const int64_t started = absl::ToUnixMicros(*attempt.started);
-    if (started <= model.times.front()) start = started;
-  }
-  return start;
+// Where the model's reports begin, in microseconds.
+int64_t Begun(const TableModel& model) {
+  const std::optional<absl::Time> begun = model.begun();
+  return begun.has_value() ? absl::ToUnixMicros(*begun) : model.times.front();
 }
 
 }  // namespace
@@ -48,7 +44,7 @@ std::string EncodeCurves(const ExperimentTable& table, absl::string_view metric,
     const TableCurve& curve = model.curves[number];
     models.push_back(static_cast<uint32_t>(model.model));
     counts.push_back(static_cast<uint32_t>(curve.values.size()));
-    const int64_t start = times ? FirstStart(model) : 0;
+    const int64_t start = times ? Begun(model) : 0;
     for (size_t i = 0; i < curve.values.size(); ++i) {
       const size_t at = curve.at.empty() ? i : curve.at[i];
       steps.push_back(static_cast<uint32_t>(model.steps[at]));

@@ -14,12 +14,19 @@ namespace {
 constexpr size_t kMinReread = 500;
 constexpr size_t kRereadPart = 4;
 
+const AttemptRecord* FindAttempt(const std::vector<AttemptRecord>& attempts, int number) {
+  const auto found = std::find_if(attempts.begin(), attempts.end(),
+                                  [number](const AttemptRecord& attempt) { return attempt.attempt == number; });
+  return found == attempts.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
-const AttemptRecord* TableModel::shown_attempt() const {
-  const auto found = std::find_if(attempts.begin(), attempts.end(),
-                                  [this](const AttemptRecord& attempt) { return attempt.attempt == shown.number(); });
-  return found == attempts.end() ? nullptr : &*found;
+const AttemptRecord* TableModel::shown_attempt() const { return FindAttempt(attempts, shown.number()); }
+
+std::optional<absl::Time> TableModel::begun() const {
+  const AttemptRecord* const first = FindAttempt(attempts, first_reporter);
+  return first == nullptr ? std::nullopt : first->started;
 }
 
 absl::Status ExperimentTable::Update(const JournalReader& reader) {
@@ -90,9 +97,9 @@ absl::Status ExperimentTable::LoadReports(const JournalReader& reader, const Jou
       if (model == nullptr || model->model != report.model) model = &Place(report.model);
       attempt = report.attempt;
       sequence = report.sequence;
-      shown = model->shown.Shows(attempt, report.step,
-                                 model->steps.empty() ? std::nullopt : std::optional<int>(model->steps.back()));
+      shown = model->shown.Shows(attempt, report.step);
       if (shown) {
+        if (model->steps.empty()) model->first_reporter = attempt;
         model->steps.push_back(report.step);
         model->times.push_back(absl::ToUnixMicros(report.time));
       }

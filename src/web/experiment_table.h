@@ -44,6 +44,8 @@ struct TableModel {
   // The reports that `trials` shows as `intermediate`, in their order; times are microseconds since 1970.
   std::vector<int32_t> steps;
   std::vector<int64_t> times;
+  // The attempt that made the first of them; 0: there are none.
+  int first_reporter = 0;
   // By the numbers of metric_names(); perhaps fewer.
   std::vector<TableCurve> curves;
   // The last reported `default`, unrounded.
@@ -51,6 +53,8 @@ struct TableModel {
 
   // The attempt that it is shown by; null: it has none.
   const AttemptRecord* shown_attempt() const;
+  // When its reports begin: the start of the attempt that made the first of them. nullopt: there are none.
+  std::optional<absl::Time> begun() const;
 };
 
 // Read from a journal in one pass over each of its tables, without a query a model; later, only the models of which

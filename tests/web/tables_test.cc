@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -122,6 +123,14 @@ class TablesTest : public ::testing::TestWithParam<int> {
     for (const char* const time : {"start", "end"}) {
       const Json expected = LastAttempt(entry).is_null() ? Json() : LastAttempt(entry)[time];
       EXPECT_EQ(columns[time][i].is_null() ? Json() : Json(TimeText(columns[time][i])), expected);
+    }
+    const Json& reports = entry["metrics"]["intermediate"];
+    EXPECT_EQ(columns["begun"][i].is_null(), reports.empty());
+    if (!reports.empty()) {
+      const std::string begun = TimeText(columns["begun"][i]);
+      EXPECT_LE(begun, reports[0]["time"].get<std::string>());
+      EXPECT_TRUE(std::any_of(entry["attempts"].begin(), entry["attempts"].end(),
+                              [&begun](const Json& attempt) { return attempt["start"] == begun; }));
     }
     size_t decided = 0;
     for (const Json& choice : columns["choices"]) {

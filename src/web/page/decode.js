@@ -31,6 +31,7 @@ import {findFronts} from './fronts.js';
  * @property {string[]} state  status of each model
  * @property {(number|null)[]} start
  * @property {(number|null)[]} end
+ * @property {(number|null)[]} begun  start of the attempt that made the first report; null: there is none
  * @property {number[]} attempts
  * @property {number[]} steps
  * @property {Choice[]} choices
@@ -97,6 +98,7 @@ export function decodeColumns(document) {
     state: (document.status_of ?? []).map((/** @type {number} */ i) => document.statuses[i]),
     start: column(document.start).map(readTime),
     end: column(document.end).map(readTime),
+    begun: column(document.begun).map(readTime),
     attempts: document.attempts ? document.attempts.slice() : new Array(n).fill(0),
     steps: document.steps ? document.steps.slice() : new Array(n).fill(0),
     choices: (document.choices ?? []).map((/** @type {any} */ choice) => ({

@@ -135,7 +135,7 @@ function rowOf(table, model) {
   table.attempts.push(0);
   table.steps.push(0);
   for (const column
-           of [table.start, table.end, table.latest, table.violation, table.front, table.stoppedStep,
+           of [table.start, table.end, table.begun, table.latest, table.violation, table.front, table.stoppedStep,
                table.failureOf]) {
     column.push(null);
   }
@@ -187,6 +187,7 @@ function applyModel(loaded, event, number) {
       table.start[row] = time;
       table.end[row] = null;
       table.steps[row] = Math.min(table.steps[row], kept);
+      if (table.steps[row] === 0) table.begun[row] = null;
       if (kept === 0) table.latest[row] = null;
       for (const curves of [...loaded.curves.values(), ...loaded.times.values()])
         if (lacks(curves)) keepSteps(curves, event.model, kept);
@@ -194,9 +195,10 @@ function applyModel(loaded, event, number) {
   } else if (event.intermediate && !late) {
     const step = event.intermediate.step ?? 0;
     const values = event.intermediate.metrics?.values ?? {};
+    if (table.steps[row] === 0) table.begun[row] = table.start[row];
     ++table.steps[row];
     if (values.default !== undefined) table.latest[row] = readNumber(values.default);
-    const begun = table.start[row];
+    const begun = table.begun[row];
     for (const [name, value] of Object.entries(values)) {
       const seconds = begun === null || time === null ? NaN : (time - begun) / 1000;
       const curves = loaded.curves.get(name);
@@ -288,6 +290,16 @@ function choiceOf(table, label) {
   return choice;
 }
 
+/**
+ * The index of a candidate, which is a new one where the space did not list it.
+ * @param {import('./decode.js').Choice} choice @param {unknown} value
+ */
+function candidateOf(choice, value) {
+  const text = JSON.stringify(value);
+  const known = choice.candidates.findIndex((candidate) => JSON.stringify(candidate) === text);
+  return known >= 0 ? known : choice.candidates.push(value) - 1;
+}
+
 /** @param {Table} table @param {any} outcome  a v1::ModelOutcome */
 function applyOutcome(table, outcome) {
   const row = rowOf(table, outcome.model);
@@ -301,11 +313,10 @@ function applyOutcome(table, outcome) {
   table.failureOf[row] = failureIndex(table, outcome.failure);
   for (const decision of outcome.sample?.decisions ?? []) {
     const choice = choiceOf(table, decision.label);
-    const values = (decision.value ?? []).map(readValue);
-    const indices = decision.index ?? [];
-    indices.forEach((/** @type {number} */ index, /** @type {number} */ k) => {
-      if (choice.candidates[index] === undefined) choice.candidates[index] = values[k];
-    });
-    choice.chosen[row] = choice.nChosen > 1 ? indices : indices[0] ?? null;
+    // By the values: a label that the space does not list has no indices.
+    const chosen = (decision.value ?? []).length > 0 ?
+        decision.value.map((/** @type {any} */ value) => candidateOf(choice, readValue(value))) :
+        decision.index ?? [];
+    choice.chosen[row] = chosen.length > 1 ? chosen : chosen[0] ?? null;
   }
 }

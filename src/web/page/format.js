@@ -17,7 +17,7 @@ export function formatNumber(value, digits = 4) {
   if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞';
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return grouped(value);
   const size = Math.abs(value);
-  if (size >= 1e7 || size < 1e-4) return value.toExponential(digits - 1).replace('e+', 'e').replace('-', '−');
+  if (size >= 1e7 || size < 1e-4) return value.toExponential(digits - 1).replace('e+', 'e').replace(/-/g, '−');
   return String(Number(value.toPrecision(digits))).replace('-', '−');
 }
 

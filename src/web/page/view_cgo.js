@@ -126,9 +126,9 @@ export class CgoView {
     const saved = sum.stepsAlone > 0 ? `${formatNumber(sum.steps)} steps instead of ${formatNumber(sum.stepsAlone)}` : '';
     fill(
         this.state,
-        el('p', {class: 'card sentence'},
+        el('section', {class: 'card', 'aria-label': 'In short'}, el('p', {class: 'sentence'},
            `${counted(sum.merged, 'merged trial')} of ${counted(sum.models, 'model')}${saved ? `: ${saved}` : ''}. ${
-               counted(sum.fellBack, 'model')} ran again after one, ${counted(sum.alone, 'trial')} had one model only.`));
+               counted(sum.fellBack, 'model')} ran again after one, ${counted(sum.alone, 'trial')} had one model only.`)));
     this.steps.element.hidden = this.merged().length === 0;
     this.memory.element.hidden = this.measured().length === 0;
     this.steps.redraw();

@@ -629,6 +629,9 @@ export class ChoicesView {
       if (key === this.importanceKey) this.importanceDocument = {error: /** @type {Error} */ (error).message};
     }
     this.fillImportance();
+    // Where nobody has chosen another one, the boxes are about the most important choice.
+    this.makeBoxes();
+    this.boxChart.redraw();
   }
 
   fillImportance() {

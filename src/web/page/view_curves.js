@@ -240,7 +240,7 @@ export class CurvesView {
     });
     ctx.save();
     ctx.beginPath();
-    ctx.rect(frame.left, frame.top - 6, frame.right - frame.left, frame.bottom - frame.top + 6 + STRIP);
+    ctx.rect(frame.left - 3, frame.top - 6, frame.right - frame.left + 6, frame.bottom - frame.top + 6 + STRIP);
     ctx.clip();
     const count = this.data.series.length;
     const faint = show !== 'bands';
@@ -271,20 +271,36 @@ export class CurvesView {
               ctx.lineTo(px, py);
             } else {
               ctx.moveTo(px, py);
-              // A report alone is a dot.
-              if (values.length === 1) ctx.lineTo(px + 2, py);
               pen = true;
             }
           }
         }
         ctx.stroke();
       }
+      // A report alone is a dot: a line of one point is not seen.
+      ctx.fillStyle = colors.faint;
+      ctx.globalAlpha = Math.max(0.3, ctx.globalAlpha);
+      this.data.series.forEach(({values}, s) => {
+        if (values.length === 1) this.drawDot(ctx, s, log, 2.2);
+      });
       ctx.globalAlpha = 1;
     }
     if (show === 'bands' || store.param('bands') === '1') this.drawBands(ctx, log);
     ctx.restore();
     this.drawOdd(ctx, log);
     performance.measure('draw curves', {start: begun, end: performance.now()});
+  }
+
+  /**
+   * The one report of a series.
+   * @param {CanvasRenderingContext2D} ctx @param {number} s @param {boolean} log @param {number} radius
+   */
+  drawDot(ctx, s, log, radius) {
+    const [value] = this.data.series[s].values;
+    if (!Number.isFinite(value) || (log && value <= 0)) return;
+    ctx.beginPath();
+    ctx.arc(this.x(this.data.xs[s][0]), this.y(value), radius, 0, 2 * Math.PI);
+    ctx.fill();
   }
 
   /** @param {CanvasRenderingContext2D} ctx @param {boolean} log */
@@ -390,7 +406,7 @@ export class CurvesView {
     const line = (/** @type {number} */ s, /** @type {string} */ color, /** @type {number} */ width) => {
       const {values} = this.data.series[s];
       const xs = this.data.xs[s];
-      ctx.strokeStyle = color;
+      ctx.strokeStyle = ctx.fillStyle = color;
       ctx.lineWidth = width;
       ctx.beginPath();
       let pen = false;
@@ -410,11 +426,12 @@ export class CurvesView {
         end = at;
       }
       ctx.stroke();
+      if (values.length === 1) this.drawDot(ctx, s, log, 2 * width);
       return end;
     };
     ctx.save();
     ctx.beginPath();
-    ctx.rect(frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top);
+    ctx.rect(frame.left - 6, frame.top, frame.right - frame.left + 12, frame.bottom - frame.top);
     ctx.clip();
     /** @type {{text: string, color: string, x: number, y: number}[]} */
     const labels = [];
@@ -437,7 +454,8 @@ export class CurvesView {
     ctx.textBaseline = 'bottom';
     for (const label of labels) {
       const w = ctx.measureText(label.text).width;
-      const px = Math.min(frame.right - 2, label.x);
+      // Left of the end of its line; where that would cover the axis, right of it.
+      const px = label.x - w - 4 < frame.left ? label.x + w + 8 : Math.min(frame.right - 2, label.x);
       ctx.globalAlpha = 0.85;
       ctx.fillStyle = theme().card;
       ctx.fillRect(px - w - 3, label.y - 17, w + 6, 15);

@@ -13,12 +13,13 @@ const LANE = 26;
 const LEFT = 130;
 
 /**
- * Times of an axis: of the day, with seconds where it is short and the date where it is long.
+ * Times of an axis: of the day, with seconds, or parts of them, where it is short and the date where it is long.
  * @param {[number, number]} domain
  */
 function clockText([from, to]) {
   const format = d3.timeFormat(
-      to - from < 10 * 60000       ? '%H:%M:%S' :
+      to - from < 12000            ? '%H:%M:%S.%L' :
+          to - from < 10 * 60000   ? '%H:%M:%S' :
           to - from < 36 * 3600000 ? '%H:%M' :
                                      '%m-%d %H:%M');
   return (/** @type {Date} */ time) => format(time);

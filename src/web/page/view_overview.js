@@ -303,7 +303,7 @@ export class OverviewView {
     this.bestPoints = [];
     ctx.save();
     ctx.beginPath();
-    ctx.rect(frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top);
+    ctx.rect(frame.left - 3, frame.top, frame.right - frame.left + 6, frame.bottom - frame.top);
     ctx.clip();
     ctx.globalAlpha = line.length > 500 ? 0.35 : 0.7;
     ctx.fillStyle = colors.faint;
