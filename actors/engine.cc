@@ -38,6 +38,7 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
   owner_ = std::move(owner);
   service_ = std::move(service);
   trials_ = options_.trials;
+  AwaitNodes();
   Want();
   return {
       [this](v1::RunModels& request) { OnModels(std::move(request)); },
@@ -54,9 +55,7 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
         Want();
       },
       [this](v1::StopModel& stop) { OnStop(std::move(stop)); },
-      [this](v1::EventsRecorded& recorded) {
-        if (running_.count(recorded.trial()) > 0) self_->send(service_, std::move(recorded));
-      },
+      [this](v1::EventsRecorded& recorded) { OnRecorded(std::move(recorded)); },
       [this](const v1::CancelExperiment& cancel) {
         canceled_ = last_ = true;
         waiting_.clear();
@@ -70,6 +69,59 @@ EngineActor::behavior_type EngineState::MakeBehavior(EngineOptions options, Mode
       },
       [this](const v1::DeviceShare& share) { OnShare(share); },
   };
+}
+
+void EngineState::AwaitNodes() {
+  v1::ReturningTrials returning;
+  returning.set_experiment(options_.trial_template.experiment());
+  for (TrialOnNode& on_node : std::exchange(options_.on_nodes, {})) {
+    RunningTrial& running = running_[on_node.trial];
+    running.num_models = on_node.num_models;
+    // It says nothing about the estimates of this planner.
+    running.retry = true;
+    running.queued = true;
+    v1::ReturningTrial& trial = *returning.add_trials();
+    v1::TrialSpec& spec = *trial.mutable_spec();
+    spec = options_.trial_template;
+    spec.set_trial(on_node.trial);
+    spec.set_alone_because(on_node.alone_because);
+    for (v1::TrialModel& model : on_node.models) {
+      running.open_models.insert(model.model());
+      *spec.add_models() = std::move(model);
+    }
+    SetPaths(on_node.num_models, &spec);
+    *trial.mutable_device() = std::move(on_node.device);
+    *trial.mutable_recorded() = {on_node.recorded.begin(), on_node.recorded.end()};
+    *trial.mutable_stopped() = {on_node.stopped.begin(), on_node.stopped.end()};
+  }
+  self_->send(service_, std::move(returning), TrialOwnerActor(self_));
+}
+
+void EngineState::SetPaths(int num_models, v1::TrialSpec* trial) const {
+  trial->set_log_file(absl::StrCat(options_.folder, "/", TrialLogFile(trial->trial())));
+  for (v1::TrialModel& model : *trial->mutable_models()) {
+    model.set_output_folder(
+        absl::StrCat(options_.folder, "/", TrialOutputFolder(trial->trial(), model.model(), num_models > 1)));
+  }
+}
+
+void EngineState::OnRecorded(v1::EventsRecorded recorded) {
+  const int trial = recorded.trial();
+  const auto ends = unrecorded_ends_.find(trial);
+  if (ends != unrecorded_ends_.end()) {
+    const auto end = ends->second.find(recorded.model());
+    if (end != ends->second.end() && end->second <= recorded.sequence()) ends->second.erase(end);
+    if (ends->second.empty()) {
+      unrecorded_ends_.erase(ends);
+      if (running_.count(trial) == 0) {
+        recorded.Clear();
+        recorded.set_experiment(options_.trial_template.experiment());
+        recorded.set_trial(trial);
+        return self_->send(service_, std::move(recorded));
+      }
+    }
+  }
+  if (running_.count(trial) > 0) self_->send(service_, std::move(recorded));
 }
 
 void EngineState::Want() {
@@ -148,16 +200,12 @@ void EngineState::Launch(std::vector<WaitingTrial> trials) {
   for (WaitingTrial& waiting : trials) {
     v1::TrialSpec& trial = waiting.spec;
     trial.set_trial(++trials_);
-    trial.set_log_file(absl::StrCat(options_.folder, "/", TrialLogFile(trials_)));
     RunningTrial& running = running_[trials_];
     running.num_models = trial.models_size();
     running.retry = trial.retry();
     running.estimated_memory = waiting.plan.memory();
-    for (v1::TrialModel& model : *trial.mutable_models()) {
-      running.open_models.insert(model.model());
-      model.set_output_folder(
-          absl::StrCat(options_.folder, "/", TrialOutputFolder(trials_, model.model(), running.num_models > 1)));
-    }
+    for (const v1::TrialModel& model : trial.models()) running.open_models.insert(model.model());
+    SetPaths(running.num_models, &trial);
     *planned.add_trials() = std::move(trial);
     *planned.add_plans() = std::move(waiting.plan);
   }
@@ -209,7 +257,7 @@ void EngineState::OnEnded(const v1::ModelEvent& event) {
   const auto running = running_.find(event.trial());
   if (running == running_.end()) return;
   RunningTrial& trial = running->second;
-  trial.open_models.erase(event.model());
+  if (trial.open_models.erase(event.model()) > 0) unrecorded_ends_[event.trial()][event.model()] = event.sequence();
   trial.measured_memory = std::max(trial.measured_memory, event.ended().models_memory());
   trial.well &= event.ended().outcome() == v1::SUCCEEDED || event.ended().outcome() == v1::STOPPED_EARLY;
   if (!trial.open_models.empty()) return;

@@ -4,6 +4,9 @@
 //
 // What becomes of a model whose attempt has ended is its owner's matter (the experiment's ledger): the engine hands on
 // every event, and is told which model runs again. Such trials go before new ones that still wait.
+//
+// Trials that nodes may bring back (on_nodes) are running from the beginning on. When all ends of a trial are in the
+// journal the training service hears so: until then a node keeps what it said of it.
 #ifndef LANISTA_ACTORS_ENGINE_H_
 #define LANISTA_ACTORS_ENGINE_H_
 
@@ -19,6 +22,7 @@
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "engines/planner.h"
+#include "src/experiment/trial_on_node.h"
 
 namespace lanista {
 
@@ -36,6 +40,8 @@ struct EngineOptions {
   v1::DeviceShare share;
   // Trials of the experiment that there were before: numbers go on from there.
   int trials = 0;
+  // Of these, the ones that may still run.
+  std::vector<TrialOnNode> on_nodes = {};
 };
 
 class EngineState {
@@ -73,6 +79,11 @@ class EngineState {
   int MaxTrials() const { return options_.max_trials.value_or(options_.share.trials()); }
   // Trials that wait here, are queued or run.
   int Trials() const { return static_cast<int>(running_.size() + waiting_.size()); }
+  // Tells the training service which trials nodes may bring back.
+  void AwaitNodes();
+  // Where the trial's models write.
+  void SetPaths(int num_models, v1::TrialSpec* trial) const;
+  void OnRecorded(v1::EventsRecorded recorded);
   // Says for how many trials it wants devices, where that has changed.
   void Want();
   void OnShare(const v1::DeviceShare& share);
@@ -102,6 +113,8 @@ class EngineState {
   std::optional<int> wanted_;
   // Trials that were launched and have not ended, by number.
   std::map<int, RunningTrial> running_;
+  // By trial and model: the numbers of ends that are not known to be in the journal.
+  std::map<int, std::map<int, int>> unrecorded_ends_;
   // Those that try again are first.
   std::deque<WaitingTrial> waiting_;
 };

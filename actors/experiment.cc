@@ -239,13 +239,17 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   RunAgain(decision);
   std::optional<v1::EventsRecorded> acknowledgement;
   if (IsAcknowledged(event)) acknowledgement = AcknowledgementOf(event);
+  // Nobody waits for a verdict to hear that it is recorded.
+  std::optional<v1::EventsRecorded> end;
+  if (event.has_ended()) end = AcknowledgementOf(event);
   const int decided = decision.outcome.has_value() ? event.model() : 0;
   if (decided != 0) *AddRecord(batch).mutable_outcome() = *decision.outcome;
   Record(
       std::move(batch),
       [this, event = std::move(event), is_step, ends, outcome = std::move(decision.outcome),
-       acknowledgement](int64_t first_number) mutable {
+       acknowledgement, end](int64_t first_number) mutable {
         if (ends) options_.telemetry->attempts_ended[event.ended().outcome()].Add();
+        if (end.has_value()) self_->send(engine_, *std::move(end));
         if (is_step) AskStopper(options_.ledger->Recorded(event));
         if (acknowledgement.has_value()) {
           unacknowledged_[event.model()].push_back(*std::move(acknowledgement));
@@ -256,9 +260,10 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
         Watch(std::move(experiment_event), first_number);
         if (outcome.has_value()) OnOutcomeRecorded(*std::move(outcome), first_number + 1);
       },
-      [this, decided, acknowledgement]() mutable {
+      [this, decided, acknowledgement, end]() mutable {
         // Nobody keeps it: a trial that waits for it can hear that it is canceled.
         if (acknowledgement.has_value()) self_->send(engine_, *std::move(acknowledgement));
+        if (end.has_value()) self_->send(engine_, *std::move(end));
         Drop(decided);
       });
 }

@@ -225,11 +225,8 @@ void HeadState::Stop(const v1::StopExperiment& stop) {
     }
     const auto done = std::move(entry->second.done);
     entry = beginnings_.erase(entry);
-    // It may wait for a device for long.
-    v1::CancelExperiment cancel;
-    cancel.set_experiment(stop.experiment());
-    cancel.set_discovery(true);
-    self_->send(options_.service, std::move(cancel));
+    // Its discovery may wait for a device for long.
+    GiveUpTrialsOfNodes(stop.experiment());
     done(absl::CancelledError(stop.reason()));
   }
 }
@@ -256,6 +253,16 @@ void HeadState::Discover(int number) {
 void HeadState::OnBeginningPrepared(int number, absl::StatusOr<Preparation> preparation) {
   const auto found = beginnings_.find(number);
   if (found == beginnings_.end()) return;  // It was stopped.
+  // A node waits to hear what the experiment wants of it.
+  if (absl::IsAborted(preparation.status())) {
+    preparation = PrepareWithNodes(found->second);
+    if (!preparation.ok()) {
+      spdlog::info("{}what nodes have of it runs again: {}", LogTag(found->second.held->id),
+                   std::string(preparation.status().message()));
+      GiveUpTrialsOfNodes(found->second.held->id);
+      return Discover(number);
+    }
+  }
   // The trial process was lost, and so were those after it: whatever it was, it may pass. Who waits at a terminal hears
   // of it at once.
   if (options_.served && absl::IsUnavailable(preparation.status()) && found->second.lost < kMaxLostDiscoveries) {
@@ -266,17 +273,39 @@ void HeadState::OnBeginningPrepared(int number, absl::StatusOr<Preparation> prep
     return;
   }
   Beginning beginning = std::move(found->second);
+  const std::string id = beginning.held->id;
   beginnings_.erase(found);
   beginning.counted.reset();
   const absl::Status status = [&]() -> absl::Status {
     LANISTA_RETURN_IF_ERROR(preparation.status());
-    LANISTA_ASSIGN_OR_RETURN(ExperimentSetup setup, ResumedExperiment(std::move(beginning.held), beginning.config,
-                                                                      preparation->discovered, preparation->devices));
+    LANISTA_ASSIGN_OR_RETURN(ExperimentSetup setup,
+                             ResumedExperiment(std::move(beginning.held), beginning.config, preparation->discovered,
+                                               preparation->devices, options_.nodes));
+    const absl::Status kept = options_.served ? KeepGraphs(*setup.held, preparation->discovered) : absl::OkStatus();
+    if (!kept.ok()) {
+      spdlog::warn("{}{}; when this head ends, what runs on nodes runs again", LogTag(setup.held->id),
+                   std::string(kept.message()));
+    }
     Launch(std::move(setup), preparation->devices, beginning.watcher);
     return absl::OkStatus();
   }();
   beginning.held.reset();
+  if (!status.ok()) GiveUpTrialsOfNodes(id);
   beginning.done(status);
+}
+
+absl::StatusOr<HeadState::Preparation> HeadState::PrepareWithNodes(const Beginning& beginning) const {
+  LANISTA_ASSIGN_OR_RETURN(v1::Discovered discovered,
+                           DiscoveredBefore(*beginning.held, beginning.config, options_.nodes));
+  // Its share of the devices is told when they join.
+  return Preparation{std::move(discovered), {}};
+}
+
+void HeadState::GiveUpTrialsOfNodes(const std::string& experiment) {
+  v1::CancelExperiment cancel;
+  cancel.set_experiment(experiment);
+  cancel.set_discovery(true);
+  self_->send(options_.service, std::move(cancel));
 }
 
 void HeadState::EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, const absl::Status& why) {
@@ -313,6 +342,7 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   engine.folder = setup.held->folder;
   engine.planner = setup.planner;
   engine.trials = setup.ledger.trials();
+  engine.on_nodes = std::move(setup.start.on_nodes);
   if (const int priority = setup.config.priority(); priority > options_.max_priority) {
     spdlog::warn("{}its priority {} is lowered to {}, the highest of this head (--max-priority)", LogTag(id), priority,
                  options_.max_priority);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct HeadOptions {
   // doubles each time.
   std::chrono::milliseconds discovery_pause{1000};
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
+  // Nodes of the head before this one: they may return with trials of experiments that go on.
+  std::set<std::string> nodes = {};
 };
 
 // With its message to itself: the space of a beginning is to be discovered again.
@@ -94,6 +97,11 @@ class HeadState {
   // Asks for the space of a beginning, for the first time or again.
   void Discover(int number);
   void OnBeginningPrepared(int number, absl::StatusOr<Preparation> preparation);
+  // Whether nodes have returned with trials of the experiment, and its space is known without a discovery, which might
+  // have to wait for them: then it goes on with that one. Else a discovery is asked for again.
+  absl::StatusOr<Preparation> PrepareWithNodes(const Beginning& beginning) const;
+  // The experiment does not go on now, or not with trials that nodes have.
+  void GiveUpTrialsOfNodes(const std::string& experiment);
   // An experiment that has no end yet did not begin, or go on: records why.
   void EndUnbegun(HeldExperiment& held, const WatcherActor& watcher, const absl::Status& why);
   // Has those who watch an experiment look again once nobody holds it any more; for a head that serves clients.

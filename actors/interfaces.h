@@ -110,7 +110,7 @@ using WorkerActor = caf::typed_actor<
     caf::reacts_to<v1::CancelTrial>,
     // Stop one model of the trial, if it still runs. The others go on.
     caf::reacts_to<v1::StopModel>,
-    // These events are in the journal: the trial may report more.
+    // These events are in the journal: the trial may report more. Of model 0: all that the trial said, to its end.
     caf::reacts_to<v1::EventsRecorded>,
     // Learn a space and check an evaluator. Only after WorkerReady.
     caf::replies_to<v1::Discover>::with<v1::Discovered>>;
@@ -119,13 +119,19 @@ using WorkerActor = caf::typed_actor<
 using TrainingServiceActor = WorkerOwnerActor::extend<
     // Run this trial when a device is free; its events go to the owner.
     caf::reacts_to<v1::TrialSpec, TrialOwnerActor>,
-    // Drop what the experiment queued, cancel what runs; or drop its discovery.
+    // Drop what the experiment queued, cancel what runs; or drop its discovery: it does not go on now.
     caf::reacts_to<v1::CancelExperiment>,
     // Take one model out of a trial that is queued or runs (its number is known), if it has not ended.
     caf::reacts_to<v1::StopModel>,
-    // These events are in the journal.
+    // These events are in the journal; of model 0: all that a trial said, to its end.
     caf::reacts_to<v1::EventsRecorded>,
-    // Learn a space and check an evaluator, on the first device that is free.
+    // Of an experiment that goes on: the trials that nodes may bring back, perhaps none. Their events go to the owner.
+    caf::reacts_to<v1::ReturningTrials, TrialOwnerActor>,
+    // A node has joined that this head did not know. Answers with those of its trials that go on, once that is known of
+    // all; what concerns them goes to the worker, which ends with the node.
+    caf::replies_to<v1::NodeReturned, WorkerActor>::with<v1::KeptTrials>,
+    // Learn a space and check an evaluator, on the first device that is free. ABORTED: a node has trials of this
+    // experiment, which is to go on with the space that it knew (ReturningTrials).
     caf::replies_to<v1::Discover>::with<v1::Discovered>,
     // The devices.
     caf::replies_to<v1::ListDevices>::with<v1::DeviceList>,

@@ -13,6 +13,7 @@
 #include "google/protobuf/message.h"
 #include "protos/messages.pb.h"
 #include "protos/node.pb.h"
+#include "protos/returning.pb.h"
 #include "protos/status.pb.h"
 #include "protos/trial.pb.h"
 
@@ -63,6 +64,7 @@ CAF_ADD_TYPE_ID(lanista, (lanista::v1::ExperimentEvent))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::HeadMessage))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::HoldNode))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::JournalBatch))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::KeptTrials))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ListDevices))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ListInputsRequest))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ListNodesRequest))
@@ -70,12 +72,14 @@ CAF_ADD_TYPE_ID(lanista, (lanista::v1::ModelEvent))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::NodeLeaving))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::NodeList))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::NodeMessage))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::NodeReturned))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::OutputsRequest))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::PlannedTrials))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ProcessExited))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ProcessUp))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::Recorded))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::ResumeExperiment))
+CAF_ADD_TYPE_ID(lanista, (lanista::v1::ReturningTrials))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::RunAgain))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::RunModels))
 CAF_ADD_TYPE_ID(lanista, (lanista::v1::StepReport))

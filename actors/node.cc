@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "actors/delay.h"
+#include "actors/held_trial.h"
 #include "actors/model_events.h"
 #include "spdlog/spdlog.h"
 #include "src/base/clock.h"
@@ -124,7 +125,14 @@ void NodeState::OnOpen(const HeadLinkPtr& link) {
   v1::NodeMessage message;
   *message.mutable_hello() = options_.hello;
   *message.mutable_hello()->mutable_now() = Now();
-  for (const auto& [id, assignment] : assignments_) message.mutable_hello()->add_assignments(id);
+  message.mutable_hello()->set_marker(marker_);
+  for (const auto& [id, assignment] : assignments_) {
+    message.mutable_hello()->add_assignments(id);
+    if (assignment.held.trial() == 0) continue;
+    v1::HeldTrial& held = *message.mutable_hello()->add_held_trials();
+    held = assignment.held;
+    held.set_ended(assignment.ended);
+  }
   link_->Send(std::move(message));
 }
 
@@ -171,6 +179,7 @@ void NodeState::OnHello(const v1::HeadHello& hello) {
   welcome_ = true;
   said_away_ = false;
   deadline_.Clear();
+  marker_ = hello.marker();
   const bool saw_them = std::exchange(sees_head_files_, SeesFiles(hello));
   if (saw_them && !sees_head_files_) {
     spdlog::warn(
@@ -228,6 +237,7 @@ void NodeState::OnAssignment(v1::Assignment proto) {
   }
   device.idle = false;
   device.running = proto.id();
+  assignment->second.held = HeldTrialOf(proto);
   if (proto.has_trial()) {
     assignment->second.experiment = proto.trial().experiment();
     assignment->second.trial = proto.trial().trial();
@@ -317,13 +327,18 @@ void NodeState::OnReceived(const v1::NewsReceived& received) {
   const auto found = assignments_.find(received.assignment());
   if (found == assignments_.end()) return;
   std::deque<v1::AssignmentNews>& unreceived = found->second.unreceived;
-  while (!unreceived.empty() && unreceived.front().number() <= received.number()) unreceived.pop_front();
+  while (!unreceived.empty() && unreceived.front().number() <= received.number()) {
+    NoteReceived(unreceived.front(), &found->second.held);
+    unreceived.pop_front();
+  }
   if (!found->second.ended || !unreceived.empty()) return;
   assignments_.erase(found);
   CheckDrained();
 }
 
 void NodeState::Cancel(Assignment* assignment) {
+  // Whoever takes the head's place runs it again, if it is wanted after all.
+  assignment->held.Clear();
   if (assignment->preparing != nullptr) {
     assignment->canceled = !assignment->experiment.empty();
     // It ends when its preparation has ended.

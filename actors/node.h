@@ -6,7 +6,8 @@
 //     +-----(2)-----+
 //
 //   1. A stream is open: it says hello, and which assignments it has. The head answers which of them go on; the others
-//      are canceled and forgotten. Then it says once more what the head has not received.
+//      are canceled and forgotten. Then it says once more what the head has not received. A head that took the place of
+//      another one learns what these assignments are (HeldTrial), so that they can go on, too.
 //   2. The stream has ended. What runs goes on, for give_up_after: where no head welcomed the node until then, it ends
 //      with UNAVAILABLE. Where the stream ended in a way that another would, too (EndsNode), it ends with that.
 //   3. It was asked to, or the head wants it to and nothing runs any more. First all workers end, with their processes:
@@ -28,8 +29,7 @@
 // Memory: what is not in the head's journal is kept. That is bounded: a trial reports no more than EventWindow lets it
 // (src/base/event_window.h), and less where there are many devices, until the head says that its reports are recorded.
 // So while the head is away a trial that reports a lot waits, and the rest goes on. What is kept of assignments that
-// have ended is one trial for each device, because a device gets the next one only when the head has received its last
-// word.
+// have ended is a few trials for each device: while more of them are not in the journal it gets no other.
 #ifndef LANISTA_ACTORS_NODE_H_
 #define LANISTA_ACTORS_NODE_H_
 
@@ -96,6 +96,8 @@ class NodeState {
     // Of a trial; its models are not kept.
     std::string experiment;
     int trial = 0;
+    // The same for a head that does not know it; without a trial number where nobody may want it to go on.
+    v1::HeldTrial held;
     // What the head has not acknowledged.
     std::deque<v1::AssignmentNews> unreceived;
     int64_t last_number = 0;
@@ -110,7 +112,7 @@ class NodeState {
     std::unique_ptr<TrialOutputs> outputs;
     bool keep_weights = false;
     // What is said when what was written has arrived: the ends of its models, and its last news.
-    std::map<int, v1::ModelEvent> held;
+    std::map<int, v1::ModelEvent> held_ends;
     std::optional<v1::AssignmentNews> held_last;
   };
   struct Device {
@@ -197,6 +199,8 @@ class NodeState {
   HeadLinkPtr link_;
   // The head has answered on it.
   bool welcome_ = false;
+  // HeadHello's, of the last head.
+  std::string marker_;
   // Until a head's marker shows that it does not.
   bool sees_head_files_ = true;
   bool draining_ = false;

@@ -55,7 +55,7 @@ TrialOutputs::Done NodeState::TellDelivered(const std::string& id, int model) {
 bool NodeState::HoldEnd(Assignments::value_type* assignment, const v1::ModelEvent& event) {
   Assignment& work = assignment->second;
   if (work.outputs == nullptr || !event.has_ended()) return false;
-  work.held[event.model()] = event;
+  work.held_ends[event.model()] = event;
   work.outputs->DeliverModel(EndOf(work, event), TellDelivered(assignment->first, event.model()));
   return true;
 }
@@ -81,7 +81,7 @@ void NodeState::OnDelivered(const std::string& id, int model, const absl::Status
   if (found == assignments_.end() || found->second.outputs == nullptr) return;
   Assignment& assignment = found->second;
   if (model != 0) {
-    auto held = assignment.held.extract(model);
+    auto held = assignment.held_ends.extract(model);
     if (held.empty() || absl::IsCancelled(status)) return;
     if (!status.ok()) LoseWeights(status, held.mapped().mutable_ended());
     v1::AssignmentNews news;
@@ -98,7 +98,7 @@ void NodeState::CancelOutputs(const std::string& id) {
   const auto found = assignments_.find(id);
   if (found == assignments_.end() || found->second.outputs == nullptr) return;
   Assignment& assignment = found->second;
-  for (auto& [model, event] : std::exchange(assignment.held, {})) {
+  for (auto& [model, event] : std::exchange(assignment.held_ends, {})) {
     if (EndOf(assignment, event).weights) LoseWeights(absl::AbortedError(""), event.mutable_ended());
     v1::AssignmentNews news;
     *news.mutable_event() = std::move(event);

@@ -35,9 +35,15 @@ NodesSelf::behavior_type Nodes(NodesSelf::stateful_pointer<NodesState> self, Nod
 
 NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
   options_ = std::move(options);
+  for (const v1::KnownNode& node : options_.known.nodes()) absent_[node.instance()] = node;
+  remembered_ = options_.known.SerializeAsString();
+  forgets_ = self_->clock().now() + options_.lost_after;
   return {
       [this](const NodeLinkPtr& link, v1::NodeMessage& message) { OnMessage(link, std::move(message)); },
       [this](const NodeLinkPtr& link) {
+        for (auto& [instance, joining] : joining_) {
+          if (joining.link == link) joining.link = nullptr;
+        }
         const std::shared_ptr<RemoteNode> node = Find(link);
         if (node == nullptr) return;
         spdlog::info("{}its connection is lost", NodeTag(node->name()));
@@ -81,6 +87,7 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
         }
         node->Drain();
         CountNodes();
+        Remember();
         return v1::DrainNodeReply();
       },
       [this](deadline_atom) { Look(); },
@@ -115,6 +122,10 @@ void NodesState::OnMessage(const NodeLinkPtr& link, v1::NodeMessage message) {
     ReadOn(link);
     return ReadOnWhereItMayBe();
   }
+  Refuse(link, status);
+}
+
+void NodesState::Refuse(const NodeLinkPtr& link, const absl::Status& status) {
   const std::string why(status.message());
   const std::shared_ptr<RemoteNode> node = Find(link);
   if (node == nullptr) {
@@ -126,6 +137,10 @@ void NodesState::OnMessage(const NodeLinkPtr& link, v1::NodeMessage message) {
 }
 
 void NodesState::ReadOn(const NodeLinkPtr& link) {
+  // It is read when it is welcome.
+  const bool is_joining = std::any_of(joining_.begin(), joining_.end(),
+                                      [&](const auto& entry) { return entry.second.link == link; });
+  if (is_joining) return;
   const std::shared_ptr<RemoteNode> node = Find(link);
   if (node == nullptr || node->may_say_more(unrecorded_.reaches(kMostUnrecorded))) return link->Next();
   put_off_.push_back(link);
@@ -168,6 +183,11 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
   if (!status.ok()) return status;
   if (const auto known = nodes_.find(hello.instance()); known != nodes_.end()) {
     const std::shared_ptr<RemoteNode> node = known->second;
+    if (const auto joining = joining_.find(hello.instance()); joining != joining_.end()) {
+      if (joining->second.link != nullptr) joining->second.link->Close(absl::AbortedError("the node has joined anew"));
+      joining->second = {link, hello};
+      return absl::OkStatus();
+    }
     status = Join(node, link, hello);
     if (status.ok()) spdlog::info("{}has joined again", NodeTag(hello.name()));
     return status;
@@ -183,9 +203,62 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
   spdlog::info("{}has joined with {} devices, Lanista {}, program {}", NodeTag(hello.name()), hello.devices_size(),
                hello.version(), hello.program());
   BeginLooking();
-  status = Join(node, link, hello);
+  if (const auto earlier = absent_.extract(hello.instance()); !earlier.empty() && earlier.mapped().draining()) {
+    spdlog::info("{}it was asked to leave before this head began", NodeTag(hello.name()));
+    node->Drain();
+  }
+  v1::NodeReturned returned;
+  returned.set_node(hello.name());
+  const bool is_of_this_folder = !options_.marker.empty() && hello.marker() == options_.marker;
+  if (is_of_this_folder) *returned.mutable_trials() = hello.held_trials();
+  const bool waits = !returned.trials().empty();
+  if (waits) joining_[hello.instance()] = {link, hello};
+  const auto answered = [this, waits, instance = hello.instance()](const v1::KeptTrials& kept) {
+    if (waits) OnReturned(instance, kept);
+  };
+  self_->request(options_.service, caf::infinite, std::move(returned), node->KeptWorker())
+      .then(answered, [answered](const caf::error&) { answered(v1::KeptTrials()); });
+  if (!waits) status = Join(node, link, hello);
   CountNodes();
   return status;
+}
+
+void NodesState::OnReturned(const std::string& instance, const v1::KeptTrials& kept) {
+  const auto joining = joining_.extract(instance);
+  const auto found = nodes_.find(instance);
+  // It was lost meanwhile, and what it was to keep with it.
+  if (joining.empty() || found == nodes_.end()) return;
+  const std::shared_ptr<RemoteNode> node = found->second;
+  const auto& [link, hello] = joining.mapped();
+  for (const v1::ReturningTrial& trial : kept.trials()) {
+    const v1::TrialSpec& spec = trial.spec();
+    const auto held = std::find_if(hello.held_trials().begin(), hello.held_trials().end(), [&](const auto& candidate) {
+      return candidate.experiment() == spec.experiment() && candidate.trial() == spec.trial();
+    });
+    // The service takes the first of two, and so does this.
+    node->Keep(held == hello.held_trials().end() ? v1::HeldTrial() : *held, trial);
+  }
+  // It dials again, and is known then.
+  if (link == nullptr) return node->OnLinkLost();
+  if (const absl::Status status = Join(node, link, hello); !status.ok()) return Refuse(link, status);
+  ReadOn(link);
+}
+
+void NodesState::Remember() {
+  if (!options_.remember) return;
+  if (self_->clock().now() > forgets_) absent_.clear();
+  v1::KnownNodes known;
+  for (const auto& [instance, node] : nodes_) {
+    v1::KnownNode& proto = *known.add_nodes();
+    proto.set_name(node->name());
+    proto.set_instance(instance);
+    proto.set_draining(node->draining());
+  }
+  for (const auto& entry : absent_) *known.add_nodes() = entry.second;
+  if (std::string bytes = known.SerializeAsString(); bytes != remembered_) {
+    remembered_ = std::move(bytes);
+    options_.remember(known);
+  }
 }
 
 absl::Status NodesState::Join(const std::shared_ptr<RemoteNode>& node, const NodeLinkPtr& link,
@@ -227,6 +300,10 @@ void NodesState::Look() {
   const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now - *looked_);
   looked_.reset();
   const std::map<int32_t, std::shared_ptr<RemoteNode>> all = numbers_;
+  for (const auto& [instance, joining] : joining_) {
+    // It says nothing before it is welcome.
+    if (joining.link != nullptr) nodes_.at(instance)->Heard();
+  }
   for (const auto& [number, node] : all) {
     if (since > kStoodStill) node->Forgive(since);
     const std::chrono::milliseconds silent = node->SilentFor();
@@ -240,6 +317,7 @@ void NodesState::Look() {
     }
   }
   CountNodes();
+  Remember();
   ReadOnWhereItMayBe();
   if (!nodes_.empty()) BeginLooking();
 }
@@ -274,8 +352,12 @@ void NodesState::Remove(const std::shared_ptr<RemoteNode>& node, v1::LostCause c
   nodes_.erase(node->instance());
   numbers_.erase(node->number());
   node->Leave(cause, why, status);
+  if (const auto joining = joining_.extract(node->instance()); !joining.empty() && joining.mapped().link != nullptr) {
+    joining.mapped().link->Close(status);
+  }
   if (cause == v1::NODE_LOST) options_.telemetry->nodes_lost.Add();
   CountNodes();
+  if (nodes_.empty()) Remember();
 }
 
 }  // namespace lanista

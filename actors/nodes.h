@@ -14,6 +14,11 @@
 //   4. Nothing was heard for lost_after: what it ran is LOST (NODE_LOST). If it returns it is a new node.
 //   5. It left (NODE_LEFT), or it broke the protocol: its stream ends with INVALID_ARGUMENT.
 //
+// A node that this head did not know may have trials of a head that had the same state folder. It is welcomed once the
+// training service has said which of them go on (NodeReturned); until then its name is taken.
+//
+// Which nodes there are, and which of them drain, is written down for the next head.
+//
 // A node that DRAINs gets no new work, either, and is told when it has none left.
 //
 // A node's next message is read when the last one was dealt with; and not before the journals have caught up, where its
@@ -52,6 +57,12 @@ class NodesState {
   // An error ends the stream; the node, if the stream is one's, is lost.
   absl::Status Handle(const NodeLinkPtr& link, v1::NodeMessage message);
   absl::Status OnHello(const NodeLinkPtr& link, const v1::NodeHello& hello);
+  // What a new node has of an earlier head goes on, as far as somebody wants it; then it joins.
+  void OnReturned(const std::string& instance, const v1::KeptTrials& kept);
+  // The stream ends, and the node, if it is one's, is lost.
+  void Refuse(const NodeLinkPtr& link, const absl::Status& status);
+  // Writes down which nodes there are, if that has changed.
+  void Remember();
   // The node joins with this stream.
   absl::Status Join(const std::shared_ptr<RemoteNode>& node, const NodeLinkPtr& link, const v1::NodeHello& hello);
   // Whether the name is free. Whoever had it and is silent is lost.
@@ -84,6 +95,16 @@ class NodesState {
   int32_t last_number_ = 0;
   // Of all nodes, see RemoteNode.
   EventAmount unrecorded_;
+  // Nodes that are not welcomed yet, by instance: their streams (null: lost), and what they said on them.
+  struct Joining {
+    NodeLinkPtr link;
+    v1::NodeHello hello;
+  };
+  std::map<std::string, Joining> joining_;
+  // Those of the head before that have not returned, by instance; and until when they are remembered.
+  std::map<std::string, v1::KnownNode> absent_;
+  RemoteNode::TimePoint forgets_;
+  std::string remembered_;
   // Streams that are not read at the moment.
   std::vector<NodeLinkPtr> put_off_;
   // When it last looked; nullopt: it does not.

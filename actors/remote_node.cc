@@ -29,6 +29,10 @@ using google::protobuf::util::TimeUtil;
 constexpr int kMaxIdBytes = 200;
 // What a node may have that the head is still to hear of, for each device.
 constexpr int kMaxAssignmentsPerDevice = 4;
+// A device with so many trials that have ended and are not in the journal gets no other: the node keeps what they said.
+constexpr int kMaxEndedPerDevice = 2;
+// The device of the worker by which what concerns kept trials comes: none.
+constexpr int32_t kNoDevice = -1;
 // What a node may have on its way to the journal, in excess of what each of its trials may have between two
 // acknowledgements.
 constexpr EventAmount kMostUnrecorded = {16384, 32 << 20};
@@ -76,6 +80,7 @@ absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
   if (hello.assignments_size() > kMaxAssignmentsPerDevice * hello.devices_size()) {
     return Lie("names more assignments than it can have");
   }
+  if (hello.held_trials_size() > hello.assignments_size()) return Lie("has more trials than assignments");
   if (!IsTime(hello.now())) return Lie("has no time");
   return absl::OkStatus();
 }
@@ -97,6 +102,46 @@ RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int
     devices_[i].device = hello.devices(static_cast<int>(i));
     devices_[i].device.set_node(name_);
   }
+}
+
+const WorkerActor& RemoteNode::KeptWorker() {
+  if (kept_worker_ == nullptr) kept_worker_ = self_->spawn(RemoteWorker, number_, kNoDevice, NodesSelf(self_));
+  return kept_worker_;
+}
+
+void RemoteNode::Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wanted) {
+  Trial trial;
+  trial.spec = wanted.spec();
+  trial.begun = true;
+  for (int i = 0; i < trial.spec.models_size(); ++i) {
+    const v1::TrialModel& model = trial.spec.models(i);
+    OpenModel& open = trial.open[model.model()];
+    open.attempt = model.attempt();
+    open.last_sequence = open.known = wanted.recorded(i);
+    open.stopped =
+        std::find(wanted.stopped().begin(), wanted.stopped().end(), model.model()) != wanted.stopped().end();
+    // The head before may not have said so, and the trial may wait for it.
+    v1::AssignmentRecorded& recorded = open.recorded.emplace();
+    recorded.set_assignment(held.assignment());
+    recorded.set_model(model.model());
+    recorded.set_attempt(model.attempt());
+    recorded.set_sequence(open.known);
+  }
+  for (const v1::HeldAttempt& attempt : held.attempts()) {
+    if (trial.open.count(attempt.model()) == 0) trial.closed.insert(attempt.model());
+  }
+  trial.window.Begin(trial.spec);
+  const bool has_device = held.device() >= 0 && held.device() < static_cast<int>(devices_.size());
+  const bool is_free = has_device && (held.ended() || devices_[static_cast<size_t>(held.device())].assignment == nullptr);
+  if (!is_free || held.assignment().empty() || held.received() < 0 || Find(held.assignment()) != nullptr) {
+    v1::Failure failure;
+    failure.set_reason(v1::WORKER_LOST);
+    failure.set_message(absl::StrCat("node ", name_, " says of the trial what cannot be"));
+    return ReportEnd(trial, v1::LOST, failure, v1::HEAD_ENDED);
+  }
+  spdlog::info("{}it has returned, and the trial goes on", LogTag(trial.spec.experiment(), trial.spec.trial(), name_));
+  Assignment& kept = Add({held.assignment(), held.device(), held.received(), held.received(), std::move(trial)});
+  if (!held.ended()) DeviceOf(kept).assignment = &kept;
 }
 
 absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
@@ -121,30 +166,45 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
   *welcome.mutable_beat_interval() = TimeUtil::MillisecondsToDuration(options_.lease.count() / 4);
   welcome.set_marker_file(options_.marker_file);
   welcome.set_marker(options_.marker);
+  // With what was kept a device is in the service before it is idle.
+  for (Device& device : devices_) {
+    if (device.assignment != nullptr && device.worker == nullptr) AddWorker(device);
+  }
+  // In the order of the devices; those of which a device is free come last.
+  std::vector<const Assignment*> current, all;
   for (const Device& device : devices_) {
-    if (!device.assignment.has_value() || there.count(device.assignment->id) == 0) continue;
-    welcome.add_keep(device.assignment->id);
-    welcome.add_received(device.assignment->recorded);
+    if (device.assignment != nullptr) current.push_back(device.assignment);
+  }
+  all = current;
+  for (const auto& entry : assignments_) {
+    if (!is_current(entry.second)) all.push_back(&entry.second);
+  }
+  for (const Assignment* const assignment : all) {
+    if (there.count(assignment->id) == 0) continue;
+    welcome.add_keep(assignment->id);
+    welcome.add_received(assignment->recorded);
   }
   Send(std::move(message));
 
-  for (Device& device : devices_) {
-    if (!device.assignment.has_value()) continue;
-    const Assignment& assignment = *device.assignment;
-    if (there.count(assignment.id) == 0) {
-      if (assignment.received > 0) return Lie("has forgotten what it ran");
-      SendAssignment(device);
+  for (const Assignment* const assignment : all) {
+    if (there.count(assignment->id) == 0) {
+      if (assignment->received > 0 || !is_current(*assignment)) return Lie("has forgotten what it ran");
+      SendAssignment(*assignment);
     }
-    const auto* const trial = std::get_if<Trial>(&assignment.work);
-    if (trial == nullptr) continue;
-    if (trial->canceled) SendCancel(assignment.id);
-    for (const auto& [number, model] : trial->open) {
-      if (model.stopped) SendStop(assignment, number);
-      if (model.recorded.has_value()) SendRecorded(*model.recorded);
-    }
+    SayAgain(*assignment);
   }
   CheckDrained();
   return absl::OkStatus();
+}
+
+void RemoteNode::SayAgain(const Assignment& assignment) {
+  const auto* const trial = std::get_if<Trial>(&assignment.work);
+  if (trial == nullptr) return;
+  if (trial->canceled) SendCancel(assignment.id);
+  for (const auto& [number, model] : trial->open) {
+    if (model.stopped) SendStop(assignment, number);
+    if (model.recorded.has_value()) SendRecorded(*model.recorded);
+  }
 }
 
 void RemoteNode::Heard() {
@@ -211,7 +271,7 @@ void RemoteNode::Drain() {
 
 void RemoteNode::CheckDrained() {
   const bool busy =
-      std::any_of(devices_.begin(), devices_.end(), [](const Device& device) { return device.assignment.has_value(); });
+      std::any_of(devices_.begin(), devices_.end(), [](const Device& device) { return device.assignment != nullptr; });
   if (!draining_ || busy) return;
   v1::HeadMessage message;
   message.mutable_drain();
@@ -220,6 +280,12 @@ void RemoteNode::CheckDrained() {
 
 void RemoteNode::Leave(v1::LostCause cause, const std::string& why, const absl::Status& status) {
   for (Device& device : devices_) RemoveWorker(device, cause, why);
+  while (!assignments_.empty()) {
+    Assignment& assignment = assignments_.begin()->second;
+    if (!assignment.ended) LoseAssignment(assignment, cause, why);
+    Forget(assignment);
+  }
+  if (kept_worker_ != nullptr) self_->send_exit(kept_worker_, LossOfWork(cause, why));
   silent_ = draining_ = false;
   // The name may come back.
   UpdateHold();
@@ -247,7 +313,7 @@ absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
     } else {
       SayReady(device);
     }
-  } else if (news.warm() && device.assignment.has_value() && device.worker_number.has_value()) {
+  } else if (news.warm() && device.assignment != nullptr && device.worker_number.has_value()) {
     v1::ProcessUp up;
     up.set_worker(*device.worker_number);
     self_->send(options_.service, std::move(up));
@@ -279,7 +345,8 @@ void RemoteNode::AddWorker(Device& device) {
 }
 
 void RemoteNode::SayReady(Device& device) {
-  if (!device.idle || device.said_ready || device.assignment.has_value() || !device.worker_number.has_value()) return;
+  if (!device.idle || device.said_ready || device.assignment != nullptr || !device.worker_number.has_value()) return;
+  if (device.ended >= kMaxEndedPerDevice) return;
   device.said_ready = true;
   v1::WorkerReady ready;
   ready.set_worker(*device.worker_number);
@@ -288,7 +355,10 @@ void RemoteNode::SayReady(Device& device) {
 }
 
 void RemoteNode::RemoveWorker(Device& device, v1::LostCause cause, const std::string& why) {
-  LoseAssignment(device, cause, why);
+  if (Assignment* const assignment = device.assignment) {
+    LoseAssignment(*assignment, cause, why);
+    Forget(*assignment);
+  }
   if (device.worker != nullptr) self_->send_exit(device.worker, LossOfWork(cause, why));
   device.worker = nullptr;
   device.worker_number.reset();
@@ -296,6 +366,7 @@ void RemoteNode::RemoveWorker(Device& device, v1::LostCause cause, const std::st
 }
 
 void RemoteNode::OnTrial(int32_t number, v1::TrialSpec spec) {
+  if (number == kNoDevice) return;
   Device& device = devices_[static_cast<size_t>(number)];
   // It has just been removed: the service will hear so, and knows that this did not begin.
   if (device.worker == nullptr) return;
@@ -310,10 +381,14 @@ void RemoteNode::OnTrial(int32_t number, v1::TrialSpec spec) {
     return StayIdle(device);
   }
   trial.window.Begin(trial.spec);
-  Assign(device, {"", 0, 0, std::move(trial)});
+  Assign(device, {"", number, 0, 0, std::move(trial)});
 }
 
 void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promise) {
+  if (number == kNoDevice) {
+    promise.deliver(LossOfWork(v1::NODE_LEFT, "it is no device"));
+    return;
+  }
   Device& device = devices_[static_cast<size_t>(number)];
   if (device.worker == nullptr) {
     promise.deliver(LossOfWork(v1::NODE_LEFT, absl::StrCat("node ", name_, ": the device left")));
@@ -325,7 +400,7 @@ void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promis
     promise.deliver(std::move(discovered));
     return StayIdle(device);
   }
-  Assign(device, {"", 0, 0, Discovery{std::move(request), std::move(promise)}});
+  Assign(device, {"", number, 0, 0, Discovery{std::move(request), std::move(promise)}});
 }
 
 absl::Status RemoteNode::CheckSize(const google::protobuf::MessageLite& work) {
@@ -343,54 +418,65 @@ void RemoteNode::StayIdle(Device& device) {
 
 void RemoteNode::Assign(Device& device, Assignment assignment) {
   assignment.id = absl::StrCat(options_.head, "/", number_, "/", ++last_assignment_);
-  assigned_[assignment.id] = NumberOf(device);
-  device.assignment = std::move(assignment);
+  Assignment& assigned = Add(std::move(assignment));
+  device.assignment = &assigned;
   device.idle = device.said_ready = false;
-  SendAssignment(device);
+  SendAssignment(assigned);
+}
+
+RemoteNode::Assignment& RemoteNode::Add(Assignment assignment) {
+  const std::string id = assignment.id;
+  return assignments_.emplace(id, std::move(assignment)).first->second;
 }
 
 void RemoteNode::OnCancel(int32_t number, const v1::CancelTrial& cancel) {
-  Trial* const trial = FindTrial(number, cancel.experiment(), cancel.trial());
-  if (trial == nullptr) return;
-  trial->canceled = true;
-  Device& device = devices_[static_cast<size_t>(number)];
-  SendCancel(device.assignment->id);
-  Abandon(device);
+  Assignment* const assignment = FindTrial(number, cancel.experiment(), cancel.trial());
+  if (assignment == nullptr || assignment->ended) return;
+  std::get<Trial>(assignment->work).canceled = true;
+  SendCancel(assignment->id);
+  if (is_current(*assignment)) Abandon(DeviceOf(*assignment));
 }
 
 void RemoteNode::Abandon(Device& device) {
   if (link_ != nullptr && !silent_) return;
-  if (!device.assignment.has_value()) return;
+  if (device.assignment == nullptr) return;
   const auto* const trial = std::get_if<Trial>(&device.assignment->work);
   if (trial == nullptr || !trial->canceled) return;
   ReportEnd(*trial, v1::LOST);
-  EndAssignment(device);
+  EndAssignment(*device.assignment);
 }
 
 void RemoteNode::OnStop(int32_t number, const v1::StopModel& stop) {
-  Trial* const trial = FindTrial(number, stop.experiment(), stop.trial());
-  if (trial == nullptr) return;
-  const auto open = trial->open.find(stop.model());
-  if (open == trial->open.end()) return;
+  Assignment* const assignment = FindTrial(number, stop.experiment(), stop.trial());
+  if (assignment == nullptr) return;
+  Trial& trial = std::get<Trial>(assignment->work);
+  const auto open = trial.open.find(stop.model());
+  if (open == trial.open.end()) return;
   open->second.stopped = true;
-  SendStop(*devices_[static_cast<size_t>(number)].assignment, stop.model());
+  SendStop(*assignment, stop.model());
 }
 
 void RemoteNode::OnRecorded(int32_t number, const v1::EventsRecorded& recorded) {
-  Trial* const trial = FindTrial(number, recorded.experiment(), recorded.trial());
-  if (trial == nullptr) return;
-  const auto open = trial->open.find(recorded.model());
-  if (open == trial->open.end() || open->second.attempt != recorded.attempt()) return;
+  Assignment* const found = FindTrial(number, recorded.experiment(), recorded.trial());
+  if (found == nullptr) return;
+  Assignment& assignment = *found;
+  Trial& trial = std::get<Trial>(assignment.work);
+  if (recorded.model() == 0) {
+    trial.recorded = true;
+    if (assignment.ended) EndRecorded(assignment);
+    return;
+  }
+  const auto open = trial.open.find(recorded.model());
+  if (open == trial.open.end() || open->second.attempt != recorded.attempt()) return;
   v1::AssignmentRecorded message;
-  message.set_assignment(devices_[static_cast<size_t>(number)].assignment->id);
+  message.set_assignment(assignment.id);
   message.set_model(recorded.model());
   message.set_attempt(recorded.attempt());
   message.set_sequence(recorded.sequence());
   open->second.recorded = message;
   SendRecorded(message);
-  Count(*trial, [&](EventWindow& window) { window.Recorded(recorded, EventWindow::Clock::now()); });
+  Count(trial, [&](EventWindow& window) { window.Recorded(recorded, EventWindow::Clock::now()); });
   // What was said before it is recorded, too: the journal keeps the order.
-  Assignment& assignment = *devices_[static_cast<size_t>(number)].assignment;
   auto& marks = open->second.marks;
   for (; !marks.empty() && marks.front().first <= recorded.sequence(); marks.pop_front()) {
     assignment.recorded = std::max(assignment.recorded, marks.front().second);
@@ -399,17 +485,17 @@ void RemoteNode::OnRecorded(int32_t number, const v1::EventsRecorded& recorded) 
 }
 
 absl::StatusOr<v1::AssignmentInputs> RemoteNode::Inputs(const std::string& assignment) const {
-  const auto found = assigned_.find(assignment);
-  if (found == assigned_.end()) return absl::NotFoundError("the node has no such assignment");
-  const Assignment& assigned = *devices_[static_cast<size_t>(found->second)].assignment;
+  const auto found = assignments_.find(assignment);
+  if (found == assignments_.end()) return absl::NotFoundError("the node has no such assignment");
+  const Assignment& assigned = found->second;
   if (const auto* const trial = std::get_if<Trial>(&assigned.work)) return InputsOf(trial->spec);
   return InputsOf(std::get<Discovery>(assigned.work).request);
 }
 
 absl::StatusOr<v1::AssignmentOutputs> RemoteNode::Outputs(const std::string& assignment) const {
-  const auto found = assigned_.find(assignment);
-  if (found == assigned_.end()) return absl::NotFoundError("the node has no such assignment");
-  const Assignment& assigned = *devices_[static_cast<size_t>(found->second)].assignment;
+  const auto found = assignments_.find(assignment);
+  if (found == assignments_.end()) return absl::NotFoundError("the node has no such assignment");
+  const Assignment& assigned = found->second;
   const auto* const trial = std::get_if<Trial>(&assigned.work);
   if (trial == nullptr) return absl::NotFoundError("the assignment is no trial: it writes nothing");
   if (trial->canceled) return absl::AbortedError("the trial was canceled: nothing of it is taken any more");
@@ -430,22 +516,29 @@ absl::StatusOr<v1::AssignmentOutputs> RemoteNode::Outputs(const std::string& ass
   return outputs;
 }
 
-RemoteNode::Device* RemoteNode::Find(const std::string& assignment) {
-  const auto found = assigned_.find(assignment);
-  return found == assigned_.end() ? nullptr : &devices_[static_cast<size_t>(found->second)];
+RemoteNode::Assignment* RemoteNode::Find(const std::string& id) {
+  const auto found = assignments_.find(id);
+  return found == assignments_.end() ? nullptr : &found->second;
 }
 
-RemoteNode::Trial* RemoteNode::FindTrial(int32_t number, const std::string& experiment, int trial) {
-  Device& device = devices_[static_cast<size_t>(number)];
-  if (!device.assignment.has_value()) return nullptr;
-  auto* const found = std::get_if<Trial>(&device.assignment->work);
-  const bool same = found != nullptr && found->spec.experiment() == experiment && found->spec.trial() == trial;
-  return same ? found : nullptr;
+RemoteNode::Assignment* RemoteNode::FindTrial(int32_t number, const std::string& experiment, int trial) {
+  const auto is_it = [&](const Assignment& assignment) {
+    const auto* const found = std::get_if<Trial>(&assignment.work);
+    return found != nullptr && found->spec.experiment() == experiment && found->spec.trial() == trial;
+  };
+  if (number != kNoDevice) {
+    Assignment* const current = devices_[static_cast<size_t>(number)].assignment;
+    if (current != nullptr && is_it(*current)) return current;
+  }
+  // One that has ended, or was kept.
+  const auto other = std::find_if(assignments_.begin(), assignments_.end(),
+                                  [&](const auto& entry) { return is_it(entry.second); });
+  return other == assignments_.end() ? nullptr : &other->second;
 }
 
 absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
-  Device* const device = Find(news.assignment());
-  if (device == nullptr) {
+  Assignment* const found = Find(news.assignment());
+  if (found == nullptr) {
     // It is over here: it was canceled, or lost with its device, while the news were on their way.
     spdlog::debug("{}news of assignment {}, which it does not have, are dropped", NodeTag(name_),
                   OneLine(BoundedMessage(news.assignment())));
@@ -457,33 +550,29 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
     if (news.has_event()) SendCancel(news.assignment());
     return absl::OkStatus();
   }
-  Assignment& assignment = *device->assignment;
+  Assignment& assignment = *found;
   if (news.number() <= assignment.received) {
     // Said once more, because the connection was lost.
     SayReceived(assignment, assignment.recorded);
     return absl::OkStatus();
   }
-  if (news.number() != assignment.received + 1) {
+  if (assignment.ended || news.number() != assignment.received + 1) {
     return Lie(absl::StrCat("left out news: ", news.number(), " follows ", assignment.received));
   }
   assignment.received = news.number();
   switch (news.kind_case()) {
     case v1::AssignmentNews::kEvent:
-      return OnEvent(*device, std::move(*news.mutable_event()));
+      return OnEvent(assignment, std::move(*news.mutable_event()));
     case v1::AssignmentNews::kEnded:
-      return OnTrialEnded(*device, news.ended());
+      return OnTrialEnded(assignment, news.ended());
     case v1::AssignmentNews::kDiscovered:
-      return OnDiscovered(*device, std::move(*news.mutable_discovered()));
+      return OnDiscovered(assignment, std::move(*news.mutable_discovered()));
     case v1::AssignmentNews::kLost:
-      SayReceived(assignment, assignment.received);
-      RemoveWorker(*device, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", BoundedMessage(news.lost())));
-      CheckDrained();
+      OnLoss(assignment, v1::WORKER_DOWN, absl::StrCat("node ", name_, ": ", BoundedMessage(news.lost())));
       return absl::OkStatus();
     case v1::AssignmentNews::kRefused:
       if (news.number() != 1) return Lie("refuses what it has begun");
-      SayReceived(assignment, assignment.received);
-      RemoveWorker(*device, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", BoundedMessage(news.refused())));
-      CheckDrained();
+      OnLoss(assignment, v1::NODE_LEFT, absl::StrCat("node ", name_, ": ", BoundedMessage(news.refused())));
       return absl::OkStatus();
     case v1::AssignmentNews::KIND_NOT_SET:
       break;
@@ -491,13 +580,35 @@ absl::Status RemoteNode::OnNews(v1::AssignmentNews news) {
   return Lie("has news of an unknown kind");
 }
 
-absl::Status RemoteNode::OnEvent(Device& device, v1::ModelEvent event) {
-  auto* const trial = std::get_if<Trial>(&device.assignment->work);
+void RemoteNode::OnLoss(Assignment& assignment, v1::LostCause cause, const std::string& why) {
+  SayReceived(assignment, assignment.received);
+  if (is_current(assignment)) {
+    RemoveWorker(DeviceOf(assignment), cause, why);
+  } else {
+    LoseAssignment(assignment, cause, why);
+    Forget(assignment);
+  }
+  CheckDrained();
+}
+
+absl::Status RemoteNode::OnEvent(Assignment& assignment, v1::ModelEvent event) {
+  auto* const trial = std::get_if<Trial>(&assignment.work);
   if (trial == nullptr || event.experiment() != trial->spec.experiment() || event.trial() != trial->spec.trial()) {
     return Lie("reports on a trial that it was not given");
   }
   const auto open = trial->open.find(event.model());
-  if (open == trial->open.end()) {
+  const bool is_open = open != trial->open.end();
+  const bool is_known =
+      is_open ? event.attempt() == open->second.attempt && event.sequence() >= 1 && event.sequence() <= open->second.known
+              : trial->closed.count(event.model()) > 0;
+  if (is_known) {
+    // The head before has recorded it (and all that was said before: the journal keeps the order), and did not come to
+    // say so.
+    assignment.recorded = assignment.received;
+    if (IsAcknowledged(event)) SayReceived(assignment, assignment.recorded);
+    return absl::OkStatus();
+  }
+  if (!is_open) {
     return Lie(absl::StrCat("reports on model ", event.model(), ", which has ended or is not of its trial"));
   }
   const absl::Status checked = CheckEvent(event, open->second, trial->canceled, open->second.stopped);
@@ -509,48 +620,68 @@ absl::Status RemoteNode::OnEvent(Device& device, v1::ModelEvent event) {
     if (failure != nullptr) failure->set_message(BoundedMessage(failure->message()));
     trial->open.erase(open);
   }
-  if (event.has_started()) *event.mutable_started()->mutable_device() = device.device;
+  if (event.has_started()) *event.mutable_started()->mutable_device() = DeviceOf(assignment).device;
   const absl::Duration offset = clock_.Get();
   if (offset != absl::ZeroDuration()) *event.mutable_time() = ToTimestamp(ToTime(event.time()) + offset);
   Count(*trial, [&](EventWindow& window) { window.Read(event, EventWindow::Clock::now()); });
-  if (IsAcknowledged(event)) open->second.marks.emplace_back(event.sequence(), device.assignment->received);
+  if (IsAcknowledged(event)) open->second.marks.emplace_back(event.sequence(), assignment.received);
   self_->send(options_.service, std::move(event));
   return absl::OkStatus();
 }
 
-absl::Status RemoteNode::OnTrialEnded(Device& device, const v1::TrialEnded& ended) {
-  const auto* const trial = std::get_if<Trial>(&device.assignment->work);
+absl::Status RemoteNode::OnTrialEnded(Assignment& assignment, const v1::TrialEnded& ended) {
+  const auto* const trial = std::get_if<Trial>(&assignment.work);
   if (trial == nullptr || ended.experiment() != trial->spec.experiment() || ended.trial() != trial->spec.trial() ||
       !trial->open.empty()) {
     return Lie("ended a trial that has not ended");
   }
-  SayReceived(*device.assignment, device.assignment->received);
   ReportEnd(*trial, v1::LOST);
-  EndAssignment(device);
+  FreeDevice(assignment);
+  assignment.ended = true;
+  ++DeviceOf(assignment).ended;
+  if (trial->recorded) EndRecorded(assignment);
+  CheckDrained();
   return absl::OkStatus();
 }
 
-absl::Status RemoteNode::OnDiscovered(Device& device, v1::Discovered discovered) {
-  auto* const discovery = std::get_if<Discovery>(&device.assignment->work);
+absl::Status RemoteNode::OnDiscovered(Assignment& assignment, v1::Discovered discovered) {
+  auto* const discovery = std::get_if<Discovery>(&assignment.work);
   if (discovery == nullptr) return Lie("discovered what it was not asked for");
-  SayReceived(*device.assignment, device.assignment->received);
+  SayReceived(assignment, assignment.received);
   discovery->promise.deliver(std::move(discovered));
-  EndAssignment(device);
+  EndAssignment(assignment);
   return absl::OkStatus();
 }
 
-void RemoteNode::EndAssignment(Device& device) {
-  Forget(device);
+void RemoteNode::FreeDevice(const Assignment& assignment) {
+  if (!is_current(assignment)) return;
+  Device& device = DeviceOf(assignment);
+  device.assignment = nullptr;
   device.idle = false;
+}
+
+void RemoteNode::EndAssignment(Assignment& assignment) {
+  FreeDevice(assignment);
+  Forget(assignment);
   CheckDrained();
 }
 
-void RemoteNode::Forget(Device& device) {
-  if (auto* const trial = std::get_if<Trial>(&device.assignment->work)) {
+void RemoteNode::EndRecorded(Assignment& assignment) {
+  SayReceived(assignment, assignment.received);
+  Device& device = DeviceOf(assignment);
+  Forget(assignment);
+  SayReady(device);
+}
+
+void RemoteNode::Forget(Assignment& assignment) {
+  if (auto* const trial = std::get_if<Trial>(&assignment.work)) {
     Count(*trial, [](EventWindow& window) { window = EventWindow(); });
   }
-  assigned_.erase(device.assignment->id);
-  device.assignment.reset();
+  Device& device = DeviceOf(assignment);
+  if (device.assignment == &assignment) device.assignment = nullptr;
+  device.ended -= assignment.ended;
+  const std::string id = assignment.id;
+  assignments_.erase(id);
 }
 
 void RemoteNode::Count(Trial& trial, const std::function<void(EventWindow&)>& change) {
@@ -567,9 +698,8 @@ bool RemoteNode::may_say_more(bool too_many) const {
   return !unrecorded_.reaches(too_many ? EventAmount{1, 1} : kMostUnrecorded);
 }
 
-void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::string& why) {
-  if (!device.assignment.has_value()) return;
-  if (const auto* const trial = std::get_if<Trial>(&device.assignment->work)) {
+void RemoteNode::LoseAssignment(Assignment& assignment, v1::LostCause cause, const std::string& why) {
+  if (const auto* const trial = std::get_if<Trial>(&assignment.work)) {
     if (cause != v1::NODE_LEFT || trial->begun || trial->canceled) {
       v1::Failure failure;
       failure.set_reason(v1::WORKER_LOST);
@@ -577,9 +707,8 @@ void RemoteNode::LoseAssignment(Device& device, v1::LostCause cause, const std::
       ReportEnd(*trial, v1::LOST, failure, cause);
     }
   } else {
-    std::get<Discovery>(device.assignment->work).promise.deliver(LossOfWork(cause, why));
+    std::get<Discovery>(assignment.work).promise.deliver(LossOfWork(cause, why));
   }
-  Forget(device);
 }
 
 void RemoteNode::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure, v1::LostCause cause) {
@@ -605,12 +734,11 @@ void RemoteNode::Send(v1::HeadMessage message) {
   if (link_ != nullptr) link_->Send(std::move(message));
 }
 
-void RemoteNode::SendAssignment(const Device& device) {
-  const Assignment& assignment = *device.assignment;
+void RemoteNode::SendAssignment(const Assignment& assignment) {
   v1::HeadMessage message;
   v1::Assignment& proto = *message.mutable_assignment();
   proto.set_id(assignment.id);
-  proto.set_device(NumberOf(device));
+  proto.set_device(assignment.device);
   if (const auto* const trial = std::get_if<Trial>(&assignment.work)) {
     *proto.mutable_trial() = trial->spec;
   } else {
@@ -655,7 +783,7 @@ v1::NodeStatus RemoteNode::Status() const {
   status.set_version(version_);
   *status.mutable_since() = ToTimestamp(since_);
   for (const Device& device : devices_) {
-    if (!device.assignment.has_value()) continue;
+    if (device.assignment == nullptr) continue;
     status.set_busy(status.busy() + 1);
     const auto* const trial = std::get_if<Trial>(&device.assignment->work);
     if (trial == nullptr) continue;

@@ -3,23 +3,32 @@
 // A device of a node joins the training service, with a RemoteWorker, when the node says that it is idle; it leaves
 // when its worker at the node is down, or the node is gone. What runs there is an assignment:
 //
-//   (none) --(1)--> sent --(2)--> (none)
+//   (none) --(1)--> sent --(2)--> ended --(3)--> (none)
+//     \               ^  \                          ^
+//      \------(5)-----+    +-----------(4)-----------+
 //
 //   1. The training service gave the device's worker a trial or a discovery. The assignment has an id that no other one
 //      has, of this or of another head.
-//   2. Its last news came; or the device or the node is lost. Then a trial's models that have not ended are LOST for
-//      that reason (CANCELED or STOPPED_EARLY where that was asked for), and the worker goes down. Of a trial that had
-//      not begun when its node left nothing is said: the training service queues it again, because its worker goes
-//      down.
+//   2. The trial's last news came: the device is free for the next one. Of such assignments a device has few: while it
+//      has, it gets nothing new.
+//   3. All that was said of the trial is in the journal.
+//   4. The discovery's last news came; or the device or the node is lost. Then a trial's models that have not ended are
+//      LOST for that reason (CANCELED or STOPPED_EARLY where that was asked for), and the worker goes down. Of a trial
+//      that had not begun when its node left nothing is said: the training service queues it again, because its worker
+//      goes down.
+//   5. The node had the trial from a head before this one, and its experiment still wants it (Keep). What the node says
+//      of it goes on where the journal ends: what is there is dropped.
 //
 // News of an assignment are numbered, and passed on in order, exactly once: what was received before is dropped, and a
-// gap is an error. News of an assignment that is not here (any more) are dropped, and the node hears that they were
-// received. The node keeps each until it hears that. After a lost connection the node joins again and says which
+// gap is an error. News of an assignment that is not here (any more) are dropped, and the node hears that nobody wants
+// them. The node keeps each until it hears that, or that they are in the journal. After a lost connection the node joins again and says which
 // assignments it has. Of those, the ones that are here go on, and what was said in vain is said once more: the
 // assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
 //
 // What the node says is acknowledged when it is in the journal: reports with EventsRecorded, by which the trial may
-// report more. The end of a trial is acknowledged when it was received.
+// report more, and the end of a trial with the one for all of it (of model 0). So a head that takes the place of this
+// one hears the rest. Other last news (a worker went down, the device was not free, a space) are acknowledged when they
+// were received: a head that ends before it acts on them does that work again in any case.
 //
 // Memory: one message of the node's at a time is on its way (NodeLink::Next), and of an assignment this keeps its
 // specification, and a few numbers for each of its models. While too many reports of the node wait for the journal
@@ -34,6 +43,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -48,6 +58,7 @@
 #include "actors/remote_worker.h"
 #include "caf/typed_response_promise.hpp"
 #include "google/protobuf/message_lite.h"
+#include "protos/returning.pb.h"
 #include "src/base/event_window.h"
 #include "src/telemetry/telemetry.h"
 
@@ -55,6 +66,10 @@ namespace lanista {
 
 struct NodesOptions {
   TrainingServiceActor service;
+  // The nodes that the head before this one had, and where to write down which this one has: called whenever that has
+  // changed, for the next head. Null: nobody wants to know.
+  v1::KnownNodes known = {};
+  std::function<void(const v1::KnownNodes&)> remember = {};
   // Names this head's life.
   std::string head;
   // A node that is silent for so long gets no new work, ...
@@ -81,6 +96,12 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   // `unrecorded`: where this adds what its trials have reported and is not recorded, in excess of what each may.
   RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello,
              EventAmount* unrecorded);
+
+  // The node has this trial, which an earlier head gave it, and its experiment wants it back. Before the first Join.
+  // What is said of all such trials goes by KeptWorker(), which the service has.
+  void Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wanted);
+  // Spawns it.
+  const WorkerActor& KeptWorker();
 
   // The node's stream is this one from now on, and it said this on it; an earlier stream gets ABORTED.
   // INVALID_ARGUMENT: it is not what it was.
@@ -120,6 +141,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   const std::string& name() const { return name_; }
   const std::string& instance() const { return instance_; }
   const NodeLinkPtr& link() const { return link_; }
+  bool draining() const { return draining_; }
   NodeState state() const {
     return silent_ ? NodeState::kSilent : draining_ ? NodeState::kDraining : NodeState::kJoined;
   }
@@ -130,6 +152,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
  private:
   struct OpenModel : OpenAttempt {
     bool stopped = false;
+    // Events up to this one were in the journal when this head began.
+    int known = 0;
     // The last that was said; nullopt: nothing.
     std::optional<v1::AssignmentRecorded> recorded;
     // Reports that will be acknowledged: their sequence numbers, and those of the news with them.
@@ -139,9 +163,13 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     v1::TrialSpec spec;
     // The models that have not ended.
     std::map<int, OpenModel> open;
+    // Of a kept one: the models whose ends were in the journal before.
+    std::set<int> closed;
     // The node has said something of it.
     bool begun = false;
     bool canceled = false;
+    // All that was said of it is in the journal.
+    bool recorded = false;
     EventWindow window;
   };
   struct Discovery {
@@ -150,10 +178,13 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   };
   struct Assignment {
     std::string id;
+    int32_t device = 0;
     // The number of its last news, and of the last that are in the journal.
     int64_t received = 0;
     int64_t recorded = 0;
     std::variant<Trial, Discovery> work;
+    // The last news of the trial came.
+    bool ended = false;
   };
   struct Device {
     v1::Device device;
@@ -166,31 +197,43 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     bool warm = false;
     // The service knows that it is idle.
     bool said_ready = false;
-    std::optional<Assignment> assignment;
+    // One of assignments_; null: the device has no work.
+    Assignment* assignment = nullptr;
+    // How many of its trials have ended and are not in the journal.
+    int ended = 0;
   };
 
-  // The device with this assignment; nullptr: there is none.
-  Device* Find(const std::string& assignment);
-  // The trial of a device, if it is this one; nullptr: it is not.
-  Trial* FindTrial(int32_t device, const std::string& experiment, int trial);
+  // The assignment of this id; nullptr: there is none.
+  Assignment* Find(const std::string& id);
+  // That of a trial; nullptr: there is none. `device`: whose it probably is.
+  Assignment* FindTrial(int32_t device, const std::string& experiment, int trial);
+  Device& DeviceOf(const Assignment& assignment) { return devices_[static_cast<size_t>(assignment.device)]; }
+  // Whether its device works on it, or will.
+  bool is_current(const Assignment& assignment) { return DeviceOf(assignment).assignment == &assignment; }
   int32_t NumberOf(const Device& device) const { return static_cast<int32_t>(&device - devices_.data()); }
 
   void AddWorker(Device& device);
   // Tells the service, if the device is idle and it does not know.
   void SayReady(Device& device);
   void Assign(Device& device, Assignment assignment);
-  absl::Status OnEvent(Device& device, v1::ModelEvent event);
-  absl::Status OnTrialEnded(Device& device, const v1::TrialEnded& ended);
-  absl::Status OnDiscovered(Device& device, v1::Discovered discovered);
+  Assignment& Add(Assignment assignment);
+  absl::Status OnEvent(Assignment& assignment, v1::ModelEvent event);
+  absl::Status OnTrialEnded(Assignment& assignment, const v1::TrialEnded& ended);
+  absl::Status OnDiscovered(Assignment& assignment, v1::Discovered discovered);
+  // The last news of an assignment that no worker can go on with.
+  void OnLoss(Assignment& assignment, v1::LostCause cause, const std::string& why);
+  // The device does not work on it any more.
+  void FreeDevice(const Assignment& assignment);
   // The assignment is over, and nothing more to be said of it.
-  void EndAssignment(Device& device);
+  void EndAssignment(Assignment& assignment);
+  // The trial has ended and is in the journal.
+  void EndRecorded(Assignment& assignment);
   // Its reports do not count any more, and news of it are dropped.
-  void Forget(Device& device);
+  void Forget(Assignment& assignment);
   // Changes what is unrecorded of a trial, and of the node with it.
   void Count(Trial& trial, const std::function<void(EventWindow&)>& change);
-  // The assignment, if there is one, is lost; the service is told, unless it is a trial that had not begun when the
-  // node left.
-  void LoseAssignment(Device& device, v1::LostCause cause, const std::string& why);
+  // The assignment is lost; the service is told, unless it is a trial that had not begun when the node left.
+  void LoseAssignment(Assignment& assignment, v1::LostCause cause, const std::string& why);
   // The trial is over. Its models that have not ended end so; but those that were stopped, or all if it was canceled,
   // end as was asked for.
   void ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
@@ -202,7 +245,9 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
 
   // Nothing, where there is no stream: what matters is said when the node joins again.
   void Send(v1::HeadMessage message);
-  void SendAssignment(const Device& device);
+  void SendAssignment(const Assignment& assignment);
+  // What was said in vain of an assignment that goes on.
+  void SayAgain(const Assignment& assignment);
   // What is wrong with work of this size; OK: it can be sent.
   static absl::Status CheckSize(const google::protobuf::MessageLite& work);
   // The device was given something that it never gets: it is as idle as before.
@@ -241,8 +286,10 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   bool draining_ = false;
   bool held_ = false;
   int64_t last_assignment_ = 0;
-  // The numbers of the devices that have assignments, by their ids: each event looks here.
-  std::unordered_map<std::string, int32_t> assigned_;
+  // By id: each event looks here.
+  std::unordered_map<std::string, Assignment> assignments_;
+  // Of trials that were kept; null: there were none.
+  WorkerActor kept_worker_;
 };
 
 }  // namespace lanista

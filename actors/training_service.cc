@@ -45,6 +45,11 @@ int64_t RoundedMemory(int64_t bytes) {
   return bytes / unit * unit;
 }
 
+// What a discovery hears that is not needed.
+absl::Status NodesHaveReturned() {
+  return absl::AbortedError("a node has returned with trials of the experiment: its space is known");
+}
+
 // Puts the number into the set, or takes it out.
 void Put(std::set<int>& set, int number, bool in) {
   if (in) {
@@ -68,31 +73,17 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
   return {
       [this](const v1::WorkerReady& ready) { OnReady(ready); },
       [this](const v1::ProcessUp& up) { OnProcessUp(up); },
-      [this](v1::ModelEvent& event) {
-        const Slot* const slot = FindRunning(event.experiment(), event.trial());
-        if (slot == nullptr) return;
-        if (event.has_ended()) LogEnd(event, slot->device);
-        self_->send(slot->trial->owner, std::move(event));
-      },
+      [this](v1::ModelEvent& event) { OnModelEvent(std::move(event)); },
       [this](const v1::TrialEnded& ended) { OnTrialEnded(ended); },
       [this](v1::TrialSpec& spec, const TrialOwnerActor& owner) { OnTrial(std::move(spec), owner); },
       [this](const v1::CancelExperiment& cancel) {
         if (cancel.discovery()) return CancelDiscovery(cancel.experiment());
         Cancel(cancel.experiment());
       },
-      [this](const v1::StopModel& stop) {
-        if (Slot* const slot = FindRunning(stop.experiment(), stop.trial())) {
-          slot->trial->stopped.insert(stop.model());
-          return self_->send(slot->worker, stop);
-        }
-        const auto stopped = queue_.RemoveModel(stop.experiment(), stop.trial(), stop.model());
-        CountQueue();
-        if (stopped.has_value()) EndTrial(*stopped, v1::STOPPED_EARLY);
-      },
-      [this](v1::EventsRecorded& recorded) {
-        const Slot* const slot = FindRunning(recorded.experiment(), recorded.trial());
-        if (slot != nullptr) self_->send(slot->worker, std::move(recorded));
-      },
+      [this](const v1::StopModel& stop) { OnStop(stop); },
+      [this](v1::EventsRecorded& recorded) { OnRecorded(std::move(recorded)); },
+      [this](const v1::ReturningTrials& trials, const TrialOwnerActor& owner) { OnReturning(trials, owner); },
+      [this](const v1::NodeReturned& returned, const WorkerActor& worker) { return OnNodeReturned(returned, worker); },
       [this](v1::Discover& request) { return OnDiscover(std::move(request)); },
       [this](const v1::ListDevices& list) { return OnList(list); },
       [this](v1::DeviceJoined& joined, const WorkerActor& worker) { return OnJoined(std::move(joined), worker); },
@@ -108,6 +99,9 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
         if (Slot* const slot = Find(number)) Spawn(*slot);
       },
       [this](caf::tick_atom) { OnPoolChanged(); },
+      [this](deadline_atom, const std::string& experiment) {
+        LoseReturning(returning_.Overdue(experiment), "did not return in time");
+      },
   };
 }
 
@@ -115,6 +109,7 @@ TrainingServiceState::~TrainingServiceState() {
   // Nothing waits here, or runs, any more.
   Telemetry& telemetry = *options_.telemetry;
   for (const auto& trials : running_) telemetry.trials_running.Add(-static_cast<int64_t>(trials.second.size()));
+  telemetry.trials_running.Add(-static_cast<int64_t>(returning_.size()));
   telemetry.trials_queued.Set(0);
   telemetry.discoveries_queued.Set(0);
   telemetry.oldest_queued.Set(std::nullopt);
@@ -298,6 +293,11 @@ void TrainingServiceState::OnTrial(v1::TrialSpec spec, const TrialOwnerActor& ow
 caf::result<v1::Discovered> TrainingServiceState::OnDiscover(v1::Discover request) {
   if (CanNeverRun()) return ToCafError(last_failure_);
   const std::string experiment = request.experiment();
+  if (!experiment.empty()) {
+    returning_.Expect(experiment);
+    // The node waits for the answer, and the discovery might wait for that node's devices.
+    if (returning_.is_awaited(experiment)) return ToCafError(NodesHaveReturned());
+  }
   discoveries_.push_back({std::move(request), self_->make_response_promise<v1::Discovered>(), 0, {}});
   const auto promise = discoveries_.back().promise;
   Assign();
@@ -305,10 +305,87 @@ caf::result<v1::Discovered> TrainingServiceState::OnDiscover(v1::Discover reques
   return promise;
 }
 
+void TrainingServiceState::OnModelEvent(v1::ModelEvent event) {
+  if (const Slot* const slot = FindRunning(event.experiment(), event.trial())) {
+    if (event.has_ended()) LogEnd(event, slot->device);
+    return self_->send(slot->trial->owner, std::move(event));
+  }
+  if (const ReturningTrials::Trial* const back = returning_.Find(event.experiment(), event.trial())) {
+    if (event.has_ended()) LogEnd(event, back->device);
+    self_->send(back->queued.owner, std::move(event));
+  }
+}
+
+void TrainingServiceState::OnStop(const v1::StopModel& stop) {
+  if (Slot* const slot = FindRunning(stop.experiment(), stop.trial())) {
+    slot->trial->stopped.insert(stop.model());
+    return self_->send(slot->worker, stop);
+  }
+  if (ReturningTrials::Trial* const back = returning_.Find(stop.experiment(), stop.trial())) {
+    back->queued.stopped.insert(stop.model());
+    if (back->worker != nullptr) return self_->send(back->worker, stop);
+    // Nobody waits for a node that has nothing left to do.
+    const auto& models = back->queued.spec.models();
+    const bool all = std::all_of(models.begin(), models.end(), [&](const v1::TrialModel& model) {
+      return back->queued.stopped.count(model.model()) > 0;
+    });
+    if (all) LoseReturning({returning_.Take(stop.experiment(), stop.trial())}, "need not return");
+    return;
+  }
+  const auto stopped = queue_.RemoveModel(stop.experiment(), stop.trial(), stop.model());
+  CountQueue();
+  if (stopped.has_value()) EndTrial(*stopped, v1::STOPPED_EARLY);
+}
+
+void TrainingServiceState::OnRecorded(v1::EventsRecorded recorded) {
+  const bool all = recorded.model() == 0;
+  if (Slot* const slot = FindRunning(recorded.experiment(), recorded.trial())) {
+    slot->trial->recorded |= all;
+    // Trial processes of this machine keep nothing.
+    if (!all || !slot->local) self_->send(slot->worker, std::move(recorded));
+    return;
+  }
+  if (ReturningTrials::Trial* const back = returning_.Find(recorded.experiment(), recorded.trial())) {
+    back->queued.recorded |= all;
+    if (back->worker != nullptr) self_->send(back->worker, std::move(recorded));
+    return;
+  }
+  const auto trials = ended_.find(recorded.experiment());
+  if (!all || trials == ended_.end()) return;
+  const auto ended = trials->second.find(recorded.trial());
+  if (ended == trials->second.end()) return;
+  Release(recorded.experiment(), recorded.trial(), ended->second.worker);
+  trials->second.erase(ended);
+  if (trials->second.empty()) ended_.erase(trials);
+}
+
+void TrainingServiceState::AwaitJournal(const QueuedTrial& trial, const WorkerActor& worker) {
+  if (trial.recorded) return;
+  const v1::TrialSpec& spec = trial.spec;
+  // Without its owner nobody writes it down.
+  if (owners_.count(trial.owner.address()) == 0) return Release(spec.experiment(), spec.trial(), worker);
+  ended_[spec.experiment()][spec.trial()] = {worker, trial.owner.address()};
+}
+
+void TrainingServiceState::Release(const std::string& experiment, int trial, const WorkerActor& worker) {
+  v1::EventsRecorded recorded;
+  recorded.set_experiment(experiment);
+  recorded.set_trial(trial);
+  self_->send(worker, std::move(recorded));
+}
+
 void TrainingServiceState::OnTrialEnded(const v1::TrialEnded& ended) {
+  if (const ReturningTrials::Trial* const back = returning_.Find(ended.experiment(), ended.trial())) {
+    if (back->worker == nullptr) return;
+    const ReturningTrials::Trial trial = returning_.Take(ended.experiment(), ended.trial());
+    ForgetReturning(trial);
+    AwaitJournal(trial.queued, trial.worker);
+    return options_.telemetry->trials_finished.Add();
+  }
   Slot* const slot = FindRunning(ended.experiment(), ended.trial());
   if (slot == nullptr) return;
   Worked(*slot);
+  if (!slot->local) AwaitJournal(*slot->trial, slot->worker);
   ForgetRunning(slot->trial->spec);
   slot->trial.reset();
   std::deque<std::chrono::milliseconds>& durations = durations_[ended.experiment()];
@@ -480,6 +557,7 @@ void TrainingServiceState::Cancel(const std::string& experiment, const caf::acto
     }
   }
   CountQueue();
+  CancelReturning(experiment, owner);
   const auto trials = running_.find(experiment);
   if (trials == running_.end()) return;
   for (const auto& [trial, number] : trials->second) {
@@ -504,6 +582,7 @@ void TrainingServiceState::CancelDiscovery(const std::string& experiment) {
   }
   CountQueue();
   logged_.erase(experiment);
+  returning_.GiveUp(experiment);
 }
 
 TrainingServiceState::Slot* TrainingServiceState::FindRunning(const std::string& experiment, int trial) {
@@ -521,12 +600,21 @@ void TrainingServiceState::OnDown(const caf::down_msg& down) {
     const std::string experiment = owner->second;
     owners_.erase(owner);
     Cancel(experiment, down.source);
+    if (const auto trials = ended_.find(experiment); trials != ended_.end()) {
+      for (auto next = trials->second.begin(); next != trials->second.end();) {
+        const auto ended = next++;
+        if (ended->second.owner != down.source) continue;
+        Release(experiment, ended->first, ended->second.worker);
+        trials->second.erase(ended);
+      }
+      if (trials->second.empty()) ended_.erase(trials);
+    }
     logged_.erase(experiment);
     durations_.erase(experiment);
     return;
   }
   const auto number = numbers_.find(down.source);
-  if (number == numbers_.end()) return;
+  if (number == numbers_.end()) return LoseReturning(returning_.OnNodeGone(down.source), "has gone");
   const int worker = number->second;
   numbers_.erase(number);
   last_failure_ = Annotate(FromCafError(down.reason), "the worker went down");
@@ -636,6 +724,93 @@ void TrainingServiceState::EndTrial(const QueuedTrial& trial, v1::Outcome outcom
   }
 }
 
+// ---- Trials that nodes bring back ----
+
+void TrainingServiceState::OnReturning(const v1::ReturningTrials& trials, const TrialOwnerActor& owner) {
+  const std::string& experiment = trials.experiment();
+  for (int i = 0; i < trials.trials_size(); ++i) {
+    queue_.Began(experiment);
+    options_.telemetry->trials_running.Add(1);
+  }
+  if (!trials.trials().empty()) {
+    if (owners_.emplace(owner.address(), experiment).second) self_->monitor(owner);
+    self_->delayed_send(self_, options_.return_limit, deadline_atom_v, experiment);
+  }
+  LoseReturning(returning_.Add(trials, owner), "has returned without it");
+  LogLacking(experiment);
+}
+
+caf::result<v1::KeptTrials> TrainingServiceState::OnNodeReturned(const v1::NodeReturned& returned,
+                                                                 const WorkerActor& worker) {
+  self_->monitor(worker);
+  auto promise = self_->make_response_promise<v1::KeptTrials>();
+  LoseReturning(returning_.OnNode(returned, worker,
+                                  [promise](v1::KeptTrials kept) mutable { promise.deliver(std::move(kept)); }),
+                "has returned without it");
+  // What waits for a device might wait for this node's, which are busy with what the experiment wants back.
+  for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
+    if (!returning_.is_awaited(discovery->request.experiment())) {
+      ++discovery;
+      continue;
+    }
+    discovery->promise.deliver(ToCafError(NodesHaveReturned()));
+    discovery = discoveries_.erase(discovery);
+  }
+  CountQueue();
+  PoolChanged();
+  return promise;
+}
+
+void TrainingServiceState::CancelReturning(const std::string& experiment, const caf::actor_addr& owner) {
+  ReturningTrials::Lost waiting;
+  std::vector<int> numbers;
+  for (const auto& entry : returning_.Of(experiment)) numbers.push_back(entry.first);
+  for (const int number : numbers) {
+    ReturningTrials::Trial& trial = *returning_.Find(experiment, number);
+    if (owner && trial.queued.owner.address() != owner) continue;
+    trial.queued.canceled = true;
+    if (trial.worker == nullptr) {
+      waiting.push_back(returning_.Take(experiment, number));
+      continue;
+    }
+    v1::CancelTrial cancel;
+    cancel.set_experiment(experiment);
+    cancel.set_trial(number);
+    self_->send(trial.worker, std::move(cancel));
+  }
+  LoseReturning(waiting, "need not return");
+}
+
+void TrainingServiceState::LoseReturning(const ReturningTrials::Lost& lost, const std::string& why) {
+  for (const ReturningTrials::Trial& trial : lost) {
+    const v1::TrialSpec& spec = trial.queued.spec;
+    const std::string& node = trial.device.node();
+    spdlog::info("{}node {} {}", LogTag(spec.experiment(), spec.trial(), node), node, why);
+    ForgetReturning(trial);
+    v1::Failure failure;
+    failure.set_reason(v1::WORKER_LOST);
+    failure.set_message(absl::StrCat("the head was restarted, and node ", node, " ", why));
+    QueuedTrial stopped = trial.queued, rest = trial.queued;
+    stopped.spec.clear_models();
+    rest.spec.clear_models();
+    for (const v1::TrialModel& model : spec.models()) {
+      *(trial.queued.stopped.count(model.model()) > 0 ? stopped : rest).spec.add_models() = model;
+    }
+    EndTrial(stopped, v1::STOPPED_EARLY);
+    if (trial.queued.canceled) {
+      EndTrial(rest, v1::CANCELED);
+    } else {
+      EndTrial(rest, v1::LOST, failure, v1::HEAD_ENDED);
+    }
+  }
+  if (!lost.empty()) PoolChanged();
+}
+
+void TrainingServiceState::ForgetReturning(const ReturningTrials::Trial& trial) {
+  queue_.Finished(trial.queued.spec.experiment());
+  options_.telemetry->trials_running.Add(-1);
+}
+
 // ---- Shares, and what is lacking ----
 
 void TrainingServiceState::OnWant(v1::WantDevices wants, const DeviceUserActor& user) {
@@ -691,6 +866,7 @@ void TrainingServiceState::OnPoolChanged() {
   std::set<std::string> waiting;
   for (const Discovery& discovery : discoveries_) waiting.insert(discovery.request.experiment());
   for (const std::string& experiment : queue_.Experiments()) waiting.insert(experiment);
+  for (const std::string& experiment : returning_.Experiments()) waiting.insert(experiment);
   for (const auto& entry : logged_) waiting.insert(entry.first);
   for (const std::string& experiment : waiting) LogLacking(experiment);
 }
@@ -771,10 +947,12 @@ std::string TrainingServiceState::LackingFor(const std::string& experiment) cons
   for (const Discovery& discovery : discoveries_) {
     if (discovery.request.experiment() == experiment) return Lacking(nullptr);
   }
+  const std::string returning = returning_.Lacking(experiment);
   for (const v1::TrialSpec* const trial : queue_.FirstOfLines(experiment)) {
-    if (std::string lacking = Lacking(trial); !lacking.empty()) return lacking;
+    const std::string lacking = Lacking(trial);
+    if (!lacking.empty()) return returning.empty() ? lacking : absl::StrCat(returning, "; ", lacking);
   }
-  return "";
+  return returning;
 }
 
 void TrainingServiceState::LogLacking(const std::string& experiment) {

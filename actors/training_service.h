@@ -1,5 +1,11 @@
 // TrainingServiceActor: owns the pool of devices and the queue of trials.
 //
+// Trials that ran on nodes when the head before this one ended wait for these nodes, for a while (ReturningTrials). Those
+// that came back count as running; what is said of them goes by their node's worker.
+//
+// What a trial of a node's said has a way back: that all of it is in the journal (EventsRecorded of model 0), or that
+// nobody will ever write it there, goes to the worker, which may be idle or busy with something else by then.
+//
 // Devices come and go. Those of this machine are there from the beginning and get a new worker whenever theirs goes
 // down. Others join with their worker, and leave with it. Each has a number, which no other ever gets.
 //
@@ -54,6 +60,7 @@
 
 #include "absl/status/status.h"
 #include "actors/interfaces.h"
+#include "actors/returning_trials.h"
 #include "actors/trial_queue.h"
 #include "caf/actor_clock.hpp"
 #include "caf/stateful_actor.hpp"
@@ -75,11 +82,15 @@ struct TrainingServiceOptions {
   // Devices may join: what has none waits for one.
   bool open = false;
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
+  // So long trials wait for nodes that may bring them back.
+  std::chrono::milliseconds return_limit{std::chrono::minutes(2)};
 };
 
-// With its messages to itself: it is time for a device's next worker; the pool has changed.
+// With its messages to itself: it is time for a device's next worker; the pool has changed; an experiment's trials have
+// waited for their nodes for long enough.
 using TrainingServiceSelf =
-    TrainingServiceActor::extend<caf::reacts_to<deadline_atom, int32_t>, caf::reacts_to<caf::tick_atom>>;
+    TrainingServiceActor::extend<caf::reacts_to<deadline_atom, int32_t>, caf::reacts_to<caf::tick_atom>,
+                                 caf::reacts_to<deadline_atom, std::string>>;
 
 class TrainingServiceState {
  public:
@@ -147,6 +158,11 @@ class TrainingServiceState {
     // For telemetry.
     CountedIn use;
   };
+  // A trial that has ended on a node, and is not known to be in the journal.
+  struct EndedTrial {
+    WorkerActor worker;
+    caf::actor_addr owner;
+  };
   // This machine, or one that joined.
   struct Node {
     // What was discovered there.
@@ -181,6 +197,9 @@ class TrainingServiceState {
   void OnReady(const v1::WorkerReady& ready);
   void OnProcessUp(const v1::ProcessUp& up);
   void OnTrialEnded(const v1::TrialEnded& ended);
+  void OnModelEvent(v1::ModelEvent event);
+  void OnStop(const v1::StopModel& stop);
+  void OnRecorded(v1::EventsRecorded recorded);
   void OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner);
   caf::result<v1::Discovered> OnDiscover(v1::Discover request);
   v1::DeviceList OnList(const v1::ListDevices& list) const;
@@ -188,6 +207,19 @@ class TrainingServiceState {
   void OnHold(const v1::HoldNode& hold);
   void OnWant(v1::WantDevices wants, const DeviceUserActor& user);
   v1::DeviceDemand OnExpect(v1::ExpectDevices expect);
+
+  // Of trials that nodes may bring back.
+  void OnReturning(const v1::ReturningTrials& trials, const TrialOwnerActor& owner);
+  caf::result<v1::KeptTrials> OnNodeReturned(const v1::NodeReturned& returned, const WorkerActor& worker);
+  void CancelReturning(const std::string& experiment, const caf::actor_addr& owner);
+  // They do not come back, for this reason.
+  void LoseReturning(const ReturningTrials::Lost& lost, const std::string& why);
+  // It is over.
+  void ForgetReturning(const ReturningTrials::Trial& trial);
+  // A node need not keep any longer what that trial of its said.
+  void Release(const std::string& experiment, int trial, const WorkerActor& worker);
+  // The trial has ended on a node: its worker hears when it is in the journal.
+  void AwaitJournal(const QueuedTrial& trial, const WorkerActor& worker);
 
   // Gives idle workers what waits.
   void Assign();
@@ -265,6 +297,9 @@ class TrainingServiceState {
   // By experiment and trial: the slot's number.
   std::map<std::string, std::map<int, int>> running_;
   TrialQueue queue_;
+  ReturningTrials returning_;
+  // By experiment and trial.
+  std::map<std::string, std::map<int, EndedTrial>> ended_;
   std::deque<Discovery> discoveries_;
   // Whose trials were taken, and their experiment.
   std::map<caf::actor_addr, std::string> owners_;

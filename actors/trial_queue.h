@@ -29,6 +29,8 @@ struct QueuedTrial {
   std::set<int> stopped{};
   // How often it came back from a device without having begun.
   int returned = 0;
+  // All that it said is in the journal.
+  bool recorded = false;
 };
 
 // Retries go first; then the higher priority; then the experiment with fewer trials running (fair share); then who came
@@ -55,7 +57,10 @@ class TrialQueue {
   // none.
   std::optional<QueuedTrial> Pop(const Suits& suits = [](const v1::TrialSpec&) { return true; });
 
-  // A trial that Pop gave out is over.
+  // A trial runs that Pop did not give out: its experiment counts as running one more until Finished.
+  void Began(const std::string& experiment) { ++experiments_[experiment].running; }
+
+  // A trial that Pop gave out, or that Began, is over.
   void Finished(const std::string& experiment);
 
   // Takes a model out of the trial with this number, and with its last one the trial. Returns a trial of that model

@@ -23,10 +23,16 @@ absl::Status Contradiction(int model, const char* what) {
   return absl::DataLossError(absl::StrCat("the journal contradicts itself: model ", model, " ", what));
 }
 
+// Whether the attempt began on one of these nodes, and has no end.
+bool BeganOn(const AttemptRecord& attempt, const std::set<std::string>& nodes) {
+  return attempt.started.has_value() && !attempt.ended.has_value() && nodes.count(attempt.device.node()) > 0;
+}
+
 class Recovery {
  public:
-  Recovery(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper, Ledger& ledger)
-      : journal_(journal), strategy_(strategy), stopper_(stopper), ledger_(ledger) {}
+  Recovery(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper, Ledger& ledger,
+           const std::set<std::string>& nodes)
+      : journal_(journal), strategy_(strategy), stopper_(stopper), ledger_(ledger), nodes_(nodes) {}
 
   absl::StatusOr<StartingPoint> Run() {
     LANISTA_ASSIGN_OR_RETURN(last_, journal_.LastTime());
@@ -179,9 +185,14 @@ class Recovery {
     const std::vector<int> undecided(waiting_.begin(), waiting_.end());
     LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, journal_.AttemptsOf(undecided));
     LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> reports, journal_.IntermediatesOf(undecided));
+    for (const AttemptRecord& attempt : attempts) {
+      if (BeganOn(attempt, nodes_)) on_nodes_[attempt.trial];
+    }
     // Both are sorted by model and attempt.
     auto report = reports.begin();
     for (const AttemptRecord& attempt : attempts) {
+      // The number of its last event; its start has the first one.
+      int last_sequence = attempt.started.has_value() ? 1 : 0;
       ledger_.PlanOne(attempt.model, attempt.attempt, attempt.trial, attempt.members > 1, attempt.alone_because);
       v1::ModelEvent event = EventOf(attempt);
       if (attempt.started.has_value()) {
@@ -193,11 +204,17 @@ class Recovery {
            ++report) {
         *event.mutable_intermediate() = report->intermediate;
         event.set_sequence(report->sequence);
+        last_sequence = std::max(last_sequence, report->sequence);
         if (ledger_.Note(event)) RestoreStep(event, report->time);
       }
-      LANISTA_RETURN_IF_ERROR(RestoreEnd(attempt));
+      if (!attempt.ended.has_value() && on_nodes_.count(attempt.trial) > 0) {
+        StayOnNode(attempt, last_sequence);
+      } else {
+        LANISTA_RETURN_IF_ERROR(RestoreEnd(attempt));
+      }
     }
     LANISTA_RETURN_IF_ERROR(JudgeUnheard());
+    for (auto& entry : on_nodes_) start_.on_nodes.push_back(std::move(entry.second));
     for (const int model : waiting_) start_.models.push_back(ledger_.open_model(model));
     for (auto& [model, again] : alone_) start_.alone.push_back(std::move(again));
     return absl::OkStatus();
@@ -224,7 +241,7 @@ class Recovery {
     const auto& verdicts = verdicts_[event.model()];
     const auto verdict = report.has_value() ? verdicts.find(report->step()) : verdicts.end();
     if (verdict != verdicts.end()) {
-      ledger_.Judge(*report, verdict->second);
+      NoteStop(event.model(), ledger_.Judge(*report, verdict->second));
       return;
     }
     unheard_.emplace_back(time, event.model());
@@ -245,6 +262,7 @@ class Recovery {
       *call.mutable_report() = report;
       *call.mutable_verdict() = verdict;
       Ledger::Judgement judgement = ledger_.Judge(report, verdict);
+      NoteStop(report.model(), judgement);
       if (judgement.next.has_value()) next_reports_[report.model()] = *judgement.next;
       LANISTA_RETURN_IF_ERROR(Follow(report.model(), std::move(judgement.decision)));
     }
@@ -258,6 +276,27 @@ class Recovery {
     event.set_model(attempt.model);
     event.set_attempt(attempt.attempt);
     return event;
+  }
+
+  // The attempt may go on where it is.
+  void StayOnNode(const AttemptRecord& attempt, int last_sequence) {
+    waiting_.erase(attempt.model);
+    alone_.erase(attempt.model);
+    TrialOnNode& trial = on_nodes_[attempt.trial];
+    trial.trial = attempt.trial;
+    trial.num_models = attempt.members;
+    trial.alone_because = attempt.alone_because;
+    // A member of which nothing was said yet is where the others are.
+    if (attempt.started.has_value()) trial.device = attempt.device;
+    trial.models.push_back(ledger_.open_model(attempt.model));
+    trial.recorded.push_back(last_sequence);
+  }
+
+  // A verdict may have stopped a model whose trial goes on.
+  void NoteStop(int model, const Ledger::Judgement& judgement) {
+    if (judgement.stop_in_trial == 0) return;
+    const auto trial = on_nodes_.find(judgement.stop_in_trial);
+    if (trial != on_nodes_.end()) trial->second.stopped.insert(model);
   }
 
   // Decides what follows from the end of an attempt, or from the end of its head if the attempt has none.
@@ -296,6 +335,7 @@ class Recovery {
   GuardedStrategy& strategy_;
   GuardedStopper* const stopper_;
   Ledger& ledger_;
+  const std::set<std::string>& nodes_;
 
   StartingPoint start_;
   // The time of the last fact.
@@ -317,6 +357,8 @@ class Recovery {
   // The models that run next.
   std::set<int> waiting_;
   std::map<int, v1::RunAgain> alone_;
+  // By trial.
+  std::map<int, TrialOnNode> on_nodes_;
 };
 
 }  // namespace
@@ -339,8 +381,17 @@ absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* fa
 }
 
 absl::StatusOr<StartingPoint> Recover(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper,
-                                      Ledger& ledger) {
-  return Recovery(journal, strategy, stopper, ledger).Run();
+                                      Ledger& ledger, const std::set<std::string>& nodes) {
+  return Recovery(journal, strategy, stopper, ledger, nodes).Run();
+}
+
+absl::StatusOr<bool> HasTrialsOn(const JournalReader& journal, const std::set<std::string>& nodes) {
+  bool has = false;
+  LANISTA_RETURN_IF_ERROR(journal.VisitAttempts(std::nullopt, [&](const AttemptRecord& attempt) {
+    has |= BeganOn(attempt, nodes);
+    return absl::OkStatus();
+  }));
+  return has;
 }
 
 }  // namespace lanista

@@ -2,6 +2,8 @@
 #ifndef LANISTA_SRC_EXPERIMENT_RECOVERY_H_
 #define LANISTA_SRC_EXPERIMENT_RECOVERY_H_
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -9,6 +11,7 @@
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
 #include "src/experiment/ledger.h"
+#include "src/experiment/trial_on_node.h"
 #include "src/stopping/guarded_stopper.h"
 #include "src/storage/journal.h"
 #include "src/strategies/guarded_strategy.h"
@@ -22,6 +25,8 @@ struct StartingPoint {
   // Models that run before the strategy is asked for others: they are planned anew, or run alone.
   std::vector<v1::TrialModel> models;
   std::vector<v1::RunAgain> alone;
+  // Trials that nodes may bring back: their attempts are not lost (yet).
+  std::vector<TrialOnNode> on_nodes;
   // Outcomes that the strategy was not told, in the order in which they were recorded.
   std::vector<v1::TellRequest> untold;
   // The numbers of calls that the strategy and the stopper got before.
@@ -43,14 +48,18 @@ absl::Status NoteInterruption(const JournalReader& journal, v1::JournalBatch* fa
 // Verdicts that are in the log stand: a model that one has stopped is not attempted again. Steps and ends of models
 // that the stopper has not heard of are told to it, in the order in which they came.
 //
-// An attempt without an end was LOST (HEAD_ENDED). A model that a stop had CANCELED loses that outcome, because the
+// An attempt without an end was LOST (HEAD_ENDED), unless its trial began on one of `nodes`, which may return with it:
+// it stays the model's current attempt. A model that a stop had CANCELED loses that outcome, because the
 // strategy was never told of it and would not propose the model again. Outcomes that the strategy was not told are told
 // now. An Ask that is not in the log had no effect.
 //
 // FAILED_PRECONDITION: strategy or stopper answer differently than before (with both answers). DATA_LOSS: the journal
 // contradicts itself. Writes nothing: the caller records the facts of the StartingPoint.
 absl::StatusOr<StartingPoint> Recover(const JournalReader& journal, GuardedStrategy& strategy, GuardedStopper* stopper,
-                                      Ledger& ledger);
+                                      Ledger& ledger, const std::set<std::string>& nodes = {});
+
+// Whether the journal has a trial that began on one of `nodes` and has not ended.
+absl::StatusOr<bool> HasTrialsOn(const JournalReader& journal, const std::set<std::string>& nodes);
 
 }  // namespace lanista
 

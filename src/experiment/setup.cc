@@ -20,6 +20,8 @@
 #include "spdlog/spdlog.h"
 #include "src/base/hash.h"
 #include "src/base/logging.h"
+#include "src/base/output_files.h"
+#include "src/base/read_file.h"
 #include "src/base/status.h"
 #include "src/config/steps.h"
 #include "src/config/table_columns.h"
@@ -115,6 +117,10 @@ void RemoveNeedlessCheckpoints(const std::string& folder, const Ledger& ledger) 
     std::filesystem::remove_all(entry->path(), ignored);
   }
 }
+
+// Where KeepGraphs writes.
+constexpr absl::string_view kGraphFile = "/space_graphs.pb";
+constexpr uint64_t kMaxGraphBytes = 64 << 20;
 
 // The files that keep_weights leaves in the output folder of an attempt.
 constexpr const char* kWeightFiles[] = {"/weights.pt", "/model.onnx"};
@@ -371,7 +377,8 @@ absl::Status EndStopping(const StateDir& state_dir, const std::string& id) {
 
 absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment> held,
                                                   const v1::ExperimentConfig& config, v1::Discovered discovered,
-                                                  const std::vector<v1::Device>& devices) {
+                                                  const std::vector<v1::Device>& devices,
+                                                  const std::set<std::string>& nodes) {
   const uint64_t seed = static_cast<uint64_t>(held->created.seed());
   LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(held->folder));
   LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::Discovered> began, journal.Discovery());
@@ -390,7 +397,7 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   // would lead to other answers.
   LANISTA_ASSIGN_OR_RETURN(Deciders deciders, MakeDeciders(journal.first_config(), config, seed, discovered, devices));
   Ledger ledger(config, seed, held->folder);
-  LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *deciders.strategy, deciders.stopper.get(), ledger));
+  LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *deciders.strategy, deciders.stopper.get(), ledger, nodes));
   if (config.has_warm_start() && start.strategy_calls == 0) {
     const std::filesystem::path folder(held->folder);
     LANISTA_ASSIGN_OR_RETURN(
@@ -410,6 +417,29 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
     *start.facts.add_records()->mutable_config()->mutable_config() = config;
   }
   return Assemble(std::move(held), config, discovered, std::move(deciders), std::move(ledger), std::move(start));
+}
+
+absl::Status KeepGraphs(const HeldExperiment& held, const v1::Discovered& discovered) {
+  if (!discovered.has_graph_space()) return absl::OkStatus();
+  return WriteFile(absl::StrCat(held.folder, kGraphFile), discovered.graph_space().SerializeAsString());
+}
+
+absl::StatusOr<v1::Discovered> DiscoveredBefore(const HeldExperiment& held, const v1::ExperimentConfig& config,
+                                                const std::set<std::string>& nodes) {
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(held.folder));
+  LANISTA_ASSIGN_OR_RETURN(std::optional<v1::Discovered> discovered, journal.Discovery());
+  if (!discovered.has_value() || discovered->program().empty()) {
+    return absl::FailedPreconditionError("the journal does not say what was discovered by which program");
+  }
+  LANISTA_ASSIGN_OR_RETURN(const bool has_trials, HasTrialsOn(journal, nodes));
+  if (!has_trials) return absl::FailedPreconditionError("no trial of the experiment ran on a node that may return");
+  if (config.engine().has_graph() || config.engine().has_cgo()) {
+    const absl::StatusOr<std::string> graphs = ReadWholeFile(absl::StrCat(held.folder, kGraphFile), kMaxGraphBytes);
+    if (!graphs.ok() || !discovered->mutable_graph_space()->ParseFromString(*graphs)) {
+      return absl::FailedPreconditionError("the graphs of the experiment's space were not kept");
+    }
+  }
+  return *std::move(discovered);
 }
 
 }  // namespace lanista

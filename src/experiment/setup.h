@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -116,10 +117,20 @@ absl::Status EndStopping(const StateDir& state_dir, const std::string& id);
 // The experiment that goes on with `config` (see ConfigToResume), whose space was discovered again. FAILED_PRECONDITION
 // where it cannot be the same experiment: another space, changed files, other data, a strategy or a stopper that
 // answers otherwise; or where it came to its end and no limit is higher now. After an error the journal says what it
-// said before.
+// said before. `nodes`: those that may return with trials of the head before (Recover).
 absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment> held,
                                                   const v1::ExperimentConfig& config, v1::Discovered discovered,
-                                                  const std::vector<v1::Device>& devices);
+                                                  const std::vector<v1::Device>& devices,
+                                                  const std::set<std::string>& nodes = {});
+
+// Keeps the graphs of a discovery in the experiment's folder, for DiscoveredBefore. Nothing where it has none.
+absl::Status KeepGraphs(const HeldExperiment& held, const v1::Discovered& discovered);
+
+// What was discovered when the experiment began, for one that has trials on `nodes`: these have that program, and all of
+// their devices may be busy with these trials. FAILED_PRECONDITION: there are no such trials, or the journal does not
+// say enough (the experiment had not begun; its engine plans by graphs that were not kept).
+absl::StatusOr<v1::Discovered> DiscoveredBefore(const HeldExperiment& held, const v1::ExperimentConfig& config,
+                                                const std::set<std::string>& nodes);
 
 }  // namespace lanista
 

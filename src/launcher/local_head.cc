@@ -140,11 +140,14 @@ class LocalHead::Impl {
     // What strategies compute on the system's threads holds up no device.
     service_ = system_.spawn<caf::detached>(
         TrainingService, TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()),
-                                                serves || options.open, telemetry_});
+                                                serves || options.open, telemetry_, options.lost_after});
     live_.Add(service_, "the training service");
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
     HeadOptions head{state_dir_, service_, live_, serves, options.max_priority};
     head.telemetry = telemetry_;
+    if (serves) {
+      for (const v1::KnownNode& node : ReadKnownNodes(state_dir_).nodes()) head.nodes.insert(node.name());
+    }
     head_ = system_.spawn<caf::detached>(Head, std::move(head));
     live_.Add(head_, "the head");
   }
@@ -314,6 +317,8 @@ bool LocalHead::LeftActorsBehind() { return left_actors_behind; }
 
 absl::StatusOr<NodeGateway*> LocalHead::AcceptNodes(std::chrono::milliseconds lost_after) {
   LANISTA_ASSIGN_OR_RETURN(NodesOptions options, PrepareForNodes(impl_->state_dir(), lost_after));
+  // What `run` left behind is nothing that a head goes on with by itself.
+  if (impl_->served() != nullptr) RememberNodes(impl_->state_dir(), &options);
   return impl_->AcceptNodes(std::move(options));
 }
 

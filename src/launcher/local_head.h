@@ -50,6 +50,8 @@ class LocalHead : public ExperimentRunner {
     // Its pool of devices is open: nodes may join, and what finds no device waits for one. So it is where `served` is
     // set.
     bool open = false;
+    // How long trials of a head before wait for their nodes to return.
+    std::chrono::milliseconds lost_after{std::chrono::minutes(2)};
   };
 
   // Starts an actor system with the devices that `config.training_service` selects. A head that serves clients needs

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "caf/event_based_actor.hpp"
+#include "google/protobuf/text_format.h"
+#include "spdlog/spdlog.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
 #include "src/base/status.h"
@@ -16,6 +18,9 @@ namespace lanista {
 namespace {
 
 constexpr uint64_t kMaxMarkerBytes = 100;
+constexpr uint64_t kMaxKnownBytes = 16 << 20;
+
+std::string KnownNodesFile(const StateDir& state_dir) { return absl::StrCat(state_dir.root(), "/nodes.textproto"); }
 
 }  // namespace
 
@@ -33,6 +38,28 @@ absl::StatusOr<NodesOptions> PrepareForNodes(const StateDir& state_dir, std::chr
   }
   options.marker = *std::move(marker);
   return options;
+}
+
+v1::KnownNodes ReadKnownNodes(const StateDir& state_dir) {
+  v1::KnownNodes known;
+  const std::string file = KnownNodesFile(state_dir);
+  const absl::StatusOr<std::string> content = ReadWholeFile(file, kMaxKnownBytes);
+  if (content.ok() && google::protobuf::TextFormat::ParseFromString(*content, &known)) return known;
+  if (!absl::IsNotFound(content.status())) {
+    spdlog::warn("{} cannot be read{}: what nodes ran for the head before runs again", file,
+                 content.ok() ? "" : absl::StrCat(" (", content.status().message(), ")"));
+  }
+  return v1::KnownNodes();
+}
+
+void RememberNodes(const StateDir& state_dir, NodesOptions* options) {
+  options->known = ReadKnownNodes(state_dir);
+  options->remember = [file = KnownNodesFile(state_dir)](const v1::KnownNodes& known) {
+    std::string text;
+    google::protobuf::TextFormat::PrintToString(known, &text);
+    const absl::Status written = WriteFile(file, text);
+    if (!written.ok()) spdlog::warn("which nodes there are cannot be kept: {}", std::string(written.message()));
+  };
 }
 
 NodeBridge::NodeBridge(caf::actor_system* system, TrainingServiceActor service, NodesOptions options)

@@ -87,6 +87,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   LocalHead::Options options{state_dir, context.trial_program,
                              [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); },
                              line.max_priority};
+  options.lost_after = std::chrono::seconds(line.lost_after);
   const TelemetryPtr telemetry = options.telemetry;
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), devices));
   TrialModelMaker model_maker(context.trial_program);

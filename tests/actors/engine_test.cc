@@ -2,7 +2,9 @@
 
 #include "actors/model_events.h"
 #include "engines/planner.h"
+#include "src/base/event_window.h"
 #include "src/experiment/ledger.h"
+#include "src/storage/state_dir.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {
@@ -83,7 +85,12 @@ class EngineTest : public ActorTest {
               [this](const v1::TrialSpec& trial, const TrialOwnerActor&) { queued_.push_back(trial); },
               [this](const v1::CancelExperiment&) { ++cancels_; },
               [this](const v1::StopModel& stop) { stopped_.emplace_back(stop.trial(), stop.model()); },
-              [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.trial()); },
+              [this](const v1::EventsRecorded& recorded) {
+                recorded_.push_back(recorded.trial());
+                recorded_models_.push_back(recorded.model());
+              },
+              [this](const v1::ReturningTrials& trials, const TrialOwnerActor&) { returning_ = trials; },
+              [](const v1::NodeReturned&, const WorkerActor&) { return v1::KeptTrials(); },
               [](const v1::Discover&) { return v1::Discovered(); },
               [](const v1::ListDevices&) { return v1::DeviceList(); },
               [](const v1::DeviceJoined&, const WorkerActor&) { return v1::DeviceAdded(); },
@@ -103,6 +110,7 @@ class EngineTest : public ActorTest {
     width.set_kind(v1::VALUE_CHOICE);
     width.add_candidates()->set_i(8);
     options.planner = planner_;
+    options_ = options;
     engine_ = Spawn(Engine, options, owner_, service_);
   }
 
@@ -155,8 +163,10 @@ class EngineTest : public ActorTest {
   int cancels_ = 0;
   // What the service heard: trials and models, and trials.
   std::vector<std::pair<int, int>> stopped_;
-  std::vector<int> recorded_;
+  std::vector<int> recorded_, recorded_models_;
   std::vector<v1::WantDevices> wanted_;
+  v1::ReturningTrials returning_;
+  EngineOptions options_;
   // What the owner heard.
   std::vector<int> shares_;
   std::vector<v1::TrialPlan> plans_;
@@ -490,6 +500,60 @@ TEST_F(EngineTest, ModelsThatWereStoppedDoNotKeepThePlannerFromLearning) {
   }
   Run();
   EXPECT_EQ(planner_->observed, (std::vector<int64_t>{1000, 2, 70}));
+}
+
+TEST_F(EngineTest, TheServiceHearsWhenAllOfATrialIsInTheJournal) {
+  models_per_trial_ = 2;
+  RunModels(2);
+  End(0, v1::SUCCEEDED, "", 0);
+  const auto recorded = [&](int member) {
+    caf::anon_send(engine_, AcknowledgementOf(EndedEvent(queued_[0], queued_[0].models(member), 1, v1::SUCCEEDED)));
+    Run();
+  };
+  recorded(0);
+  EXPECT_EQ(recorded_models_, std::vector<int>{1}) << "the trial runs";
+  End(0, v1::SUCCEEDED, "", 1);
+  v1::EventsRecorded step = AcknowledgementOf(EndedEvent(queued_[0], queued_[0].models(1), 0, v1::SUCCEEDED));
+  caf::anon_send(engine_, step);
+  Run();
+  EXPECT_EQ(recorded_models_.size(), 1u) << "what came before the end says nothing of it";
+  recorded(1);
+  EXPECT_EQ(recorded_models_, (std::vector<int>{1, 0})) << "0: all of it";
+}
+
+TEST_F(EngineTest, TrialsThatNodesMayBringBackRunFromTheBeginningOn) {
+  options_.trials = 9;
+  options_.max_trials = 2;
+  TrialOnNode on_node;
+  on_node.trial = 4;
+  on_node.num_models = 3;
+  on_node.device.set_node("n");
+  on_node.models = {MakeModel(1), MakeModel(2, 2)};
+  on_node.recorded = {5, 0};
+  on_node.stopped = {2};
+  options_.on_nodes = {on_node};
+  engine_ = Spawn(Engine, options_, owner_, service_);
+  Run();
+  ASSERT_EQ(returning_.trials_size(), 1);
+  const v1::ReturningTrial& trial = returning_.trials(0);
+  EXPECT_EQ(trial.spec().trial(), 4);
+  EXPECT_EQ(trial.spec().program(), "P");
+  EXPECT_EQ(trial.spec().models(1).attempt(), 2);
+  EXPECT_EQ(trial.spec().models(0).output_folder(), "folder/" + TrialOutputFolder(4, 1, /*merged=*/true));
+  EXPECT_EQ(trial.device().node(), "n");
+  EXPECT_EQ(trial.recorded(0), 5);
+  EXPECT_EQ(trial.stopped(0), 2);
+  // One trial of two.
+  RunModels(3);
+  ASSERT_EQ(queued_.size(), 1u);
+  EXPECT_EQ(queued_[0].trial(), 10);
+  for (const v1::TrialModel& model : trial.spec().models()) {
+    caf::anon_send(engine_, EndedEvent(trial.spec(), model, 8, v1::SUCCEEDED));
+  }
+  Run();
+  EXPECT_EQ(queued_.size(), 2u) << "it has ended, and gives room";
+  EXPECT_EQ(events_.size(), 2u);
+  EXPECT_EQ(planner_->observed.size(), 0u);
 }
 
 TEST_F(EngineTest, OnlyTrialsThatRunHearWhatIsRecorded) {

@@ -144,8 +144,17 @@ class HeadTest : public ::testing::Test {
                   self->send(events_.WaitForTrials(1), EndedEvent(trial, trial.models(0), 0, v1::CANCELED));
                 }
               },
+              [this](const v1::ReturningTrials& trials, const TrialOwnerActor&) {
+                const std::lock_guard<std::mutex> lock(returning_mutex_);
+                returning_.push_back(trials);
+              },
+              [](const v1::NodeReturned&, const WorkerActor&) { return v1::KeptTrials(); },
               [this, self](const v1::Discover&) -> caf::result<v1::Discovered> {
                 ++discoveries_;
+                if (nodes_have_returned_ > 0) {
+                  --nodes_have_returned_;
+                  return ToCafError(absl::AbortedError("its nodes have returned"));
+                }
                 if (lost_discoveries_ > 0) {
                   --lost_discoveries_;
                   return ToCafError(absl::UnavailableError("the worker went down: somebody killed it"));
@@ -256,6 +265,11 @@ class HeadTest : public ::testing::Test {
   bool hold_trials_ = false;
   // So many are not answered but lost.
   std::atomic<int> lost_discoveries_{0};
+  // So many are not needed, because nodes have returned.
+  std::atomic<int> nodes_have_returned_{0};
+  std::mutex returning_mutex_;
+  // What nodes may bring back, as experiments say it.
+  std::vector<v1::ReturningTrials> returning_;
   // So many were asked for.
   std::atomic<int> discoveries_{0};
   // Discoveries do not end.

@@ -59,6 +59,22 @@ TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::stateful_p
       [](const v1::CancelExperiment&) {},
       [](const v1::StopModel&) {},
       [](const v1::EventsRecorded&) {},
+      [](const v1::ReturningTrials&, const TrialOwnerActor&) {},
+      // Believes the node, whatever it has.
+      [](const v1::NodeReturned& returned, const WorkerActor&) {
+        v1::KeptTrials kept;
+        for (const v1::HeldTrial& held : returned.trials()) {
+          v1::TrialSpec& spec = *kept.add_trials()->mutable_spec();
+          spec.set_experiment(held.experiment());
+          spec.set_trial(held.trial());
+          for (const v1::HeldAttempt& attempt : held.attempts()) {
+            spec.add_models()->set_model(attempt.model());
+            spec.mutable_models(spec.models_size() - 1)->set_attempt(attempt.attempt());
+            kept.mutable_trials(kept.trials_size() - 1)->add_recorded(attempt.recorded());
+          }
+        }
+        return kept;
+      },
       [](const v1::Discover&) -> caf::result<v1::Discovered> { return v1::Discovered(); },
       [](const v1::ListDevices&) { return v1::DeviceList(); },
       [self](const v1::DeviceJoined&, const WorkerActor& worker) {
