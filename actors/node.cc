@@ -61,7 +61,7 @@ NodeSelf::behavior_type NodeState::MakeBehavior(NodeOptions options) {
             continue;
           }
           if (devices_[device].work != nullptr) devices_[device].work->ToHead(&event);
-          if (HoldEnd(running, event)) return;
+          if (HoldEnd(running, &event)) return;
           v1::AssignmentNews news;
           *news.mutable_event() = std::move(event);
           return Say(running, std::move(news));

@@ -727,6 +727,19 @@ TEST_F(NodeTest, WhatWasCanceledWaitsForNoDelivery) {
   EXPECT_THAT(head->Take(), IsEmpty());
 }
 
+TEST_F(NodeTest, WhatEndsAfterItWasCanceledHasNotSucceededWithoutItsWeights) {
+  Start();
+  const auto head = JoinElsewhere();
+  Begin(head, /*keep_weights=*/true);
+  v1::HeadMessage cancel;
+  cancel.mutable_cancel()->set_assignment("a");
+  Say(head, cancel);
+  EXPECT_TRUE(files_.outputs->gone);
+  ReportEnd(1, v1::SUCCEEDED);
+  ASSERT_EQ(head->sent.size(), 1u);
+  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::CANCELED);
+}
+
 TEST_F(NodeTest, AHeadThatForgotTheTrialGetsNothingOfIt) {
   Start();
   const auto head = JoinElsewhere();
