@@ -62,7 +62,7 @@ NodeSelf::behavior_type NodeState::MakeBehavior(NodeOptions options) {
             continue;
           }
           if (devices_[device].work != nullptr) devices_[device].work->ToHead(&event);
-          if (HoldEnd(running, event)) return;
+          if (HoldEnd(running, &event)) return;
           v1::AssignmentNews news;
           *news.mutable_event() = std::move(event);
           return Say(running, std::move(news));
@@ -419,7 +419,8 @@ void NodeState::OnDeadline() {
   if (!deadline_.Rings(self_)) return;
   if (delivering_.has_value() && !delivering_->empty()) {
     // What has not arrived is done again elsewhere.
-    for (const std::string& id : *std::exchange(delivering_, std::set<std::string>())) {
+    const std::set<std::string> given_up = *std::exchange(delivering_, std::set<std::string>());
+    for (const std::string& id : given_up) {
       if (const auto found = assignments_.find(id); found != assignments_.end()) found->second.outputs = nullptr;
     }
     deadline_.Set(self_, kLeaveLimit);

@@ -110,6 +110,7 @@ class NodeState {
     std::set<int> stopped;
     // Where what it writes goes. Null: it writes nothing that has to travel.
     std::unique_ptr<TrialOutputs> outputs;
+    // Weights of its models have to arrive there.
     bool keep_weights = false;
     // What is said when what was written has arrived: the ends of its models, and its last news.
     std::map<int, v1::ModelEvent> held_ends;
@@ -163,7 +164,7 @@ class NodeState {
   // In node_outputs.cc: what trials write where the head's files are not seen.
   //
   // True: what is to be said waits for a delivery, and OnDelivered says it.
-  bool HoldEnd(Assignments::value_type* assignment, const v1::ModelEvent& event);
+  bool HoldEnd(Assignments::value_type* assignment, v1::ModelEvent* event);
   bool HoldLast(Assignments::value_type* assignment, v1::AssignmentNews* news);
   void OnDelivered(const std::string& id, int model, const absl::Status& status);
   // The head takes nothing more of it: what waits for that is said.

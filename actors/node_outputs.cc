@@ -52,11 +52,17 @@ TrialOutputs::Done NodeState::TellDelivered(const std::string& id, int model) {
   };
 }
 
-bool NodeState::HoldEnd(Assignments::value_type* assignment, const v1::ModelEvent& event) {
+bool NodeState::HoldEnd(Assignments::value_type* assignment, v1::ModelEvent* event) {
   Assignment& work = assignment->second;
-  if (work.outputs == nullptr || !event.has_ended()) return false;
-  work.held_ends[event.model()] = event;
-  work.outputs->DeliverModel(EndOf(work, event), TellDelivered(assignment->first, event.model()));
+  if (!event->has_ended()) return false;
+  const TrialOutputs::ModelEnd end = EndOf(work, *event);
+  if (work.outputs == nullptr) {
+    // It ended while the head canceled it, and takes nothing any more.
+    if (end.weights) LoseWeights(absl::AbortedError(""), event->mutable_ended());
+    return false;
+  }
+  work.held_ends[end.model] = std::move(*event);
+  work.outputs->DeliverModel(end, TellDelivered(assignment->first, end.model));
   return true;
 }
 

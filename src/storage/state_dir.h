@@ -67,7 +67,7 @@ std::string TrialLogFile(int trial);
 std::string TrialOutputFolder(int trial, int model, bool merged);
 // The path below an experiment's folder for a model's checkpoints, which all of its attempts share.
 std::string CheckpointFolder(int model);
-// And for files of the last two kinds, and logs, that come from nodes and have not come to their end.
+// The path below an experiment's folder for what nodes deliver, until all of it has arrived.
 std::string IncomingFolder();
 
 // Deletes the experiment's folder with its content, but not the targets of links in it. NOT_FOUND: there is no such

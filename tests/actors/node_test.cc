@@ -65,27 +65,27 @@ struct FakeOutputs : TrialOutputs {
     bool gone = false;
   };
 
-  explicit FakeOutputs(State* state) : state(*state) {}
-  ~FakeOutputs() override { state.gone = true; }
+  explicit FakeOutputs(std::shared_ptr<State> its_state) : state(std::move(its_state)) {}
+  ~FakeOutputs() override { state->gone = true; }
   void DeliverModel(const ModelEnd& end, Done done) override {
-    state.asked.push_back(
+    state->asked.push_back(
         absl::StrCat("model ", end.model, end.weights ? " weights" : "", end.goes_on ? " goes on" : ""));
-    state.done[end.model] = std::move(done);
+    state->done[end.model] = std::move(done);
   }
   void DeliverRest(Done done) override {
-    state.asked.push_back("rest");
-    state.done[0] = std::move(done);
+    state->asked.push_back("rest");
+    state->done[0] = std::move(done);
   }
 
-  State& state;
+  const std::shared_ptr<State> state;
 };
 
 // Files that come when the test says so.
 struct FakeFiles : NodeFiles {
   std::unique_ptr<TrialOutputs> Follow(const v1::Assignment& assignment, const LocalWorkPtr&) override {
     if (!follows) return nullptr;
-    EXPECT_EQ(assignment.trial().log_file(), "") << "it is told as the head said it";
-    return std::make_unique<FakeOutputs>(&outputs);
+    EXPECT_EQ(assignment.trial().log_file(), "/head/7.log") << "it is told as the head said it";
+    return std::make_unique<FakeOutputs>(outputs);
   }
   std::shared_ptr<Cancellation> Prepare(const v1::Assignment& assignment, Done prepared) override {
     asked.push_back(assignment.id());
@@ -94,7 +94,7 @@ struct FakeFiles : NodeFiles {
   }
 
   bool follows = false;
-  FakeOutputs::State outputs;
+  std::shared_ptr<FakeOutputs::State> outputs = std::make_shared<FakeOutputs::State>();
   std::vector<std::string> asked;
   // Of the last one.
   Done done;
@@ -236,13 +236,14 @@ class NodeTest : public ActorTest {
     files_.follows = true;
     v1::HeadMessage assignment = TrialAssignment("a");
     assignment.mutable_assignment()->mutable_trial()->set_keep_weights(keep_weights);
+    assignment.mutable_assignment()->mutable_trial()->set_log_file("/head/7.log");
     Say(head, assignment);
     Prepared(Work());
     head->Take();
   }
   // What the model wrote (0: the rest) has arrived, or will not.
   void Delivered(int model, const absl::Status& status = absl::OkStatus()) {
-    files_.outputs.done.at(model)(status);
+    files_.outputs->done.at(model)(status);
     Run();
   }
   std::vector<std::string> Told() { return std::exchange(told_, {}); }
@@ -655,13 +656,13 @@ TEST_F(NodeTest, TheEndOfAModelIsSaidWhenWhatItLeftIsThere) {
   EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1"));
   ReportEnd(2, v1::SUCCEEDED);
   EndTrial();
-  EXPECT_THAT(files_.outputs.asked, ElementsAre("model 1 weights", "rest"));
+  EXPECT_THAT(files_.outputs->asked, ElementsAre("model 1 weights", "rest"));
   EXPECT_THAT(head->Take(), IsEmpty()) << "nor that the device is idle";
   Delivered(1);
   EXPECT_THAT(head->Take(), ElementsAre("a 2 event 2"));
   Delivered(0);
   EXPECT_THAT(head->Take(), ElementsAre("a 3 ended", "device 0 idle warm"));
-  EXPECT_TRUE(files_.outputs.gone);
+  EXPECT_TRUE(files_.outputs->gone);
 }
 
 TEST_F(NodeTest, AModelWithoutItsWeightsHasNotSucceeded) {
@@ -689,7 +690,7 @@ TEST_F(NodeTest, AModelThatGoesOnElsewhereLeavesItsCheckpoint) {
   const auto head = JoinElsewhere();
   Begin(head, /*keep_weights=*/true);
   ReportEnd(1, v1::LOST);
-  EXPECT_THAT(files_.outputs.asked, ElementsAre("model 1 goes on"));
+  EXPECT_THAT(files_.outputs->asked, ElementsAre("model 1 goes on"));
 }
 
 TEST_F(NodeTest, ATrialThatWasLostIsSaidToBeWhenItsCheckpointIsThere) {
@@ -698,7 +699,7 @@ TEST_F(NodeTest, ATrialThatWasLostIsSaidToBeWhenItsCheckpointIsThere) {
   Begin(head);
   caf::anon_send_exit(worker_, caf::exit_reason::kill);
   Run();
-  EXPECT_THAT(files_.outputs.asked, ElementsAre("rest"));
+  EXPECT_THAT(files_.outputs->asked, ElementsAre("rest"));
   EXPECT_THAT(head->Take(), IsEmpty()) << "nor that the device is down, or back";
   Delivered(0);
   const std::vector<std::string> said = head->Take();
@@ -719,11 +720,24 @@ TEST_F(NodeTest, WhatWasCanceledWaitsForNoDelivery) {
   ASSERT_GE(head->sent.size(), 1u);
   EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::CANCELED);
   EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1", "a 2 ended", "device 0 idle warm"));
-  EXPECT_TRUE(files_.outputs.gone);
+  EXPECT_TRUE(files_.outputs->gone);
   // Too late.
   Delivered(1);
   Delivered(0);
   EXPECT_THAT(head->Take(), IsEmpty());
+}
+
+TEST_F(NodeTest, WhatEndsAfterItWasCanceledHasNotSucceededWithoutItsWeights) {
+  Start();
+  const auto head = JoinElsewhere();
+  Begin(head, /*keep_weights=*/true);
+  v1::HeadMessage cancel;
+  cancel.mutable_cancel()->set_assignment("a");
+  Say(head, cancel);
+  EXPECT_TRUE(files_.outputs->gone);
+  ReportEnd(1, v1::SUCCEEDED);
+  ASSERT_EQ(head->sent.size(), 1u);
+  EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::CANCELED);
 }
 
 TEST_F(NodeTest, AHeadThatForgotTheTrialGetsNothingOfIt) {
@@ -737,7 +751,7 @@ TEST_F(NodeTest, AHeadThatForgotTheTrialGetsNothingOfIt) {
   next->Take();
   Welcome(next, "", 0, "something else");
   EXPECT_THAT(next->Take(), ElementsAre("device 0 idle warm"));
-  EXPECT_TRUE(files_.outputs.gone);
+  EXPECT_TRUE(files_.outputs->gone);
   Delivered(1);
   EXPECT_THAT(next->Take(), IsEmpty());
 }
@@ -745,7 +759,7 @@ TEST_F(NodeTest, AHeadThatForgotTheTrialGetsNothingOfIt) {
 TEST_F(NodeTest, ANodeThatLeavesWaitsForTheLastCheckpointsButNotForEver) {
   for (const bool arrives : {true, false}) {
     end_.reset();
-    files_.outputs = {};
+    files_.outputs = std::make_shared<FakeOutputs::State>();
     Start();
     const auto head = JoinElsewhere();
     Begin(head);
@@ -753,7 +767,7 @@ TEST_F(NodeTest, ANodeThatLeavesWaitsForTheLastCheckpointsButNotForEver) {
     leaving.set_because("SIGTERM");
     caf::anon_send(node_, leaving);
     Run();
-    EXPECT_THAT(files_.outputs.asked, ElementsAre("rest"));
+    EXPECT_THAT(files_.outputs->asked, ElementsAre("rest"));
     EXPECT_THAT(head->Take(), IsEmpty());
     if (arrives) {
       Delivered(0);

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "src/rpc/head_client.h"
 #include "tests/e2e/command.h"
+#include "tests/e2e/small_graph.h"
 
 namespace lanista {
 namespace {
@@ -253,6 +254,129 @@ TEST_F(NodeTest, ANodeThatDoesNotSeeTheHeadsFilesGetsThem) {
   }
   EXPECT_EQ(copies, 1);
   EXPECT_EQ(Ask({"show", id, "--json"}).Json()["best"][0]["default"], 0.75);
+}
+
+TEST_F(NodeTest, WeightsOfNodesThatSeeNoFilesArriveBeforeTheirModelsAreDone) {
+  std::ofstream(state_ + "/marker") << "another folder";
+  const std::string folder = FreshFolder();
+  std::ofstream(folder + "/net.textproto") << kSmallGraph;
+  std::ofstream(folder + "/search.textproto") << R"(
+    name: "kept"
+    space { )" << kSmallGraphSpace << R"( }
+    engine { graph {} }
+    strategy { grid_search {} }
+    evaluator {
+      classification {
+        dataset { synthetic_digits { train_samples: 60 validation_samples: 30 } }
+        batch_size: 20
+        max_epochs: 1
+      }
+    }
+    max_trial_number: 6
+    keep_weights { best: 2 }
+    seed: 5
+  )";
+  const std::string cache = FreshFolder();
+  const auto a = StartNode("a", {"--cache-dir", cache}), b = StartNode("b", {"--cache-dir", cache});
+  const std::string id = Ask({"submit", folder + "/search.textproto", "--json"}).Json().value("id", "");
+  ASSERT_NE(id, "");
+  const std::string experiment = absl::StrCat(state_, "/experiments/", id);
+  const auto weights = [&] {
+    std::vector<std::filesystem::path> files;
+    std::error_code gone;
+    for (std::filesystem::recursive_directory_iterator entry(experiment + "/trials", gone), end; !gone && entry != end;
+         entry.increment(gone)) {
+      if (entry->path().filename() == "weights.pt") files.push_back(entry->path());
+    }
+    return files;
+  };
+  WatchOutcomes(id, 1);
+  EXPECT_FALSE(weights().empty()) << "whose outcome is known has its weights here";
+  WatchToEnd(id);
+  EXPECT_EQ(Ask({"show", id, "--json"}).Json()["models"]["succeeded"], 6);
+  for (const auto* node : {&a, &b}) kill((*node)->pid(), SIGKILL);
+
+  for (const char* format : {"weights", "python"}) {
+    const std::string out = FreshFolder();
+    const CommandResult exported =
+        RunCommand(kLanista, {"export", id, "--top", "2", "--format", format, "--out", out, "--state-dir", state_});
+    EXPECT_EQ(exported.exit_code, 0) << exported.err;
+    EXPECT_FALSE(std::filesystem::is_empty(out));
+  }
+  // Nobody keeps those of the others.
+  ASSERT_EQ(weights().size(), 2u);
+  EXPECT_TRUE(std::filesystem::is_empty(experiment + "/incoming"));
+  // Without them the export is an error, and no initial weights.
+  std::filesystem::remove(weights().front());
+  const CommandResult missing = RunCommand(
+      kLanista, {"export", id, "--top", "2", "--format", "python", "--out", FreshFolder(), "--state-dir", state_});
+  EXPECT_NE(missing.exit_code, 0);
+  EXPECT_THAT(missing.err, HasSubstr("are missing"));
+}
+
+TEST_F(NodeTest, ATrialGoesOnFromItsCheckpointAfterItsNodeWasKilled) {
+  std::ofstream(state_ + "/marker") << "another folder";
+  // It has not ended by itself when its node is killed. Its checkpoints are those of whole epochs.
+  const std::string config = WriteFile("long.textproto", R"(
+    name: "long"
+    space { registered: "mlp" }
+    strategy { random {} }
+    evaluator {
+      classification {
+        dataset { synthetic_digits { train_samples: 200 validation_samples: 30 } }
+        batch_size: 20
+        max_epochs: 1000000
+      }
+    }
+    max_trial_number: 1
+    seed: 42
+  )");
+  const std::string cache = FreshFolder();
+  const auto a = StartNode("a", {"--cache-dir", cache});
+  const std::string id = Ask({"submit", config, "--json"}).Json().value("id", "");
+  ASSERT_NE(id, "");
+  const std::string checkpoint = absl::StrCat(state_, "/experiments/", id, "/checkpoints/1/checkpoint");
+  // Each report is a moment to look.
+  Watch(id, [&](const v1::ExperimentEvent&) { return std::filesystem::exists(checkpoint); });
+  const std::vector<pid_t> children = a->Children();
+  kill(a->pid(), SIGKILL);
+  for (const pid_t child : children) EXPECT_TRUE(WaitUntilGone(child));
+  const auto b = StartNode("b", {"--cache-dir", cache});
+  int resumed_steps = 0;
+  Watch(id, [&](const v1::ExperimentEvent& event) {
+    if (!event.model().has_started() || event.model().attempt() < 2) return false;
+    resumed_steps = event.model().started().resumed_steps();
+    return true;
+  });
+  EXPECT_GT(resumed_steps, 0);
+  EXPECT_EQ(Ask({"stop", id}).exit_code, 0);
+  WatchToEnd(id);
+  EXPECT_THAT(NodesOf(Ask({"trials", id, "--json"}).Json(), "LOST", "NODE_LOST"), ::testing::ElementsAre("a"));
+}
+
+TEST_F(NodeTest, WhatATrialPrintedAndLeftComesFromANodeThatSeesNoFiles) {
+  std::ofstream(state_ + "/marker") << "another folder";
+  const std::string config = WriteFile("talks.textproto", R"(
+    name: "talks"
+    space {
+      registered: "some_bad"
+      params { key: "fault" value { s: "none" } }
+      params { key: "bad" value { list { values { i: 8 } } } }
+    }
+    strategy { random {} }
+    evaluator { custom { name: "talkative" } }
+    max_trial_number: 1
+    seed: 42
+  )");
+  BackgroundCommand node(kFaultyProgram, {"node", "--head", head_, "--cpu-slots", "1", "--name", "a", "--cache-dir",
+                                          FreshFolder() + "/cache"});
+  EXPECT_TRUE(node.WaitForLine("joined"));
+  const std::string id = Ask({"submit", config, "--json"}).Json().value("id", "");
+  ASSERT_NE(id, "");
+  WatchToEnd(id);
+  kill(node.pid(), SIGKILL);
+  EXPECT_THAT(Ask({"trials", id, "--log", "--model", "1"}).out, HasSubstr("hello from the evaluator"));
+  EXPECT_TRUE(std::filesystem::exists(absl::StrCat(state_, "/experiments/", id, "/trials/1/note.txt")));
 }
 
 TEST_F(NodeTest, ANodeWithoutAHeadEnds) {
