@@ -119,6 +119,7 @@ void RemoteNode::Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wante
     open.last_sequence = open.known = wanted.recorded(i);
     open.stopped =
         std::find(wanted.stopped().begin(), wanted.stopped().end(), model.model()) != wanted.stopped().end();
+    if (open.known == 0) continue;
     // The head before may not have said so, and the trial may wait for it.
     v1::AssignmentRecorded& recorded = open.recorded.emplace();
     recorded.set_assignment(held.assignment());
@@ -170,11 +171,10 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
     if (device.assignment != nullptr && device.worker == nullptr) AddWorker(device);
   }
   // In the order of the devices; those of which a device is free come last.
-  std::vector<const Assignment*> current, all;
+  std::vector<const Assignment*> all;
   for (const Device& device : devices_) {
-    if (device.assignment != nullptr) current.push_back(device.assignment);
+    if (device.assignment != nullptr) all.push_back(device.assignment);
   }
-  all = current;
   for (const auto& entry : assignments_) {
     if (!is_current(entry.second)) all.push_back(&entry.second);
   }

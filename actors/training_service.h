@@ -84,6 +84,8 @@ struct TrainingServiceOptions {
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
   // So long trials wait for nodes that may bring them back.
   std::chrono::milliseconds return_limit{std::chrono::minutes(2)};
+  // The nodes of the head before.
+  std::set<std::string> nodes = {};
 };
 
 // With its messages to itself: it is time for a device's next worker; the pool has changed; an experiment's trials have
@@ -298,6 +300,8 @@ class TrainingServiceState {
   std::map<std::string, std::map<int, int>> running_;
   TrialQueue queue_;
   ReturningTrials returning_;
+  // Nodes of the head before that have not returned.
+  std::set<std::string> absent_;
   // By experiment and trial.
   std::map<std::string, std::map<int, EndedTrial>> ended_;
   std::deque<Discovery> discoveries_;
