@@ -747,9 +747,9 @@ caf::result<v1::KeptTrials> TrainingServiceState::OnNodeReturned(const v1::NodeR
   self_->monitor(worker);
   absent_.erase(returned.node());
   auto promise = self_->make_response_promise<v1::KeptTrials>();
-  LoseReturning(returning_.OnNode(returned, worker,
-                                  [promise](v1::KeptTrials kept) mutable { promise.deliver(std::move(kept)); }),
-                "has returned without it");
+  LoseReturning(
+      returning_.OnNode(returned, worker, [promise](v1::KeptTrials kept) mutable { promise.deliver(std::move(kept)); }),
+      "has returned without it");
   // What waits for a device might wait for this node's, which are busy with what the experiment wants back.
   for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
     if (!returning_.is_awaited(discovery->request.experiment())) {

@@ -1,7 +1,7 @@
 // TrainingServiceActor: owns the pool of devices and the queue of trials.
 //
-// Trials that ran on nodes when the head before this one ended wait for these nodes, for a while (ReturningTrials). Those
-// that came back count as running; what is said of them goes by their node's worker.
+// Trials that ran on nodes when the head before this one ended wait for these nodes, for a while (ReturningTrials).
+// Those that came back count as running; what is said of them goes by their node's worker.
 //
 // What a trial of a node's said has a way back: that all of it is in the journal (EventsRecorded of model 0), or that
 // nobody will ever write it there, goes to the worker, which may be idle or busy with something else by then.
