@@ -399,7 +399,7 @@ TEST_F(HeadTest, AnExperimentWhoseNodesReturnWithItsTrialsGoesOnWithoutADiscover
   EXPECT_EQ(returning.trials(0).spec().models(0).output_folder(), trial.models(0).output_folder());
   EXPECT_EQ(returning.trials(0).spec().program(), "p");
   EXPECT_EQ(returning.trials(0).recorded(0), 1);
-  EXPECT_EQ(Read(id).Attempts()->at(0).ended, std::nullopt) << "it is not lost";
+  EXPECT_FALSE(Read(id).Attempts()->at(0).ended.has_value()) << "it is not lost";
 }
 
 TEST_F(HeadTest, WhereNothingIsKnownOfTheSpaceNodesReturnInVain) {
