@@ -95,7 +95,8 @@ class NodeTest : public ::testing::Test {
   }
   // It ended as if nothing had been: one attempt a model, and each step once.
   void ExpectNothingTwice(const std::string& id) const {
-    for (const nlohmann::json& model : ExpectUndisturbed(id)["models"]) {
+    const nlohmann::json trials = ExpectUndisturbed(id);
+    for (const nlohmann::json& model : trials["models"]) {
       EXPECT_EQ(model["attempts"].size(), 1u) << model;
       const nlohmann::json& steps = model["metrics"]["intermediate"];
       ASSERT_EQ(steps.size(), static_cast<size_t>(kLongEpochs)) << model;
