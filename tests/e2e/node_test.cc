@@ -38,7 +38,7 @@ constexpr char kTinySearch[] = R"(
   seed: 42
 )";
 
-// Four trials of some seconds.
+// Three trials of some seconds.
 constexpr int kLongEpochs = 12;
 constexpr char kLongSearch[] = R"(
   name: "long"
@@ -51,7 +51,7 @@ constexpr char kLongSearch[] = R"(
       max_epochs: 12
     }
   }
-  max_trial_number: 4
+  max_trial_number: 3
   seed: 7
 )";
 
@@ -141,7 +141,7 @@ class NodeTest : public ::testing::Test {
     EXPECT_EQ(run.exit_code, 0) << run.err;
     const std::map<int, std::string> expected =
         Results(RunCommand(kLanista, {"trials", "latest", "--json", "--state-dir", own}).Json());
-    EXPECT_EQ(expected.size(), config_ == long_config_ ? 4u : 40u);
+    EXPECT_EQ(expected.size(), config_ == long_config_ ? 3u : 40u);
     EXPECT_EQ(Results(trials), expected);
     return trials;
   }
