@@ -246,8 +246,8 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
   if (decided != 0) *AddRecord(batch).mutable_outcome() = *decision.outcome;
   Record(
       std::move(batch),
-      [this, event = std::move(event), is_step, ends, outcome = std::move(decision.outcome),
-       acknowledgement, end](int64_t first_number) mutable {
+      [this, event = std::move(event), is_step, ends, outcome = std::move(decision.outcome), acknowledgement,
+       end](int64_t first_number) mutable {
         if (ends) options_.telemetry->attempts_ended[event.ended().outcome()].Add();
         if (end.has_value()) self_->send(engine_, *std::move(end));
         if (is_step) AskStopper(options_.ledger->Recorded(event));

@@ -138,8 +138,8 @@ void NodesState::Refuse(const NodeLinkPtr& link, const absl::Status& status) {
 
 void NodesState::ReadOn(const NodeLinkPtr& link) {
   // It is read when it is welcome.
-  const bool is_joining = std::any_of(joining_.begin(), joining_.end(),
-                                      [&](const auto& entry) { return entry.second.link == link; });
+  const bool is_joining =
+      std::any_of(joining_.begin(), joining_.end(), [&](const auto& entry) { return entry.second.link == link; });
   if (is_joining) return;
   const std::shared_ptr<RemoteNode> node = Find(link);
   if (node == nullptr || node->may_say_more(unrecorded_.reaches(kMostUnrecorded))) return link->Next();

@@ -118,8 +118,8 @@ void RemoteNode::Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wante
     OpenModel& open = trial.open[model.model()];
     open.attempt = model.attempt();
     open.last_sequence = open.known = wanted.recorded(i);
-    open.stopped =
-        std::find(wanted.stopped().begin(), wanted.stopped().end(), model.model()) != wanted.stopped().end();
+    open.stopped = std::find(wanted.stopped().begin(), wanted.stopped().end(), model.model()) != wanted.stopped().end();
+    if (open.known == 0) continue;
     // The head before may not have said so, and the trial may wait for it.
     v1::AssignmentRecorded& recorded = open.recorded.emplace();
     recorded.set_assignment(held.assignment());
@@ -132,7 +132,8 @@ void RemoteNode::Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wante
   }
   trial.window.Begin(trial.spec);
   const bool has_device = held.device() >= 0 && held.device() < static_cast<int>(devices_.size());
-  const bool is_free = has_device && (held.ended() || devices_[static_cast<size_t>(held.device())].assignment == nullptr);
+  const bool is_free =
+      has_device && (held.ended() || devices_[static_cast<size_t>(held.device())].assignment == nullptr);
   if (!is_free || held.assignment().empty() || held.received() < 0 || Find(held.assignment()) != nullptr) {
     v1::Failure failure;
     failure.set_reason(v1::WORKER_LOST);
@@ -171,11 +172,10 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
     if (device.assignment != nullptr && device.worker == nullptr) AddWorker(device);
   }
   // In the order of the devices; those of which a device is free come last.
-  std::vector<const Assignment*> current, all;
+  std::vector<const Assignment*> all;
   for (const Device& device : devices_) {
-    if (device.assignment != nullptr) current.push_back(device.assignment);
+    if (device.assignment != nullptr) all.push_back(device.assignment);
   }
-  all = current;
   for (const auto& entry : assignments_) {
     if (!is_current(entry.second)) all.push_back(&entry.second);
   }
@@ -531,8 +531,8 @@ RemoteNode::Assignment* RemoteNode::FindTrial(int32_t number, const std::string&
     if (current != nullptr && is_it(*current)) return current;
   }
   // One that has ended, or was kept.
-  const auto other = std::find_if(assignments_.begin(), assignments_.end(),
-                                  [&](const auto& entry) { return is_it(entry.second); });
+  const auto other =
+      std::find_if(assignments_.begin(), assignments_.end(), [&](const auto& entry) { return is_it(entry.second); });
   return other == assignments_.end() ? nullptr : &other->second;
 }
 
@@ -598,9 +598,9 @@ absl::Status RemoteNode::OnEvent(Assignment& assignment, v1::ModelEvent event) {
   }
   const auto open = trial->open.find(event.model());
   const bool is_open = open != trial->open.end();
-  const bool is_known =
-      is_open ? event.attempt() == open->second.attempt && event.sequence() >= 1 && event.sequence() <= open->second.known
-              : trial->closed.count(event.model()) > 0;
+  const bool is_known = is_open ? event.attempt() == open->second.attempt && event.sequence() >= 1 &&
+                                      event.sequence() <= open->second.known
+                                : trial->closed.count(event.model()) > 0;
   if (is_known) {
     // The head before has recorded it (and all that was said before: the journal keeps the order), and did not come to
     // say so.

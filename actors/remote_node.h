@@ -21,9 +21,10 @@
 //
 // News of an assignment are numbered, and passed on in order, exactly once: what was received before is dropped, and a
 // gap is an error. News of an assignment that is not here (any more) are dropped, and the node hears that nobody wants
-// them. The node keeps each until it hears that, or that they are in the journal. After a lost connection the node joins again and says which
-// assignments it has. Of those, the ones that are here go on, and what was said in vain is said once more: the
-// assignment itself, where the node does not know it, and that it was canceled, stopped or recorded.
+// them. The node keeps each until it hears that, or that they are in the journal. After a lost connection the node
+// joins again and says which assignments it has. Of those, the ones that are here go on, and what was said in vain is
+// said once more: the assignment itself, where the node does not know it, and that it was canceled, stopped or
+// recorded.
 //
 // What the node says is acknowledged when it is in the journal: reports with EventsRecorded, by which the trial may
 // report more, and the end of a trial with the one for all of it (of model 0). So a head that takes the place of this

@@ -54,8 +54,8 @@ ReturningTrials::Lost ReturningTrials::Add(const v1::ReturningTrials& trials, co
   // Those of nodes that came before, without them.
   const std::map<int, Trial> now = Of(trials.experiment());
   for (const auto& [number, trial] : now) {
-    const bool is_here = std::any_of(nodes_.begin(), nodes_.end(),
-                                     [&](const Node& node) { return node.name == trial.device.node(); });
+    const bool is_here =
+        std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.name == trial.device.node(); });
     if (trial.worker == nullptr && is_here) lost.push_back(Take(trials.experiment(), number));
   }
   return lost;
@@ -113,8 +113,7 @@ ReturningTrials::Lost ReturningTrials::Overdue(const std::string& experiment) {
 }
 
 bool ReturningTrials::is_awaited(const std::string& experiment) const {
-  return std::any_of(nodes_.begin(), nodes_.end(),
-                     [&](const Node& node) { return node.open.count(experiment) > 0; });
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) { return node.open.count(experiment) > 0; });
 }
 
 ReturningTrials::Trial* ReturningTrials::Find(const std::string& experiment, int trial) {

@@ -68,7 +68,8 @@ class ReturningTrials {
   size_t size() const { return size_; }
   // The experiments that have trials here.
   std::vector<std::string> Experiments() const;
-  // Which nodes the experiment's trials wait for, for people ("node a to return with trial 7"). Empty: they do not wait.
+  // Which nodes the experiment's trials wait for, for people ("node a to return with trial 7"). Empty: they do not
+  // wait.
   std::string Lacking(const std::string& experiment) const;
 
  private:

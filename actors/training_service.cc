@@ -10,6 +10,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actors/delay.h"
@@ -68,6 +69,7 @@ TrainingServiceSelf::behavior_type TrainingService(TrainingServiceSelf::stateful
 
 TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingServiceOptions options) {
   options_ = std::move(options);
+  absent_ = options_.nodes;
   self_->set_down_handler([this](const caf::down_msg& down) { OnDown(down); });
   for (v1::Device& device : std::exchange(options_.devices, {})) Spawn(AddSlot(std::move(device), /*local=*/true));
   return {
@@ -743,10 +745,11 @@ void TrainingServiceState::OnReturning(const v1::ReturningTrials& trials, const 
 caf::result<v1::KeptTrials> TrainingServiceState::OnNodeReturned(const v1::NodeReturned& returned,
                                                                  const WorkerActor& worker) {
   self_->monitor(worker);
+  absent_.erase(returned.node());
   auto promise = self_->make_response_promise<v1::KeptTrials>();
-  LoseReturning(returning_.OnNode(returned, worker,
-                                  [promise](v1::KeptTrials kept) mutable { promise.deliver(std::move(kept)); }),
-                "has returned without it");
+  LoseReturning(
+      returning_.OnNode(returned, worker, [promise](v1::KeptTrials kept) mutable { promise.deliver(std::move(kept)); }),
+      "has returned without it");
   // What waits for a device might wait for this node's, which are busy with what the experiment wants back.
   for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
     if (!returning_.is_awaited(discovery->request.experiment())) {
@@ -917,6 +920,10 @@ void TrainingServiceState::Share(const std::string& program, std::vector<User*> 
 std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial) const {
   const std::string why = WhyNotThere();
   const std::string and_why = why.empty() ? "" : absl::StrCat("; ", why);
+  if (kinds_.empty() && why.empty() && !absent_.empty()) {
+    return absl::StrCat("a device: this head has none of its own, and of its nodes none has returned (",
+                        absl::StrJoin(absent_, ", "), ")");
+  }
   if (kinds_.empty()) {
     return why.empty() ? "a device: this head has none of its own, and no node has joined it"
                        : absl::StrCat("a device: ", why);

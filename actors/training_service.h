@@ -1,7 +1,7 @@
 // TrainingServiceActor: owns the pool of devices and the queue of trials.
 //
-// Trials that ran on nodes when the head before this one ended wait for these nodes, for a while (ReturningTrials). Those
-// that came back count as running; what is said of them goes by their node's worker.
+// Trials that ran on nodes when the head before this one ended wait for these nodes, for a while (ReturningTrials).
+// Those that came back count as running; what is said of them goes by their node's worker.
 //
 // What a trial of a node's said has a way back: that all of it is in the journal (EventsRecorded of model 0), or that
 // nobody will ever write it there, goes to the worker, which may be idle or busy with something else by then.
@@ -84,6 +84,8 @@ struct TrainingServiceOptions {
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
   // So long trials wait for nodes that may bring them back.
   std::chrono::milliseconds return_limit{std::chrono::minutes(2)};
+  // The nodes of the head before.
+  std::set<std::string> nodes = {};
 };
 
 // With its messages to itself: it is time for a device's next worker; the pool has changed; an experiment's trials have
@@ -298,6 +300,8 @@ class TrainingServiceState {
   std::map<std::string, std::map<int, int>> running_;
   TrialQueue queue_;
   ReturningTrials returning_;
+  // Nodes of the head before that have not returned.
+  std::set<std::string> absent_;
   // By experiment and trial.
   std::map<std::string, std::map<int, EndedTrial>> ended_;
   std::deque<Discovery> discoveries_;

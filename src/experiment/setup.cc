@@ -397,7 +397,8 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   // would lead to other answers.
   LANISTA_ASSIGN_OR_RETURN(Deciders deciders, MakeDeciders(journal.first_config(), config, seed, discovered, devices));
   Ledger ledger(config, seed, held->folder);
-  LANISTA_ASSIGN_OR_RETURN(StartingPoint start, Recover(journal, *deciders.strategy, deciders.stopper.get(), ledger, nodes));
+  LANISTA_ASSIGN_OR_RETURN(StartingPoint start,
+                           Recover(journal, *deciders.strategy, deciders.stopper.get(), ledger, nodes));
   if (config.has_warm_start() && start.strategy_calls == 0) {
     const std::filesystem::path folder(held->folder);
     LANISTA_ASSIGN_OR_RETURN(

@@ -126,9 +126,9 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
 // Keeps the graphs of a discovery in the experiment's folder, for DiscoveredBefore. Nothing where it has none.
 absl::Status KeepGraphs(const HeldExperiment& held, const v1::Discovered& discovered);
 
-// What was discovered when the experiment began, for one that has trials on `nodes`: these have that program, and all of
-// their devices may be busy with these trials. FAILED_PRECONDITION: there are no such trials, or the journal does not
-// say enough (the experiment had not begun; its engine plans by graphs that were not kept).
+// What was discovered when the experiment began, for one that has trials on `nodes`: these have that program, and all
+// of their devices may be busy with these trials. FAILED_PRECONDITION: there are no such trials, or the journal does
+// not say enough (the experiment had not begun; its engine plans by graphs that were not kept).
 absl::StatusOr<v1::Discovered> DiscoveredBefore(const HeldExperiment& held, const v1::ExperimentConfig& config,
                                                 const std::set<std::string>& nodes);
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -137,17 +138,19 @@ class LocalHead::Impl {
     };
     // Loading LibTorch is work for one processor.
     const bool serves = options.served != nullptr;
+    std::set<std::string> nodes;
+    if (serves) {
+      for (const v1::KnownNode& node : ReadKnownNodes(state_dir_).nodes()) nodes.insert(node.name());
+    }
     // What strategies compute on the system's threads holds up no device.
     service_ = system_.spawn<caf::detached>(
         TrainingService, TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()),
-                                                serves || options.open, telemetry_, options.lost_after});
+                                                serves || options.open, telemetry_, options.lost_after, nodes});
     live_.Add(service_, "the training service");
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
     HeadOptions head{state_dir_, service_, live_, serves, options.max_priority};
     head.telemetry = telemetry_;
-    if (serves) {
-      for (const v1::KnownNode& node : ReadKnownNodes(state_dir_).nodes()) head.nodes.insert(node.name());
-    }
+    head.nodes = std::move(nodes);
     head_ = system_.spawn<caf::detached>(Head, std::move(head));
     live_.Add(head_, "the head");
   }

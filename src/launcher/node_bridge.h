@@ -19,8 +19,8 @@ namespace lanista {
 // makes where it is missing. Errors: it cannot be written.
 absl::StatusOr<NodesOptions> PrepareForNodes(const StateDir& state_dir, std::chrono::milliseconds lost_after);
 
-// The nodes that the head before had, as it wrote them down (NodesOptions.remember). None where there is no such file, or
-// it cannot be read: then what nodes have runs again.
+// The nodes that the head before had, as it wrote them down (NodesOptions.remember). None where there is no such file,
+// or it cannot be read: then what nodes have runs again.
 v1::KnownNodes ReadKnownNodes(const StateDir& state_dir);
 
 // The same with them, for a head that goes on with what the one before it had, and that writes its own down.

@@ -421,6 +421,17 @@ TEST_F(ExperimentTest, SaysWhatIsRecordedOnceItIs) {
   EXPECT_EQ(acknowledged_, (std::vector<int>{64, 128, 131}));
 }
 
+TEST_F(ExperimentTest, TheEndOfAnAttemptIsAcknowledgedWhenItIsRecorded) {
+  StartExperiment(10, 2, 3);
+  hold_writes_ = true;
+  const int sequence = Ended(1, v1::SUCCEEDED).sequence();
+  EndOne(v1::SUCCEEDED);
+  EXPECT_TRUE(acknowledged_.empty());
+  AnswerWrite();
+  Run();
+  EXPECT_EQ(acknowledged_, std::vector<int>{sequence});
+}
+
 TEST_F(ExperimentTest, WhatTheStopperHasNotHeardOfIsNotAcknowledged) {
   has_stopper_ = true;
   StartExperiment(1, 1, 0);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -80,6 +81,28 @@ class Events {
     const std::lock_guard<std::mutex> lock(mutex_);
     return trials_;
   }
+  // Until it is said that an attempt has started.
+  void WaitForStart(const std::string& experiment) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] {
+      return std::any_of(events_.begin(), events_.end(), [&](const v1::ExperimentEvent& event) {
+        return event.experiment() == experiment && event.model().has_started();
+      });
+    });
+  }
+  void AddReturning(const v1::ReturningTrials& trials) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      returning_.push_back(trials);
+    }
+    changed_.notify_all();
+  }
+  // What the experiments that began, or went on, wanted back: once there are so many of them.
+  std::vector<v1::ReturningTrials> WaitForReturning(size_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return returning_.size() >= count; });
+    return returning_;
+  }
   void AddCanceledDiscovery(const std::string& experiment) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -105,6 +128,7 @@ class Events {
   std::vector<v1::TrialSpec> trials_;
   TrialOwnerActor owner_;
   std::set<std::string> canceled_discoveries_;
+  std::vector<v1::ReturningTrials> returning_;
 };
 
 class HeadTest : public ::testing::Test {
@@ -144,10 +168,7 @@ class HeadTest : public ::testing::Test {
                   self->send(events_.WaitForTrials(1), EndedEvent(trial, trial.models(0), 0, v1::CANCELED));
                 }
               },
-              [this](const v1::ReturningTrials& trials, const TrialOwnerActor&) {
-                const std::lock_guard<std::mutex> lock(returning_mutex_);
-                returning_.push_back(trials);
-              },
+              [this](const v1::ReturningTrials& trials, const TrialOwnerActor&) { events_.AddReturning(trials); },
               [](const v1::NodeReturned&, const WorkerActor&) { return v1::KeptTrials(); },
               [this, self](const v1::Discover&) -> caf::result<v1::Discovered> {
                 ++discoveries_;
@@ -181,6 +202,7 @@ class HeadTest : public ::testing::Test {
     EXPECT_TRUE(state_dir.ok()) << state_dir.status();
     HeadOptions options{*state_dir, service_, live_, /*served=*/true, /*max_priority=*/5, std::chrono::milliseconds(1)};
     options.telemetry = telemetry_;
+    options.nodes = {"n"};
     head_ = system_.spawn<caf::detached>(Head, options);
   }
   ~HeadTest() override {
@@ -267,9 +289,6 @@ class HeadTest : public ::testing::Test {
   std::atomic<int> lost_discoveries_{0};
   // So many are not needed, because nodes have returned.
   std::atomic<int> nodes_have_returned_{0};
-  std::mutex returning_mutex_;
-  // What nodes may bring back, as experiments say it.
-  std::vector<v1::ReturningTrials> returning_;
   // So many were asked for.
   std::atomic<int> discoveries_{0};
   // Discoveries do not end.
@@ -348,6 +367,47 @@ TEST_F(HeadTest, SaysSoWhereAnExperimentDies) {
               HasSubstr("an internal error ended it"));
   EXPECT_EQ(telemetry_->experiments_ended[v1::EXPERIMENT_FAILED].value(), 1u);
   EXPECT_TRUE(Validate(Search()).ok()) << "the head goes on";
+}
+
+TEST_F(HeadTest, AnExperimentWhoseNodesReturnWithItsTrialsGoesOnWithoutADiscovery) {
+  discovered_.set_program("p");
+  hold_trials_ = true;
+  const std::string id = Create(Search(), "").value();
+  const TrialOwnerActor owner = events_.WaitForTrials(1);
+  const v1::TrialSpec trial = events_.trials()[0];
+  v1::ModelEvent started = EndedEvent(trial, trial.models(0), 0, v1::LOST);
+  started.mutable_started()->mutable_device()->set_node("n");
+  caf::anon_send(owner, started);
+  events_.WaitForStart(id);
+  EXPECT_EQ(events_.WaitForReturning(1)[0].trials_size(), 0);
+  // As after a kill: only the journal is left.
+  caf::anon_send_exit(owner, caf::exit_reason::kill);
+  events_.WaitForState(id, v1::EXPERIMENT_FAILED);
+
+  nodes_have_returned_ = 1;
+  absl::Status status;
+  // Its lock is let go of a moment after its end.
+  do {
+    status = Resume(id).status();
+  } while (absl::IsFailedPrecondition(status));
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(discoveries_, 2) << "one in the beginning, and one that was not needed";
+  const v1::ReturningTrials returning = events_.WaitForReturning(2)[1];
+  ASSERT_EQ(returning.trials_size(), 1);
+  EXPECT_EQ(returning.trials(0).spec().trial(), trial.trial());
+  EXPECT_EQ(returning.trials(0).spec().models(0).attempt(), 1);
+  EXPECT_EQ(returning.trials(0).spec().models(0).output_folder(), trial.models(0).output_folder());
+  EXPECT_EQ(returning.trials(0).spec().program(), "p");
+  EXPECT_EQ(returning.trials(0).recorded(0), 1);
+  EXPECT_FALSE(Read(id).Attempts()->at(0).ended.has_value()) << "it is not lost";
+}
+
+TEST_F(HeadTest, WhereNothingIsKnownOfTheSpaceNodesReturnInVain) {
+  nodes_have_returned_ = 1;
+  const std::string id = Create(Search(), "").value();
+  events_.WaitForCanceledDiscovery(id);
+  EXPECT_EQ(events_.WaitForState(id, v1::DONE).state().reason(), "the space is exhausted");
+  EXPECT_EQ(discoveries_, 2) << "it is asked for again";
 }
 
 TEST_F(HeadTest, WhatIsCreatedIsRecordedBeforeItsSpaceIsKnown) {

@@ -348,6 +348,39 @@ TEST_F(NodeTest, WhatTheHeadHasNotReceivedIsSaidAgain) {
   EXPECT_THAT(Open()->Take(), ElementsAre("hello 0"));
 }
 
+TEST_F(NodeTest, AHeadThatTookAnothersPlaceLearnsWhatRuns) {
+  Start();
+  const auto first = Join();
+  EXPECT_EQ(first->sent.size(), 0u);
+  v1::HeadMessage assignment = TrialAssignment("a");
+  *assignment.mutable_assignment()->mutable_trial()->add_models() = MakeModel(2, /*attempt=*/3);
+  Say(first, assignment);
+  for (int sequence = 1; sequence <= 3; ++sequence) Report(sequence);
+  SayReceived(first, "a", 2);
+  const auto second = Open();
+  const v1::NodeHello hello = second->sent.at(0).hello();
+  EXPECT_EQ(hello.marker(), "content");
+  ASSERT_EQ(hello.held_trials_size(), 1);
+  EXPECT_EQ(hello.held_trials(0).ShortDebugString(),
+            "assignment: \"a\" experiment: \"x\" trial: 7 attempts { model: 1 attempt: 1 recorded: 2 } "
+            "attempts { model: 2 attempt: 3 } received: 2");
+  Welcome(second, "a", 2);
+  EndTrial();
+  EXPECT_TRUE(Open()->sent.at(0).hello().held_trials(0).ended());
+}
+
+TEST_F(NodeTest, WhatWasCanceledIsNotOfferedToAnotherHead) {
+  Start();
+  const auto first = Join();
+  Say(first, TrialAssignment("a"));
+  v1::HeadMessage cancel;
+  cancel.mutable_cancel()->set_assignment("a");
+  Say(first, cancel);
+  const auto second = Open();
+  EXPECT_EQ(second->sent.at(0).hello().assignments_size(), 1);
+  EXPECT_EQ(second->sent.at(0).hello().held_trials_size(), 0);
+}
+
 TEST_F(NodeTest, AHeadThatDoesNotKnowAnAssignmentHasItEnded) {
   Start();
   const auto first = Join();

@@ -56,6 +56,7 @@ class NodesTest : public ActorTest {
     options_.state_root = "/state";
     options_.marker_file = "/marker";
     options_.marker = "content";
+    options_.remember = [this](const v1::KnownNodes& known) { remembered_.push_back(known.ShortDebugString()); };
     nodes_ = Spawn(Nodes, options_);
     Run();
   }
@@ -63,6 +64,7 @@ class NodesTest : public ActorTest {
   // Adds devices, and writes down what it is told.
   TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::pointer self) {
     self->set_down_handler([this](const caf::down_msg& down) {
+      kept_worker_is_down_ |= kept_worker_ != nullptr && kept_worker_.address() == down.source;
       for (auto& [number, worker] : workers_) {
         if (worker == nullptr || worker.address() != down.source) continue;
         worker = nullptr;
@@ -89,6 +91,7 @@ class NodesTest : public ActorTest {
         [this, self](const v1::NodeReturned& returned, const WorkerActor& worker) -> caf::result<v1::KeptTrials> {
           returned_.push_back(returned);
           kept_worker_ = worker;
+          self->monitor(worker);
           if (!hold_answer_) return kept_;
           answer_ = self->make_response_promise<v1::KeptTrials>();
           return *answer_;
@@ -294,6 +297,7 @@ class NodesTest : public ActorTest {
   bool hold_answer_ = false;
   std::optional<caf::typed_response_promise<v1::KeptTrials>> answer_;
   WorkerActor kept_worker_;
+  bool kept_worker_is_down_ = false;
   // What is written down.
   std::vector<std::string> remembered_;
   // With what the workers went down.
@@ -622,9 +626,174 @@ TEST_F(NodesTest, ADrainedNodeEndsItsWorkFirst) {
   SayEvent(link, "H/1/1", 2, Success(2, 1));
   link->Take();
   Say(link, Ended("H/1/1", 3));
-  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"H/1/1\" number: 3 }", "drain { }"));
+  EXPECT_THAT(link->Take(), ElementsAre("drain { }")) << "the node waits for what is not in the journal";
+  Recorded(workers_[0]);
+  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"H/1/1\" number: 3 }"));
   // It joins again before it has heard that.
   EXPECT_THAT(Join(Hello("n"))->Take().back(), "drain { }");
+}
+
+TEST_F(NodesTest, ADeviceWhoseTrialsAreNotInTheJournalGetsNoOther) {
+  const auto link = JoinIdle();
+  for (const int trial : {7, 8}) {
+    caf::anon_send(workers_[0], MakeTrial("x", trial, 1));
+    Run();
+    const std::string id = absl::StrCat("H/1/", trial - 6);
+    v1::ModelEvent end = Success(1, 1);
+    end.set_trial(trial);
+    SayEvent(link, id, 1, end);
+    v1::NodeMessage ended = Ended(id, 2);
+    ended.mutable_news()->mutable_ended()->set_trial(trial);
+    Say(link, ended);
+    Said();
+    SayDevice(link, 0, /*idle=*/true);
+    if (trial == 7) EXPECT_THAT(Said(), ElementsAre("ready 0"));
+  }
+  EXPECT_THAT(Said(), IsEmpty());
+  // After a lost connection the node still has them.
+  v1::NodeHello hello = Hello("n");
+  hello.add_assignments("H/1/1");
+  hello.add_assignments("H/1/2");
+  const auto again = Join(hello);
+  EXPECT_EQ(again->sent[0].hello().keep_size(), 2);
+  SayDevice(again, 0, /*idle=*/true);
+  again->Take();
+  EXPECT_THAT(Said(), IsEmpty());
+  Recorded(workers_[0]);
+  EXPECT_THAT(again->Take(), ElementsAre("received { assignment: \"H/1/1\" number: 2 }"));
+  EXPECT_THAT(Said(), ElementsAre("ready 0"));
+}
+
+TEST_F(NodesTest, ATrialOfTheHeadBeforeGoesOnWhereTheJournalEnds) {
+  Want({{1, 5}, {2, 0}});
+  kept_.mutable_trials(0)->add_stopped(2);
+  const auto link = Join(HelloWithTrial());
+  ASSERT_EQ(returned_.size(), 1u);
+  EXPECT_EQ(returned_[0].node(), "n");
+  EXPECT_EQ(returned_[0].trials(0).trial(), 7);
+  EXPECT_THAT(link->sent.at(0).hello().keep(), ElementsAre("G/1/5"));
+  EXPECT_THAT(link->sent.at(0).hello().received(), ElementsAre(3));
+  link->sent.erase(link->sent.begin());
+  EXPECT_THAT(link->Take(), ElementsAre("recorded { assignment: \"G/1/5\" model: 1 attempt: 1 sequence: 5 }",
+                                        "stop { assignment: \"G/1/5\" model: 2 }"));
+  EXPECT_THAT(Said(), ElementsAre("joined n 0 p")) << "the device is there, and busy";
+  EXPECT_THAT(Listed(), ElementsAre("n JOINED 1/1"));
+  // What the journal has is not doubled.
+  for (int sequence = 4; sequence <= 6; ++sequence) SayEvent(link, "G/1/5", sequence, Report(1, sequence));
+  EXPECT_THAT(Said(), ElementsAre("event 1 6"));
+  v1::StopModel stop;
+  stop.set_experiment("x");
+  stop.set_trial(7);
+  stop.set_model(1);
+  caf::anon_send(kept_worker_, stop);
+  Run();
+  EXPECT_THAT(link->Take(), ElementsAre("stop { assignment: \"G/1/5\" model: 1 }"));
+  SayEvent(link, "G/1/5", 7, Success(1, 7));
+  v1::ModelEvent stopped = Success(2, 1);
+  stopped.mutable_ended()->set_outcome(v1::STOPPED_EARLY);
+  SayEvent(link, "G/1/5", 8, stopped);
+  Say(link, Ended("G/1/5", 9));
+  EXPECT_THAT(Said(), ElementsAre("event 1 7 SUCCEEDED", "event 2 1 STOPPED_EARLY", "ended 7"));
+  EXPECT_THAT(link->Take(), IsEmpty());
+  Recorded(kept_worker_);
+  EXPECT_THAT(link->Take(), ElementsAre("received { assignment: \"G/1/5\" number: 9 }"));
+  SayDevice(link, 0, /*idle=*/true);
+  EXPECT_THAT(Said(), ElementsAre("ready 0"));
+  EXPECT_FALSE(link->closed.has_value());
+}
+
+TEST_F(NodesTest, OfAMergedTrialOnlyTheModelsThatHaveNotEndedGoOn) {
+  Want({{2, 1}});
+  const auto link = Join(HelloWithTrial(/*ended=*/true));
+  EXPECT_THAT(link->sent.at(0).hello().keep(), ElementsAre("G/1/5"));
+  link->Take();
+  // The device may do something else.
+  SayDevice(link, 0, /*idle=*/true);
+  EXPECT_THAT(Said(), ElementsAre("joined n 0 p", "ready 0"));
+  SayEvent(link, "G/1/5", 4, Success(1, 9));
+  EXPECT_THAT(Said(), IsEmpty()) << "its end is in the journal";
+  SayEvent(link, "G/1/5", 5, Success(2, 2));
+  Say(link, Ended("G/1/5", 6));
+  EXPECT_THAT(Said(), ElementsAre("event 2 2 SUCCEEDED", "ended 7"));
+  EXPECT_FALSE(link->closed.has_value());
+}
+
+TEST_F(NodesTest, WhatNobodyWantsOrAnotherFoldersHeadGaveIsNotKept) {
+  EXPECT_THAT(Join(HelloWithTrial())->sent.at(0).hello().keep(), IsEmpty());
+  EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
+  v1::NodeHello other = HelloWithTrial();
+  other.set_name("m");
+  other.set_instance("instance of m");
+  other.set_marker("of another head");
+  Want({{1, 0}, {2, 0}});
+  EXPECT_THAT(Join(other)->sent.at(0).hello().keep(), IsEmpty());
+  EXPECT_THAT(returned_.back().trials(), IsEmpty());
+}
+
+TEST_F(NodesTest, ATrialThatANodeSaysWhatCannotBeOfIsLost) {
+  Want({{1, 0}, {2, 0}});
+  v1::NodeHello hello = HelloWithTrial();
+  hello.mutable_held_trials(0)->set_device(1);
+  EXPECT_THAT(Join(hello)->sent.at(0).hello().keep(), IsEmpty());
+  EXPECT_THAT(Said(), ElementsAre("event 1 1 LOST", "event 2 1 LOST", "ended 7"));
+  EXPECT_EQ(events_[0].ended().lost_cause(), v1::HEAD_ENDED);
+}
+
+TEST_F(NodesTest, ANodeWaitsUntilItIsKnownWhatGoesOn) {
+  hold_answer_ = true;
+  const auto link = Join(HelloWithTrial());
+  EXPECT_THAT(link->Take(), IsEmpty());
+  EXPECT_EQ(link->handled, 0) << "it is not read";
+  EXPECT_TRUE(Join(Hello("n", 1, "another"))->closed.has_value()) << "its name is taken";
+  // However long that takes, and whatever becomes of its stream.
+  Pass(200);
+  EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
+  const auto again = Join(HelloWithTrial());
+  EXPECT_TRUE(absl::IsAborted(*link->closed));
+  EXPECT_THAT(again->Take(), IsEmpty());
+  Want({{1, 0}, {2, 0}});
+  answer_->deliver(kept_);
+  Run();
+  EXPECT_THAT(again->sent.at(0).hello().keep(), ElementsAre("G/1/5"));
+  EXPECT_EQ(again->handled, 1);
+  EXPECT_EQ(returned_.size(), 1u) << "it is asked for once";
+}
+
+TEST_F(NodesTest, ANodeThatGoesBeforeItIsKnownWhatGoesOnIsLost) {
+  hold_answer_ = true;
+  const auto link = Join(HelloWithTrial());
+  caf::anon_send(nodes_, NodeLinkPtr(link));
+  Pass(122);
+  EXPECT_THAT(Listed(), IsEmpty());
+  EXPECT_TRUE(kept_worker_is_down_) << "the service hears that they do not come back";
+  answer_->deliver(kept_);
+  Run();
+  EXPECT_THAT(Listed(), IsEmpty());
+}
+
+TEST_F(NodesTest, TheNextHeadLearnsWhichNodesThereAreAndWhichOfThemDrain) {
+  const auto link = JoinIdle();
+  Assign();
+  Pass(1);
+  EXPECT_THAT(remembered_, ElementsAre("nodes { name: \"n\" instance: \"instance of n\" }"));
+  Pass(2, "instance of n");
+  v1::DrainNodeRequest drain;
+  drain.set_node("n");
+  EXPECT_TRUE(Ask<v1::DrainNodeReply>(drain).ok());
+  ASSERT_EQ(remembered_.size(), 2u) << "nothing else has changed";
+  EXPECT_EQ(remembered_[1], "nodes { name: \"n\" instance: \"instance of n\" draining: true }");
+
+  for (const char* const name : {"n", "m"}) {
+    v1::KnownNode& known = *options_.known.add_nodes();
+    known.set_name(name);
+    known.set_instance(absl::StrCat("instance of ", name));
+    known.set_draining(true);
+  }
+  nodes_ = Spawn(Nodes, options_);
+  Run();
+  EXPECT_EQ(Join(Hello("n"))->Take().back(), "drain { }");
+  Join(Hello("m", 1, "another instance"));
+  EXPECT_THAT(Listed(), ElementsAre("m JOINED 0/1", "n DRAINING 0/1"));
 }
 
 TEST_F(NodesTest, ADeviceThatIsDownLeavesAndComesBack) {

@@ -74,6 +74,62 @@ class TrainingServiceTest : public ActorTest {
     workers_[*number] = worker;
     return *number;
   }
+  // Trial of experiment "a" that ran on node "n", with these models; the owner wants it back.
+  void Await(int trial, std::vector<int> models = {1}) {
+    v1::ReturningTrials returning;
+    returning.set_experiment("a");
+    v1::ReturningTrial& proto = *returning.add_trials();
+    *proto.mutable_spec() = MakeTrial("a", trial);
+    proto.mutable_spec()->clear_models();
+    for (const int model : models) {
+      *proto.mutable_spec()->add_models() = MakeModel(model);
+      proto.add_recorded(5);
+    }
+    proto.mutable_device()->set_node("n");
+    caf::anon_send(service_, returning, owner_);
+    Run();
+  }
+  static v1::HeldTrial Held(const std::string& experiment, int trial, int model = 1, int attempt = 1,
+                            int recorded = 5) {
+    v1::HeldTrial held;
+    held.set_experiment(experiment);
+    held.set_trial(trial);
+    v1::HeldAttempt& proto = *held.add_attempts();
+    proto.set_model(model);
+    proto.set_attempt(attempt);
+    proto.set_recorded(recorded);
+    return held;
+  }
+  // The node comes, with these trials: kept_ will have those that go on. Its worker has number 100.
+  void Return(const std::string& node, const std::vector<v1::HeldTrial>& held) {
+    v1::NodeReturned returned;
+    returned.set_node(node);
+    *returned.mutable_trials() = {held.begin(), held.end()};
+    const WorkerActor worker = workers_[100] = MakeWorker(std::make_shared<int>(100));
+    Spawn([this, returned, worker](caf::event_based_actor* self) {
+      self->request(service_, caf::infinite, returned, worker).then([this](const v1::KeptTrials& kept) {
+        kept_.emplace();
+        for (const v1::ReturningTrial& trial : kept.trials()) kept_->push_back(trial.spec().trial());
+      });
+    });
+    Run();
+  }
+  // The last event is the end of that trial's attempt, lost with the head.
+  void ExpectLostWithHead(int trial) {
+    ASSERT_FALSE(events_.empty());
+    EXPECT_EQ(events_.back().trial(), trial);
+    EXPECT_EQ(events_.back().ended().outcome(), v1::LOST);
+    EXPECT_EQ(events_.back().ended().lost_cause(), v1::HEAD_ENDED);
+  }
+  void Recorded(const std::string& experiment, int trial, int model = 0, int sequence = 0) {
+    v1::EventsRecorded recorded;
+    recorded.set_experiment(experiment);
+    recorded.set_trial(trial);
+    recorded.set_model(model);
+    recorded.set_sequence(sequence);
+    caf::anon_send(service_, recorded);
+    Run();
+  }
   void Hold(const std::string& node, bool hold) {
     v1::HoldNode message;
     message.set_node(node);
@@ -214,7 +270,164 @@ class TrainingServiceTest : public ActorTest {
   std::map<std::string, int> shares_, planning_gib_, told_;
   std::optional<absl::Status> discovered_;
   std::vector<v1::ModelEvent> events_;
+  // Absent: the node has no answer yet.
+  std::optional<std::vector<int>> kept_;
 };
+
+TEST_F(TrainingServiceTest, ATrialWaitsForItsNodeAndGoesOnWithIt) {
+  StartService(0, /*open=*/true);
+  Await(7);
+  EXPECT_EQ(WaitingFor("a"), "node n to return with trial 7");
+  EXPECT_EQ(telemetry_->trials_running.value(), 1);
+  Return("m", {Held("a", 7)});
+  EXPECT_TRUE(kept_->empty()) << "another node";
+  Return("n", {Held("a", 7), Held("a", 8), Held("b", 7)});
+  EXPECT_EQ(*kept_, std::vector<int>{7});
+  EXPECT_EQ(WaitingFor("a"), "");
+  v1::ModelEvent report = EndedEvent(MakeTrial("a", 7, 1), MakeModel(1), 5, v1::SUCCEEDED);
+  report.mutable_intermediate();
+  caf::anon_send(service_, report);
+  Recorded("a", 7, 1, 64);
+  EXPECT_EQ(recorded_, std::vector<int>{64});
+  Stop("a", 7, 1);
+  EXPECT_EQ(stopped_, std::vector<int>{1});
+  caf::anon_send(service_, EndedEvent(MakeTrial("a", 7, 1), MakeModel(1), 6, v1::STOPPED_EARLY));
+  Ended("a", 7);
+  EXPECT_EQ(events_.size(), 2u);
+  EXPECT_EQ(telemetry_->trials_running.value(), 0);
+  // Now its end is in the journal.
+  Recorded("a", 7);
+  Recorded("a", 7);
+  EXPECT_EQ(recorded_, (std::vector<int>{64, 0})) << "said once";
+  RunDelayed();
+  EXPECT_EQ(events_.size(), 2u) << "the time for its return has passed";
+}
+
+TEST_F(TrainingServiceTest, WhatDoesNotComeBackIsLostWithTheHead) {
+  StartService(0, /*open=*/true);
+  Await(7);
+  Return("n", {});
+  ExpectLostWithHead(7);
+  Await(8);
+  ExpectLostWithHead(8);
+  EXPECT_EQ(events_.size(), 2u) << "the node is here already";
+  Leave(100);
+  Await(9);
+  EXPECT_EQ(events_.size(), 2u);
+  RunDelayed();
+  ExpectLostWithHead(9);
+  EXPECT_EQ(WaitingFor("a"), "");
+  EXPECT_EQ(telemetry_->trials_running.value(), 0);
+  // Nobody waits for it any more.
+  Return("n", {Held("a", 9)});
+  EXPECT_TRUE(kept_->empty());
+}
+
+TEST_F(TrainingServiceTest, AnotherAttemptOrOneWithAGapInTheJournalIsNotKept) {
+  StartService(0, /*open=*/true);
+  Await(7);
+  Await(8);
+  Await(9, {1, 2});
+  Return("n", {Held("a", 7, 1, /*attempt=*/2), Held("a", 8, 1, 1, /*recorded=*/6), Held("a", 9)});
+  EXPECT_TRUE(kept_->empty());
+  EXPECT_EQ(events_.size(), 4u);
+  ExpectLostWithHead(9);
+}
+
+TEST_F(TrainingServiceTest, NodesThatHaveNotReturnedAreNamedWhereNothingElseIsThere) {
+  TrainingServiceOptions options;
+  options.open = true;
+  options.nodes = {"m", "n"};
+  service_ = Spawn(TrainingService, std::move(options));
+  Discover("a");
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("of its nodes none has returned (m, n)"));
+  Return("m", {});
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("none has returned (n)"));
+  Return("n", {});
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("no node has joined"));
+}
+
+TEST_F(TrainingServiceTest, ANodeIsAnsweredWhenTheExperimentIsKnown) {
+  StartService(0, /*open=*/true);
+  Discover("a");
+  EXPECT_FALSE(discovered_.has_value());
+  Return("n", {Held("a", 7), Held("c", 1)});
+  ASSERT_TRUE(discovered_.has_value());
+  EXPECT_TRUE(absl::IsAborted(*discovered_)) << "it might have to wait for that node";
+  EXPECT_FALSE(kept_.has_value());
+  // Asked for again, it gets the same answer.
+  discovered_.reset();
+  Discover("a");
+  EXPECT_TRUE(absl::IsAborted(discovered_.value_or(absl::OkStatus())));
+  Await(7);
+  EXPECT_EQ(kept_, std::vector<int>{7});
+
+  Discover("b");
+  kept_.reset();
+  Return("m", {Held("b", 1)});
+  EXPECT_FALSE(kept_.has_value());
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("b");
+  cancel.set_discovery(true);
+  caf::anon_send(service_, cancel);
+  Run();
+  EXPECT_TRUE(kept_.has_value() && kept_->empty()) << "it does not go on";
+}
+
+TEST_F(TrainingServiceTest, WhatIsCanceledOrStoppedDoesNotWaitForItsNode) {
+  StartService(0, /*open=*/true);
+  Await(7, {1, 2});
+  Stop("a", 7, 1);
+  EXPECT_TRUE(events_.empty()) << "the other model goes on";
+  Stop("a", 7, 2);
+  ASSERT_EQ(events_.size(), 2u);
+  EXPECT_EQ(events_[1].ended().outcome(), v1::STOPPED_EARLY);
+  Await(8);
+  Await(9);
+  Return("n", {Held("a", 9)});
+  EXPECT_EQ(events_.size(), 3u);
+  Await(10);
+  EXPECT_EQ(events_.size(), 4u);
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("a");
+  caf::anon_send(service_, cancel);
+  Run();
+  EXPECT_EQ(canceled_, std::vector<int>{9});
+  // Where its node leaves without another word, it is lost; a node that knows better says so before.
+  Leave(100);
+  ASSERT_EQ(events_.size(), 5u);
+  EXPECT_EQ(events_[4].ended().outcome(), v1::CANCELED);
+}
+
+TEST_F(TrainingServiceTest, ANodeHearsWhenTheEndOfATrialIsInTheJournalOrNobodyWritesOne) {
+  StartService(1, /*open=*/true);
+  const int far = Join("n");
+  Ready(far);
+  Submit("a", 1);
+  // Before and after the trial's last word.
+  Recorded("a", 1);
+  EXPECT_EQ(recorded_, std::vector<int>{0});
+  Ended("a", 1);
+  Ready(far);
+  Submit("a", 2);
+  Ended("a", 2);
+  Recorded("a", 2);
+  EXPECT_EQ(recorded_, (std::vector<int>{0, 0}));
+  Ready(far);
+  Submit("a", 3);
+  Ended("a", 3);
+  caf::anon_send_exit(owner_, caf::exit_reason::user_shutdown);
+  Run();
+  EXPECT_EQ(recorded_, (std::vector<int>{0, 0, 0}));
+  // A worker of this machine keeps nothing.
+  owner_ = MakeOwner();
+  Ready(0);
+  Submit("a", 4);
+  Recorded("a", 4);
+  Ended("a", 4);
+  Recorded("a", 4);
+  EXPECT_EQ(recorded_.size(), 3u);
+}
 
 TEST_F(TrainingServiceTest, TrialsWaitUntilAWorkerIsIdle) {
   StartService(2);

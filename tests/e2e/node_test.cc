@@ -39,6 +39,23 @@ constexpr char kTinySearch[] = R"(
   seed: 42
 )";
 
+// Three trials of some seconds.
+constexpr int kLongEpochs = 12;
+constexpr char kLongSearch[] = R"(
+  name: "long"
+  space { registered: "mnist_cnn" }
+  strategy { random { dedup: false } }
+  evaluator {
+    classification {
+      dataset { synthetic_digits { train_samples: 2000 validation_samples: 100 } }
+      batch_size: 20
+      max_epochs: 12
+    }
+  }
+  max_trial_number: 3
+  seed: 7
+)";
+
 class NodeTest : public ::testing::Test {
  protected:
   void SetUp() override { StartHead(); }
@@ -67,6 +84,27 @@ class NodeTest : public ::testing::Test {
   }
   std::string Submit() const { return Ask({"submit", config_, "--json"}).Json().value("id", ""); }
 
+  void KillHead() {
+    kill(head_process_->pid(), SIGKILL);
+    EXPECT_EQ(head_process_->Wait(), -SIGKILL);
+  }
+  // Until that model has reported a few steps.
+  void WatchSteps(const std::string& id, int model) const {
+    Watch(id, [&](const v1::ExperimentEvent& event) {
+      return event.model().model() == model && event.model().intermediate().step() >= 2;
+    });
+  }
+  // It ended as if nothing had been: one attempt a model, and each step once.
+  void ExpectNothingTwice(const std::string& id) const {
+    const nlohmann::json trials = ExpectUndisturbed(id);
+    for (const nlohmann::json& model : trials["models"]) {
+      EXPECT_EQ(model["attempts"].size(), 1u) << model;
+      const nlohmann::json& steps = model["metrics"]["intermediate"];
+      ASSERT_EQ(steps.size(), static_cast<size_t>(kLongEpochs)) << model;
+      for (int step = 0; step < kLongEpochs; ++step) EXPECT_EQ(steps[static_cast<size_t>(step)]["step"], step);
+    }
+  }
+
   // Watches the experiment until `stop` says so of an event, or to its end.
   template <typename Stop>
   void Watch(const std::string& id, Stop stop) const {
@@ -94,7 +132,7 @@ class NodeTest : public ::testing::Test {
     EXPECT_EQ(run.exit_code, 0) << run.err;
     const std::map<int, std::string> expected =
         ResultsOf(RunCommand(kLanista, {"trials", "latest", "--json", "--state-dir", own}).Json());
-    EXPECT_EQ(expected.size(), 40u);
+    EXPECT_EQ(expected.size(), config_ == long_config_ ? 3u : 40u);
     EXPECT_EQ(ResultsOf(trials), expected);
     return trials;
   }
@@ -113,7 +151,8 @@ class NodeTest : public ::testing::Test {
   }
 
   const std::string state_ = FreshFolder();
-  const std::string config_ = WriteFile("tiny.textproto", kTinySearch);
+  std::string config_ = WriteFile("tiny.textproto", kTinySearch);
+  const std::string long_config_ = WriteFile("long.textproto", kLongSearch);
   const std::string head_file_ = FreshFolder() + "/head";
   std::string listen_ = "127.0.0.1:0";
   std::string head_;
@@ -183,6 +222,63 @@ TEST_F(NodeTest, NodesComeBackToAHeadThatWasKilled) {
   EXPECT_TRUE(b->WaitForLine("joined"));
   WatchToEnd(id);
   ExpectUndisturbed(id);
+}
+
+TEST_F(NodeTest, WhatRunsOnANodeGoesOnWhenItsHeadIsKilledOrEnded) {
+  config_ = long_config_;
+  const auto a = StartNode("a");
+  const std::string id = Submit();
+  WatchSteps(id, 1);
+  const std::vector<pid_t> processes = a->Children();
+  ASSERT_FALSE(processes.empty());
+  // Its trial process goes on; what it is given to say waits.
+  kill(a->pid(), SIGSTOP);
+  KillHead();
+  StartHead();
+  EXPECT_THAT(Ask({"show", id}).out, HasSubstr("none has returned (a)"));
+  kill(a->pid(), SIGCONT);
+  EXPECT_TRUE(a->WaitForLine("joined"));
+  EXPECT_EQ(a->Children(), processes) << "nothing is begun anew";
+  WatchSteps(id, 2);
+  kill(head_process_->pid(), SIGTERM);
+  EXPECT_EQ(head_process_->Wait(), 0);
+  StartHead();
+  EXPECT_TRUE(a->WaitForLine("joined"));
+  EXPECT_EQ(a->Children(), processes);
+  WatchToEnd(id);
+  ExpectNothingTwice(id);
+}
+
+TEST_F(NodeTest, AnExperimentWaitsForItsNodeNotForEver) {
+  config_ = long_config_;
+  const auto a = StartNode("a");
+  const std::string id = Submit();
+  WatchSteps(id, 1);
+  KillHead();
+  kill(a->pid(), SIGKILL);
+  EXPECT_EQ(a->Wait(), -SIGKILL);
+  StartHead();
+  const auto b = StartNode("b");
+  WatchToEnd(id);
+  EXPECT_EQ(NodesOf(ExpectUndisturbed(id), "LOST", "HEAD_ENDED"), std::set<std::string>{"a"});
+}
+
+TEST_F(NodeTest, ANodeThatWasAskedToLeaveStillDoesAfterItsHeadWasKilled) {
+  config_ = long_config_;
+  const auto a = StartNode("a");
+  const std::string id = Submit();
+  WatchSteps(id, 1);
+  EXPECT_EQ(Ask({"drain", "a"}).exit_code, 0);
+  KillHead();
+  StartHead();
+  EXPECT_TRUE(a->WaitForLine("joined"));
+  const nlohmann::json nodes = Ask({"nodes", "--json"}).Json()["nodes"];
+  ASSERT_EQ(nodes.size(), 1u);
+  EXPECT_EQ(nodes[0]["state"], "DRAINING");
+  EXPECT_EQ(a->Wait(), 0) << "when its trial has ended";
+  const auto b = StartNode("b");
+  WatchToEnd(id);
+  ExpectNothingTwice(id);
 }
 
 TEST_F(NodeTest, NodesFollowAHeadThatMovesByItsFile) {

@@ -263,9 +263,43 @@ class SetupTest : public ::testing::Test {
     return NewExperiment(state_dir_, config, ExperimentSeed(config), MakeDiscovered(), devices_, {});
   }
   absl::StatusOr<ExperimentSetup> Resume(const std::string& id, const v1::ExperimentConfig& config,
-                                         const v1::Discovered& discovered = MakeDiscovered()) {
+                                         const v1::Discovered& discovered = MakeDiscovered(),
+                                         const std::set<std::string>& nodes = {}) {
     LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<HeldExperiment> held, HoldExperiment(state_dir_, id, {}));
-    return ResumedExperiment(std::move(held), config, discovered, devices_);
+    return ResumedExperiment(std::move(held), config, discovered, devices_, nodes);
+  }
+  // A new experiment of four models. Trial 1 has models 1 and 2 and runs on node n, trial 2 has model 3 and runs on
+  // node m; model 4 waits.
+  std::string RunOnNodes(const v1::ExperimentConfig& config) {
+    const std::string id = RunNew(config, 2);
+    const absl::StatusOr<std::shared_ptr<HeldExperiment>> held = HoldExperiment(state_dir_, id, {});
+    EXPECT_TRUE(held.ok()) << held.status();
+    v1::JournalBatch batch;
+    for (const int trial : {1, 2}) {
+      v1::TrialQueued& queued = *batch.add_records()->mutable_trial();
+      queued.set_trial(trial);
+      for (const int model : trial == 1 ? std::vector<int>{1, 2} : std::vector<int>{3}) {
+        v1::TrialMember& member = *queued.add_members();
+        member.set_model(model);
+        member.set_attempt(1);
+      }
+    }
+    v1::ModelEvent event;
+    event.set_attempt(1);
+    event.set_sequence(1);
+    for (const int model : {1, 3}) {
+      event.set_trial(model == 1 ? 1 : 2);
+      event.set_model(model);
+      event.mutable_started()->mutable_device()->set_node(model == 1 ? "n" : "m");
+      *batch.add_records()->mutable_event() = event;
+    }
+    event.set_trial(1);
+    event.set_model(1);
+    event.set_sequence(2);
+    (*event.mutable_intermediate()->mutable_metrics()->mutable_values())["default"] = 0.5;
+    *batch.add_records()->mutable_event() = event;
+    EXPECT_TRUE((*held)->writer->Write(batch).ok());
+    return id;
   }
   JournalReader Read(const std::string& id) { return *JournalReader::Open(*state_dir_.ExperimentFolder(id)); }
 
@@ -688,6 +722,67 @@ TEST_F(SetupTest, NodesThatWereLostAreRememberedAndNodesThatLeftAreNot) {
   ASSERT_TRUE(decision.outcome.has_value());
   EXPECT_EQ(decision.outcome->outcome(), v1::FAILED);
   EXPECT_THAT(decision.outcome->failure().message(), HasSubstr("n1, n2, n6"));
+}
+
+TEST_F(SetupTest, ATrialThatMayComeBackWithItsNodeIsNotLost) {
+  const std::string id = RunOnNodes(MakeConfig(4));
+  const auto numbers = [](const std::vector<v1::TrialModel>& models) {
+    std::vector<std::string> lines;
+    for (const v1::TrialModel& model : models) lines.push_back(absl::StrCat(model.model(), "/", model.attempt()));
+    return lines;
+  };
+  {
+    const absl::StatusOr<ExperimentSetup> setup = Resume(id, MakeConfig(4));
+    ASSERT_TRUE(setup.ok()) << setup.status();
+    EXPECT_TRUE(setup->start.on_nodes.empty());
+    EXPECT_THAT(numbers(setup->start.models), ::testing::ElementsAre("1/2", "2/2", "3/2", "4/1"));
+  }
+  absl::StatusOr<ExperimentSetup> setup = Resume(id, MakeConfig(4), MakeDiscovered(), {"n", "x"});
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  EXPECT_THAT(numbers(setup->start.models), ::testing::ElementsAre("3/2", "4/1"));
+  ASSERT_EQ(setup->start.on_nodes.size(), 1u);
+  const TrialOnNode& trial = setup->start.on_nodes[0];
+  EXPECT_EQ(trial.trial, 1);
+  EXPECT_EQ(trial.num_models, 2);
+  EXPECT_EQ(trial.device.node(), "n");
+  EXPECT_THAT(numbers(trial.models), ::testing::ElementsAre("1/1", "2/1")) << "of model 2 nothing was said yet";
+  EXPECT_EQ(trial.models[0].reported_steps(), 1);
+  EXPECT_THAT(trial.recorded, ::testing::ElementsAre(2, 0));
+  std::vector<int> lost;
+  for (const v1::JournalRecord& record : setup->start.facts.records()) {
+    if (record.event().has_ended()) lost.push_back(record.event().model());
+  }
+  EXPECT_THAT(lost, ::testing::ElementsAre(3));
+  // It ends as if nothing had been.
+  v1::ModelEvent end;
+  end.set_trial(1);
+  end.set_model(1);
+  end.set_attempt(1);
+  end.mutable_ended()->set_outcome(v1::SUCCEEDED);
+  const Ledger::Decision decision = setup->ledger.EndAttempt(end);
+  ASSERT_TRUE(decision.outcome.has_value());
+  EXPECT_EQ(decision.outcome->attempt(), 1);
+  EXPECT_EQ(setup->ledger.Close(*decision.outcome).tell.steps(), 1);
+}
+
+TEST_F(SetupTest, WhatWasDiscoveredIsKnownWhereNodesReturnWithTrials) {
+  v1::ExperimentConfig config = MakeConfig(4);
+  const std::string id = RunOnNodes(config);
+  const std::shared_ptr<HeldExperiment> held = *HoldExperiment(state_dir_, id, {});
+  EXPECT_TRUE(absl::IsFailedPrecondition(DiscoveredBefore(*held, config, {"x"}).status())) << "nothing ran there";
+  const absl::StatusOr<v1::Discovered> discovered = DiscoveredBefore(*held, config, {"n"});
+  ASSERT_TRUE(discovered.ok()) << discovered.status();
+  EXPECT_EQ(discovered->program(), "build 1");
+  EXPECT_EQ(discovered->space().fingerprint(), MakeDiscovered().space().fingerprint());
+  // Engines that plan by graphs need these.
+  config.mutable_engine()->mutable_cgo();
+  EXPECT_THAT(std::string(DiscoveredBefore(*held, config, {"n"}).status().message()), HasSubstr("graphs"));
+  v1::Discovered with_graphs = MakeDiscovered();
+  with_graphs.mutable_graph_space()->mutable_base()->set_name("net");
+  ASSERT_TRUE(KeepGraphs(*held, with_graphs).ok());
+  const absl::StatusOr<v1::Discovered> again = DiscoveredBefore(*held, config, {"n"});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->graph_space().base().name(), "net");
 }
 
 TEST_F(SetupTest, AnExperimentMayBeginBeforeThereIsADevice) {

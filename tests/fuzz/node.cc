@@ -60,10 +60,11 @@ TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::stateful_p
       [](const v1::StopModel&) {},
       [](const v1::EventsRecorded&) {},
       [](const v1::ReturningTrials&, const TrialOwnerActor&) {},
-      // Believes the node, whatever it has.
+      // Believes the node, where it has that trial.
       [](const v1::NodeReturned& returned, const WorkerActor&) {
         v1::KeptTrials kept;
         for (const v1::HeldTrial& held : returned.trials()) {
+          if (held.experiment() != "e" || held.trial() != 1) continue;
           v1::TrialSpec& spec = *kept.add_trials()->mutable_spec();
           spec.set_experiment(held.experiment());
           spec.set_trial(held.trial());
@@ -99,6 +100,7 @@ class Head {
     NodesOptions options;
     options.service = service_;
     options.head = "H";
+    options.marker = "M";
     nodes_ = system_.spawn(Nodes, options);
     Run();
   }
