@@ -9,7 +9,8 @@
 // gets nothing.
 //
 // A trial goes to a device that runs the program which discovered its space, and that has room for it: where none of
-// the pool has, to one of the largest. A discovery goes to any device. It tells which program runs there (a device that
+// the pool has, to one of the largest. Where it reads data (data://NAME) it goes to nodes that have all of it. A
+// discovery goes to any device with its data. It tells which program runs there (a device that
 // joins may say so itself), so devices of which nothing is known get discoveries first, and no trial that names a
 // program: another program may not have its space. All devices of a node run the same programs; more than one, where
 // the program's file was replaced.
@@ -75,6 +76,8 @@ struct TrainingServiceOptions {
   // Devices may join: what has none waits for one.
   bool open = false;
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
+  // The names of the data that this machine has.
+  std::set<std::string> data{};
 };
 
 // With its messages to itself: it is time for a device's next worker; the pool has changed.
@@ -92,9 +95,12 @@ class TrainingServiceState {
 
  private:
   using TimePoint = caf::actor_clock::time_point;
+  using DataNames = std::set<std::string>;
   struct Discovery {
     v1::Discover request;
     caf::typed_response_promise<v1::Discovered> promise;
+    // The names of what it reads.
+    DataNames data;
     // Workers of this machine, and nodes, that went down with it.
     int lost_workers = 0;
     std::set<std::string> lost_nodes;
@@ -108,6 +114,8 @@ class TrainingServiceState {
     // them, as it is.
     int64_t memory = 0;
     int64_t least_memory = 0;
+    // What their node has.
+    DataNames data;
     // When they are gone (TimePoint::max(): nobody knows), and how long that was after the first of them had joined.
     TimePoint ends;
     std::chrono::milliseconds lifetime{0};
@@ -117,7 +125,7 @@ class TrainingServiceState {
     std::set<int> idle_warm;
     std::set<int> idle_cold;
   };
-  using KindKey = std::tuple<bool, std::set<std::string>, int64_t, TimePoint>;
+  using KindKey = std::tuple<bool, std::set<std::string>, int64_t, DataNames, TimePoint>;
   struct Slot {
     int number = 0;
     v1::Device device;
@@ -126,6 +134,7 @@ class TrainingServiceState {
     // Null: given up, or the next one has to wait.
     WorkerActor worker;
     TimePoint ends = TimePoint::max();
+    DataNames data;
     // Where it is listed; null: nowhere.
     Kind* kind = nullptr;
     bool given_up = false;
@@ -162,7 +171,7 @@ class TrainingServiceState {
 
   // The slot with that number; nullptr: it has left.
   Slot* Find(int number);
-  Slot& AddSlot(v1::Device device, bool local);
+  Slot& AddSlot(v1::Device device, bool local, DataNames data);
   // Gives a device of this machine its worker.
   void Spawn(Slot& slot);
   void SetWorker(Slot& slot, WorkerActor worker);
@@ -184,7 +193,7 @@ class TrainingServiceState {
   void OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner);
   caf::result<v1::Discovered> OnDiscover(v1::Discover request);
   v1::DeviceList OnList(const v1::ListDevices& list) const;
-  v1::DeviceAdded OnJoined(v1::DeviceJoined joined, WorkerActor worker);
+  v1::DeviceAdded OnJoined(v1::DeviceJoined joined, const v1::NodeOffer& offer, WorkerActor worker);
   void OnHold(const v1::HoldNode& hold);
   void OnWant(v1::WantDevices wants, const DeviceUserActor& user);
   v1::DeviceDemand OnExpect(v1::ExpectDevices expect);
@@ -193,6 +202,10 @@ class TrainingServiceState {
   void Assign();
   // Whether trials of that program may run there.
   static bool Runs(const Kind& kind, const std::string& program);
+  // Whether all of the data is there.
+  static bool Has(const Kind& kind, const DataNames& data);
+  // What the experiment's trials read.
+  const DataNames& DataOfTrials(const std::string& experiment) const;
   // Negative: it is over.
   std::chrono::milliseconds Until(TimePoint time) const;
   // Whether a trial of the experiment is likely to take longer than the device is there, and would have had the time
@@ -203,7 +216,7 @@ class TrainingServiceState {
   // An idle worker that may get work now; nullptr: there is none.
   Slot* Idle(const Kind& kind);
   Slot* IdleFor(const v1::TrialSpec& trial);
-  Slot* IdleForDiscovery();
+  Slot* IdleForDiscovery(const DataNames& data);
   void SetStarting(Slot& slot, bool starting);
   void StartDiscovery(Slot& slot);
   void OnDiscoveryFailed(int number, const caf::error& error);
@@ -240,8 +253,8 @@ class TrainingServiceState {
   void OnPoolChanged();
   std::map<std::string, std::vector<User*>> UsersByProgram();
   void Share(const std::string& program, std::vector<User*> users);
-  // What is lacking for a trial, or (nullptr) for a discovery; empty: nothing.
-  std::string Lacking(const v1::TrialSpec* trial) const;
+  // What is lacking for a trial, or (nullptr) for a discovery, that reads this data; empty: nothing.
+  std::string Lacking(const v1::TrialSpec* trial, const DataNames& data) const;
   // Why nodes that may come are not there; empty: nobody says so.
   std::string WhyNotThere() const;
   std::string LackingFor(const std::string& experiment) const;
@@ -268,6 +281,8 @@ class TrainingServiceState {
   std::deque<Discovery> discoveries_;
   // Whose trials were taken, and their experiment.
   std::map<caf::actor_addr, std::string> owners_;
+  // What trials of an experiment read, where they read data.
+  std::map<std::string, DataNames> data_;
   std::map<caf::actor_addr, User> users_;
   // How long the last trials of an experiment took.
   std::map<std::string, std::deque<std::chrono::milliseconds>> durations_;
