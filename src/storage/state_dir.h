@@ -6,6 +6,7 @@
 //                        logs/        what trials printed: one file a trial
 //                        trials/      what evaluators left behind: one folder a trial
 //                        checkpoints/ what lets lost attempts go on: one folder a model, until it has a result
+//   STATE/uploads/                    what clients brought for their experiments (src/service/uploads.h)
 //
 // Ids from outside are checked before they touch the file system.
 #ifndef LANISTA_SRC_STORAGE_STATE_DIR_H_

@@ -66,7 +66,7 @@ std::string NodesText(const Json& document, int width) {
                    {"program", Align::kLeft},
                    {"since", Align::kLeft},
                    {"version", Align::kLeft},
-                   {"data", Align::kLeft}});
+                   {"data", Align::kLeft, /*optional=*/true}});
   for (const Json& node : document["nodes"]) {
     const std::string program = node["program"].get<std::string>().substr(0, kShortProgram);
     table.AddRow({node["name"].get<std::string>(), node["state"].get<std::string>(),
