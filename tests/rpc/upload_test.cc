@@ -153,6 +153,8 @@ TEST_F(UploadTest, AClientThatVanishesLeavesNothing) {
     const auto stream = stub_->Upload(&context);
     ASSERT_TRUE(SendList(*stream, ListOf({"one and more"})));
     stream->WritesDone();
+    v1::UploadReply reply;
+    while (stream->Read(&reply)) EXPECT_TRUE(reply.has_wanted());
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
   // Ends all calls.
