@@ -16,6 +16,8 @@
 #include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
+#include "src/config/data_folders.h"
+#include "src/config/data_paths.h"
 #include "src/files/assignment_inputs.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
@@ -82,6 +84,10 @@ absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
   }
   if (hello.held_trials_size() > hello.assignments_size()) return Lie("has more trials than assignments");
   if (!IsTime(hello.now())) return Lie("has no time");
+  if (hello.data_size() > DataFolders::kMaxFolders) return Lie("has more data than it can have");
+  for (const std::string& data : hello.data()) {
+    if (!CheckDataName(data).ok()) return Lie("has data with an impossible name");
+  }
   return absl::OkStatus();
 }
 
@@ -93,6 +99,7 @@ RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int
       name_(hello.name()),
       instance_(hello.instance()),
       program_(hello.program()),
+      data_(hello.data().begin(), hello.data().end()),
       version_(hello.version()),
       since_(absl::Now()),
       all_unrecorded_(unrecorded),
@@ -147,6 +154,7 @@ void RemoteNode::Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wante
 
 absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
   if (hello.name() != name_ || hello.program() != program_ ||
+      std::set<std::string>(hello.data().begin(), hello.data().end()) != data_ ||
       hello.devices_size() != static_cast<int>(devices_.size())) {
     return Lie("joined again as another one");
   }
@@ -327,7 +335,9 @@ void RemoteNode::AddWorker(Device& device) {
   *joined.mutable_device() = device.device;
   joined.set_program(program_);
   if (ends_ != absl::InfiniteFuture()) *joined.mutable_ends() = ToTimestamp(ends_);
-  self_->request(options_.service, caf::infinite, std::move(joined), device.worker)
+  v1::NodeOffer offer;
+  offer.mutable_data()->Add(data_.begin(), data_.end());
+  self_->request(options_.service, caf::infinite, std::move(joined), std::move(offer), device.worker)
       .then(
           [weak = weak_from_this(), number = NumberOf(device), worker = device.worker](const v1::DeviceAdded& added) {
             const std::shared_ptr<RemoteNode> node = weak.lock();
@@ -781,6 +791,7 @@ v1::NodeStatus RemoteNode::Status() const {
   status.set_devices(static_cast<int>(devices_.size()));
   status.set_program(program_);
   status.set_version(version_);
+  status.mutable_data()->Add(data_.begin(), data_.end());
   *status.mutable_since() = ToTimestamp(since_);
   for (const Device& device : devices_) {
     if (device.assignment == nullptr) continue;

@@ -269,6 +269,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   const std::string name_;
   const std::string instance_;
   const std::string program_;
+  // NodeHello.data.
+  const std::set<std::string> data_;
   const std::string version_;
   const absl::Time since_;
   EventAmount* const all_unrecorded_;

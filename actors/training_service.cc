@@ -22,6 +22,7 @@
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
+#include "src/files/assignment_inputs.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -71,7 +72,9 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
   options_ = std::move(options);
   absent_ = options_.nodes;
   self_->set_down_handler([this](const caf::down_msg& down) { OnDown(down); });
-  for (v1::Device& device : std::exchange(options_.devices, {})) Spawn(AddSlot(std::move(device), /*local=*/true));
+  for (v1::Device& device : std::exchange(options_.devices, {})) {
+    Spawn(AddSlot(std::move(device), /*local=*/true, options_.data));
+  }
   return {
       [this](const v1::WorkerReady& ready) { OnReady(ready); },
       [this](const v1::ProcessUp& up) { OnProcessUp(up); },
@@ -88,7 +91,9 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
       [this](const v1::NodeReturned& returned, const WorkerActor& worker) { return OnNodeReturned(returned, worker); },
       [this](v1::Discover& request) { return OnDiscover(std::move(request)); },
       [this](const v1::ListDevices& list) { return OnList(list); },
-      [this](v1::DeviceJoined& joined, const WorkerActor& worker) { return OnJoined(std::move(joined), worker); },
+      [this](v1::DeviceJoined& joined, const v1::NodeOffer& offer, const WorkerActor& worker) {
+        return OnJoined(std::move(joined), offer, worker);
+      },
       [this](const v1::HoldNode& hold) { OnHold(hold); },
       [this](v1::WantDevices& wants, const DeviceUserActor& user) { OnWant(std::move(wants), user); },
       [this](const v1::AskWaiting& ask) {
@@ -138,12 +143,13 @@ TrainingServiceState::Slot* TrainingServiceState::Find(int number) {
   return found == slots_.end() ? nullptr : &found->second;
 }
 
-TrainingServiceState::Slot& TrainingServiceState::AddSlot(v1::Device device, bool local) {
+TrainingServiceState::Slot& TrainingServiceState::AddSlot(v1::Device device, bool local, DataNames data) {
   const int number = ++last_number_;
   Slot& slot = slots_[number];
   slot.number = number;
   slot.device = std::move(device);
   slot.local = local;
+  slot.data = std::move(data);
   NodeOf(slot).slots.insert(number);
   return slot;
 }
@@ -160,11 +166,11 @@ void TrainingServiceState::SetWorker(Slot& slot, WorkerActor worker) {
 }
 
 void TrainingServiceState::List(Slot& slot) {
-  const KindKey key(slot.local, NodeOf(slot).programs, RoundedMemory(DeviceMemory(slot.device)), slot.ends);
+  const KindKey key(slot.local, NodeOf(slot).programs, RoundedMemory(DeviceMemory(slot.device)), slot.data, slot.ends);
   Kind& kind = kinds_[key];
   if (slot.kind != &kind) {
     Unlist(slot);
-    std::tie(kind.local, kind.programs, kind.memory, kind.ends) = key;
+    std::tie(kind.local, kind.programs, kind.memory, kind.data, kind.ends) = key;
     if (kind.devices.empty()) kind.lifetime = Until(kind.ends);
     const int64_t memory = DeviceMemory(slot.device);
     kind.least_memory = kind.devices.empty() ? memory : std::min(kind.least_memory, memory);
@@ -191,7 +197,7 @@ void TrainingServiceState::Unlist(Slot& slot) {
   for (std::set<int>* const set : {&kind.devices, &kind.usable, &kind.idle_warm, &kind.idle_cold}) {
     set->erase(slot.number);
   }
-  if (kind.devices.empty()) kinds_.erase(KindKey(kind.local, kind.programs, kind.memory, kind.ends));
+  if (kind.devices.empty()) kinds_.erase(KindKey(kind.local, kind.programs, kind.memory, kind.data, kind.ends));
   PoolChanged();
 }
 
@@ -204,8 +210,10 @@ void TrainingServiceState::Learn(const Slot& slot, const std::string& program) {
   }
 }
 
-v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, WorkerActor worker) {
-  Slot& slot = AddSlot(std::move(*joined.mutable_device()), /*local=*/false);
+v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, const v1::NodeOffer& offer,
+                                               WorkerActor worker) {
+  Slot& slot =
+      AddSlot(std::move(*joined.mutable_device()), /*local=*/false, {offer.data().begin(), offer.data().end()});
   spdlog::info("{}{} joins", NodeTag(slot.device.node()), DeviceName(slot.device));
   if (joined.has_ends()) {
     const auto left = absl::ToChronoSeconds(ToTime(joined.ends()) - absl::Now());
@@ -286,7 +294,14 @@ void TrainingServiceState::OnTrial(v1::TrialSpec spec, const TrialOwnerActor& ow
   const std::string experiment = spec.experiment();
   QueuedTrial trial{std::move(spec), owner, self_->clock().now()};
   if (CanNeverRun()) return LoseTrial(trial, v1::WORKER_DOWN);
-  if (owners_.emplace(owner.address(), experiment).second) self_->monitor(owner);
+  if (owners_.emplace(owner.address(), experiment).second) {
+    self_->monitor(owner);
+    // It is the same for all of them.
+    if (DataNames data = DataOf(trial.spec); !data.empty()) {
+      data_[experiment] = std::move(data);
+      PoolChanged();
+    }
+  }
   queue_.Push(std::move(trial));
   Assign();
   LogLacking(experiment);
@@ -300,7 +315,8 @@ caf::result<v1::Discovered> TrainingServiceState::OnDiscover(v1::Discover reques
     // The node waits for the answer, and the discovery might wait for that node's devices.
     if (returning_.is_awaited(experiment)) return ToCafError(NodesHaveReturned());
   }
-  discoveries_.push_back({std::move(request), self_->make_response_promise<v1::Discovered>(), 0, {}});
+  DataNames data = DataOf(request);
+  discoveries_.push_back({std::move(request), self_->make_response_promise<v1::Discovered>(), std::move(data), 0, {}});
   const auto promise = discoveries_.back().promise;
   Assign();
   LogLacking(experiment);
@@ -418,6 +434,16 @@ bool TrainingServiceState::Runs(const Kind& kind, const std::string& program) {
   return program.empty() || kind.programs.count(program) > 0;
 }
 
+bool TrainingServiceState::Has(const Kind& kind, const DataNames& data) {
+  return std::includes(kind.data.begin(), kind.data.end(), data.begin(), data.end());
+}
+
+const TrainingServiceState::DataNames& TrainingServiceState::DataOfTrials(const std::string& experiment) const {
+  static const auto* const kNone = new DataNames;
+  const auto found = data_.find(experiment);
+  return found == data_.end() ? *kNone : found->second;
+}
+
 std::chrono::milliseconds TrainingServiceState::Until(TimePoint time) const {
   if (time == TimePoint::max()) return std::chrono::milliseconds::max();
   return std::chrono::duration_cast<std::chrono::milliseconds>(time - self_->clock().now());
@@ -437,9 +463,10 @@ std::vector<const TrainingServiceState::Kind*> TrainingServiceState::KindsFor(co
   std::vector<const Kind*> kinds;
   int64_t largest = 0;
   bool has_room = false;
+  const DataNames& data = DataOfTrials(trial.experiment());
   for (const auto& entry : kinds_) {
     const Kind& kind = entry.second;
-    if (!Runs(kind, trial.program()) || EndsTooSoon(kind, trial.experiment())) continue;
+    if (!Runs(kind, trial.program()) || !Has(kind, data) || EndsTooSoon(kind, trial.experiment())) continue;
     kinds.push_back(&kind);
     largest = std::max(largest, kind.memory);
     has_room |= HasRoomFor(trial.estimated_memory(), kind.memory);
@@ -473,9 +500,10 @@ TrainingServiceState::Slot* TrainingServiceState::IdleFor(const v1::TrialSpec& t
   return best;
 }
 
-TrainingServiceState::Slot* TrainingServiceState::IdleForDiscovery() {
+TrainingServiceState::Slot* TrainingServiceState::IdleForDiscovery(const DataNames& data) {
   Slot* best = nullptr;
   for (const auto& entry : kinds_) {
+    if (!Has(entry.second, data)) continue;
     Slot* const slot = Idle(entry.second);
     if (slot == nullptr) continue;
     // Where something is learnt.
@@ -494,12 +522,16 @@ void TrainingServiceState::Assign() {
     SetStarting(slot, slot.local && !slot.warm);
     Update(slot);
   };
-  while (!discoveries_.empty()) {
-    Slot* const slot = IdleForDiscovery();
-    if (slot == nullptr) return;
+  for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
+    Slot* const slot = IdleForDiscovery(discovery->data);
+    if (slot == nullptr) {
+      // Others may do without the data that it waits for.
+      ++discovery;
+      continue;
+    }
     begin(*slot);
-    slot->discovery = std::move(discoveries_.front());
-    discoveries_.pop_front();
+    slot->discovery = std::move(*discovery);
+    discovery = discoveries_.erase(discovery);
     StartDiscovery(*slot);
   }
   const auto any_idle = [this] {
@@ -613,6 +645,10 @@ void TrainingServiceState::OnDown(const caf::down_msg& down) {
     }
     logged_.erase(experiment);
     durations_.erase(experiment);
+    // An engine that was stopped may end after its experiment went on.
+    const bool goes_on = std::any_of(owners_.begin(), owners_.end(),
+                                     [&experiment](const auto& other) { return other.second == experiment; });
+    if (!goes_on) data_.erase(experiment);
     return;
   }
   const auto number = numbers_.find(down.source);
@@ -886,8 +922,15 @@ void TrainingServiceState::Share(const std::string& program, std::vector<User*> 
     const Kind& kind = entry.second;
     if (Runs(kind, program)) memories.insert(memories.end(), kind.devices.size(), kind.least_memory);
   }
-  const auto most = [](const User& user) {
-    return user.wants.has_most_trials() ? user.wants.most_trials() : std::numeric_limits<int>::max();
+  const auto most = [&](const User& user) {
+    int most = user.wants.has_most_trials() ? user.wants.most_trials() : std::numeric_limits<int>::max();
+    const DataNames& data = DataOfTrials(user.wants.experiment());
+    if (data.empty()) return most;
+    size_t with_data = 0;
+    for (const auto& entry : kinds_) {
+      if (Runs(entry.second, program) && Has(entry.second, data)) with_data += entry.second.devices.size();
+    }
+    return std::min(most, static_cast<int>(with_data));
   };
   // Who can use little comes first: what is left is the others'.
   std::sort(users.begin(), users.end(), [&](const User* a, const User* b) {
@@ -917,7 +960,7 @@ void TrainingServiceState::Share(const std::string& program, std::vector<User*> 
   }
 }
 
-std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial) const {
+std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial, const DataNames& data) const {
   const std::string why = WhyNotThere();
   const std::string and_why = why.empty() ? "" : absl::StrCat("; ", why);
   if (kinds_.empty() && why.empty() && !absent_.empty()) {
@@ -928,16 +971,23 @@ std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial) const {
     return why.empty() ? "a device: this head has none of its own, and no node has joined it"
                        : absl::StrCat("a device: ", why);
   }
+  const bool has_data =
+      std::any_of(kinds_.begin(), kinds_.end(), [&data](const auto& entry) { return Has(entry.second, data); });
+  if (!has_data) {
+    return absl::StrCat("a node that has the data '", absl::StrJoin(data, "' and '"), "' (`node --data ", *data.begin(),
+                        "=DIR`): none of those that are there has it", and_why);
+  }
   int devices = 0;
   for (const Kind* const kind : KindsFor(trial != nullptr ? *trial : v1::TrialSpec())) {
+    if (!Has(*kind, data)) continue;
     if (!kind->usable.empty()) return "";
     devices += static_cast<int>(kind->devices.size());
   }
-  const bool too_soon =
-      trial != nullptr && std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& entry) {
-        const Kind& kind = entry.second;
-        return !kind.usable.empty() && Runs(kind, trial->program()) && EndsTooSoon(kind, trial->experiment());
-      });
+  const bool too_soon = trial != nullptr && std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& entry) {
+                          const Kind& kind = entry.second;
+                          return !kind.usable.empty() && Runs(kind, trial->program()) && Has(kind, data) &&
+                                 EndsTooSoon(kind, trial->experiment());
+                        });
   if (too_soon) {
     return absl::StrCat("a device that is there for longer: the jobs of all others end before its trial would",
                         and_why);
@@ -946,17 +996,19 @@ std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial) const {
     return absl::StrCat("a device: each of the ", devices,
                         " that could run it is down, or its node is silent or drained", and_why);
   }
-  return absl::StrCat("a node with the program that discovered its space (build id ", trial->program(),
-                      "): none of those that are there runs it", and_why);
+  // A discovery takes any program: where its data is there, so is a device for it.
+  return absl::StrCat("a node with the program that discovered its space (build id ",
+                      trial != nullptr ? trial->program() : "", "): none of those that are there",
+                      data.empty() ? "" : " and have its data", " runs it", and_why);
 }
 
 std::string TrainingServiceState::LackingFor(const std::string& experiment) const {
   for (const Discovery& discovery : discoveries_) {
-    if (discovery.request.experiment() == experiment) return Lacking(nullptr);
+    if (discovery.request.experiment() == experiment) return Lacking(nullptr, discovery.data);
   }
   const std::string returning = returning_.Lacking(experiment);
   for (const v1::TrialSpec* const trial : queue_.FirstOfLines(experiment)) {
-    const std::string lacking = Lacking(trial);
+    const std::string lacking = Lacking(trial, DataOfTrials(experiment));
     if (!lacking.empty()) return returning.empty() ? lacking : absl::StrCat(returning, "; ", lacking);
   }
   return returning;

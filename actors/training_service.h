@@ -15,7 +15,8 @@
 // gets nothing.
 //
 // A trial goes to a device that runs the program which discovered its space, and that has room for it: where none of
-// the pool has, to one of the largest. A discovery goes to any device. It tells which program runs there (a device that
+// the pool has, to one of the largest. Where it reads data (data://NAME) it goes to nodes that have all of it. A
+// discovery goes to any device with its data. It tells which program runs there (a device that
 // joins may say so itself), so devices of which nothing is known get discoveries first, and no trial that names a
 // program: another program may not have its space. All devices of a node run the same programs; more than one, where
 // the program's file was replaced.
@@ -86,6 +87,8 @@ struct TrainingServiceOptions {
   std::chrono::milliseconds return_limit{std::chrono::minutes(2)};
   // The nodes of the head before.
   std::set<std::string> nodes = {};
+  // The names of the data that this machine has.
+  std::set<std::string> data{};
 };
 
 // With its messages to itself: it is time for a device's next worker; the pool has changed; an experiment's trials have
@@ -105,9 +108,12 @@ class TrainingServiceState {
 
  private:
   using TimePoint = caf::actor_clock::time_point;
+  using DataNames = std::set<std::string>;
   struct Discovery {
     v1::Discover request;
     caf::typed_response_promise<v1::Discovered> promise;
+    // The names of what it reads.
+    DataNames data;
     // Workers of this machine, and nodes, that went down with it.
     int lost_workers = 0;
     std::set<std::string> lost_nodes;
@@ -121,6 +127,8 @@ class TrainingServiceState {
     // them, as it is.
     int64_t memory = 0;
     int64_t least_memory = 0;
+    // What their node has.
+    DataNames data;
     // When they are gone (TimePoint::max(): nobody knows), and how long that was after the first of them had joined.
     TimePoint ends;
     std::chrono::milliseconds lifetime{0};
@@ -130,7 +138,7 @@ class TrainingServiceState {
     std::set<int> idle_warm;
     std::set<int> idle_cold;
   };
-  using KindKey = std::tuple<bool, std::set<std::string>, int64_t, TimePoint>;
+  using KindKey = std::tuple<bool, std::set<std::string>, int64_t, DataNames, TimePoint>;
   struct Slot {
     int number = 0;
     v1::Device device;
@@ -139,6 +147,7 @@ class TrainingServiceState {
     // Null: given up, or the next one has to wait.
     WorkerActor worker;
     TimePoint ends = TimePoint::max();
+    DataNames data;
     // Where it is listed; null: nowhere.
     Kind* kind = nullptr;
     bool given_up = false;
@@ -180,7 +189,7 @@ class TrainingServiceState {
 
   // The slot with that number; nullptr: it has left.
   Slot* Find(int number);
-  Slot& AddSlot(v1::Device device, bool local);
+  Slot& AddSlot(v1::Device device, bool local, DataNames data);
   // Gives a device of this machine its worker.
   void Spawn(Slot& slot);
   void SetWorker(Slot& slot, WorkerActor worker);
@@ -205,7 +214,7 @@ class TrainingServiceState {
   void OnTrial(v1::TrialSpec spec, const TrialOwnerActor& owner);
   caf::result<v1::Discovered> OnDiscover(v1::Discover request);
   v1::DeviceList OnList(const v1::ListDevices& list) const;
-  v1::DeviceAdded OnJoined(v1::DeviceJoined joined, WorkerActor worker);
+  v1::DeviceAdded OnJoined(v1::DeviceJoined joined, const v1::NodeOffer& offer, WorkerActor worker);
   void OnHold(const v1::HoldNode& hold);
   void OnWant(v1::WantDevices wants, const DeviceUserActor& user);
   v1::DeviceDemand OnExpect(v1::ExpectDevices expect);
@@ -227,6 +236,10 @@ class TrainingServiceState {
   void Assign();
   // Whether trials of that program may run there.
   static bool Runs(const Kind& kind, const std::string& program);
+  // Whether all of the data is there.
+  static bool Has(const Kind& kind, const DataNames& data);
+  // What the experiment's trials read.
+  const DataNames& DataOfTrials(const std::string& experiment) const;
   // Negative: it is over.
   std::chrono::milliseconds Until(TimePoint time) const;
   // Whether a trial of the experiment is likely to take longer than the device is there, and would have had the time
@@ -237,7 +250,7 @@ class TrainingServiceState {
   // An idle worker that may get work now; nullptr: there is none.
   Slot* Idle(const Kind& kind);
   Slot* IdleFor(const v1::TrialSpec& trial);
-  Slot* IdleForDiscovery();
+  Slot* IdleForDiscovery(const DataNames& data);
   void SetStarting(Slot& slot, bool starting);
   void StartDiscovery(Slot& slot);
   void OnDiscoveryFailed(int number, const caf::error& error);
@@ -274,8 +287,8 @@ class TrainingServiceState {
   void OnPoolChanged();
   std::map<std::string, std::vector<User*>> UsersByProgram();
   void Share(const std::string& program, std::vector<User*> users);
-  // What is lacking for a trial, or (nullptr) for a discovery; empty: nothing.
-  std::string Lacking(const v1::TrialSpec* trial) const;
+  // What is lacking for a trial, or (nullptr) for a discovery, that reads this data; empty: nothing.
+  std::string Lacking(const v1::TrialSpec* trial, const DataNames& data) const;
   // Why nodes that may come are not there; empty: nobody says so.
   std::string WhyNotThere() const;
   std::string LackingFor(const std::string& experiment) const;
@@ -307,6 +320,8 @@ class TrainingServiceState {
   std::deque<Discovery> discoveries_;
   // Whose trials were taken, and their experiment.
   std::map<caf::actor_addr, std::string> owners_;
+  // What trials of an experiment read, where they read data.
+  std::map<std::string, DataNames> data_;
   std::map<caf::actor_addr, User> users_;
   // How long the last trials of an experiment took.
   std::map<std::string, std::deque<std::chrono::milliseconds>> durations_;

@@ -45,7 +45,8 @@ struct QueuedTrial {
 // A plain class for one thread.
 class TrialQueue {
  public:
-  // Whether a trial may go now. Depends on its experiment, program and estimated memory alone.
+  // Whether a trial may go now. Depends on its experiment (whose trials read the same data), program and estimated
+  // memory alone.
   using Suits = std::function<bool(const v1::TrialSpec&)>;
 
   void Push(QueuedTrial trial);

@@ -41,8 +41,10 @@
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
 #include "src/base/trial_process.h"
+#include "src/config/paths.h"
 #include "src/graph/io.h"
 #include "src/rpc/head_client.h"
+#include "src/service/path_stamp.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 
@@ -222,6 +224,10 @@ class Cluster {
     v1::CreateExperimentRequest request;
     *request.mutable_config() = config;
     request.set_request_id("bench");
+    // The head reads them where they are.
+    for (const std::string& path : PathsIn(config)) {
+      LANISTA_ASSIGN_OR_RETURN(*request.add_shared_paths(), StampOf(path));
+    }
     LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, client.Create(request));
     return reply.experiment();
   }

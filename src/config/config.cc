@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "google/protobuf/text_format.h"
 #include "src/base/status.h"
+#include "src/config/data_paths.h"
 #include "src/config/fields.h"
 #include "src/config/parse.h"
 #include "src/config/paths.h"
@@ -152,7 +153,10 @@ absl::StatusOr<v1::HeadConfig> LoadHeadConfig(const std::string& path) {
 }
 
 absl::StatusOr<v1::ExperimentConfig> CompleteConfig(v1::ExperimentConfig config) {
-  LANISTA_RETURN_IF_ERROR(CheckAbsolutePaths(config));
+  LANISTA_RETURN_IF_ERROR(VisitPaths(config, [](const std::string& field, const std::string& path) {
+    const bool is_whole = IsDataPath(path) || std::filesystem::path(path).is_absolute();
+    return is_whole ? absl::OkStatus() : BarePathError(field, path);
+  }));
   FillDefaults(config);
   LANISTA_RETURN_IF_ERROR(CheckConfig(config, ""));
   return config;

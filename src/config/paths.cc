@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "src/base/status.h"
+#include "src/config/data_paths.h"
 
 namespace lanista {
 namespace {
@@ -20,8 +21,33 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Fields that hold a path: message.field.
-bool IsPath(const FieldDescriptor& field) {
+// VisitPaths of the message at `place`.
+absl::Status VisitBelow(const Message& message, const std::string& place,
+                        const std::function<absl::Status(const std::string&, const std::string&)>& visit) {
+  const Reflection* const reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const std::string at = absl::StrCat(place, place.empty() ? "" : ".", std::string(field->name()));
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map();
+    if (is_message && !field->is_repeated()) {
+      LANISTA_RETURN_IF_ERROR(VisitBelow(reflection->GetMessage(message, field), at, visit));
+    }
+    for (int i = 0; is_message && field->is_repeated() && i < reflection->FieldSize(message, field); ++i) {
+      LANISTA_RETURN_IF_ERROR(
+          VisitBelow(reflection->GetRepeatedMessage(message, field, i), absl::StrCat(at, "[", i, "]"), visit));
+    }
+    if (!HoldsPath(*field)) continue;
+    const std::string path = reflection->GetString(message, field);
+    if (!path.empty()) LANISTA_RETURN_IF_ERROR(visit(at, path));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool HoldsPath(const FieldDescriptor& field) {
+  // message.field.
   static const auto* const kPaths = new std::set<std::string>{
       "lanista.v1.IdxConfig.root",
       "lanista.v1.IdxConfig.images",
@@ -40,14 +66,6 @@ bool IsPath(const FieldDescriptor& field) {
   return kPaths->count(std::string(field.full_name())) > 0;
 }
 
-// CheckAbsolutePaths of the message at `step`.
-absl::Status CheckBelow(const Message& message, const std::string& step) {
-  const absl::Status status = CheckAbsolutePaths(message);
-  return status.ok() ? status : absl::InvalidArgumentError(absl::StrCat(step, ".", status.message()));
-}
-
-}  // namespace
-
 std::string UserDirectory() {
   const char* const bazel = std::getenv("BUILD_WORKING_DIRECTORY");
   if (bazel != nullptr && *bazel != '\0') return bazel;
@@ -56,7 +74,7 @@ std::string UserDirectory() {
 }
 
 absl::StatusOr<std::string> ResolvePath(const std::string& path, const std::string& folder) {
-  if (path.empty()) return path;
+  if (path.empty() || IsDataPath(path)) return path;
   std::filesystem::path resolved = path;
   if (path == "~" || path.compare(0, 2, "~/") == 0) {
     const char* const home = std::getenv("HOME");
@@ -81,49 +99,27 @@ absl::Status ResolvePaths(Message& config, const std::string& folder) {
   return status;
 }
 
-absl::Status CheckAbsolutePaths(const Message& config) {
-  const Reflection* const reflection = config.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(config, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map();
-    if (is_message && !field->is_repeated()) {
-      LANISTA_RETURN_IF_ERROR(CheckBelow(reflection->GetMessage(config, field), field->name()));
-    }
-    for (int i = 0; is_message && field->is_repeated() && i < reflection->FieldSize(config, field); ++i) {
-      LANISTA_RETURN_IF_ERROR(CheckBelow(reflection->GetRepeatedMessage(config, field, i),
-                                         absl::StrCat(std::string(field->name()), "[", i, "]")));
-    }
-    if (!IsPath(*field)) continue;
-    const std::string path = reflection->GetString(config, field);
-    if (std::filesystem::path(path).is_absolute()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(std::string(field->name()), ": '", path,
-                     "' is relative; over the network a path is one of the head's machine and begins with '/'"));
-  }
-  return absl::OkStatus();
+absl::Status VisitPaths(const Message& config,
+                        const std::function<absl::Status(const std::string& field, const std::string& path)>& visit) {
+  return VisitBelow(config, "", visit);
+}
+
+absl::Status BarePathError(const std::string& field, const std::string& path) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": '", path,
+                   "' is a path of the client's machine, which the head does not read. Upload what is there, as "
+                   "`lanista submit` and the Python client do; or, if it is large, name it as data that machines have: "
+                   "data://NAME/sub, with `--data NAME=DIR` of `node` or `serve`"));
 }
 
 std::vector<std::string> PathsIn(const Message& config) {
   std::vector<std::string> paths;
-  const auto add = [&paths](std::string path) {
-    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(std::move(path));
-  };
-  const auto add_all = [&add](const Message& message) {
-    for (std::string& path : PathsIn(message)) add(std::move(path));
-  };
-  const Reflection* const reflection = config.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(config, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map();
-    if (is_message && !field->is_repeated()) add_all(reflection->GetMessage(config, field));
-    for (int i = 0; is_message && field->is_repeated() && i < reflection->FieldSize(config, field); ++i) {
-      add_all(reflection->GetRepeatedMessage(config, field, i));
-    }
-    if (!IsPath(*field)) continue;
-    if (std::string path = reflection->GetString(config, field); !path.empty()) add(std::move(path));
-  }
+  const absl::Status all = VisitPaths(config, [&paths](const std::string&, const std::string& path) {
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+    return absl::OkStatus();
+  });
+  // The visitor returns none.
+  static_cast<void>(all);
   return paths;
 }
 
@@ -137,7 +133,7 @@ void MapPaths(const std::function<std::string(const std::string&)>& map, Message
       for (int i = 0; field->is_repeated() && i < reflection->FieldSize(*config, field); ++i) {
         MapPaths(map, reflection->MutableRepeatedMessage(config, field, i));
       }
-    } else if (IsPath(*field)) {
+    } else if (HoldsPath(*field)) {
       reflection->SetString(config, field, map(reflection->GetString(*config, field)));
     }
   }

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
 namespace lanista {
@@ -16,16 +17,25 @@ namespace lanista {
 // elsewhere), else the working directory. Absolute.
 std::string UserDirectory();
 
-// `path` as an absolute path: a leading `~` is the home folder ($HOME), anything else relative starts at `folder`.
-// Nothing is looked up on disk. INVALID_ARGUMENT where there is no $HOME.
+// `path` as an absolute path: a leading `~` is the home folder ($HOME), anything else relative starts at `folder`. One
+// that begins with data:// (data_paths.h) stays as it is. Nothing is looked up on disk. INVALID_ARGUMENT where there is
+// no $HOME.
 absl::StatusOr<std::string> ResolvePath(const std::string& path, const std::string& folder);
 
 // Resolves every field of `config` (and of the messages in it) that holds a path. The list of these fields is in
 // paths.cc: a new dataset adds its own there.
 absl::Status ResolvePaths(google::protobuf::Message& config, const std::string& folder);
 
-// INVALID_ARGUMENT names a field of `config` that holds a path which is not absolute.
-absl::Status CheckAbsolutePaths(const google::protobuf::Message& config);
+// Whether the field holds a path.
+bool HoldsPath(const google::protobuf::FieldDescriptor& field);
+
+// Calls `visit` with each path in `config` that is not empty, and with the field that it is in
+// ("evaluator.table.path"), up to the first error, which is returned.
+absl::Status VisitPaths(const google::protobuf::Message& config,
+                        const std::function<absl::Status(const std::string& field, const std::string& path)>& visit);
+
+// INVALID_ARGUMENT: a path of the client's machine came in this field. Says what to send instead.
+absl::Status BarePathError(const std::string& field, const std::string& path);
 
 // The paths in `config` that are not empty, each once, in the order in which they were found.
 std::vector<std::string> PathsIn(const google::protobuf::Message& config);

@@ -22,7 +22,9 @@
 #include "src/base/metric_names.h"
 #include "src/base/utf8.h"
 #include "src/config/choices.h"
+#include "src/config/data_paths.h"
 #include "src/config/fields.h"
+#include "src/config/paths.h"
 #include "src/config/steps.h"
 
 namespace lanista {
@@ -71,6 +73,7 @@ constexpr Range kDrawnSamples = {1, 1000000, false, false};
 
 // The only duration that may be 0: for "never".
 constexpr char kNoCheckpointsIfZero[] = "CheckpointConfig.interval";
+constexpr char kOfHeadAlone[] = "SlurmConfig.folder";
 
 // message.field (without the package) -> its range.
 const std::map<std::string, Range>& Ranges() {
@@ -615,6 +618,17 @@ std::optional<Violation> CheckEnum(const Message& message, const FieldDescriptor
       path, UnknownEnumValueMessage(field, value == nullptr ? absl::StrCat(number) : std::string(value->name()))};
 }
 
+std::optional<Violation> CheckPath(const FieldDescriptor& field, const std::string& value, const std::string& path) {
+  if (value.find('\0') != std::string::npos) return Violation{path, "a path has no NUL byte"};
+  if (!IsDataPath(value)) return std::nullopt;
+  if (ShortName(field) == kOfHeadAlone) {
+    return Violation{path, "must be a folder of the head's; data:// is for what trials read"};
+  }
+  const absl::Status status = ParseDataPath(value).status();
+  if (status.ok()) return std::nullopt;
+  return Violation{path, absl::StrCat("'", value, "': ", std::string(status.message()))};
+}
+
 // One value of a set field.
 std::optional<Violation> CheckValue(const Message& message, const FieldDescriptor& field, int index,
                                     const std::string& path) {
@@ -637,6 +651,7 @@ std::optional<Violation> CheckValue(const Message& message, const FieldDescripto
     return std::nullopt;
   }
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) return CheckEnum(message, field, index, path);
+  if (HoldsPath(field)) return CheckPath(field, message.GetReflection()->GetString(message, &field), path);
   const auto range = Ranges().find(ShortName(field));
   const bool real = field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
   if (range == Ranges().end() && !real) return std::nullopt;

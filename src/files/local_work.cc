@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "src/config/data_paths.h"
 #include "src/config/paths.h"
 #include "src/files/input_set.h"
 
@@ -17,7 +18,9 @@ LocalWork::~LocalWork() {
 }
 
 std::string LocalWork::Here(const std::string& path) const {
-  return inputs_ == nullptr || path.empty() ? path : absl::StrCat(inputs_->root(), NormalPath(path));
+  // Data is where the node has it.
+  return inputs_ == nullptr || path.empty() || IsDataPath(path) ? path
+                                                                : absl::StrCat(inputs_->root(), NormalPath(path));
 }
 
 std::string LocalWork::AtHead(const std::string& text) const {
@@ -42,7 +45,7 @@ void LocalWork::MapInputs(Work* work) const {
 void LocalWork::ToHere(v1::TrialSpec* spec) const {
   MapInputs(spec);
   for (v1::FileDigest& file : *spec->mutable_space_files()) {
-    if (inputs_ == nullptr) break;
+    if (inputs_ == nullptr || IsDataPath(file.path())) continue;
     file.set_sha256(inputs_->DigestHere(NormalPath(file.path()), file.sha256()));
     file.set_path(Here(file.path()));
   }

@@ -143,6 +143,23 @@ class Parser {
     return certificate->needs(key);
   }
 
+  // Where this machine has data.
+  void AddData(CLI::App* command) {
+    command
+        ->add_option("--data", line_.data,
+                     "NAME=DIR: this machine has the data that configurations call data://NAME in this folder; may be "
+                     "repeated")
+        ->allow_extra_args(false);
+  }
+
+  void AddSize(CLI::App* command, const char* option, uint64_t* bytes, const char* by_default,
+               const char* description) {
+    command->add_option(option, *bytes, description)
+        ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+        ->check(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 50))
+        ->default_str(by_default);
+  }
+
   void AddDurable(CLI::App* command) {
     command->add_flag("--durable", line_.durable,
                       "lose nothing to power loss, either: wait for the disk with each record");
@@ -190,6 +207,7 @@ class Parser {
   void AddExperimentCommands() {
     CLI::App* const run = AddConfigCommand("run", "run an experiment to its end on this machine's devices");
     AddDurable(run);
+    AddData(run);
     AddRunPage(run);
     CLI::Option* const certificate =
         AddCertificate(run, "encrypt; the certificate (PEM) of the page and of the port for nodes");
@@ -205,6 +223,7 @@ class Parser {
     CLI::App* const resume = AddExperimentCommand(
         "resume", "go on with an experiment that was interrupted or stopped, or that may have higher limits (--set)");
     AddDurable(resume);
+    AddData(resume);
     CLI::Option* const head_to_resume = AddHead(resume);
     AddRunPage(resume);
     AddNodePort(resume);
@@ -215,6 +234,7 @@ class Parser {
         ->description("encrypt; the own certificate (PEM): the page's, or the one that a head wants");
     CLI::App* const validate =
         AddConfigCommand("validate", "check a configuration, print the space's choices and its size; run nothing");
+    AddData(validate);
     validate->add_flag("--explain-cgo", line_.explain_cgo,
                        "show what models of the engine `cgo` would share, what not, and why");
     validate->add_option("--samples", line_.samples, "--explain-cgo: how many models, as the strategy proposes them")
@@ -259,6 +279,7 @@ class Parser {
         ->capture_default_str();
     export_command->add_flag("--untrained", line_.untrained,
                              "also models whose trained weights were not kept, with their initial ones");
+    AddData(export_command);
     export_command->add_option("--out", line_.out, "the folder for the files")->capture_default_str();
     CLI::App* const delete_command = AddExperimentCommand("delete", "delete an experiment with all its files");
     delete_command->add_flag("--yes", line_.yes, "do not ask; needed where stdin is no terminal");
@@ -298,8 +319,12 @@ class Parser {
     serve->add_option("--max-experiments", line_.max_experiments, "clients may fill the state folder with so many")
         ->check(CLI::Range(1, 1000000))
         ->capture_default_str();
+    AddSize(serve, "--upload-limit", &line_.upload_limit, "1GB",
+            "how much an experiment's files may have that its client uploads");
+    AddSize(serve, "--upload-space", &line_.upload_space, "20GB", "how much uploaded files may have, all together");
     AddPage(serve);
     AddDevices(serve);
+    AddData(serve);
     serve->add_option("--config", line_.config,
                       "the head's own configuration: training_service blocks, also for nodes that it asks for itself");
     serve
@@ -313,6 +338,8 @@ class Parser {
     CLI::App* const submit = AddConfigCommand("submit", "send an experiment to a head and print its id");
     AddHead(submit)->required();
     submit->add_flag("--watch", line_.watch, "show its progress until its end");
+    submit->add_flag("--upload", line_.upload,
+                     "upload all files that it names, also those which the head sees under the same path");
     submit->add_option("--request-id", line_.request_id,
                        "the same one makes the same experiment, however often it is sent; default: a new one");
     AddHead(AddExperimentCommand("stop", "stop an experiment that a head runs"))->required();
@@ -333,10 +360,8 @@ class Parser {
     node->add_option("--cache-dir", line_.cache_dir,
                      "where copies of the head's files are kept, if this machine does not see them")
         ->capture_default_str();
-    node->add_option("--cache-size", line_.cache_size, "how large these copies may be together: 500MB, 2TB")
-        ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
-        ->check(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 50))
-        ->default_str("20GB");
+    AddSize(node, "--cache-size", &line_.cache_size, "20GB", "how large these copies may be together: 500MB, 2TB");
+    AddData(node);
     node->add_option("--give-up-after", line_.give_up_after,
                      "seconds without a head after which what runs here, and the node, are ended")
         ->check(CLI::Range(1, 100000000))

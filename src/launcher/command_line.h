@@ -98,6 +98,13 @@ struct CommandLine {
   int max_experiments = 10000;
   // In seconds.
   int lost_after = 120;
+  // run, resume, validate, export, serve, node: NAME=DIR each.
+  std::vector<std::string> data;
+  // serve: of what an experiment uploads, and of all that is kept. In bytes.
+  uint64_t upload_limit = uint64_t{1} << 30;
+  uint64_t upload_space = uint64_t{20} << 30;
+  // submit: also what the head sees under the same path.
+  bool upload = false;
   // serve, node. None: as a `local` block without it.
   std::optional<int> cpu_slots;
   std::vector<int> gpus;

@@ -21,6 +21,7 @@
 #include "src/launcher/interrupt_note.h"
 #include "src/launcher/progress_view.h"
 #include "src/launcher/results.h"
+#include "src/launcher/sent_files.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
 #include "src/storage/state_dir.h"
@@ -151,6 +152,7 @@ absl::StatusOr<int> SubmitExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(*request.mutable_config(), LoadConfig(context.line.config, context.line.overrides));
   request.set_request_id(context.line.request_id.empty() ? NewUniqueId() : context.line.request_id);
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
+  LANISTA_RETURN_IF_ERROR(SendFiles(*head, context.line.upload, &request));
   LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, head->Create(request));
   if (!context.line.watch) return PrintId(context, reply.experiment(), reply.experiment());
   if (!context.line.json) PrintLine(reply.experiment());

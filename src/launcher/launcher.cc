@@ -112,6 +112,9 @@ int RunCommandLine(int argc, char** argv, const LauncherOptions& options) {
   } else if (context.trial_program.path.empty()) {
     context.trial_program.path = TrialProgramBesideThis();
   }
+  absl::StatusOr<DataFolders> data = DataFolders::Parse(line.data, UserDirectory());
+  if (!data.ok()) return ReportError(data.status(), line);
+  context.trial_program.data = *std::move(data);
   LoggingOptions logging;
   if (!line.log_level.empty()) logging.console_level = line.log_level;
   const absl::Status logging_status = SetUpLogging(logging);

@@ -27,6 +27,7 @@
 #include "src/devices/device_source.h"
 #include "src/devices/local.h"
 #include "src/experiment/setup.h"
+#include "src/files/data_channel.h"
 #include "src/launcher/actor_system.h"
 #include "src/launcher/node_bridge.h"
 #include "src/launcher/node_sources.h"
@@ -130,7 +131,9 @@ class LocalHead::Impl {
       config.device = device;
       config.make_channel = [this, trial_program, in_process = device.isolation() == v1::IN_PROCESS] {
         return std::make_unique<CountingChannel>(
-            in_process ? trial_program.in_process() : MakeTrialProcess(trial_program.path), &constructions_);
+            WithData(in_process ? trial_program.in_process() : MakeTrialProcess(trial_program.path),
+                     trial_program.data),
+            &constructions_);
       };
       const WorkerActor worker = system_.spawn<caf::detached>(Worker, std::move(config), owner);
       live_.Add(worker, absl::StrCat("the worker of ", DeviceName(device)));
@@ -145,7 +148,8 @@ class LocalHead::Impl {
     // What strategies compute on the system's threads holds up no device.
     service_ = system_.spawn<caf::detached>(
         TrainingService, TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()),
-                                                serves || options.open, telemetry_, options.lost_after, nodes});
+                                                serves || options.open, telemetry_, options.lost_after, nodes,
+                                                options.trial_program.data.names()});
     live_.Add(service_, "the training service");
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
     HeadOptions head{state_dir_, service_, live_, serves, options.max_priority};
@@ -332,6 +336,8 @@ absl::Status LocalHead::SeekNodes(const google::protobuf::RepeatedPtrField<v1::T
 
 absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, const v1::ExperimentConfig& config) {
   const bool open = options.open || options.served != nullptr;
+  // Elsewhere it waits for a node that has it.
+  if (!open) LANISTA_RETURN_IF_ERROR(options.trial_program.data.CheckHas(config));
   std::vector<v1::Device> devices;
   if (!open || !SelectsNothing(config)) {
     LANISTA_ASSIGN_OR_RETURN(devices, SelectDevices(config.training_service()));

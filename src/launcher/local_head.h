@@ -36,7 +36,7 @@ class LocalHead : public ExperimentRunner {
   struct Options {
     // For journals and logs; opened read-only where nothing is submitted.
     StateDir state_dir;
-    // How trial processes are started.
+    // How trial processes are started. Where the pool is not open, all data that a configuration names must be here.
     TrialProgram trial_program;
     // For a head that serves clients: sees all that Create and the Resume of ExperimentRunner start. Their journals say
     // that they are served.

@@ -14,6 +14,7 @@
 #include "src/base/status.h"
 #include "src/base/trial_process.h"
 #include "src/base/unique_id.h"
+#include "src/files/data_channel.h"
 #include "src/launcher/actor_system.h"
 #include "src/rpc/file_client.h"
 #include "src/rpc/node_client.h"
@@ -35,12 +36,14 @@ class LocalNode::Impl {
     node.on_joined = std::move(options.on_joined);
     node.on_end = [this](const absl::Status& status) { end_.set_value(status); };
     const EventAmount most_unrecorded = EventWindow::LimitOfOneIn(node.hello.devices_size());
-    node.spawn_worker = [this, most_unrecorded, path = options.trial_program.path](
+    node.spawn_worker = [this, most_unrecorded, program = options.trial_program](
                             int number, const v1::Device& device, const WorkerOwnerActor& owner) -> WorkerActor {
       WorkerConfig config;
       config.number = number;
       config.device = device;
-      config.make_channel = [path, most_unrecorded] { return MakeTrialProcess(path, most_unrecorded); };
+      config.make_channel = [program, most_unrecorded] {
+        return WithData(MakeTrialProcess(program.path, most_unrecorded), program.data);
+      };
       const WorkerActor worker = system_.spawn<caf::detached>(Worker, std::move(config), owner);
       live_.Add(worker, absl::StrCat("the worker of ", DeviceName(device)));
       return worker;

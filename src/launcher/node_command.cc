@@ -135,6 +135,7 @@ absl::StatusOr<int> RunNode(const CommandContext& context) {
   LANISTA_RETURN_IF_ERROR(CheckAccess(options.head, head_file.get()));
   LANISTA_ASSIGN_OR_RETURN(options.hello, DescribeNode(context));
   options.trial_program = context.trial_program;
+  for (const std::string& name : context.trial_program.data.names()) options.hello.add_data(name);
   // Without a home folder there is none by default, and whoever needs it says so: where files are shared nobody does.
   if (line.cache_dir != CommandLine().cache_dir || std::getenv("HOME") != nullptr) {
     LANISTA_ASSIGN_OR_RETURN(options.cache.folder, ResolvePath(line.cache_dir, UserDirectory()));

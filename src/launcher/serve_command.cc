@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -33,6 +34,7 @@
 #include "src/rpc/head_server.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
+#include "src/service/uploads.h"
 #include "src/storage/state_dir.h"
 #include "src/web/web_server.h"
 
@@ -93,6 +95,11 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   TrialModelMaker model_maker(context.trial_program);
   Experiments::Options experiments_options = ForPage(&model_maker);
   experiments_options.max_experiments = line.max_experiments;
+  Uploads::Options uploads_options;
+  uploads_options.max_bytes = static_cast<int64_t>(line.upload_limit);
+  uploads_options.max_total_bytes = static_cast<int64_t>(line.upload_space);
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<Uploads> uploads, Uploads::Open(state_dir, uploads_options));
+  experiments_options.uploads = uploads.get();
   Experiments experiments(state_dir, head.get(), &news, experiments_options);
   LANISTA_ASSIGN_OR_RETURN(const std::optional<TunnelToken> tunnel_token,
                            TunnelToken::MakeIfWanted(devices.training_service()));

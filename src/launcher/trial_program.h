@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "src/config/data_folders.h"
+
 namespace lanista {
 
 class TrialChannel;
@@ -17,6 +19,8 @@ struct TrialProgram {
   // `isolation: IN_PROCESS`: runs the trial half on a thread of this process. Empty where this program has none linked
   // in.
   std::function<std::unique_ptr<TrialChannel>()> in_process;
+  // The data that this machine has, for trials, discoveries and exports that read it.
+  DataFolders data = {};
 };
 
 }  // namespace lanista

@@ -15,6 +15,7 @@
 #include "src/base/trial_process.h"
 #include "src/base/utf8.h"
 #include "src/devices/local.h"
+#include "src/files/data_channel.h"
 
 namespace lanista {
 namespace {
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialPro
   device.set_threads(AvailableProcessors());
   device.set_memory_limit(AvailableMemory());
   session->request_limit_ = limits.request;
-  session->channel_ = MakeTrialProcess(program.path);
+  session->channel_ = WithData(MakeTrialProcess(program.path), program.data);
   LANISTA_RETURN_IF_ERROR(session->channel_->Start(device, std::move(handlers)));
   const absl::StatusOr<v1::TrialEvent> ready = session->Next(limits.ready, abandoned);
   if (absl::IsCancelled(ready.status())) return ready.status();

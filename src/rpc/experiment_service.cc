@@ -1,5 +1,6 @@
 #include "src/rpc/experiment_service.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxStreams = 1000;
+// Each is written by one of a few threads.
+constexpr int kMaxUploads = 16;
+// A client that sends nothing for so long has gone, or does not mean it.
+constexpr std::chrono::seconds kUploadIdleLimit(60);
 // Of a request: configurations with graphs in them are the largest.
 constexpr size_t kMaxRequestBytes = 16 << 20;
 // Of ListTrialsReply.json, as soon as it has more: well below the 4 MiB that clients take by default.
@@ -165,9 +170,35 @@ grpc::ServerWriteReactor<v1::WatchReply>* ExperimentServiceImpl::Watch(Context*,
   return writer.get();
 }
 
+grpc::ServerUnaryReactor* ExperimentServiceImpl::FindPaths(Context* context, const v1::FindPathsRequest* request,
+                                                           v1::FindPathsReply* reply) {
+  return Answer(context, works_, &Experiments::FindPaths, request, reply);
+}
+
+grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>* ExperimentServiceImpl::Upload(Context*) {
+  // One that is refused only ends.
+  class Refused final : public grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply> {
+   public:
+    explicit Refused(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
+    void OnDone() override { delete this; }
+  };
+  absl::Status status = CheckOpen();
+  if (!status.ok()) return new Refused(status);
+  absl::StatusOr<std::shared_ptr<void>> slot = TakeUpload();
+  if (!slot.ok()) return new Refused(slot.status());
+  return UploadStream::Start(&experiments_, &upload_works_, *std::move(slot), kUploadIdleLimit);
+}
+
 void ExperimentServiceImpl::Close() {
   open_ = false;
   experiments_.WakeWatches();
+}
+
+absl::StatusOr<std::shared_ptr<void>> ExperimentServiceImpl::TakeUpload() {
+  const std::shared_ptr<void> slot(nullptr, [this](void*) { --uploads_; });
+  if (++uploads_ <= kMaxUploads) return slot;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("this head takes ", kMaxUploads, " uploads at a time; try again in a moment"));
 }
 
 absl::Status ExperimentServiceImpl::CheckOpen() const {

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "protos/service.grpc.pb.h"
 #include "src/base/work_queue.h"
+#include "src/rpc/upload_stream.h"
 #include "src/service/experiments.h"
 
 namespace lanista {
@@ -43,6 +44,9 @@ class ExperimentServiceImpl : public v1::ExperimentService::CallbackService {
   grpc::ServerWriteReactor<v1::ListTrialsReply>* ListTrials(Context* context,
                                                             const v1::ListTrialsRequest* request) override;
   grpc::ServerWriteReactor<v1::WatchReply>* Watch(Context* context, const v1::WatchRequest* request) override;
+  grpc::ServerUnaryReactor* FindPaths(Context* context, const v1::FindPathsRequest* request,
+                                      v1::FindPathsReply* reply) override;
+  grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>* Upload(Context* context) override;
 
   // Answers with what `method` returns, on a thread of `queue`.
   template <typename Request, typename Reply>
@@ -52,18 +56,24 @@ class ExperimentServiceImpl : public v1::ExperimentService::CallbackService {
   // What a stream holds as long as it lives; RESOURCE_EXHAUSTED: there are too many.
   absl::StatusOr<std::shared_ptr<void>> TakeStream();
 
+  // The same for uploads, which are fewer.
+  absl::StatusOr<std::shared_ptr<void>> TakeUpload();
+
   // UNAVAILABLE unless it is open.
   absl::Status CheckOpen() const;
 
   Experiments& experiments_;
   std::atomic<bool> open_{false};
   std::atomic<int> streams_{0};
+  std::atomic<int> uploads_{0};
   // Short looks at the disk.
   WorkQueue reads_{4, 1000};
   // What writes or reads much.
   WorkQueue works_{4, 1000};
   // What waits for devices: nothing else may wait behind it.
   WorkQueue waits_{16, 100};
+  // What clients send: disks may be slow.
+  WorkQueue upload_works_{2, 100};
 };
 
 }  // namespace lanista

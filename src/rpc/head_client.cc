@@ -28,6 +28,64 @@ constexpr std::chrono::minutes kAnswerLimit(2);
 constexpr std::chrono::seconds kReturnLimit(10);
 constexpr std::chrono::milliseconds kRetryDelay(200);
 
+// Of messages of an upload: large enough for a fast network, and small enough for a slow one.
+constexpr size_t kPieceBytes = size_t{256} << 10;
+constexpr int kFilesOfMessage = 10000;
+
+using UploadStream = grpc::ClientReaderWriter<v1::UploadRequest, v1::UploadReply>;
+
+// False: the head takes no more.
+bool SendList(const v1::UploadList& list, UploadStream& stream) {
+  v1::UploadRequest request;
+  const auto send_if = [&](bool complete) {
+    v1::UploadList& part = *request.mutable_list();
+    if (!complete && part.files_size() + part.folders_size() < kFilesOfMessage) return true;
+    part.set_complete(complete);
+    const bool sent = stream.Write(request);
+    request.Clear();
+    return sent;
+  };
+  for (const std::string& folder : list.folders()) {
+    request.mutable_list()->add_folders(folder);
+    if (!send_if(false)) return false;
+  }
+  for (const v1::UploadFile& file : list.files()) {
+    *request.mutable_list()->add_files() = file;
+    if (!send_if(false)) return false;
+  }
+  return send_if(true);
+}
+
+// The bytes of files, small ones together, in messages.
+class PieceWriter {
+ public:
+  explicit PieceWriter(UploadStream* stream) : stream_(*stream) {}
+
+  // False, here and below: the head takes no more.
+  bool Write(absl::string_view bytes) {
+    while (ok_ && !bytes.empty()) {
+      std::string& content = *request_.mutable_content();
+      const absl::string_view now = bytes.substr(0, kPieceBytes - content.size());
+      content.append(now.data(), now.size());
+      bytes.remove_prefix(now.size());
+      if (content.size() == kPieceBytes) Flush();
+    }
+    return ok_;
+  }
+  bool Flush() {
+    if (!ok_ || request_.content().empty()) return ok_;
+    ok_ = stream_.Write(request_);
+    request_.Clear();
+    return ok_;
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  UploadStream& stream_;
+  v1::UploadRequest request_;
+  bool ok_ = true;
+};
+
 absl::Status Damaged() { return absl::DataLossError("the head's answer is no document: is it another version?"); }
 
 }  // namespace
@@ -161,6 +219,43 @@ absl::StatusOr<v1::DeleteExperimentReply> HeadClient::Delete(const v1::DeleteExp
 
 absl::StatusOr<v1::GetTrialReply> HeadClient::GetTrial(const v1::GetTrialRequest& request) {
   return impl_->Call(&Stub::GetTrial, request);
+}
+
+absl::StatusOr<v1::FindPathsReply> HeadClient::FindPaths(const v1::FindPathsRequest& request) {
+  return impl_->Call(&Stub::FindPaths, request);
+}
+
+absl::StatusOr<std::string> HeadClient::Upload(const v1::UploadList& list, const ReadFile& read) {
+  LANISTA_RETURN_IF_ERROR(impl_->Connect());
+  grpc::ClientContext context;
+  const auto stream = impl_->stub().Upload(&context);
+  // Any of these calls fails where the head has ended the stream: it says why at the end.
+  const auto end = [&]() -> absl::Status {
+    const absl::Status status = impl_->ToStatus(stream->Finish());
+    return status.ok() || absl::IsCancelled(status) ? absl::UnavailableError("the head has ended the upload") : status;
+  };
+  if (!SendList(list, *stream)) return end();
+  std::vector<int> wanted;
+  v1::UploadReply reply;
+  do {
+    if (!stream->Read(&reply)) return end();
+    wanted.insert(wanted.end(), reply.wanted().files().begin(), reply.wanted().files().end());
+  } while (reply.has_wanted() && !reply.wanted().complete());
+  PieceWriter writer(stream.get());
+  for (const int file : wanted) {
+    if (file < 0 || file >= list.files_size()) return Damaged();
+    const absl::Status status = read(file, [&writer](absl::string_view bytes) { return writer.Write(bytes); });
+    if (!writer.ok()) return end();
+    if (status.ok()) continue;
+    context.TryCancel();
+    stream->Finish();
+    return status;
+  }
+  if (!writer.Flush() || !stream->Read(&reply)) return end();
+  stream->WritesDone();
+  LANISTA_RETURN_IF_ERROR(impl_->ToStatus(stream->Finish()));
+  if (reply.folder().empty()) return Damaged();
+  return reply.folder();
 }
 
 absl::StatusOr<Json> HeadClient::ListAll() {

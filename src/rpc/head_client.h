@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 #include "protos/node.pb.h"
 #include "protos/service.pb.h"
@@ -34,6 +35,11 @@ class HeadClient {
   absl::StatusOr<v1::DeleteExperimentReply> Delete(const v1::DeleteExperimentRequest& request);
   absl::StatusOr<v1::GetTrialReply> GetTrial(const v1::GetTrialRequest& request);
   absl::StatusOr<v1::DrainNodeReply> DrainNode(const v1::DrainNodeRequest& request);
+  absl::StatusOr<v1::FindPathsReply> FindPaths(const v1::FindPathsRequest& request);
+  // Brings what is listed to the head, and returns the folder that it has there. `read` gives all bytes of the file
+  // with this position in the list to its argument, which returns false where no more are wanted.
+  using ReadFile = std::function<absl::Status(int file, const std::function<bool(absl::string_view)>& take)>;
+  absl::StatusOr<std::string> Upload(const v1::UploadList& list, const ReadFile& read);
   // The document of `nodes`.
   absl::StatusOr<nlohmann::ordered_json> ListNodes();
   // The document of `list`, of all pages.

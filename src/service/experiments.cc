@@ -21,6 +21,9 @@
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/config/config.h"
+#include "src/config/data_paths.h"
+#include "src/config/paths.h"
+#include "src/service/path_stamp.h"
 #include "src/service/submitted_devices.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
@@ -43,6 +46,8 @@ constexpr int64_t kMaxName = 1000;
 constexpr int64_t kMaxReason = 1000;
 // There are fewer statuses.
 constexpr int kMaxStatuses = 20;
+// There are fewer fields that hold paths, unless a graph's modules come from many files.
+constexpr int kMaxPaths = 100;
 // There are fewer fields that may change.
 constexpr int kMaxSets = 100;
 
@@ -84,6 +89,13 @@ absl::Status ReadPart(const std::string& folder, const std::string& name, int64_
   }
   part->text.resize(done);
   return absl::OkStatus();
+}
+
+// Whether the file or folder is this one, as far as the system knows.
+bool IsHere(const v1::PathStamp& stamp) {
+  const absl::StatusOr<v1::PathStamp> here = StampOf(stamp.path());
+  return here.ok() && here->inode() == stamp.inode() && here->size() == stamp.size() &&
+         here->modified() == stamp.modified();
 }
 
 // Whether the journal says that the experiment went on after so many changes of its state. Errors: it ended before.
@@ -137,18 +149,21 @@ absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateEx
   LANISTA_RETURN_IF_ERROR(
       CheckSize(static_cast<int64_t>(request.request_id().size()), kMaxRequestId, "request_id", "bytes"));
   LANISTA_RETURN_IF_ERROR(CheckSize(static_cast<int64_t>(request.config().name().size()), kMaxName, "name", "bytes"));
+  LANISTA_RETURN_IF_ERROR(CheckPaths(request.config(), request.shared_paths()));
   LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, CompleteConfig(request.config()));
   LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
   const std::lock_guard<std::mutex> lock(creation_);
   LANISTA_RETURN_IF_ERROR(CheckRoom(config.name(), request.request_id()));
   v1::CreateExperimentReply reply;
   LANISTA_ASSIGN_OR_RETURN(*reply.mutable_experiment(), runner_->Create(config, request.request_id()));
+  if (options_.uploads != nullptr) LANISTA_RETURN_IF_ERROR(options_.uploads->Keep(config, reply.experiment()));
   return reply;
 }
 
 absl::StatusOr<v1::ValidateExperimentReply> Experiments::Validate(const v1::ValidateExperimentRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRunner());
   LANISTA_RETURN_IF_ERROR(CheckRange(request.plan_models(), 0, kMaxPlanModels, "plan_models"));
+  LANISTA_RETURN_IF_ERROR(CheckPaths(request.config(), request.shared_paths()));
   LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, CompleteConfig(request.config()));
   LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
   LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, runner_->Validate(config, request.plan_models()));
@@ -257,9 +272,37 @@ absl::StatusOr<v1::DeleteExperimentReply> Experiments::Delete(const v1::DeleteEx
     return absl::FailedPreconditionError(absl::StrCat(request.experiment(), " is running: stop it first"));
   }
   LANISTA_RETURN_IF_ERROR(RemoveExperiment(state_dir_, request.experiment()));
+  if (options_.uploads != nullptr) options_.uploads->Sweep();
   v1::DeleteExperimentReply reply;
   reply.set_experiment(request.experiment());
   return reply;
+}
+
+absl::StatusOr<v1::FindPathsReply> Experiments::FindPaths(const v1::FindPathsRequest& request) {
+  LANISTA_RETURN_IF_ERROR(CheckSize(request.paths_size(), kMaxPaths, "paths", "entries"));
+  v1::FindPathsReply reply;
+  for (const v1::PathStamp& path : request.paths()) reply.add_found(IsHere(path));
+  if (options_.uploads != nullptr) reply.set_upload_limit(options_.uploads->max_bytes());
+  return reply;
+}
+
+absl::StatusOr<std::unique_ptr<Upload>> Experiments::BeginUpload(v1::UploadList list) {
+  if (options_.uploads != nullptr) return options_.uploads->Begin(std::move(list));
+  return absl::FailedPreconditionError("nobody can upload here: this only shows what is in the state folder");
+}
+
+absl::Status Experiments::CheckPaths(const v1::ExperimentConfig& config,
+                                     const google::protobuf::RepeatedPtrField<v1::PathStamp>& shared) const {
+  LANISTA_RETURN_IF_ERROR(CheckSize(shared.size(), kMaxPaths, "shared_paths", "entries"));
+  return VisitPaths(config, [&](const std::string& field, const std::string& path) {
+    // What is wrong with it is found with the rest.
+    if (IsDataPath(path)) return absl::OkStatus();
+    const auto stamp = std::find_if(shared.begin(), shared.end(),
+                                    [&path](const v1::PathStamp& candidate) { return candidate.path() == path; });
+    if (stamp != shared.end() && IsHere(*stamp)) return absl::OkStatus();
+    if (options_.uploads != nullptr && options_.uploads->Has(path)) return absl::OkStatus();
+    return BarePathError(field, path);
+  });
 }
 
 absl::StatusOr<Json> Experiments::ListTrials(const v1::ListTrialsRequest& request) {

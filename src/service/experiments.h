@@ -18,6 +18,7 @@
 #include "src/service/experiment_runner.h"
 #include "src/service/model_maker.h"
 #include "src/service/news.h"
+#include "src/service/uploads.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 
@@ -85,6 +86,8 @@ class Experiments {
     Patience patience;
     // Null where there is none: requests that need one are refused. Must outlive this.
     ModelMaker* model_maker = nullptr;
+    // Null where clients cannot upload. Must outlive this.
+    Uploads* uploads = nullptr;
   };
 
   // `runner`: null where nothing is run: requests that need one are refused. Both must outlive this.
@@ -102,6 +105,9 @@ class Experiments {
   absl::StatusOr<v1::DeleteExperimentReply> Delete(const v1::DeleteExperimentRequest& request);
   // The document of `trials`.
   absl::StatusOr<nlohmann::ordered_json> ListTrials(const v1::ListTrialsRequest& request);
+  absl::StatusOr<v1::FindPathsReply> FindPaths(const v1::FindPathsRequest& request);
+  // FAILED_PRECONDITION: clients cannot upload here.
+  absl::StatusOr<std::unique_ptr<Upload>> BeginUpload(v1::UploadList list);
   absl::StatusOr<v1::GetTrialReply> GetTrial(const v1::GetTrialRequest& request);
   // At most `limit` bytes (at most 1 MiB) from `offset` on. attempt 0: the last one. NOT_FOUND: no such model, attempt.
   absl::StatusOr<TrialLog> ReadLog(const ExperimentPlace& place, int model, int attempt, int64_t offset, int limit);
@@ -129,6 +135,9 @@ class Experiments {
   // RESOURCE_EXHAUSTED: there is no room for what the request would make.
   absl::Status CheckRoom(const std::string& name, const std::string& request_id) const;
   absl::Status CheckRunner() const;
+  // Whether this head has what the paths name. `shared`: what the client sees, too.
+  absl::Status CheckPaths(const v1::ExperimentConfig& config,
+                          const google::protobuf::RepeatedPtrField<v1::PathStamp>& shared) const;
   absl::Status CheckModelMaker() const;
   // An experiment that has come to its end here is let go of a moment later: waits for that. FAILED_PRECONDITION: it
   // still is not.

@@ -7,6 +7,7 @@
 //                        trials/      what evaluators left behind: one folder a trial
 //                        checkpoints/ what lets lost attempts go on: one folder a model, until it has a result
 //                        incoming/    what nodes deliver, while it is on its way
+//   STATE/uploads/                    what clients brought for their experiments (src/service/uploads.h)
 //
 // Ids from outside are checked before they touch the file system.
 #ifndef LANISTA_SRC_STORAGE_STATE_DIR_H_

@@ -1,6 +1,7 @@
 #include "src/views/nodes_view.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -50,7 +51,8 @@ Json NodesDocument(const v1::NodeList& list, const std::string& program) {
                                                absl::Nanoseconds(node.since().nanos()))
                                     : Json()},
          {"version", node.version()},
-         {"because", node.because()}});
+         {"because", node.because()},
+         {"data", Json(std::vector<std::string>(node.data().begin(), node.data().end()))}});
   }
   return {{"nodes", nodes}};
 }
@@ -63,14 +65,16 @@ std::string NodesText(const Json& document, int width) {
                    {"trials", Align::kLeft},
                    {"program", Align::kLeft},
                    {"since", Align::kLeft},
-                   {"version", Align::kLeft}});
+                   {"version", Align::kLeft},
+                   {"data", Align::kLeft, /*optional=*/true}});
   for (const Json& node : document["nodes"]) {
     const std::string program = node["program"].get<std::string>().substr(0, kShortProgram);
     table.AddRow({node["name"].get<std::string>(), node["state"].get<std::string>(),
                   absl::StrCat(node["devices"].get<int>()), absl::StrCat(node["busy"].get<int>()),
                   node["state"] == "COMING" ? node["because"].get<std::string>() : TrialsText(node["trials"]),
                   program + (node["other_program"] == true ? " (other program)" : ""),
-                  node["since"].is_null() ? "" : node["since"].get<std::string>(), node["version"].get<std::string>()});
+                  node["since"].is_null() ? "" : node["since"].get<std::string>(), node["version"].get<std::string>(),
+                  absl::StrJoin(node["data"].get<std::vector<std::string>>(), ", ")});
   }
   table.Fit(width);
   return table.ToText();

@@ -93,7 +93,7 @@ class EngineTest : public ActorTest {
               [](const v1::NodeReturned&, const WorkerActor&) { return v1::KeptTrials(); },
               [](const v1::Discover&) { return v1::Discovered(); },
               [](const v1::ListDevices&) { return v1::DeviceList(); },
-              [](const v1::DeviceJoined&, const WorkerActor&) { return v1::DeviceAdded(); },
+              [](const v1::DeviceJoined&, const v1::NodeOffer&, const WorkerActor&) { return v1::DeviceAdded(); },
               [](const v1::HoldNode&) {},
               [this](const v1::WantDevices& wants, const DeviceUserActor&) { wanted_.push_back(wants); },
               [](const v1::AskWaiting&) { return v1::Waiting(); },

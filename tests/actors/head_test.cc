@@ -189,7 +189,7 @@ class HeadTest : public ::testing::Test {
                 list.add_devices();
                 return list;
               },
-              [](const v1::DeviceJoined&, const WorkerActor&) { return v1::DeviceAdded(); },
+              [](const v1::DeviceJoined&, const v1::NodeOffer&, const WorkerActor&) { return v1::DeviceAdded(); },
               [](const v1::HoldNode&) {},
               [](const v1::WantDevices&, const DeviceUserActor&) {},
               [](const v1::AskWaiting&) { return v1::Waiting(); },

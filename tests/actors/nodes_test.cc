@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "caf/event_based_actor.hpp"
 #include "google/protobuf/util/time_util.h"
 #include "src/base/clock.h"
@@ -98,12 +99,13 @@ class NodesTest : public ActorTest {
         },
         [](const v1::Discover&) -> caf::result<v1::Discovered> { return v1::Discovered(); },
         [](const v1::ListDevices&) { return v1::DeviceList(); },
-        [this, self](const v1::DeviceJoined& joined, const WorkerActor& worker) {
+        [this, self](const v1::DeviceJoined& joined, const v1::NodeOffer& offer, const WorkerActor& worker) {
           const int number = static_cast<int>(workers_.size());
           workers_[number] = worker;
           self->monitor(worker);
-          said_.push_back(
-              absl::StrCat("joined ", joined.device().node(), " ", joined.device().index(), " ", joined.program()));
+          said_.push_back(absl::StrCat("joined ", joined.device().node(), " ", joined.device().index(), " ",
+                                       joined.program(), offer.data().empty() ? "" : " with ",
+                                       absl::StrJoin(offer.data(), ",")));
           v1::DeviceAdded added;
           added.set_worker(number);
           return added;
@@ -318,6 +320,24 @@ TEST_F(NodesTest, DevicesJoinWhenTheyAreIdleAndTheirNodeIsTheName) {
   EXPECT_THAT(Said(), ElementsAre("joined n 0 p", "ready 1"));
   EXPECT_EQ(link->handled, 4);
   EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/2"));
+}
+
+TEST_F(NodesTest, DevicesHaveTheDataOfTheirNode) {
+  v1::NodeHello hello = Hello("n");
+  hello.add_data("mnist");
+  hello.add_data("cifar");
+  const auto link = Join(hello);
+  SayDevice(link, 0, /*idle=*/true);
+  EXPECT_THAT(Said(), ElementsAre("joined n 0 p with cifar,mnist", "ready 0"));
+  const v1::NodeList list = *Ask<v1::NodeList>(v1::ListNodesRequest());
+  EXPECT_THAT(list.nodes(0).data(), ElementsAre("cifar", "mnist"));
+  // What was matched to trials stays so.
+  hello.mutable_data()->RemoveLast();
+  EXPECT_EQ(Join(hello)->closed->code(), absl::StatusCode::kInvalidArgument);
+
+  v1::NodeHello liar = Hello("liar");
+  liar.add_data("../etc");
+  EXPECT_EQ(Join(liar)->closed->code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(NodesTest, ATrialGoesThereAndItsNewsComeBackInOrderAndOnce) {

@@ -61,7 +61,7 @@ class TrainingServiceTest : public ActorTest {
 
   // A device of that node joins, with so many GiB. Returns its number.
   int Join(const std::string& node, const std::string& program = "", int gib = 0,
-           std::optional<absl::Duration> life = std::nullopt) {
+           std::optional<absl::Duration> life = std::nullopt, const std::vector<std::string>& data = {}) {
     const auto number = std::make_shared<int>(-1);
     const WorkerActor worker = MakeWorker(number);
     v1::DeviceJoined joined;
@@ -70,7 +70,9 @@ class TrainingServiceTest : public ActorTest {
     joined.mutable_device()->set_memory(int64_t{gib} << 30);
     joined.set_program(program);
     if (life.has_value()) *joined.mutable_ends() = ToTimestamp(absl::Now() + *life);
-    *number = Ask<v1::DeviceAdded>(joined, worker).worker();
+    v1::NodeOffer offer;
+    offer.mutable_data()->Add(data.begin(), data.end());
+    *number = Ask<v1::DeviceAdded>(joined, offer, worker).worker();
     workers_[*number] = worker;
     return *number;
   }
@@ -214,10 +216,18 @@ class TrainingServiceTest : public ActorTest {
     caf::anon_send(service_, MakeTrial(experiment, trial), owner_);
     Run();
   }
+  // A trial that reads a table at this path.
+  void SubmitReading(const std::string& path, const std::string& experiment, int trial) {
+    v1::TrialSpec spec = MakeTrial(experiment, trial);
+    spec.mutable_evaluator()->mutable_table()->set_path(path);
+    caf::anon_send(service_, spec, owner_);
+    Run();
+  }
   // Asks for a discovery: discovered_ will say how it ended.
-  void Discover(const std::string& experiment = "") {
+  void Discover(const std::string& experiment = "", const std::string& reads = "") {
     v1::Discover discover;
     discover.set_experiment(experiment);
+    if (!reads.empty()) discover.mutable_evaluator()->mutable_table()->set_path(reads);
     Spawn([this, discover](caf::event_based_actor* self) {
       self->request(service_, caf::infinite, discover)
           .then([this](const v1::Discovered&) { discovered_ = absl::OkStatus(); },
@@ -853,6 +863,60 @@ TEST_F(TrainingServiceTest, ATrialGoesWhereTheProgramRunsThatDiscoveredItsSpace)
   const int three = Join("n3", "P3");
   Ready(three);
   EXPECT_EQ(assigned_[three], std::vector<int>{2});
+}
+
+TEST_F(TrainingServiceTest, ATrialGoesToANodeThatHasItsData) {
+  StartService(0, /*open=*/true);
+  const int without = Join("without");
+  const int with = Join("with", "", 0, std::nullopt, {"cifar", "mnist"});
+  Ready(without);
+  SubmitReading("data://mnist/train.csv", "a", 1);
+  EXPECT_TRUE(assigned_.empty());
+  EXPECT_EQ(WaitingFor("a"), "") << "for its turn";
+  Submit("b", 1);
+  EXPECT_THAT(assigned_[without], ::testing::ElementsAre(1)) << "nobody waits behind it";
+  Ready(with);
+  EXPECT_THAT(assigned_[with], ::testing::ElementsAre(1));
+  Ended("a", 1);
+  Ended("b", 1);
+  // Data is where it is, but a device that has it may do other things.
+  Ready(with);
+  Submit("b", 2);
+  EXPECT_THAT(assigned_[with], ::testing::ElementsAre(1, 2));
+}
+
+TEST_F(TrainingServiceTest, WhatFindsNoNodeWithItsDataWaitsAndSaysForWhat) {
+  StartService(0, /*open=*/true);
+  const int other = Join("other", "", 0, std::nullopt, {"cifar"});
+  Ready(other);
+  SubmitReading("data://mnist/train.csv", "a", 1);
+  EXPECT_EQ(WaitingFor("a"),
+            "a node that has the data 'mnist' (`node --data mnist=DIR`): none of those that are there has it");
+  Discover("c", "data://imagenet");
+  EXPECT_THAT(WaitingFor("c"), HasSubstr("the data 'imagenet'"));
+  EXPECT_TRUE(discoveries_.empty());
+  // Others are discovered meanwhile.
+  Discover("d", "data://cifar/a.csv");
+  EXPECT_THAT(discoveries_, ::testing::ElementsAre(other));
+  Ready(other);
+
+  const int node = Join("node", "", 0, std::nullopt, {"imagenet", "mnist"});
+  Ready(node);
+  EXPECT_THAT(discoveries_, ::testing::ElementsAre(other, node));
+  Ready(node);
+  EXPECT_THAT(assigned_[node], ::testing::ElementsAre(1));
+  EXPECT_EQ(WaitingFor("a"), "");
+}
+
+TEST_F(TrainingServiceTest, TheShareOfAnExperimentIsOfTheDevicesWithItsData) {
+  StartService(0, /*open=*/true);
+  for (int i = 0; i < 5; ++i) Join("without");
+  Join("with", "", 0, std::nullopt, {"mnist"});
+  SubmitReading("data://mnist", "a", 1);
+  Want("a");
+  Want("b");
+  EXPECT_EQ(shares_["a"], 1);
+  EXPECT_EQ(shares_["b"], 5);
 }
 
 TEST_F(TrainingServiceTest, WhichProgramRunsHereIsLearntFromADiscovery) {

@@ -24,6 +24,7 @@ import grpc
 
 import lanista
 from lanista import client as lanista_client
+from lanista import files as lanista_files
 from lanista.client import Client, ExperimentConfig, load_config
 from lanista.config import PATH_FIELDS
 from lanista.protos import messages_pb2, service_pb2, service_pb2_grpc
@@ -138,6 +139,46 @@ class RealHead(Folder):
         self.assertEqual(self.client.submit(search, request_id="tuesday").id, first.id)
         self.assertNotEqual(self.client.submit(search).id, self.client.submit(search).id)
         self.assertEqual(len(self.client.experiments()), 3)
+
+    def test_what_the_head_does_not_see_is_uploaded(self):
+        search = table_search(self.folder, models=3)
+        stamp = lanista_files._stamp
+
+        def of_another_machine(field, path):
+            other = stamp(field, path)
+            other.inode += 1
+            return other
+
+        with unittest.mock.patch.object(lanista_files, "_stamp", of_another_machine):
+            experiment = self.client.submit(search)
+            again = self.client.submit(search)
+        (self.folder / "models.csv").unlink()
+        experiment.wait()
+        self.assertEqual([model["metrics"]["final"]["default"] for model in experiment.best(3)], [3, 2, 1])
+        path = experiment.config.evaluator.table.path
+        self.assertIn("/uploads/sets/", path)
+        self.assertEqual(path, again.config.evaluator.table.path)
+        again.wait()
+        again.delete()
+        self.assertTrue(os.path.exists(path))
+        experiment.delete()
+        self.assertFalse(os.path.exists(path))
+
+        with self.assertRaisesRegex(lanista_client.InvalidArgumentError, "evaluator.table.path: .*data://NAME/sub"):
+            self.client.submit(search)
+        waiting = self.client.submit({**search, "evaluator": {"table": {"path": "data://tables/models.csv"}}})
+        self.assertEqual(waiting.config.evaluator.table.path, "data://tables/models.csv")
+        waiting.stop()
+        waiting.wait()
+
+    def test_a_bare_path_is_refused_and_both_ways_are_named(self):
+        request = service_pb2.CreateExperimentRequest(config=load_config(table_search(self.folder)))
+        stub = service_pb2_grpc.ExperimentServiceStub(grpc.insecure_channel(self.head.address))
+        with self.assertRaises(grpc.RpcError) as caught:
+            stub.Create(request)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+        for part in ("evaluator.table.path", "lanista submit", "data://NAME/sub"):
+            self.assertIn(part, caught.exception.details())
 
     def test_what_is_wrong_names_its_field(self):
         search = table_search(self.folder)
@@ -296,6 +337,9 @@ class Script(service_pb2_grpc.ExperimentServiceServicer):
         self.creations.append(request)
         next(self.create)(context)
         return service_pb2.CreateExperimentReply(experiment="made-1")
+
+    def FindPaths(self, request, context):
+        return service_pb2.FindPathsReply(found=[True] * len(request.paths))
 
     def Watch(self, request, context):
         self.watches.append(request.after)

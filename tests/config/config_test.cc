@@ -632,8 +632,11 @@ TEST_F(ConfigTest, AMessageIsCompletedAndCheckedAsAFileIs) {
             .message());
   };
   EXPECT_THAT(error("classification { dataset { csv { path: 'a.csv' } } }"),
-              HasSubstr("evaluator.classification.dataset.csv.path: 'a.csv' is relative"));
-  EXPECT_THAT(error("table { path: '~/a.csv' }"), HasSubstr("evaluator.table.path: '~/a.csv' is relative"));
+              HasSubstr("evaluator.classification.dataset.csv.path: 'a.csv' is a path of the client's machine"));
+  EXPECT_THAT(error("table { path: '~/a.csv' }"), HasSubstr("evaluator.table.path: '~/a.csv' is a path of the client"));
+  for (const char* way : {"submit", "data://NAME/sub"}) EXPECT_THAT(error("table { path: 'a.csv' }"), HasSubstr(way));
+  EXPECT_EQ(error("table { path: 'data://mnist/a.csv' }"), "");
+  EXPECT_THAT(error("table { path: 'data://mnist/../a.csv' }"), HasSubstr("evaluator.table.path: 'data://mnist/../a"));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TrainingServiceActor::behavior_type FakeService(TrainingServiceActor::stateful_p
       },
       [](const v1::Discover&) -> caf::result<v1::Discovered> { return v1::Discovered(); },
       [](const v1::ListDevices&) { return v1::DeviceList(); },
-      [self](const v1::DeviceJoined&, const WorkerActor& worker) {
+      [self](const v1::DeviceJoined&, const v1::NodeOffer&, const WorkerActor& worker) {
         self->monitor(worker);
         v1::DeviceAdded added;
         added.set_worker(static_cast<int>(self->state.workers.size()));

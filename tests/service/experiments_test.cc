@@ -72,7 +72,7 @@ TEST_F(ExperimentsTest, WhatIsToBeRunIsCompleteAndChecked) {
   *request.mutable_config() = SmallConfig();
   request.mutable_config()->mutable_space()->mutable_torchscript()->set_path("net.pt");
   EXPECT_THAT(Error(experiments_.Create(request), absl::StatusCode::kInvalidArgument),
-              HasSubstr("space.torchscript.path: 'net.pt' is relative"));
+              HasSubstr("space.torchscript.path: 'net.pt' is a path of the client's machine"));
   *request.mutable_config() = SmallConfig();
   request.set_request_id(std::string(101, 'x'));
   EXPECT_THAT(Error(experiments_.Create(request), absl::StatusCode::kInvalidArgument), HasSubstr("request_id: "));

@@ -31,6 +31,7 @@ from lanista.errors import (
     UnavailableError,
 )
 from lanista.experiment import Experiment
+from lanista.files import send_files
 from lanista.stubs import service_pb2
 
 __all__ = [
@@ -106,11 +107,15 @@ class Client:
             request_id: a request that comes twice with the same one, and with the same experiment's name, makes one
                 experiment. Default: a new one, so that a request whose answer was lost is sent again safely.
 
-        Raises InvalidArgumentError, which names the field.
+        What it names on this machine, and the head does not see under the same path, is uploaded first
+        (docs/cluster.md). Data that is too large for that is data://NAME/sub.
+
+        Raises InvalidArgumentError, which names the field, and OSError for a file.
         """
         request = service_pb2.CreateExperimentRequest(
             config=load_config(config), request_id=str(uuid.uuid4()) if request_id is None else request_id
         )
+        request.shared_paths.extend(send_files(self._connection, request.config))
         # Without an id each request makes an experiment.
         reply = self._connection.call(self._stub.Create, request, again=bool(request.request_id))
         return Experiment(self._connection, reply.experiment)

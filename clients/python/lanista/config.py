@@ -120,6 +120,8 @@ def _plain_value(value: Any, field: descriptor.FieldDescriptor) -> Any:
 
 def _resolve_paths(message, folder: str) -> None:
     for field, value in message.ListFields():
+        if field.full_name in PATH_FIELDS and value.startswith("data://"):
+            continue  # Each machine that has it knows where.
         if field.full_name in PATH_FIELDS and value:
             setattr(message, field.name, os.path.normpath(os.path.join(folder, os.path.expanduser(value))))
         elif field.message_type is not None and not _is_map(field):
