@@ -116,7 +116,6 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   const std::string& name() const { return name_; }
   const std::string& instance() const { return instance_; }
   const NodeLinkPtr& link() const { return link_; }
-  bool silent() const { return silent_; }
   NodeState state() const {
     return silent_ ? NodeState::kSilent : draining_ ? NodeState::kDraining : NodeState::kJoined;
   }

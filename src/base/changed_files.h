@@ -2,12 +2,11 @@
 #ifndef LANISTA_SRC_BASE_CHANGED_FILES_H_
 #define LANISTA_SRC_BASE_CHANGED_FILES_H_
 
-#include <sys/types.h>
-
 #include <chrono>
-#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "src/base/file_stamp.h"
 
 namespace lanista {
 
@@ -22,24 +21,12 @@ class ChangedFiles {
   bool Changed();
 
  private:
-  // What changes with a file.
-  struct Stamp {
-    dev_t device = 0;
-    ino_t inode = 0;
-    off_t size = -1;
-    // Nanoseconds.
-    int64_t modified = 0;
-    int64_t status_changed = 0;
-
-    bool operator==(const Stamp& other) const;
-  };
-
-  std::vector<Stamp> Look() const;
+  std::vector<FileStamp> Look() const;
 
   const std::vector<std::string> paths_;
   const std::chrono::milliseconds interval_;
   std::chrono::steady_clock::time_point last_look_;
-  std::vector<Stamp> stamps_;
+  std::vector<FileStamp> stamps_;
 };
 
 }  // namespace lanista

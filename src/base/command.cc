@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -26,11 +27,13 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMostOutput = 1 << 20;
 
 // Reads what is there. False: nothing more will come.
-bool ReadSome(int fd, std::string& text) {
+bool ReadSome(int fd, std::string& text, bool& cut) {
   std::array<char, 65536> buffer;
   const ssize_t count = read(fd, buffer.data(), buffer.size());
   if (count < 0) return errno == EINTR || errno == EAGAIN;
-  text.append(buffer.data(), std::min(static_cast<size_t>(count), kMostOutput - text.size()));
+  const size_t room = kMostOutput - text.size();
+  cut = cut || static_cast<size_t>(count) > room;
+  text.append(buffer.data(), std::min(static_cast<size_t>(count), room));
   return count > 0;
 }
 
@@ -58,8 +61,8 @@ bool Exchange(UniqueFd input, int output, int error, absl::string_view text, Clo
     if (left <= 0) return false;
     if (poll(ends.data(), ends.size(), static_cast<int>(std::min<int64_t>(left, 60000))) < 0) continue;
     if (ends[0].fd >= 0 && ends[0].revents != 0 && !WriteSome(ends[0].fd, text)) end_input();
-    if (ends[1].fd >= 0 && ends[1].revents != 0 && !ReadSome(output, result.output)) ends[1].fd = -1;
-    if (ends[2].fd >= 0 && ends[2].revents != 0 && !ReadSome(error, result.error)) ends[2].fd = -1;
+    if (ends[1].fd >= 0 && ends[1].revents != 0 && !ReadSome(output, result.output, result.cut)) ends[1].fd = -1;
+    if (ends[2].fd >= 0 && ends[2].revents != 0 && !ReadSome(error, result.error, result.cut)) ends[2].fd = -1;
   }
   return true;
 }

@@ -34,6 +34,8 @@ class OutputFile {
   // that throws in its destructor (LibTorch's) need not know.
   void Write(const void* bytes, size_t count);
   void Write(absl::string_view bytes) { Write(bytes.data(), bytes.size()); }
+  // The error so far, for those who would rather stop than go on for nothing.
+  const absl::Status& status() const { return status_; }
 
  private:
   friend class OutputFiles;

@@ -1,15 +1,16 @@
 #include "src/base/spawn_command.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "src/base/child_process.h"
 #include "src/base/status.h"
 
 extern char** environ;
@@ -17,14 +18,19 @@ extern char** environ;
 namespace lanista {
 namespace {
 
-// The environment without what makes a process part of a Slurm job. SLURM_CONF says where Slurm's configuration is.
-std::vector<char*> Environment() {
-  std::vector<char*> kept;
+// Whether a variable makes a process part of a Slurm job, or changes what squeue and scancel see by default.
+bool IsOfSlurm(absl::string_view variable) {
+  // Where Slurm's configuration is, and which of its clusters are meant, holds for all of its commands.
+  if (absl::StartsWith(variable, "SLURM_CONF") || absl::StartsWith(variable, "SLURM_CLUSTERS=")) return false;
+  return absl::StartsWith(variable, "SLURM_") || absl::StartsWith(variable, "SLURMD_") ||
+         absl::StartsWith(variable, "SQUEUE_") || absl::StartsWith(variable, "SCANCEL_");
+}
+
+std::vector<std::string> Environment() {
+  std::vector<std::string> kept;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    const bool of_job = absl::StartsWith(*variable, "SLURM_") || absl::StartsWith(*variable, "SLURMD_");
-    if (!of_job || absl::StartsWith(*variable, "SLURM_CONF")) kept.push_back(*variable);
+    if (!IsOfSlurm(*variable)) kept.emplace_back(*variable);
   }
-  kept.push_back(nullptr);
   return kept;
 }
 
@@ -43,26 +49,8 @@ absl::StatusOr<pid_t> SpawnCommand(std::vector<std::string> arguments, int input
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
   posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  // Ctrl-C is for the head.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  pid_t pid = 0;
-  const int failed = posix_spawnp(&pid, pointers.front(), &actions, &attributes, pointers.data(), Environment().data());
+  const absl::StatusOr<pid_t> pid = StartChildProcess(std::move(arguments), Environment(), actions);
   posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) return ErrnoToStatus(failed, absl::StrCat("cannot start ", arguments.front()));
   return pid;
 }
 

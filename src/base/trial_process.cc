@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -27,6 +26,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/cgroup.h"
+#include "src/base/child_process.h"
 #include "src/base/event_window.h"
 #include "src/base/framing.h"
 #include "src/base/status.h"
@@ -89,40 +89,15 @@ std::vector<std::string> ChildEnvironment(const v1::Device& device) {
   return environment;
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& string : strings) pointers.push_back(string.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-// Starts `program` with `socket` as its kTrialProcessSocket, in a process group of its own.
+// Starts `program` with `socket` as its kTrialProcessSocket.
 absl::StatusOr<pid_t> Spawn(const std::string& program, int socket, const v1::Device& device) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, socket, kTrialProcessSocket);
   posix_spawn_file_actions_addclosefrom_np(&actions, kTrialProcessSocket + 1);
-
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  // The head blocks the signals that its signal thread takes and ignores SIGPIPE: the child starts afresh.
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-
-  std::vector<std::string> arguments = {program, kTrialProcessFlag};
-  std::vector<std::string> environment = ChildEnvironment(device);
-  pid_t pid = 0;
-  const int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, Pointers(arguments).data(),
-                                Pointers(environment).data());
+  const absl::StatusOr<pid_t> pid = StartChildProcess({program, kTrialProcessFlag}, ChildEnvironment(device), actions);
   posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) return ErrnoToStatus(error, absl::StrCat("cannot start the trial program ", program));
   return pid;
 }
 

@@ -3,6 +3,7 @@
 #define LANISTA_SRC_DEVICES_NODE_SOURCE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ class NodeSource {
     int waiting = 0;
     // All nodes of the head, its own and others.
     std::vector<v1::NodeStatus> nodes;
+    // Whether the head has been told to end meanwhile; may be empty. A Step that does much asks in between.
+    std::function<bool()> ending;
   };
   struct Prospect {
     // So many devices more than there are may be counted on, each with so much memory (0: not known).

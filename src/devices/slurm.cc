@@ -1,4 +1,5 @@
 // `slurm`: nodes that are submitted to Slurm as there is work for them.
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -7,9 +8,11 @@
 #include "absl/time/clock.h"
 #include "google/protobuf/text_format.h"
 #include "spdlog/spdlog.h"
+#include "src/base/file_lock.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
 #include "src/base/status.h"
+#include "src/base/unique_fd.h"
 #include "src/base/unique_id.h"
 #include "src/devices/node_source.h"
 #include "src/devices/slurm_commands.h"
@@ -22,6 +25,10 @@ using google::protobuf::TextFormat;
 
 // Of thousands of jobs.
 constexpr uint64_t kMaxLedgerBytes = 1 << 20;
+// Heads that use the same state folder.
+constexpr int kMaxLedgers = 100;
+// A head that was told to end has little time.
+constexpr std::chrono::seconds kEndLimit(5);
 // Enough to tell this user's heads apart, and short enough to be read.
 constexpr size_t kHeadIdDigits = 8;
 
@@ -59,12 +66,14 @@ SlurmJobs::Options JobOptions(const v1::SlurmConfig& config, const std::string& 
 
 class SlurmSource final : public NodeSource {
  public:
-  SlurmSource(v1::SlurmConfig config, NodeSourceContext context, SlurmNode node, std::string ledger_file,
+  // `lock`: of the ledger.
+  SlurmSource(v1::SlurmConfig config, NodeSourceContext context, SlurmNode node, std::string ledger_file, UniqueFd lock,
               const v1::SlurmLedger& ledger)
       : config_(std::move(config)),
         context_(std::move(context)),
         node_(std::move(node)),
         ledger_file_(std::move(ledger_file)),
+        lock_(std::move(lock)),
         jobs_(JobOptions(config_, node_.folder), ledger) {}
 
   Prospect Step(const Situation& situation) override {
@@ -77,6 +86,8 @@ class SlurmSource final : public NodeSource {
       if (!decision.cancel.empty()) Cancel(decision.cancel);
       if (decision.look && !std::exchange(looked, true)) Look();
       if (!decision.submit.has_value() || !Submit(*decision.submit)) break;
+      // A slow controller takes its time for each.
+      if (situation.ending != nullptr && situation.ending()) break;
     }
     prospect.devices = jobs_.ExpectedDevices();
     prospect.device_memory = MemoryPerDevice(config_);
@@ -147,7 +158,8 @@ class SlurmSource final : public NodeSource {
     if (!status.ok()) spdlog::warn("{}", std::string(status.message()));
   }
 
-  void EndJobs(const Command& command, const std::string& which) {
+  void EndJobs(Command command, const std::string& which) {
+    command.limit = kEndLimit;
     const absl::Status status = Run(command);
     if (status.ok()) return spdlog::info("Slurm jobs {} are canceled", which);
     spdlog::error("Slurm jobs {} may still be there; cancel them by hand, or start this head again: {}", which,
@@ -179,6 +191,7 @@ class SlurmSource final : public NodeSource {
   const NodeSourceContext context_;
   const SlurmNode node_;
   const std::string ledger_file_;
+  const UniqueFd lock_;
   SlurmJobs jobs_;
   // What is on the disk.
   std::string saved_;
@@ -189,13 +202,22 @@ absl::StatusOr<std::unique_ptr<NodeSource>> MakeSlurm(const v1::SlurmConfig& con
   node.program = context.program;
   node.trial_program = context.trial_program;
   node.folder = config.has_folder() ? config.folder() : absl::StrCat(context.state_dir, "/slurm");
-  const std::string ledger_file = absl::StrCat(context.state_dir, "/", context.name, ".jobs");
+  // Two heads may have the same state folder at the same time. Each has a ledger of its own: it would count, and at its
+  // end cancel, the other's jobs. After a head that was killed the ledger is free again.
+  std::string ledger_file;
+  absl::StatusOr<UniqueFd> lock = absl::AlreadyExistsError("");
+  for (int other = 0; absl::IsAlreadyExists(lock.status()) && other < kMaxLedgers; ++other) {
+    ledger_file =
+        absl::StrCat(context.state_dir, "/", context.name, other == 0 ? "" : absl::StrCat(".", other), ".jobs");
+    lock = LockFile(ledger_file + ".lock");
+  }
+  LANISTA_RETURN_IF_ERROR(lock.status());
   LANISTA_ASSIGN_OR_RETURN(const v1::SlurmLedger ledger, ReadLedger(ledger_file));
-  // Another head may use the same folder.
+  // Another head may use the same folder for its nodes.
   node.head_file = absl::StrCat(node.folder, "/", ledger.prefix(), ".head");
   LANISTA_RETURN_IF_ERROR(MakeParentFolder(node.head_file));
   LANISTA_RETURN_IF_ERROR(WriteFile(node.head_file, context.head + "\n"));
-  return std::make_unique<SlurmSource>(config, context, std::move(node), ledger_file, ledger);
+  return std::make_unique<SlurmSource>(config, context, std::move(node), ledger_file, *std::move(lock), ledger);
 }
 
 LANISTA_REGISTER(NodeSourceRegistry, slurm, v1::SlurmConfig, MakeSlurm);

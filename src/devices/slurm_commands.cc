@@ -84,6 +84,8 @@ Command SqueueCommand() { return {{"squeue", "--me", "--noheader", "--format=%i|
 
 absl::StatusOr<std::vector<QueuedJob>> ParseSqueue(const Command& command, const CommandAnswer& result) {
   if (result.exit_code != 0) return NoAnswer(command, result);
+  // A job that it does not show would count as gone.
+  if (result.cut) return absl::UnavailableError("squeue: its answer is longer than 1 MiB");
   std::vector<QueuedJob> jobs;
   for (const absl::string_view line : absl::StrSplit(result.output, '\n', absl::SkipWhitespace())) {
     const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits('|', 3));

@@ -38,7 +38,7 @@ SlurmJobs::Decision SlurmJobs::Decide(absl::Time now, int waiting, const std::ve
 
   const int wanted = (waiting + options_.devices_per_node - 1) / options_.devices_per_node;
   const int needed = std::max(wanted - CountSettling(now), options_.min_nodes - CountHere());
-  if (CountComing() < needed && CountAll() < options_.max_nodes && now >= not_before_) {
+  if (CountComing() < needed && CountAll() < options_.max_nodes && now >= not_before_ && !MayHaveAnother()) {
     decision.submit = ++last_number_;
     jobs_[last_number_].asked = now;
   }
@@ -79,7 +79,7 @@ void SlurmJobs::UpdateNodes(absl::Time now, const std::vector<v1::NodeStatus>& n
     }
     if (const auto job = jobs_.find(node.number); job != jobs_.end()) {
       job->second.here = job->second.had_node = true;
-      job->second.canceled = false;
+      job->second.canceled.reset();
     }
     nodes_[status.name()] = node;
   }
@@ -90,7 +90,7 @@ void SlurmJobs::CancelHeld(absl::Time now, Decision& decision) {
     const bool held = absl::StrContains(job.reason, "launch failed") || job.reason == "JobHoldMaxRequeue";
     if (!IsComing(job) || job.state != "PENDING" || !held) continue;
     Delay(now, absl::StrCat("job ", job.id, " was held by Slurm (", job.reason, ") and is canceled"));
-    job.canceled = true;
+    job.canceled = now;
     decision.cancel.push_back(job.id);
   }
 }
@@ -127,7 +127,7 @@ void SlurmJobs::CancelSurplus(absl::Time now, int needed, Decision& decision) {
   for (auto entry = jobs_.rbegin(); entry != jobs_.rend() && surplus > 0; ++entry) {
     Job& job = entry->second;
     if (!IsComing(job) || job.id.empty()) continue;
-    job.canceled = true;
+    job.canceled = now;
     decision.cancel.push_back(job.id);
     --surplus;
   }
@@ -139,12 +139,12 @@ void SlurmJobs::Submitted(int number, const std::string& id) {
 }
 
 void SlurmJobs::NotSubmitted(absl::Time now, int number, const std::string& why) {
-  jobs_[number].refused = true;
+  jobs_[number].refused = now;
   Delay(now, why);
 }
 
 void SlurmJobs::Looked(absl::Time asked, absl::Time now, const std::vector<QueuedJob>& queue) {
-  looked_ = asked;
+  looked_ = answered_ = asked;
   look_problem_.clear();
   std::map<int, const QueuedJob*> found;
   for (const QueuedJob& queued : queue) {
@@ -158,7 +158,9 @@ void SlurmJobs::Looked(absl::Time asked, absl::Time now, const std::vector<Queue
     job.state = queued.state;
     job.reason = queued.reason;
     job.missing = 0;
-    job.refused = false;
+    job.refused.reset();
+    // scancel was of no use: if it is still too many, it is canceled again.
+    if (queued.state == "PENDING" && job.canceled.has_value() && *job.canceled < asked) job.canceled.reset();
     // It was requeued: another node will come of it.
     if (queued.state == "PENDING" && !job.here) job.had_node = false;
   }
@@ -169,7 +171,7 @@ void SlurmJobs::Looked(absl::Time asked, absl::Time now, const std::vector<Queue
     if (++job.missing < (job.id.empty() ? 2 : 1)) continue;
     // What became of an earlier head's jobs while it was away says nothing.
     const bool own = job.asked != absl::InfinitePast();
-    if (own && !job.had_node && !job.canceled && !job.refused && !job.id.empty()) {
+    if (own && !job.had_node && !job.canceled.has_value() && !job.refused.has_value() && !job.id.empty()) {
       Delay(now, absl::StrCat("job ", job.id, " ended before its node had joined; see ", options_.log_folder, "/",
                               NameOf(entry->first), ".log"));
     }
@@ -243,7 +245,7 @@ std::string SlurmJobs::Because() const {
 }
 
 bool SlurmJobs::IsComing(const Job& job) {
-  return !job.had_node && !job.canceled && !job.refused && job.state != "COMPLETING";
+  return !job.had_node && !job.canceled.has_value() && !job.refused.has_value() && job.state != "COMPLETING";
 }
 
 int SlurmJobs::CountComing() const {
@@ -260,6 +262,13 @@ int SlurmJobs::CountSettling(absl::Time now) const {
   return static_cast<int>(std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
     return !entry.second.leaving && !entry.second.worked && now - entry.second.joined < kSettling;
   }));
+}
+
+bool SlurmJobs::MayHaveAnother() const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [this](const auto& entry) {
+    const std::optional<absl::Time>& refused = entry.second.refused;
+    return refused.has_value() && (!answered_.has_value() || *answered_ < *refused);
+  });
 }
 
 int SlurmJobs::CountAll() const {

@@ -15,6 +15,9 @@
 //   5. Fewer are wanted for as long as the idle timeout, and it still waits in Slurm's queue.
 //   6. squeue does not show it any more. Where sbatch gave no answer, twice: the first may have come too early.
 //
+// Where sbatch failed, the job may be there all the same (its answer was lost): no other is submitted before squeue has
+// answered.
+//
 // Jobs that are refused, or end before their node has joined, or whose node leaves without ever having had work while
 // some waited, delay the next one: 10 s, then twice as long each time, up to 10 min.
 #ifndef LANISTA_SRC_DEVICES_SLURM_JOBS_H_
@@ -105,9 +108,10 @@ class SlurmJobs {
     // A node of it is there, or was since it was last pending.
     bool here = false;
     bool had_node = false;
-    bool canceled = false;
-    // sbatch said that there is no such job.
-    bool refused = false;
+    // nullopt: it is not canceled.
+    std::optional<absl::Time> canceled;
+    // When sbatch failed for it, or gave no answer.
+    std::optional<absl::Time> refused;
   };
   struct Node {
     int number = 0;
@@ -135,6 +139,8 @@ class SlurmJobs {
   int CountHere() const;
   // Nodes that have just joined, and may get work in a moment.
   int CountSettling(absl::Time now) const;
+  // sbatch failed, and squeue has not answered since.
+  bool MayHaveAnother() const;
   // All that counts against max_nodes.
   int CountAll() const;
   void Delay(absl::Time now, const std::string& why);
@@ -147,8 +153,9 @@ class SlurmJobs {
   std::map<std::string, Node> nodes_;
   // More jobs wait than are needed, since then.
   std::optional<absl::Time> surplus_since_;
-  // nullopt: never.
+  // When squeue was called last, and when last with an answer; nullopt: never.
   std::optional<absl::Time> looked_;
+  std::optional<absl::Time> answered_;
   absl::Time not_before_ = absl::InfinitePast();
   int failures_ = 0;
   // What Slurm, or a job, did last that is in the way; empty: nothing.

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "src/base/hash.h"
+#include "src/base/json_line.h"
 #include "src/base/metric_names.h"
 #include "src/base/read_file.h"
 #include "src/base/sha256.h"
@@ -48,7 +49,7 @@ std::string Shown(absl::string_view text) {
 // The same text for cells that mean the same: 0.5 and 0.50, True and true, [1, 2] and [1,2].
 std::string Comparable(const Json& json) {
   if (json.is_number()) return absl::StrCat("#", Json(json.get<double>()).dump());
-  if (!json.is_array()) return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!json.is_array()) return JsonLine(json);
   std::vector<std::string> elements;
   for (const Json& element : json) elements.push_back(Comparable(element));
   return absl::StrCat("[", absl::StrJoin(elements, ","), "]");

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "src/base/json_line.h"
 #include "src/exporters/source_model.h"
 
 namespace lanista::exporters {
@@ -32,9 +33,6 @@ std::string NoPredict(const std::string& comment, const v1::DataSpec& data) {
                       ", which is not known here: apply it to raw samples,\n", comment, " ", RawSamples(data),
                       ", before the model gets them.\n");
 }
-
-// Names of folders may have bytes that are not UTF-8: these are replaced.
-std::string JsonText(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string PythonStrings(const Texts& texts) {
   return absl::StrJoin(
@@ -85,7 +83,7 @@ Json DataJson(const v1::DataSpec& data) {
   return json;
 }
 
-std::string DataJsonText(const v1::DataSpec& data) { return JsonText(DataJson(data)); }
+std::string DataJsonText(const v1::DataSpec& data) { return JsonLine(DataJson(data)); }
 
 std::string PythonPredict(const v1::DataSpec& data) {
   std::string text;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
+#include "src/base/json_line.h"
 
 namespace lanista::exporters {
 namespace {
@@ -96,8 +97,7 @@ std::string StringLiteral(absl::string_view text) {
 
 std::string PythonStringLiteral(const std::string& text) {
   // A JSON string is also a valid Python string.
-  using Json = nlohmann::json;
-  return Json(text).dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  return JsonLine(nlohmann::json(text));
 }
 
 }  // namespace lanista::exporters

@@ -1,20 +1,21 @@
 #include "src/files/cached_files.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
+#include "src/base/file_lock.h"
 #include "src/base/node_link.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
@@ -37,12 +38,18 @@ bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsNotFound(status) || absl::IsDeadlineExceeded(status);
 }
 
-// Calls `fails` until it says that trying again would not help. CANCELLED: nobody needs it any more.
-absl::Status Retry(Cancellation* cancellation, std::chrono::milliseconds delay, const std::function<bool()>& fails) {
+// Calls `attempt` until trying again would not help, and returns what it returned last. Says each new reason why it
+// tries again. CANCELLED: nobody needs it any more.
+absl::Status Retry(Cancellation* cancellation, std::chrono::milliseconds delay,
+                   const std::function<absl::Status()>& attempt) {
+  std::string said;
   while (true) {
-    const bool again = fails();
+    const absl::Status status = attempt();
     if (cancellation->canceled()) return absl::CancelledError("it is not needed any more");
-    if (!again) return absl::OkStatus();
+    if (!MayPass(status)) return status;
+    if (std::exchange(said, std::string(status.message())) != said) {
+      spdlog::warn("the head's files cannot be fetched now: {}; trying again", said);
+    }
     cancellation->WaitFor(delay);
     delay = std::min(2 * delay, kLongestDelay);
   }
@@ -88,28 +95,24 @@ absl::Status CachedFiles::Claim(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return CannotUse(folder, error.value());
-  const std::string path = folder + "/lock";
-  UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0) return CannotUse(path, errno);
-  struct flock request = {};
-  request.l_type = F_WRLCK;
-  request.l_whence = SEEK_SET;
-  if (fcntl(file.get(), F_OFD_SETLK, &request) != 0) {
-    if (errno != EAGAIN && errno != EACCES) return CannotUse(path, errno);
-    return absl::AlreadyExistsError("another node has it");
-  }
-  for (const char* part : {"/trees", "/work"}) {
+  absl::StatusOr<UniqueFd> lock = LockFile(folder + "/lock");
+  if (absl::IsAlreadyExists(lock.status())) return lock.status();
+  if (!lock.ok()) return absl::UnavailableError(absl::StrCat(lock.status().message(), " (--cache-dir)"));
+  for (const char* part : {"/trees", "/assignments"}) {
     fs::remove_all(folder + part, error);
     fs::create_directories(folder + part, error);
     if (error) return CannotUse(folder + part, error.value());
   }
-  lock_ = std::move(file);
+  lock_ = *std::move(lock);
   return absl::OkStatus();
 }
 
 absl::Status CachedFiles::Open() {
   const std::lock_guard<std::mutex> lock(open_mutex_);
   if (cache_.has_value()) return absl::OkStatus();
+  if (options_.folder.empty()) {
+    return absl::UnavailableError("there is no folder for copies of the head's files: add --cache-dir DIR");
+  }
   absl::Status status = absl::AlreadyExistsError("");
   std::string folder;
   for (int number = 1; absl::IsAlreadyExists(status) && number <= kMaxNodesOfMachine; ++number) {
@@ -140,9 +143,9 @@ absl::StatusOr<LocalWorkPtr> CachedFiles::Bring(const v1::Assignment& assignment
   if (!inputs.paths().empty()) {
     LANISTA_ASSIGN_OR_RETURN(tree, BringInputs(assignment.id(), inputs, cancellation));
   }
-  const std::string folder = absl::StrCat(folder_, "/work/", ++last_number_);
+  const std::string folder = absl::StrCat(folder_, "/assignments/", ++last_number_);
   std::error_code error;
-  fs::create_directories(folder, error);
+  fs::create_directory(folder, error);
   if (error) return CannotUse(folder, error.value());
   return std::make_shared<const LocalWork>(std::move(tree), folder);
 }
@@ -156,17 +159,22 @@ absl::StatusOr<std::shared_ptr<const InputTree>> CachedFiles::BringInputs(const 
   absl::StatusOr<v1::InputList> list = absl::UnknownError("");
   LANISTA_RETURN_IF_ERROR(Retry(cancellation, options_.first_delay, [&] {
     list = source_->List(assignment, cancellation);
-    return MayPass(list.status());
+    return list.status();
   }));
-  LANISTA_RETURN_IF_ERROR(list.status());
   const auto get = [&](const v1::InputFile& file) -> absl::StatusOr<FileCache::Pin> {
     absl::StatusOr<FileCache::Pin> pin = absl::UnknownError("");
     LANISTA_RETURN_IF_ERROR(Retry(cancellation, options_.first_delay, [&] {
       absl::Status fetched;
       pin = cache_->Get(file.sha256(), file.size(), cancellation, [&](const FileCache::Write& write) {
-        return fetched = source_->Fetch(assignment, file.sha256(), cancellation, write);
+        absl::Status written;
+        fetched = source_->Fetch(assignment, file.sha256(), cancellation,
+                                 [&](absl::string_view bytes) { return written = write(bytes); });
+        if (written.ok()) return fetched;
+        // A full disk here: another try would fill it again.
+        fetched = absl::OkStatus();
+        return written;
       });
-      return MayPass(fetched);
+      return fetched;
     }));
     return absl::IsDataLoss(pin.status()) ? Annotate(pin.status(), OneLine(ToUtf8(file.path()))) : pin;
   };

@@ -1,9 +1,9 @@
 // NodeFiles on a folder of this machine:
 //
-//   DIR/1/lock     held by the node that uses DIR/1; the next one on this machine takes DIR/2
-//         files/   FileCache
-//         trees/   one InputTree a set of inputs; removed when the node begins
-//         work/    one folder an assignment: what its trial writes; removed when the node begins
+//   DIR/1/lock           held by the node that uses DIR/1; the next one on this machine takes DIR/2
+//         files/         FileCache
+//         trees/         one InputTree a set of inputs; removed when the node begins
+//         assignments/   one folder an assignment: what its trial writes; removed when the node begins
 #ifndef LANISTA_SRC_FILES_CACHED_FILES_H_
 #define LANISTA_SRC_FILES_CACHED_FILES_H_
 

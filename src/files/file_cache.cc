@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/file_stamp.h"
 #include "src/base/output_files.h"
 #include "src/base/sha256_stream.h"
 #include "src/base/status.h"
 #include "src/base/unfinished_files.h"
-#include "src/files/file_stamp.h"
+#include "src/files/regular_file.h"
 
 namespace lanista {
 
@@ -172,7 +173,7 @@ class FileCache::State : public std::enable_shared_from_this<State> {
       if (received > size) return other_content();
       digest.Add(bytes);
       (*file)->Write(bytes);
-      return absl::OkStatus();
+      return (*file)->status().ok() ? absl::OkStatus() : local((*file)->status());
     }));
     if (received != size || digest.Finish() != sha256) return other_content();
     const absl::Status written = files.Commit().status();

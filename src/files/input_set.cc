@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "src/base/sha256_stream.h"
 #include "src/base/status.h"
+#include "src/files/regular_file.h"
 #include "src/graph/io.h"
 
 namespace lanista {
@@ -34,19 +35,25 @@ class Walk {
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::directory) return AddFolder(path, depth);
     if (status.type() == fs::file_type::regular) {
-      bool& graph = files_[path];
-      graph = graph || is_graph;
+      File& file = files_[path];
+      file.is_graph = file.is_graph || is_graph;
+      file.is_named = file.is_named || depth == 0;
       if (files_.size() <= kMaxInputFiles) return absl::OkStatus();
       return absl::ResourceExhaustedError(
           absl::StrCat("the configuration names more than ", kMaxInputFiles, " files (", path,
                        " is one too many): let the machines share the folder, under the same path"));
     }
     if (status.type() != fs::file_type::none) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": ", error.message()));
+    return CannotRead(path, error, depth);
   }
 
-  // Path -> whether it is a graph.
-  const std::map<std::string, bool>& files() const { return files_; }
+  struct File {
+    bool is_graph = false;
+    // By itself, not as a part of a folder.
+    bool is_named = false;
+  };
+  // By path.
+  const std::map<std::string, File>& files() const { return files_; }
   const std::set<std::string>& folders() const { return folders_; }
 
  private:
@@ -59,11 +66,16 @@ class Walk {
     for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
       LANISTA_RETURN_IF_ERROR(Add(entry->path().string(), /*is_graph=*/false, depth + 1));
     }
-    if (!error) return absl::OkStatus();
+    return error ? CannotRead(path, error, depth) : absl::OkStatus();
+  }
+
+  // Below a folder there may be what nobody reads (lost+found, say): who does read it says what is wrong with it.
+  static absl::Status CannotRead(const std::string& path, const std::error_code& error, int depth) {
+    if (depth > 0) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": ", error.message()));
   }
 
-  std::map<std::string, bool> files_;
+  std::map<std::string, File> files_;
   std::set<std::string> folders_;
 };
 
@@ -100,7 +112,8 @@ absl::StatusOr<InputSet> InputSet::Read(const v1::AssignmentInputs& inputs, File
     const bool is_graph =
         std::find(inputs.graph_files().begin(), inputs.graph_files().end(), path) != inputs.graph_files().end();
     LANISTA_RETURN_IF_ERROR(walk.Add(NormalPath(path), is_graph));
-    if (!is_graph) continue;
+    // What is no regular file (a pipe, say) is never opened.
+    if (!is_graph || walk.files().count(NormalPath(path)) == 0) continue;
     const absl::StatusOr<v1::ModelGraph> graph = graph::ReadFile(NormalPath(path));
     if (!graph.ok()) continue;
     for (const v1::Archive& archive : graph->archives()) {
@@ -109,17 +122,18 @@ absl::StatusOr<InputSet> InputSet::Read(const v1::AssignmentInputs& inputs, File
   }
   InputSet set;
   set.folders_.assign(walk.folders().begin(), walk.folders().end());
-  for (const auto& [path, is_graph] : walk.files()) {
+  for (const auto& [path, listing] : walk.files()) {
     FileStamp stamp;
     const absl::StatusOr<UniqueFd> file = OpenRegularFile(path, &stamp);
     // It was removed meanwhile.
     if (absl::IsNotFound(file.status())) continue;
+    if (absl::IsFailedPrecondition(file.status()) && !listing.is_named) continue;
     LANISTA_RETURN_IF_ERROR(file.status());
     LANISTA_ASSIGN_OR_RETURN(std::string digest, digests->Of(file->get(), stamp, path));
     v1::InputFile& listed = set.files_.emplace_back();
     listed.set_path(path);
     listed.set_size(stamp.size);
-    listed.set_is_graph(is_graph);
+    listed.set_is_graph(listing.is_graph);
     set.by_digest_.emplace(digest, set.files_.size() - 1);
     listed.set_sha256(std::move(digest));
   }

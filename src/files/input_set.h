@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "protos/node.pb.h"
-#include "src/files/file_stamp.h"
+#include "src/base/file_stamp.h"
 
 namespace lanista {
 

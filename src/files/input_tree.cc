@@ -111,8 +111,10 @@ absl::Status InputTree::Link(const v1::InputFile& file, const FileCache::Pin& pi
   const std::string place = root_ + file.path();
   LANISTA_RETURN_IF_ERROR(MakeFolder(fs::path(file.path()).parent_path().string()));
   if (file.is_graph()) {
-    LANISTA_ASSIGN_OR_RETURN(const std::string content, ReadWholeFile(*pin, kMaxGraphBytes));
-    if (const auto written = WithArchivesBelow(root_, content, graph::FormatOf(file.path()))) {
+    const absl::StatusOr<std::string> content = ReadWholeFile(*pin, kMaxGraphBytes);
+    // This machine's own trouble says nothing about the assignment.
+    if (!content.ok()) return absl::UnavailableError(content.status().message());
+    if (const auto written = WithArchivesBelow(root_, *content, graph::FormatOf(file.path()))) {
       const absl::Status status = WriteFile(place, *written);
       if (!status.ok()) return absl::UnavailableError(status.message());
       digests_[file.path()] = {file.sha256(), Sha256(*written)};

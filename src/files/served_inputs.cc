@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "src/base/status.h"
+#include "src/files/regular_file.h"
 
 namespace lanista {
 namespace {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "src/base/json_line.h"
 #include "src/frontends/module_reader.h"
 #include "src/graph/graph.h"
 
@@ -222,9 +223,7 @@ std::string DescribeCandidates(const v1::ValueChoice& choice) {
   return absl::StrCat(
       "[",
       absl::StrJoin(choice.candidates(), ", ",
-                    [](std::string* out, const v1::Value& value) {
-                      out->append(ToJson(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-                    }),
+                    [](std::string* out, const v1::Value& value) { out->append(JsonLine(ToJson(value))); }),
       "]");
 }
 

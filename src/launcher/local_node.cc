@@ -28,7 +28,8 @@ class LocalNode::Impl {
     node.hello = std::move(options.hello);
     node.hello.set_protocol_version(kNodeProtocolVersion);
     node.hello.set_instance(NewUniqueId());
-    files_.emplace(std::move(options.cache), std::make_unique<FileClient>(options.head, node.hello.instance()));
+    files_.emplace(std::move(options.cache),
+                   std::make_unique<FileClient>(options.head, options.find_head, node.hello.instance()));
     node.files = &*files_;
     node.give_up_after = options.give_up_after;
     node.on_joined = std::move(options.on_joined);

@@ -61,6 +61,10 @@ void NodeSources::Run(Source& source) {
     // The nodes first: a device that joins in between makes less wait, not more.
     situation.nodes = ListNodes();
     situation.waiting = AskDemand(source.name, prospect);
+    situation.ending = [this] {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      return stopped_;
+    };
     prospect = source.source->Step(situation);
     for (const std::string& node : prospect.drain) {
       spdlog::info("node {} has nothing to do, or is replaced: it is drained", node);

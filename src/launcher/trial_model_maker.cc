@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/base/temporary_folder.h"
 #include "src/exporters/exporter.h"
@@ -109,7 +110,7 @@ absl::StatusOr<std::string> TrialModelMaker::MakeGraph(const v1::SpaceModel& mod
   LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph graph, graph::ReadFile(converted.files(0)));
   LANISTA_RETURN_IF_ERROR(graph::Validate(graph, ops::FindOp));
   LANISTA_ASSIGN_OR_RETURN(const Json document, GraphDocument(graph, ops::FindOp));
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonLine(document);
 }
 
 absl::StatusOr<v1::Converted> TrialModelMaker::Convert(const v1::Convert& request, const Abandoned& abandoned) {

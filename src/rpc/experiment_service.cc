@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/rpc/grpc_status.h"
 #include "src/rpc/stream_writer.h"
@@ -29,14 +30,14 @@ class TrialPages {
     if (!first_ && next_ == models_.size()) return false;
     text->clear();
     while (next_ < models_.size() && text->size() < kPageBytes) {
-      absl::StrAppend(text, text->empty() ? "" : ",", Text(models_[next_]));
+      absl::StrAppend(text, text->empty() ? "" : ",", JsonLine(models_[next_]));
       // It is not needed any more, and may be large.
       models_[next_++] = nullptr;
     }
     *text = absl::StrCat("[", *text, "]");
     if (std::exchange(first_, false)) {
       document_["models"] = Json::array();
-      std::string head = Text(document_);
+      std::string head = JsonLine(document_);
       // `models` is its last key: "[]}" makes room for the first of them.
       head.resize(head.size() - 3);
       *text = absl::StrCat(head, *text, "}");
@@ -45,8 +46,6 @@ class TrialPages {
   }
 
  private:
-  static std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
   Json models_;
   Json document_;
   size_t next_ = 0;

@@ -11,13 +11,19 @@
 
 namespace lanista {
 
-FileClient::FileClient(HeadAccess head, std::string instance)
-    : head_(std::move(head)), instance_(std::move(instance)) {}
+FileClient::FileClient(HeadAccess head, std::function<absl::StatusOr<Address>()> find_head, std::string instance)
+    : head_(std::move(head)), find_head_(std::move(find_head)), instance_(std::move(instance)) {}
 
 absl::StatusOr<FileClient::StubPtr> FileClient::Connect() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (stub_ == nullptr) {
-    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(head_);
+    HeadAccess head = head_;
+    if (find_head_) {
+      absl::StatusOr<Address> found = find_head_();
+      if (!found.ok()) return absl::UnavailableError(found.status().message());
+      head.address = *std::move(found);
+    }
+    const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(head);
     // They were right when the node began: whoever replaces a file may not be done with it.
     if (!channel.ok()) return absl::UnavailableError(channel.status().message());
     stub_ = v1::NodeService::NewStub(*channel);
@@ -29,12 +35,13 @@ absl::Status FileClient::Ended(const StubPtr& stub, const grpc::Status& status, 
   if (status.ok()) return absl::OkStatus();
   if (cancellation.canceled()) return absl::CancelledError("it is not needed any more");
   absl::Status ended = FromGrpcStatus(status);
-  // A head that ends, or a connection that is lost, cancels calls.
-  if (absl::IsCancelled(ended)) ended = absl::UnavailableError(ended.message());
   if (absl::IsUnimplemented(ended)) {
-    ended = absl::FailedPreconditionError(absl::StrCat(
-        "head ", head_.address.ToText(),
-        " does not send its files: it is older than this Lanista; install the same release on both machines"));
+    ended = absl::FailedPreconditionError(
+        "the head does not send its files: it is older than this Lanista; install the same release on both machines");
+  } else if (!absl::IsNotFound(ended) && !absl::IsFailedPrecondition(ended) && !absl::IsResourceExhausted(ended)) {
+    // Only these are about the files. A head that ends cancels calls, a token that is being replaced is refused, and a
+    // network has errors of its own: no model has failed by them.
+    ended = absl::UnavailableError(ended.message());
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (absl::IsUnavailable(ended) && stub_ == stub) stub_ = nullptr;

@@ -2,12 +2,14 @@
 #ifndef LANISTA_SRC_RPC_FILE_CLIENT_H_
 #define LANISTA_SRC_RPC_FILE_CLIENT_H_
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "protos/node.grpc.pb.h"
 #include "src/files/file_source.h"
+#include "src/rpc/address.h"
 #include "src/rpc/head_access.h"
 
 namespace lanista {
@@ -16,8 +18,9 @@ namespace lanista {
 // anew after a call that failed: each time the address is resolved, and the files of the access are read.
 class FileClient : public FileSource {
  public:
-  // `instance`: NodeHello's.
-  FileClient(HeadAccess head, std::string instance);
+  // `instance`: NodeHello's. `find_head`: where the head is now, instead of head.address; may be empty. It is called on
+  // the threads of those who fetch.
+  FileClient(HeadAccess head, std::function<absl::StatusOr<Address>()> find_head, std::string instance);
 
   absl::StatusOr<v1::InputList> List(const std::string& assignment, Cancellation* cancellation) override;
   absl::Status Fetch(const std::string& assignment, const std::string& sha256, Cancellation* cancellation,
@@ -31,6 +34,7 @@ class FileClient : public FileSource {
   absl::Status Ended(const StubPtr& stub, const grpc::Status& status, const Cancellation& cancellation);
 
   const HeadAccess head_;
+  const std::function<absl::StatusOr<Address>()> find_head_;
   const std::string instance_;
 
   std::mutex mutex_;

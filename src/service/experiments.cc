@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
+#include "src/base/json_line.h"
 #include "src/base/open_beneath.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
@@ -62,8 +63,6 @@ absl::Status CheckWord(const std::string& word, const std::vector<std::string>& 
   return absl::InvalidArgumentError(
       absl::StrCat(field, ": '", word, "' is unknown; allowed: ", absl::StrJoin(allowed, ", ")));
 }
-
-std::string CompactText(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // A part of a file below `folder`, and its size; a file that is not there is empty.
 absl::Status ReadPart(const std::string& folder, const std::string& name, int64_t offset, int limit, TrialLog* part) {
@@ -165,7 +164,7 @@ absl::StatusOr<v1::GetExperimentReply> Experiments::Get(const v1::GetExperimentR
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   LANISTA_ASSIGN_OR_RETURN(const Json document, Show(reader));
   v1::GetExperimentReply reply;
-  reply.set_json(CompactText(document));
+  reply.set_json(JsonLine(document));
   *reply.mutable_config() = reader.experiment().config();
   return reply;
 }
@@ -194,7 +193,7 @@ absl::StatusOr<v1::ListExperimentsReply> Experiments::List(const v1::ListExperim
     const bool wanted = std::find(request.status().begin(), request.status().end(), status) != request.status().end();
     if (wanted || request.status().empty()) entries.push_back(std::move(entry));
   }
-  reply.set_json(CompactText({{"experiments", std::move(entries)}}));
+  reply.set_json(JsonLine(Json{{"experiments", std::move(entries)}}));
   return reply;
 }
 
@@ -287,7 +286,7 @@ absl::StatusOr<v1::GetTrialReply> Experiments::GetTrial(const v1::GetTrialReques
     LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
     const absl::StatusOr<Json> model = TrialDocument(reader, request.model());
     if (!model.ok()) return Annotate(model.status(), "model");
-    reply.set_json(CompactText(*model));
+    reply.set_json(JsonLine(*model));
   }
   LANISTA_ASSIGN_OR_RETURN(
       TrialLog log, ReadLog(place, request.model(), request.attempt(), request.log_offset(), request.log_limit()));

@@ -15,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
 #include "src/base/hash.h"
+#include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/space/decision_graph.h"
 #include "src/space/draw.h"
@@ -57,8 +58,6 @@ Json ValueToJson(const v1::Value& value) {
   }
   return nullptr;
 }
-
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // A text that is the same for equal values only, on every platform: doubles are written as bits.
 std::string CanonicalText(const v1::Value& value) {
@@ -225,7 +224,7 @@ absl::Status JsonToValue(const Json& json, v1::Value* value) {
       return absl::OkStatus();
     default:
       return absl::InvalidArgumentError(
-          absl::StrCat("a candidate is a number, a string or a truth value, not ", Dump(json)));
+          absl::StrCat("a candidate is a number, a string or a truth value, not ", JsonLine(json)));
   }
 }
 
@@ -397,7 +396,7 @@ int32_t OptionOf(const v1::Choice& choice, const v1::Decision& decision) {
   return option;
 }
 
-std::string ValueToText(const v1::Value& value) { return Dump(ValueToJson(value)); }
+std::string ValueToText(const v1::Value& value) { return JsonLine(ValueToJson(value)); }
 
 std::string DecisionToCell(const v1::Decision& decision) {
   if (decision.value_size() != 1) {
@@ -551,7 +550,7 @@ std::string Space::ToJson(const v1::Sample& sample) {
     }
     members.push_back({decision.label(), std::move(value)});
   }
-  return Dump(json);
+  return JsonLine(json);
 }
 
 absl::StatusOr<v1::Sample> Space::FromJson(const std::string& json) const { return ReadJson(json, nullptr); }
@@ -594,7 +593,7 @@ absl::StatusOr<v1::Sample> Space::ReadJson(const std::string& json, std::mt19937
       std::sort(decision.mutable_index()->begin(), decision.mutable_index()->end());
     }
     options[i] = OptionOf(choice, decision);
-    if (options[i] < 0) return WrongCandidate(choice, Dump(value));
+    if (options[i] < 0) return WrongCandidate(choice, JsonLine(value));
   }
   v1::Sample sample = ToSample(options);
   for (const auto& member : members.items()) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
+#include "src/base/json_line.h"
 #include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/space/space.h"
@@ -26,8 +27,7 @@ int64_t TimeOf(const v1::JournalRecord& record) {
 
 // {"name": value, ...}. NaN becomes null, because JSON has no NaN.
 std::string ToJson(const v1::Metrics& metrics) {
-  return nlohmann::json(std::map<std::string, double>(metrics.values().begin(), metrics.values().end()))
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return JsonLine(nlohmann::json(std::map<std::string, double>(metrics.values().begin(), metrics.values().end())));
 }
 
 std::optional<double> DefaultOf(const v1::Metrics& metrics) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "src/base/display_text.h"
+#include "src/base/json_line.h"
 #include "src/base/metric_names.h"
 
 namespace lanista {
@@ -30,7 +31,7 @@ std::string CellText(const Json& value) {
   if (value.is_null()) return "-";
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return absl::StrFormat("%.6g", value.get<double>());
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonLine(value);
 }
 
 // {"a": 1, "b": "x"} as "a=1 b=x".

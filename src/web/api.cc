@@ -427,11 +427,13 @@ HttpResponse Api::Resume(const HttpRequest& request, const std::string& experime
   if (!body.ok()) return ErrorResponse(body.status());
   v1::ResumeExperimentRequest resume;
   resume.set_experiment(experiment);
-  const Json list = body->value("set", Json::array());
-  if (!list.is_array()) return ErrorResponse(400, "set: must be a list of texts");
-  for (const Json& set : list) {
-    if (!set.is_string()) return ErrorResponse(400, "set: must be a list of texts");
-    resume.add_set(set.get<std::string>());
+  // Not copied: that recurses, and a client may nest lists as deep as a body is long.
+  if (const auto list = body->find("set"); list != body->end()) {
+    if (!list->is_array()) return ErrorResponse(400, "set: must be a list of texts");
+    for (const Json& set : *list) {
+      if (!set.is_string()) return ErrorResponse(400, "set: must be a list of texts");
+      resume.add_set(set.get<std::string>());
+    }
   }
   return Answer(experiments_.Resume(resume), [](const v1::ResumeExperimentReply& reply) {
     return Json{{"id", reply.experiment()}};

@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "src/base/json_line.h"
 
 namespace lanista {
 namespace {
@@ -89,7 +90,7 @@ absl::Status ParseTarget(absl::string_view target, HttpRequest* request) {
 }
 
 HttpResponse JsonResponse(const nlohmann::ordered_json& document) {
-  return JsonResponse(std::make_shared<const std::string>(CompactText(document)));
+  return JsonResponse(std::make_shared<const std::string>(JsonLine(document)));
 }
 
 HttpResponse JsonResponse(std::shared_ptr<const std::string> text) {
@@ -107,10 +108,6 @@ HttpResponse ErrorResponse(int status, absl::string_view message) {
 
 HttpResponse ErrorResponse(const absl::Status& status) {
   return ErrorResponse(HttpStatus(status.code()), status.message());
-}
-
-std::string CompactText(const nlohmann::ordered_json& document) {
-  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace lanista

@@ -60,9 +60,6 @@ HttpResponse ErrorResponse(int status, absl::string_view message);
 // With the HTTP status that stands for the code.
 HttpResponse ErrorResponse(const absl::Status& status);
 
-// JSON on one line; bytes that are not UTF-8 are replaced.
-std::string CompactText(const nlohmann::ordered_json& document);
-
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_WEB_HTTP_H_

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/json_line.h"
 #include "src/base/open_beneath.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
@@ -97,7 +98,7 @@ absl::Status WriteNote(const std::string& folder, int model, bool star, const st
   } else {
     notes["notes"].erase(key);
   }
-  return ReplaceFile(folder, CompactText(notes) + "\n");
+  return ReplaceFile(folder, JsonLine(notes) + "\n");
 }
 
 }  // namespace lanista

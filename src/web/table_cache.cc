@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/views/documents.h"
 #include "src/web/columns.h"
@@ -71,7 +72,7 @@ absl::StatusOr<TableCache::Text> TableCache::List(const StateDir& state_dir) {
   SortOldestFirst(&entries);
   nlohmann::ordered_json document;
   document["experiments"] = std::move(entries);
-  return std::make_shared<const std::string>(CompactText(document));
+  return std::make_shared<const std::string>(JsonLine(document));
 }
 
 absl::Status TableCache::RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed) {
@@ -94,7 +95,7 @@ absl::StatusOr<TableCache::Text> TableCache::Show(const ExperimentPlace& place) 
   if (IsFresh(entry->show_stamp, stamp)) return entry->show;
   if (!stamp.IsStill() || !entry->show_stamp.has_value() || !entry->show_stamp->IsOf(stamp)) {
     LANISTA_ASSIGN_OR_RETURN(const nlohmann::ordered_json document, experiments_.Show(reader));
-    entry->show = std::make_shared<const std::string>(CompactText(document));
+    entry->show = std::make_shared<const std::string>(JsonLine(document));
   }
   entry->show_stamp = stamp;
   return entry->show;
@@ -105,7 +106,7 @@ absl::StatusOr<TableCache::Text> TableCache::Columns(const ExperimentPlace& plac
   LANISTA_ASSIGN_OR_RETURN(const auto lock, Lock(entry->table_mutex, place.id));
   LANISTA_RETURN_IF_ERROR(Refresh(place, /*number=*/0, entry.get()));
   if (entry->columns == nullptr) {
-    entry->columns = std::make_shared<const std::string>(CompactText(ColumnsDocument(*entry->table)));
+    entry->columns = std::make_shared<const std::string>(JsonLine(ColumnsDocument(*entry->table)));
   }
   return entry->columns;
 }

@@ -1,7 +1,6 @@
 // A trial program for tests of the channel: does what the experiment's name in each Run or Cancel request says.
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -12,23 +11,17 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/framing.h"
 #include "src/base/trial_process.h"
+#include "tests/base/serve_requests.h"
 
 namespace lanista {
 namespace {
-
-void SendBytes(const std::string& bytes) {
-  if (send(kTrialProcessSocket, bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) _exit(1);
-}
 
 // Answers with a text, in the place of an experiment's name.
 void Say(const std::string& text) {
   v1::TrialEvent event;
   event.mutable_ended()->set_experiment(text);
-  std::string frame;
-  if (!AppendFrame(event, &frame).ok()) _exit(1);
-  SendBytes(frame);
+  SendEvent(event);
 }
 
 // Sends an event of model 1 of the trial that is named `order`.
@@ -38,9 +31,7 @@ void Report(const std::string& order, int sequence) {
   event.mutable_model()->set_model(1);
   event.mutable_model()->set_sequence(sequence);
   event.mutable_model()->mutable_intermediate();
-  std::string frame;
-  if (!AppendFrame(event, &frame).ok()) _exit(1);
-  SendBytes(frame);
+  SendEvent(event);
 }
 
 // Reports as long as somebody reads, at most 200000 times; `file` says how often.
@@ -101,18 +92,9 @@ void Obey(const std::string& order) {
 }  // namespace lanista
 
 int main() {
-  lanista::FrameDecoder decoder;
-  char buffer[4096];
-  ssize_t got;
-  while ((got = recv(lanista::kTrialProcessSocket, buffer, sizeof(buffer), 0)) > 0) {
-    decoder.Append(absl::string_view(buffer, static_cast<size_t>(got)));
-    for (auto frame = decoder.Next(); frame.ok() && frame->has_value(); frame = decoder.Next()) {
-      lanista::v1::TrialRequest request;
-      if (!request.ParseFromString(**frame)) return 1;
-      if (request.has_setup()) lanista::Say("ready");
-      if (request.has_run()) lanista::Obey(request.run().experiment());
-      if (request.has_cancel()) lanista::Obey(request.cancel().experiment());
-    }
-  }
-  return 0;
+  return lanista::ServeRequests([](const lanista::v1::TrialRequest& request) {
+    if (request.has_setup()) lanista::Say("ready");
+    if (request.has_run()) lanista::Obey(request.run().experiment());
+    if (request.has_cancel()) lanista::Obey(request.cancel().experiment());
+  });
 }

@@ -390,24 +390,13 @@ class ChaosTest : public ::testing::Test {
     return RunCommand(kLanista, {"trials", id, "--json", "--state-dir", state}).Json();
   }
   // What became of each model: its sample and its metrics.
-  static std::map<int, std::string> Results(const nlohmann::json& trials) {
-    std::map<int, std::string> results;
-    for (const nlohmann::json& model : trials["models"]) {
-      EXPECT_TRUE(results
-                      .emplace(model["id"], absl::StrCat(model["status"].dump(), model["sample"].dump(),
-                                                         model["metrics"]["final"].dump()))
-                      .second);
-    }
-    return results;
-  }
-
   void RunUndisturbed() {
     const std::string state = FreshFolder();
     for (Experiment& experiment : experiments_) {
       const CommandResult run = RunCommand(kLanista, {"run", experiment.config, "--state-dir", state, "--set",
                                                       "training_service={ local { cpu_slots: 2 } }"});
       ASSERT_EQ(run.exit_code, 0) << run.err;
-      experiment.expected = Results(Trials("latest", state));
+      experiment.expected = ResultsOf(Trials("latest", state));
       ASSERT_EQ(experiment.expected.size(), static_cast<size_t>(experiment.models));
     }
   }
@@ -482,7 +471,7 @@ class ChaosTest : public ::testing::Test {
     for (const Experiment& experiment : experiments_) {
       SCOPED_TRACE(experiment.id);
       const nlohmann::json trials = Trials(experiment.id, state_);
-      const std::map<int, std::string> results = Results(trials);
+      const std::map<int, std::string> results = ResultsOf(trials);
       EXPECT_EQ(results.size(), experiment.expected.size());
       for (const auto& [model, expected] : experiment.expected) {
         const auto found = results.find(model);

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "gtest/gtest.h"
 #include "tests/chaos/wire.h"
+#include "tests/rpc/sockets.h"
 
 namespace lanista {
 namespace {
@@ -26,22 +27,12 @@ uint16_t PortOf(const std::string& address) {
 class ProxyTest : public ::testing::Test {
  protected:
   ProxyTest() : proxy_("127.0.0.1") {
-    listener_ = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(listener_, 10), 0);
-    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    proxy_.SetTarget(ntohs(address.sin_port));
-    address.sin_port = htons(PortOf(proxy_.address()));
-    near_ = socket(AF_INET, SOCK_STREAM, 0);
-    EXPECT_EQ(connect(near_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    far_ = accept(listener_, nullptr, nullptr);
+    proxy_.SetTarget(static_cast<uint16_t>(listener_.address().port));
+    near_ = ConnectTo(PortOf(proxy_.address()));
+    far_ = listener_.Accept();
   }
   ~ProxyTest() override {
-    for (const int fd : {listener_, near_, far_}) close(fd);
+    for (const int fd : {near_, far_}) close(fd);
   }
 
   static void Send(int fd, const std::string& text) {
@@ -59,8 +50,8 @@ class ProxyTest : public ::testing::Test {
     return poll(&request, 1, 0) == 1;
   }
 
+  const SilentListener listener_;
   Proxy proxy_;
-  int listener_ = -1;
   int near_ = -1;
   int far_ = -1;
 };

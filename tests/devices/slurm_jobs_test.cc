@@ -119,11 +119,40 @@ TEST_F(SlurmJobsTest, ARefusalIsToldInSlurmsWordsAndDelaysTheNext) {
   jobs.NotSubmitted(now_, 1, "sbatch: error: invalid partition specified: x");
   EXPECT_THAT(jobs.Because(), HasSubstr("invalid partition specified: x"));
   EXPECT_THAT(jobs.Coming(), IsEmpty());
+  jobs.Looked(now_ + absl::Seconds(1), now_ + absl::Seconds(1), {});
   EXPECT_FALSE(jobs.Decide(now_ + absl::Seconds(9), 8, {}).submit.has_value());
   EXPECT_EQ(jobs.Decide(now_ + absl::Seconds(10), 8, {}).submit, 2);
   jobs.NotSubmitted(now_ + absl::Seconds(10), 2, "again");
+  jobs.Looked(now_ + absl::Seconds(11), now_ + absl::Seconds(11), {});
   EXPECT_FALSE(jobs.Decide(now_ + absl::Seconds(29), 8, {}).submit.has_value());
   EXPECT_EQ(jobs.Decide(now_ + absl::Seconds(30), 8, {}).submit, 3);
+}
+
+TEST_F(SlurmJobsTest, AfterALostAnswerNothingIsSubmittedBeforeSqueueHasAnswered) {
+  SlurmJobs jobs = Make();
+  EXPECT_EQ(jobs.Decide(now_, 8, {}).submit, 1);
+  jobs.Looked(now_, now_, {});
+  jobs.NotSubmitted(now_ + absl::Seconds(5), 1, "Socket timed out on send/recv operation");
+  EXPECT_FALSE(jobs.Decide(now_ + absl::Seconds(60), 8, {}).submit.has_value());
+  jobs.NotLooked(now_ + absl::Seconds(60), "Socket timed out on send/recv operation");
+  EXPECT_FALSE(jobs.Decide(now_ + absl::Seconds(61), 8, {}).submit.has_value());
+  jobs.Looked(now_ + absl::Seconds(90), now_ + absl::Seconds(90), {Running("4711", "lanista-ab-1")});
+  EXPECT_EQ(jobs.Coming().size(), 1u) << "it was submitted";
+}
+
+TEST_F(SlurmJobsTest, AJobThatScancelDidNotReachIsCanceledAgain) {
+  SlurmJobs jobs = Make();
+  SubmitAll(jobs, 1);
+  jobs.Decide(now_, 0, {});
+  Pass(absl::Seconds(60));
+  EXPECT_THAT(jobs.Decide(now_, 0, {}).cancel, ElementsAre("101"));
+  EXPECT_THAT(jobs.Coming(), IsEmpty());
+  jobs.Looked(now_ + absl::Seconds(1), now_ + absl::Seconds(1), {Pending("101", "lanista-ab-1")});
+  EXPECT_EQ(jobs.Coming().size(), 1u) << "it is still there, and may be of use";
+  EXPECT_EQ(SubmitAll(jobs, 1), 0);
+  jobs.Decide(now_, 0, {});
+  Pass(absl::Seconds(60));
+  EXPECT_THAT(jobs.Decide(now_, 0, {}).cancel, ElementsAre("101"));
 }
 
 TEST_F(SlurmJobsTest, AJobThatSbatchTookAlthoughItSaidNothingIsFound) {

@@ -147,13 +147,44 @@ TEST_F(SlurmTest, AMissingProgramIsNamed) {
   EXPECT_THAT(Make()->Step(Waiting(1)).because, HasSubstr("sbatch"));
 }
 
-TEST_F(SlurmTest, TheEndLeavesNoJob) {
+TEST_F(SlurmTest, TwoHeadsOnOneStateFolderLeaveEachOthersJobsAlone) {
+  const auto first = Make();
+  EXPECT_EQ(first->Step(Waiting(3)).coming.size(), 2u);
+  const auto second = Make();
+  EXPECT_EQ(second->Step(Waiting(1)).coming.size(), 1u);
+  EXPECT_EQ(Calls("sbatch"), 3);
+  second->End();
+  EXPECT_THAT(Read(root_ + "/calls"), HasSubstr("scancel --quiet 103\n"));
+}
+
+TEST_F(SlurmTest, VariablesThatHideJobsAreNotForSqueue) {
+  Program("squeue", "[ -n \"${SQUEUE_STATES:-}${SLURM_JOB_ID:-}\" ] || cat ROOT/queue");
+  setenv("SQUEUE_STATES", "RUNNING", 1);
+  setenv("SLURM_JOB_ID", "7", 1);
   const auto source = Make();
+  source->Step(Waiting(1));
+  unsetenv("SQUEUE_STATES");
+  unsetenv("SLURM_JOB_ID");
+  EXPECT_EQ(source->Step(Waiting(1)).coming.size(), 1u);
+  EXPECT_EQ(Calls("sbatch"), 1);
+}
+
+TEST_F(SlurmTest, AHeadThatIsToldToEndSubmitsNoMore) {
+  const auto source = Make();
+  NodeSource::Situation situation = Waiting(6);
+  situation.ending = [] { return true; };
+  source->Step(situation);
+  EXPECT_EQ(Calls("sbatch"), 1);
+}
+
+TEST_F(SlurmTest, TheEndLeavesNoJob) {
+  auto source = Make();
   source->Step(Waiting(3));
   source->End();
   EXPECT_EQ(Calls("scancel"), 1);
   EXPECT_THAT(Read(root_ + "/calls"), HasSubstr("scancel --quiet 101 102"));
   EXPECT_FALSE(std::filesystem::exists(root_ + "/queue"));
+  source = nullptr;
   EXPECT_EQ(Make()->Step(Waiting(0)).because, "") << "that they are gone is as it should be";
 }
 

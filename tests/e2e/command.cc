@@ -151,6 +151,17 @@ nlohmann::json OnlyExperiment(const std::string& state) {
   return list["experiments"].empty() ? nlohmann::json() : list["experiments"][0];
 }
 
+std::map<int, std::string> ResultsOf(const nlohmann::json& trials) {
+  std::map<int, std::string> results;
+  for (const nlohmann::json& model : trials["models"]) {
+    EXPECT_TRUE(results
+                    .emplace(model["id"], absl::StrCat(model["status"].dump(), model["sample"].dump(),
+                                                       model["metrics"]["final"].dump()))
+                    .second);
+  }
+  return results;
+}
+
 int NumberFromEnvironment(const char* variable, int otherwise) {
   const char* const text = std::getenv(variable);
   int number = otherwise;

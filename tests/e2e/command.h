@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,10 @@ std::string WriteFile(const std::string& name, const std::string& content);
 
 // The one experiment of a state folder, as `list --json` has it; null where there is none yet.
 nlohmann::json OnlyExperiment(const std::string& state);
+
+// What each model came to, by its id: status, sample and final metrics, as `trials --json` has them. A failed test
+// where a model is listed twice.
+std::map<int, std::string> ResultsOf(const nlohmann::json& trials);
 
 // The whole number in an environment variable, by which scripts/slow_test.sh makes a test larger; without it
 // `otherwise`.

@@ -83,16 +83,6 @@ class NodeTest : public ::testing::Test {
   }
 
   // What became of each model: its sample and its metrics.
-  static std::map<int, std::string> Results(const nlohmann::json& trials) {
-    std::map<int, std::string> results;
-    for (const nlohmann::json& model : trials["models"]) {
-      EXPECT_TRUE(results
-                      .emplace(model["id"], absl::StrCat(model["status"].dump(), model["sample"].dump(),
-                                                         model["metrics"]["final"].dump()))
-                      .second);
-    }
-    return results;
-  }
   // It came to its end, with the results of a `run` that nothing disturbed.
   nlohmann::json ExpectUndisturbed(const std::string& id) const {
     EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "DONE");
@@ -102,9 +92,9 @@ class NodeTest : public ::testing::Test {
         kLanista, {"run", config_, "--state-dir", own, "--set", "training_service={ local { cpu_slots: 2 } }"});
     EXPECT_EQ(run.exit_code, 0) << run.err;
     const std::map<int, std::string> expected =
-        Results(RunCommand(kLanista, {"trials", "latest", "--json", "--state-dir", own}).Json());
+        ResultsOf(RunCommand(kLanista, {"trials", "latest", "--json", "--state-dir", own}).Json());
     EXPECT_EQ(expected.size(), 40u);
-    EXPECT_EQ(Results(trials), expected);
+    EXPECT_EQ(ResultsOf(trials), expected);
     return trials;
   }
   // The nodes of attempts that ended so; `cause`: of those that were lost.

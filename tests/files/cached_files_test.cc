@@ -1,7 +1,9 @@
 #include "src/files/cached_files.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <functional>
 #include <future>
 #include <map>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "protos/graph.pb.h"
 #include "src/base/sha256.h"
 #include "src/graph/io.h"
@@ -52,7 +55,14 @@ class FakeSource : public FileSource {
       while (!cancellation->canceled()) cancellation->WaitFor(std::chrono::hours(1));
       return absl::CancelledError("");
     }
-    return write(content);
+    constexpr size_t kPiece = 1 << 16;
+    absl::Status written = absl::OkStatus();
+    for (size_t begin = 0; written.ok() && begin < content.size(); begin += kPiece) {
+      written = write(content.substr(begin, kPiece));
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ++pieces_;
+    }
+    return written;
   }
 
   v1::InputFile& Add(const std::string& path, const std::string& content) {
@@ -74,6 +84,7 @@ class FakeSource : public FileSource {
   bool hangs_ = false;
   int lists_ = 0;
   int fetches_ = 0;
+  int pieces_ = 0;
 };
 
 class CachedFilesTest : public ::testing::Test {
@@ -153,7 +164,7 @@ TEST_F(CachedFilesTest, WhatATrialWritesHasAFolderOfItsOwn) {
   EXPECT_EQ(source_->lists_, 0) << "it reads nothing";
   (*work)->ToHere(&spec);
   const std::string folder = std::filesystem::path(spec.log_file()).parent_path();
-  EXPECT_THAT(folder, HasSubstr(folder_ + "/1/work/"));
+  EXPECT_THAT(folder, HasSubstr(folder_ + "/1/assignments/"));
   EXPECT_TRUE(std::filesystem::is_directory(folder));
   EXPECT_EQ(spec.models(0).output_folder(), folder + "/output-3");
   EXPECT_EQ(spec.models(0).checkpoint_folder(), folder + "/checkpoint-3");
@@ -258,6 +269,44 @@ TEST_F(CachedFilesTest, WhatThisMachineCannotTakeIsForAnother) {
   std::filesystem::remove_all(folder_);
   MakeFile(folder_, "");
   EXPECT_TRUE(absl::IsUnavailable(Prepare(Trial("")).status()));
+}
+
+TEST_F(CachedFilesTest, WhatANodeThatWasKilledLeftIsNobodysWork) {
+  for (const int number : {1, 2, 3}) {
+    MakeFile(absl::StrCat(folder_, "/1/assignments/", number, "/checkpoint-3/weights"), "of another experiment");
+  }
+  v1::Assignment assignment = Trial("");
+  assignment.mutable_trial()->set_log_file("/head/logs/7.log");
+  const auto work = Prepare(assignment);
+  ASSERT_TRUE(work.ok()) << work.status();
+  (*work)->ToHere(assignment.mutable_trial());
+  EXPECT_EQ(EntriesOf(std::filesystem::path(assignment.trial().log_file()).parent_path()), 0);
+  EXPECT_EQ(EntriesOf(folder_ + "/1/assignments"), 1);
+}
+
+TEST_F(CachedFilesTest, AFullDiskIsSaidAndNotTriedAgain) {
+  Open(8 << 20);
+  source_->Add("/a", std::string(4 << 20, 'x'));
+  // As on a disk that is full: what is written beyond is an error.
+  rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {1000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const absl::Status full = Prepare(Trial("/a")).status();
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_TRUE(absl::IsUnavailable(full)) << full;
+  EXPECT_EQ(source_->fetches_, 1);
+  EXPECT_LT(source_->pieces_, 64) << "the rest is not fetched for nothing";
+}
+
+TEST_F(CachedFilesTest, WithoutAFolderNothingIsTouched) {
+  files_.reset();
+  files_.emplace(CachedFiles::Options{"", 1 << 20, std::chrono::milliseconds(1)}, std::make_unique<FakeSource>());
+  const absl::Status refused = Prepare(Trial("")).status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--cache-dir"));
 }
 
 TEST_F(CachedFilesTest, WeightsThatAreToBeKeptAreNotLost) {

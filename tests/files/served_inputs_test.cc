@@ -78,6 +78,32 @@ TEST_F(ServedInputsTest, FilesAndFoldersAreListed) {
                           "/data/linked/", "/data/train/", "/data/train/a/", "/data/train/b/", "/data/train/empty/"));
 }
 
+TEST_F(ServedInputsTest, WhatNobodyMayReadIsNoMatterOfOthers) {
+  MakeFile(folder_ + "/data/1.png", "1");
+  // Root reads everything, but for what cannot be opened.
+  std::filesystem::create_directories(folder_ + "/data/lost+found");
+  MakeFile(folder_ + "/data/private", "private");
+  chmod((folder_ + "/data/lost+found").c_str(), 0);
+  chmod((folder_ + "/data/private").c_str(), 0);
+  Name(folder_ + "/data");
+  const bool is_root = geteuid() == 0;
+  if (is_root) {
+    EXPECT_THAT(Listed(), ElementsAre("/data/1.png", "/data/private", "/data/", "/data/lost+found/"));
+  } else {
+    EXPECT_THAT(Listed(), ElementsAre("/data/1.png", "/data/", "/data/lost+found/"));
+    Name(folder_ + "/data/private");
+    EXPECT_TRUE(absl::IsFailedPrecondition(served_.List(inputs_).status())) << "it is named by itself";
+  }
+  chmod((folder_ + "/data/lost+found").c_str(), 0700);
+}
+
+TEST_F(ServedInputsTest, APipeThatIsNamedAsAGraphIsNotOpened) {
+  mkfifo((folder_ + "/graph.json").c_str(), 0600);
+  Name(folder_ + "/graph.json");
+  inputs_.add_graph_files(folder_ + "/graph.json");
+  EXPECT_THAT(Listed(), IsEmpty());
+}
+
 TEST_F(ServedInputsTest, ArchivesOfGraphsAreListed) {
   v1::ModelGraph graph;
   graph.add_graphs();

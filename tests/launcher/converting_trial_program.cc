@@ -1,5 +1,4 @@
 // A trial program that converts models, for tests of what asks it to: the space's name says what it does.
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -7,18 +6,11 @@
 #include <string>
 
 #include "protos/trial.pb.h"
-#include "src/base/framing.h"
-#include "src/base/trial_process.h"
 #include "src/graph/io.h"
+#include "tests/base/serve_requests.h"
 
 namespace lanista {
 namespace {
-
-void Send(const v1::TrialEvent& event) {
-  std::string frame;
-  if (!AppendFrame(event, &frame).ok()) _exit(1);
-  if (send(kTrialProcessSocket, frame.data(), frame.size(), MSG_NOSIGNAL) < 0) _exit(1);
-}
 
 // A graph of one layer.
 v1::ModelGraph SmallGraph() {
@@ -49,7 +41,7 @@ void Convert(const v1::Convert& request) {
   if (order == "refuse") {
     converted.mutable_error()->set_code(9);
     converted.mutable_error()->set_message("the files have changed");
-    return Send(event);
+    return SendEvent(event);
   }
   converted.add_files(request.out() + "." + request.format());
   converted.add_warnings("of " + request.format());
@@ -58,26 +50,17 @@ void Convert(const v1::Convert& request) {
   } else if (!graph::WriteFile(converted.files(0), SmallGraph()).ok()) {
     _exit(1);
   }
-  Send(event);
+  SendEvent(event);
 }
 
 }  // namespace
 }  // namespace lanista
 
 int main() {
-  lanista::FrameDecoder decoder;
-  char buffer[4096];
-  ssize_t got;
-  while ((got = recv(lanista::kTrialProcessSocket, buffer, sizeof(buffer), 0)) > 0) {
-    decoder.Append(absl::string_view(buffer, static_cast<size_t>(got)));
-    for (auto frame = decoder.Next(); frame.ok() && frame->has_value(); frame = decoder.Next()) {
-      lanista::v1::TrialRequest request;
-      if (!request.ParseFromString(**frame)) return 1;
-      lanista::v1::TrialEvent ready;
-      ready.mutable_ready()->set_pid(getpid());
-      if (request.has_setup()) lanista::Send(ready);
-      if (request.has_convert()) lanista::Convert(request.convert());
-    }
-  }
-  return 0;
+  return lanista::ServeRequests([](const lanista::v1::TrialRequest& request) {
+    lanista::v1::TrialEvent ready;
+    ready.mutable_ready()->set_pid(getpid());
+    if (request.has_setup()) lanista::SendEvent(ready);
+    if (request.has_convert()) lanista::Convert(request.convert());
+  });
 }

@@ -480,7 +480,9 @@ class FileTransferTest : public NodeServiceTest {
     if (!status.ok()) return status;
     return content;
   }
-  void Connect() { client_.emplace(access_, "i"); }
+  void Connect(std::function<absl::StatusOr<Address>()> find_head = nullptr) {
+    client_.emplace(access_, std::move(find_head), "i");
+  }
 
   const TempFolder folder_;
   HeadAccess access_;
@@ -505,8 +507,9 @@ TEST_F(FileTransferTest, FilesOfAnAssignmentCome) {
   EXPECT_EQ(*Fetch("a", Sha256(large)), large);
   EXPECT_EQ(client_->List("none", &cancellation_)->files_size(), 0);
 
-  EXPECT_TRUE(absl::IsPermissionDenied(Fetch("a", Sha256("secret")).status())) << "it does not read it";
-  EXPECT_TRUE(absl::IsPermissionDenied(Fetch("none", Sha256(large)).status()));
+  // Both are the node's own mistake, and no error of the files.
+  EXPECT_TRUE(absl::IsUnavailable(Fetch("a", Sha256("secret")).status())) << "it does not read it";
+  EXPECT_TRUE(absl::IsUnavailable(Fetch("none", Sha256(large)).status()));
   EXPECT_TRUE(absl::IsNotFound(Fetch("b", Sha256(large)).status())) << "it is another node's";
   EXPECT_TRUE(absl::IsNotFound(client_->List("b", &cancellation_).status()));
 
@@ -514,6 +517,18 @@ TEST_F(FileTransferTest, FilesOfAnAssignmentCome) {
   const absl::Status changed = Fetch("a", Sha256(large)).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(changed)) << changed;
   EXPECT_THAT(std::string(changed.message()), HasSubstr(path));
+}
+
+TEST_F(FileTransferTest, TheHeadIsWhereItsFileSays) {
+  const std::string path = MakeFile("file", "content");
+  gateway_.Assign("i", "a", {path});
+  absl::StatusOr<Address> place = absl::NotFoundError("no head yet");
+  access_.address = Address();
+  Connect([&] { return place; });
+  EXPECT_EQ(client_->List("a", &cancellation_).status(), absl::UnavailableError("no head yet"));
+  place = server_->address();
+  EXPECT_EQ(client_->List("a", &cancellation_)->files_size(), 1);
+  EXPECT_EQ(*Fetch("a", Sha256("content")), "content");
 }
 
 TEST_F(FileTransferTest, ManyFilesAreListedInParts) {

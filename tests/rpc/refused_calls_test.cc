@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/rpc/captured_log.h"
+#include "tests/rpc/sockets.h"
 
 namespace lanista {
 namespace {
@@ -39,30 +40,22 @@ TEST(RefusedCallsTest, OfEachKindThereIsALineInAWhile) {
 TEST(RefusedCallsTest, TheCallerIsWhoWasHeardLast) {
   const CapturedLog log;
   RefusedCalls refused(std::make_shared<Telemetry>());
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(listen(listener, 2), 0);
-  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const SilentListener listener;
   std::vector<int> clients, connections;
   std::vector<std::string> names;
   for (int i = 0; i < 2; ++i) {
-    clients.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(connect(clients.back(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    clients.push_back(ConnectTo(listener.address().port));
     sockaddr_in own = {};
-    size = sizeof(own);
+    socklen_t size = sizeof(own);
     ASSERT_EQ(getsockname(clients.back(), reinterpret_cast<sockaddr*>(&own), &size), 0);
     names.push_back(absl::StrCat("127.0.0.1:", ntohs(own.sin_port)));
-    connections.push_back(accept(listener, nullptr, nullptr));
+    connections.push_back(listener.Accept());
     refused.OnConnection(connections.back());
   }
   // Until the first one has been silent for longer than what counts as the same moment.
   tcp_info silent = {};
   while (silent.tcpi_last_data_recv < 100) {
-    size = sizeof(silent);
+    socklen_t size = sizeof(silent);
     ASSERT_EQ(getsockopt(connections[0], IPPROTO_TCP, TCP_INFO, &silent, &size), 0);
   }
   char byte = 'x';
@@ -76,7 +69,6 @@ TEST(RefusedCallsTest, TheCallerIsWhoWasHeardLast) {
   refused.OnRefused("/a.B/C", absl::PermissionDeniedError("a node's token"));
   EXPECT_THAT(log.text(), HasSubstr("a connection that has gone: a node's token"));
   for (const int client : clients) close(client);
-  close(listener);
 }
 
 }  // namespace

@@ -50,11 +50,17 @@ class SilentListener {
 
   const Address& address() const { return address_; }
 
+  // Takes the next connection, for close().
+  int Accept() const {
+    const int connection = accept(socket_, nullptr, nullptr);
+    EXPECT_GE(connection, 0);
+    return connection;
+  }
+
   // Takes the next connection, greets it as an HTTP/2 server does, and reads until `text` has come. Returns it, for
   // WaitUntilClosed.
   int GreetUntil(const std::string& text) const {
-    const int connection = accept(socket_, nullptr, nullptr);
-    EXPECT_GE(connection, 0);
+    const int connection = Accept();
     const timeval limit = {60, 0};
     EXPECT_EQ(setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
     // SETTINGS without any.

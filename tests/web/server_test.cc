@@ -303,6 +303,8 @@ TEST_F(ServerTest, ActionsDoWhatTheyCanAndSayWhyNot) {
   EXPECT_EQ(runner_.config_.max_trial_number(), 20);
   EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/resume", R"({"set": "x"})").status, 400);
   EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/resume", R"({"set": [1]})").status, 400);
+  const std::string deep = absl::StrCat("{\"set\":", std::string(31000, '['), std::string(31000, ']'), "}");
+  EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/resume", deep).status, 400);
   EXPECT_EQ(Ask("POST", "/api/v1/experiments/a-1/resume", R"({"set": ["seed=1"]})").status, 400);
   EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/a-1", R"({"name": "other"})").status, 400);
   EXPECT_EQ(Ask("DELETE", "/api/v1/experiments/a-1").status, 400);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "nlohmann/json.hpp"
+#include "src/base/json_line.h"
 #include "src/views/documents.h"
 #include "src/web/columns.h"
 #include "src/web/curves.h"
@@ -30,7 +31,7 @@ using Json = nlohmann::ordered_json;
 Json AsInTrials(const Json& column_value) { return column_value.is_string() ? Json() : column_value; }
 
 // A number as it prints: a document that was printed and read again has null for NaN.
-Json Printed(const Json& document) { return Json::parse(CompactText(document)); }
+Json Printed(const Json& document) { return Json::parse(JsonLine(document)); }
 
 std::string TimeText(const Json& millis) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(millis.get<int64_t>()), absl::UTCTimeZone());
@@ -232,7 +233,7 @@ TEST_P(TablesTest, ATableThatGrewIsTheOneThatIsReadAnew) {
     Json expected = ColumnsDocument(anew);
     Json columns = ColumnsDocument(grown);
     // Candidates that the space does not list are numbered in the order in which they come.
-    EXPECT_EQ(CompactText(columns), CompactText(expected));
+    EXPECT_EQ(JsonLine(columns), JsonLine(expected));
     for (const char* const metric : {"default", "params", "loss"}) {
       EXPECT_EQ(EncodeCurves(grown, metric, false), EncodeCurves(anew, metric, false));
     }

@@ -1,10 +1,10 @@
-#include "src/files/file_stamp.h"
+#include "src/files/regular_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
-#include <tuple>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -12,25 +12,20 @@
 namespace lanista {
 namespace {
 
-int64_t Nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec; }
-
 absl::Status CannotRead(const std::string& path, const char* why) {
   return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": ", why));
 }
 
+// Says nothing about the file.
+bool MayPass(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO || error == ESTALE;
+}
+
 }  // namespace
-
-FileStamp FileStamp::Of(const struct stat& file) {
-  return {file.st_dev, file.st_ino, file.st_size, Nanoseconds(file.st_mtim), Nanoseconds(file.st_ctim)};
-}
-
-bool FileStamp::operator==(const FileStamp& other) const {
-  return std::tie(device, inode, size, modified, status_changed) ==
-         std::tie(other.device, other.inode, other.size, other.modified, other.status_changed);
-}
 
 absl::StatusOr<UniqueFd> OpenRegularFile(const std::string& path, FileStamp* stamp) {
   const auto error = [&path]() -> absl::Status {
+    if (MayPass(errno)) return absl::UnavailableError(absl::StrCat("cannot read ", path, ": ", strerror(errno)));
     if (errno != ENOENT && errno != ENOTDIR) return CannotRead(path, strerror(errno));
     return absl::NotFoundError(absl::StrCat("there is no file ", path));
   };
