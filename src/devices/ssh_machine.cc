@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "spdlog/spdlog.h"
@@ -26,6 +27,7 @@ constexpr std::chrono::hours kCopyLimit(1);
 constexpr std::chrono::minutes kTunnelLimit(1);
 // Where ssh itself failed.
 constexpr int kSshFailed = 255;
+constexpr char kGiveUpAfterSeconds[] = "120";
 // Lines of ssh and of the node that may explain its end.
 constexpr size_t kKeptLines = 10;
 
@@ -189,6 +191,11 @@ absl::Status SshMachine::StartNode() {
   start.trial_program = options_.trial_program;
   const v1::MachineConfig& config = options_.config;
   start.options = {"--name", options_.name};
+  const bool says_when =
+      std::any_of(config.node_option().begin(), config.node_option().end(),
+                  [](const std::string& option) { return absl::StartsWith(option, "--give-up-after"); });
+  // No head comes back by the tunnel of a connection that is lost.
+  if (!says_when) start.options.insert(start.options.end(), {"--give-up-after", kGiveUpAfterSeconds});
   if (config.has_cpu_slots())
     start.options.insert(start.options.end(), {"--cpu-slots", absl::StrCat(config.cpu_slots())});
   if (!config.gpu_indices().empty()) {

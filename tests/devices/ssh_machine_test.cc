@@ -160,7 +160,8 @@ TEST_F(SshMachineTest, ANodeIsStartedWithWhatItNeedsAndEndedWithoutATrace) {
   EXPECT_THAT(calls, HasSubstr("-R 0:127.0.0.1:7422 -- gpu1 "));
   EXPECT_THAT(calls, Not(HasSubstr(kToken))) << "every user of a machine sees the arguments of programs";
   EXPECT_THAT(calls, HasSubstr("lanista node --head 127.0.0.1:4711 --token-file " + root_ + "/cache/lanista/nodes/"));
-  EXPECT_THAT(calls, HasSubstr("--name gpu1 --cpu-slots 1 --gpus 0,2 --cache-dir=/a b/it's $HOME\n"));
+  EXPECT_THAT(calls,
+              HasSubstr("--name gpu1 --give-up-after 120 --cpu-slots 1 --gpus 0,2 --cache-dir=/a b/it's $HOME\n"));
   ASSERT_TRUE(Becomes([this] { return Found("pid").size() == 1; }));
   const std::vector<std::string> tokens = Found("token");
   ASSERT_EQ(tokens.size(), 1u);

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "actors/interfaces.h"
+#include "actors/training_service.h"
 #include "caf/actor_system.hpp"
+#include "caf/scoped_actor.hpp"
 #include "caf/send.hpp"
-#include "caf/typed_event_based_actor.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/launcher/actor_system.h"
@@ -20,6 +21,7 @@ namespace lanista {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // Values that threads hand to the test.
 template <typename T>
@@ -100,34 +102,29 @@ class FakeSource final : public NodeSource {
 class NodeSourcesTest : public ::testing::Test {
  protected:
   NodeSourcesTest() : system_(config_) {
-    // Knows what sources say: seven trials wait.
-    service_ = system_.spawn([this](TrainingServiceActor::pointer) -> TrainingServiceActor::behavior_type {
-      return {[](const v1::WorkerReady&) {},
-              [](const v1::ProcessUp&) {},
-              [](const v1::ModelEvent&) {},
-              [](const v1::TrialEnded&) {},
-              [](const v1::TrialSpec&, const TrialOwnerActor&) {},
-              [](const v1::CancelExperiment&) {},
-              [](const v1::StopModel&) {},
-              [](const v1::EventsRecorded&) {},
-              [](const v1::Discover&) { return v1::Discovered(); },
-              [](const v1::ListDevices&) { return v1::DeviceList(); },
-              [](const v1::DeviceJoined&, const WorkerActor&) { return v1::DeviceAdded(); },
-              [](const v1::HoldNode&) {},
-              [](const v1::WantDevices&, const DeviceUserActor&) {},
-              [](const v1::AskWaiting&) { return v1::Waiting(); },
-              [this](const v1::ExpectDevices& expect) {
-                expected_.Put(expect);
-                v1::DeviceDemand demand;
-                demand.set_waiting(7);
-                return demand;
-              }};
-    });
+    TrainingServiceOptions options;
+    options.open = true;
+    service_ = system_.spawn<caf::detached>(TrainingService, std::move(options));
+    // There is no device for it.
+    v1::Discover discover;
+    discover.set_experiment("x");
+    caf::anon_send(service_, std::move(discover));
     sources_ = std::make_unique<NodeSources>(&system_, service_, &gateway_, "the program");
   }
   ~NodeSourcesTest() override {
     sources_.reset();
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
+  }
+
+  // What the experiment is said to wait for.
+  std::string WaitingFor() {
+    v1::AskWaiting ask;
+    ask.set_experiment("x");
+    std::string because;
+    caf::scoped_actor self(system_);
+    self->request(service_, caf::infinite, std::move(ask))
+        .receive([&](const v1::Waiting& waiting) { because = waiting.because(); }, [](const caf::error&) {});
+    return because;
   }
 
   static NodeSource::Prospect TwoDevices() {
@@ -139,8 +136,9 @@ class NodeSourcesTest : public ::testing::Test {
     return prospect;
   }
 
+  // Threads of the sources use them.
+  Seen first_, second_;
   ActorSystemConfig config_;
-  Inbox<v1::ExpectDevices> expected_;
   FakeGateway gateway_;
   caf::actor_system system_;
   TrainingServiceActor service_;
@@ -148,53 +146,44 @@ class NodeSourcesTest : public ::testing::Test {
 };
 
 TEST_F(NodeSourcesTest, ASourceLearnsWhatWaitsAndWhichNodesHaveJoined) {
-  Seen seen;
-  sources_->Add("a", std::make_unique<FakeSource>(NodeSource::Prospect(), &seen));
-  const NodeSource::Situation situation = seen.steps.Take([](const NodeSource::Situation&) { return true; });
-  EXPECT_EQ(situation.waiting, 7);
+  sources_->Add("a", std::make_unique<FakeSource>(NodeSource::Prospect(), &first_));
+  const NodeSource::Situation situation = first_.steps.Take([](const NodeSource::Situation&) { return true; });
+  EXPECT_EQ(situation.waiting, 1);
   ASSERT_EQ(situation.nodes.size(), 1u) << "one that is expected has not joined";
   EXPECT_EQ(situation.nodes[0].name(), "there");
 }
 
 TEST_F(NodeSourcesTest, WhatASourceSaysReachesTheServiceAndTheListOfNodes) {
-  Seen seen, other;
-  sources_->Add("a", std::make_unique<FakeSource>(TwoDevices(), &seen));
-  const v1::ExpectDevices expect =
-      expected_.Take([](const v1::ExpectDevices& expected) { return expected.devices() > 0; });
-  EXPECT_EQ(expect.source(), "a");
-  EXPECT_EQ(expect.program(), "the program");
-  EXPECT_EQ(expect.devices(), 2);
-  EXPECT_EQ(expect.device_memory(), 1000);
-  EXPECT_EQ(expect.because(), "they are on their way");
+  sources_->Add("a", std::make_unique<FakeSource>(TwoDevices(), &first_));
+  // What it said in a step counts when the next one begins.
+  for (int step = 0; step < 2; ++step) first_.steps.Take([](const NodeSource::Situation&) { return true; });
+  EXPECT_THAT(WaitingFor(), HasSubstr("they are on their way"));
 
   NodeSource::Prospect prospect;
   prospect.coming.emplace_back().set_name("later");
-  sources_->Add("b", std::make_unique<FakeSource>(prospect, &other));
-  // What it said in its first step counts when the second one begins.
-  for (int step = 0; step < 2; ++step) other.steps.Take([](const NodeSource::Situation&) { return true; });
+  sources_->Add("b", std::make_unique<FakeSource>(prospect, &second_));
+  for (int step = 0; step < 2; ++step) second_.steps.Take([](const NodeSource::Situation&) { return true; });
   std::vector<std::string> coming;
   for (const v1::NodeStatus& node : sources_->Coming()) coming.push_back(node.name());
   EXPECT_THAT(coming, ElementsAre("soon", "later"));
 }
 
 TEST_F(NodeSourcesTest, NodesThatAreToLeaveAreDrained) {
-  Seen seen;
   NodeSource::Prospect prospect;
   prospect.drain = {"there"};
-  sources_->Add("a", std::make_unique<FakeSource>(prospect, &seen));
+  sources_->Add("a", std::make_unique<FakeSource>(prospect, &first_));
   EXPECT_EQ(gateway_.drained.Take([](const std::string&) { return true; }), "there");
   // That it has gone meanwhile hurts nobody.
   EXPECT_EQ(gateway_.drained.Take([](const std::string&) { return true; }), "there");
 }
 
 TEST_F(NodeSourcesTest, TheEndEndsEachSourceOnceAndNoneIsAskedAfterwards) {
-  Seen first, second;
-  sources_->Add("a", std::make_unique<FakeSource>(TwoDevices(), &first));
-  sources_->Add("b", std::make_unique<FakeSource>(TwoDevices(), &second));
-  first.steps.Take([](const NodeSource::Situation&) { return true; });
+  sources_->Add("a", std::make_unique<FakeSource>(TwoDevices(), &first_));
+  sources_->Add("b", std::make_unique<FakeSource>(TwoDevices(), &second_));
+  first_.steps.Take([](const NodeSource::Situation&) { return true; });
   sources_->Stop();
   sources_->Wait();
-  for (Seen* const seen : {&first, &second}) {
+  for (Seen* const seen : {&first_, &second_}) {
     EXPECT_EQ(seen->ends.size(), 1u);
     const size_t steps = seen->steps.size();
     sources_->Stop();
@@ -202,19 +191,18 @@ TEST_F(NodeSourcesTest, TheEndEndsEachSourceOnceAndNoneIsAskedAfterwards) {
     EXPECT_EQ(seen->steps.size(), steps);
   }
   sources_.reset();
-  EXPECT_EQ(first.ends.size(), 1u);
+  EXPECT_EQ(first_.ends.size(), 1u);
 }
 
 // The end of a head does not hang where its actors have ended before.
 TEST_F(NodeSourcesTest, SourcesEndThoughTheServiceHasGone) {
   caf::anon_send_exit(service_, caf::exit_reason::kill);
-  Seen seen;
-  sources_->Add("a", std::make_unique<FakeSource>(TwoDevices(), &seen));
+  sources_->Add("a", std::make_unique<FakeSource>(TwoDevices(), &first_));
   const NodeSource::Situation situation =
-      seen.steps.Take([](const NodeSource::Situation& step) { return step.waiting == 0; });
+      first_.steps.Take([](const NodeSource::Situation& step) { return step.waiting == 0; });
   EXPECT_EQ(situation.nodes.size(), 1u);
   sources_.reset();
-  EXPECT_EQ(seen.ends.size(), 1u);
+  EXPECT_EQ(first_.ends.size(), 1u);
 }
 
 }  // namespace
