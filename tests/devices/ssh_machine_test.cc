@@ -73,7 +73,7 @@ class SshMachineTest : public ::testing::Test {
     // Both stay until they are told to end.
     Program("lanista",
             "echo joined\n[ \"$(cat \"$5\")\" = TOKEN ] || exit 9\n"
-            "trap 'echo left >> ROOT/ends; exit 0' TERM\n"
+            "trap 'echo left >> ROOT/ends; exit 0' TERM\ntouch ROOT/up\n"
             "while [ ! -f ROOT/breaks ]; do sleep 0.02; done\ncat ROOT/breaks >&2; exit 7");
     Program("lanista-trial", "exit 0");
   }
@@ -89,6 +89,10 @@ class SshMachineTest : public ::testing::Test {
     std::ofstream(path) << "#!/bin/sh\necho \"" << base << " $*\" >> " << root_ << "/calls\n"
                         << absl::StrReplaceAll(body, {{"ROOT", root_}, {"TOKEN", kToken}}) << "\n";
     chmod(path.c_str(), 0755);
+  }
+  // The node is there, and notices when it is told to end.
+  bool IsUp() const {
+    return Becomes([this] { return std::filesystem::exists(root_ + "/up"); });
   }
   void Write(const std::string& name, const std::string& text) const { std::ofstream(root_ + "/" + name) << text; }
   std::string Calls() const { return Read(root_ + "/calls"); }
@@ -162,7 +166,7 @@ TEST_F(SshMachineTest, ANodeIsStartedWithWhatItNeedsAndEndedWithoutATrace) {
   EXPECT_THAT(calls, HasSubstr("lanista node --head 127.0.0.1:4711 --token-file " + root_ + "/cache/lanista/nodes/"));
   EXPECT_THAT(calls,
               HasSubstr("--name gpu1 --give-up-after 120 --cpu-slots 1 --gpus 0,2 --cache-dir=/a b/it's $HOME\n"));
-  ASSERT_TRUE(Becomes([this] { return Found("pid").size() == 1; }));
+  ASSERT_TRUE(IsUp());
   const std::vector<std::string> tokens = Found("token");
   ASSERT_EQ(tokens.size(), 1u);
   struct stat status = {};
@@ -272,7 +276,8 @@ TEST_F(SshMachineTest, ANodeThatALostConnectionLeftThereIsEndedFirst) {
           "exec 3<&0\ncat <&3 > ROOT/input &\n"
           "while [ ! -f ROOT/cut ]; do sleep 0.02; done\nkill $!\necho 'Connection lost' >&2\nexit 255");
   SshMachine machine(Options());
-  ASSERT_TRUE(Becomes([this] { return Found("pid").size() == 1; })) << Calls();
+  ASSERT_TRUE(IsUp()) << Calls();
+  ASSERT_TRUE(Becomes([this] { return Found("pid").size() == 1; }));
   Write("cut", "");
   ASSERT_TRUE(Becomes([this] { return Count("lanista node") == 2; })) << Calls();
   EXPECT_EQ(Read(root_ + "/ends"), "left\n") << "the first one, before the second one began";
