@@ -125,7 +125,7 @@ void SshMachine::Run() {
 }
 
 absl::Status SshMachine::HaveNode() {
-  Say("looks what is there", /*may_come=*/true);
+  Say("is asked over ssh", /*may_come=*/true);
   LANISTA_ASSIGN_OR_RETURN(Looked there, Look());
   utsname own = {};
   if (uname(&own) == 0 && there.machine != own.machine) {
@@ -136,7 +136,7 @@ absl::Status SshMachine::HaveNode() {
   for (const NodeProgram* program : {&options_.program, &options_.trial_program}) {
     if (there.programs.count(program->sha256) > 0) continue;
     if (copied && program->sha256 == options_.program.sha256) continue;
-    Say(absl::StrCat("copies ", program->name), /*may_come=*/true);
+    Say(absl::StrCat("gets a copy of ", program->name), /*may_come=*/true);
     LANISTA_RETURN_IF_ERROR(Copy(*program));
     copied = true;
   }

@@ -183,6 +183,9 @@ TEST_F(SshMachineTest, ANodeIsStartedWithWhatItNeedsAndEndedWithoutATrace) {
   joined.nodes.emplace_back().set_name("gpu1");
   EXPECT_THAT(source->Step(joined).coming, IsEmpty());
   EXPECT_EQ(source->Step(joined).because, "");
+  joined.nodes[0].set_condition(v1::SILENT);
+  EXPECT_THAT(source->Step(joined).coming, IsEmpty()) << "it is in the list of nodes already";
+  EXPECT_THAT(source->Step(joined).because, HasSubstr("node gpu1: is started"));
 
   source->End();
   EXPECT_EQ(Read(root_ + "/ends"), "left\n");
