@@ -217,6 +217,8 @@ absl::Status SshMachine::StartNode() {
         } else {
           spdlog::info("{}: {}", name(), OneLine(ToUtf8(ssh->line())));
           Keep(ssh->line(), &lines);
+          // What was said before explains nothing that comes.
+          if (absl::StartsWith(ssh->line(), "joined ")) lines.clear();
         }
         break;
       case RunningCommand::Event::kEnded:
