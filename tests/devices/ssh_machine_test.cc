@@ -14,6 +14,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -105,9 +106,11 @@ class SshMachineTest : public ::testing::Test {
   // Files below the folder of the machine that are named so.
   std::vector<std::string> Found(const std::string& name) const {
     std::vector<std::string> found;
-    if (!std::filesystem::exists(root_ + "/cache")) return found;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root_ + "/cache")) {
-      if (entry.path().filename() == name) found.push_back(entry.path());
+    // Files may go while they are looked for.
+    std::error_code error;
+    std::filesystem::recursive_directory_iterator entry(root_ + "/cache", error), end;
+    for (; !error && entry != end; entry.increment(error)) {
+      if (entry->path().filename() == name) found.push_back(entry->path());
     }
     return found;
   }
