@@ -14,6 +14,7 @@
 #   browser     a real browser drives the web page (Debian's packages chromium and chromium-driver, which it installs)
 #   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
 #   slurm       searches through real Slurm daemons that run on this machine (Debian's packages, which it installs)
+#   ssh         searches on nodes that are started through a real sshd of the test's (Debian's package, which it installs)
 #   repeat      the fast tests ten times, as many beside each other as there are processors
 #   ubsan       UndefinedBehaviorSanitizer over all tests that do not use LibTorch
 set -eu
@@ -30,7 +31,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm fuzz repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm ssh fuzz repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -61,6 +62,10 @@ for step; do
     slurm)
       ./scripts/install_deps.sh --tests --slurm
       bazel test --test_env=LANISTA_SLURM=1 --test_output=all //tests/slurm:slurm_test
+      ;;
+    ssh)
+      ./scripts/install_deps.sh --tests --ssh
+      bazel test --test_env=LANISTA_SSH=1 --test_output=all //tests/ssh:ssh_test
       ;;
     repeat) bazel test --runs_per_test=10 //tests:fast ;;
     *)

@@ -1,6 +1,7 @@
 #include "src/base/spawn_command.h"
 
 #include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ absl::StatusOr<pid_t> SpawnCommand(std::vector<std::string> arguments, int input
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
   posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-  absl::StatusOr<pid_t> pid = StartChildProcess(std::move(arguments), Environment(), actions);
+  const absl::StatusOr<pid_t> pid = StartChildProcess(std::move(arguments), Environment(), actions);
   posix_spawn_file_actions_destroy(&actions);
   return pid;
 }

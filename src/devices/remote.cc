@@ -43,10 +43,15 @@ class MachinesSource final : public NodeSource {
   Prospect Step(const Situation& situation) override {
     Prospect prospect;
     for (const SshMachine& machine : machines_) {
-      const bool joined = std::any_of(situation.nodes.begin(), situation.nodes.end(),
-                                      [&](const v1::NodeStatus& node) { return node.name() == machine.name(); });
-      if (joined) continue;
+      const auto node = std::find_if(situation.nodes.begin(), situation.nodes.end(),
+                                     [&](const v1::NodeStatus& listed) { return listed.name() == machine.name(); });
+      const bool known = node != situation.nodes.end();
+      if (known && node->condition() != v1::SILENT) continue;
       const SshMachine::State state = machine.state();
+      absl::StrAppend(&prospect.because, prospect.because.empty() ? "node " : "; node ", machine.name(), ": ",
+                      state.because);
+      // It is in the list, with what was lost there.
+      if (known) continue;
       v1::NodeStatus& coming = prospect.coming.emplace_back();
       coming.set_name(machine.name());
       coming.set_condition(v1::COMING);
@@ -54,8 +59,6 @@ class MachinesSource final : public NodeSource {
       *coming.mutable_since() = ToTimestamp(state.since);
       coming.set_because(state.because);
       if (state.may_come) prospect.devices += std::max(1, machine.devices());
-      absl::StrAppend(&prospect.because, prospect.because.empty() ? "node " : "; node ", machine.name(), ": ",
-                      state.because);
     }
     return prospect;
   }

@@ -156,7 +156,8 @@ std::string CopyCommand(const NodeProgram& program, const std::string& key) {
   return absl::StrCat("exec sh -c 'umask 077; d=${XDG_CACHE_HOME:-$HOME/.cache}/lanista/programs/", program.sha256,
                       "; mkdir -p \"$d\" && cat > ", part, " && [ \"$(sha256sum < ", part,
                       " | cut -c 1-64)\" = ", program.sha256, " ] && chmod 700 ", part, " && mv -f ", part, " \"$d/",
-                      program.name, "\" || { rm -f ", part, "; echo \"it did not arrive whole\" >&2; exit 1; }'");
+                      program.name, "\" || { rm -f ", part,
+                      "; rmdir \"$d\" 2> /dev/null; echo \"it did not arrive whole\" >&2; exit 1; }'");
 }
 
 absl::string_view StartScript() { return kStart; }

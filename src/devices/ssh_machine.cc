@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "spdlog/spdlog.h"
@@ -26,6 +27,7 @@ constexpr std::chrono::hours kCopyLimit(1);
 constexpr std::chrono::minutes kTunnelLimit(1);
 // Where ssh itself failed.
 constexpr int kSshFailed = 255;
+constexpr char kGiveUpAfterSeconds[] = "120";
 // Lines of ssh and of the node that may explain its end.
 constexpr size_t kKeptLines = 10;
 
@@ -123,7 +125,7 @@ void SshMachine::Run() {
 }
 
 absl::Status SshMachine::HaveNode() {
-  Say("looks what is there", /*may_come=*/true);
+  Say("is asked over ssh", /*may_come=*/true);
   LANISTA_ASSIGN_OR_RETURN(Looked there, Look());
   utsname own = {};
   if (uname(&own) == 0 && there.machine != own.machine) {
@@ -134,7 +136,7 @@ absl::Status SshMachine::HaveNode() {
   for (const NodeProgram* program : {&options_.program, &options_.trial_program}) {
     if (there.programs.count(program->sha256) > 0) continue;
     if (copied && program->sha256 == options_.program.sha256) continue;
-    Say(absl::StrCat("copies ", program->name), /*may_come=*/true);
+    Say(absl::StrCat("gets a copy of ", program->name), /*may_come=*/true);
     LANISTA_RETURN_IF_ERROR(Copy(*program));
     copied = true;
   }
@@ -189,6 +191,11 @@ absl::Status SshMachine::StartNode() {
   start.trial_program = options_.trial_program;
   const v1::MachineConfig& config = options_.config;
   start.options = {"--name", options_.name};
+  const bool says_when =
+      std::any_of(config.node_option().begin(), config.node_option().end(),
+                  [](const std::string& option) { return absl::StartsWith(option, "--give-up-after"); });
+  // No head comes back by the tunnel of a connection that is lost.
+  if (!says_when) start.options.insert(start.options.end(), {"--give-up-after", kGiveUpAfterSeconds});
   if (config.has_cpu_slots())
     start.options.insert(start.options.end(), {"--cpu-slots", absl::StrCat(config.cpu_slots())});
   if (!config.gpu_indices().empty()) {
@@ -210,6 +217,8 @@ absl::Status SshMachine::StartNode() {
         } else {
           spdlog::info("{}: {}", name(), OneLine(ToUtf8(ssh->line())));
           Keep(ssh->line(), &lines);
+          // What was said before explains nothing that comes.
+          if (absl::StartsWith(ssh->line(), "joined ")) lines.clear();
         }
         break;
       case RunningCommand::Event::kEnded:

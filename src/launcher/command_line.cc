@@ -199,6 +199,16 @@ class Parser {
     });
   }
 
+  // What the nodes of a search need to join.
+  void AddNodeAccess(CLI::App* command, CLI::Option* certificate) {
+    command
+        ->add_option("--tls-client-ca", line_.safety.tls_client_ca,
+                     "nodes need a certificate of one of these authorities (PEM)")
+        ->needs(certificate);
+    command->add_option("--node-token-file", line_.safety.node_token_file,
+                        "nodes need one of the tokens in it, one a line");
+  }
+
   void AddRunPage(CLI::App* command) {
     AddPage(command);
     command->add_flag("--web-stay", line_.web_stay, "keep the page open after the end, until Ctrl-C");
@@ -213,13 +223,9 @@ class Parser {
         AddCertificate(run, "encrypt; the certificate (PEM) of the page and of the port for nodes");
     AddInsecure(run);
     AddNodePort(run);
-    run->add_option("--tls-client-ca", line_.safety.tls_client_ca,
-                    "nodes need a certificate of one of these authorities (PEM)")
-        ->needs(certificate);
+    AddNodeAccess(run, certificate);
     run->add_option("--token-file", line_.safety.token_file,
                     "clients, which can look at it, need one of the tokens in it");
-    run->add_option("--node-token-file", line_.safety.node_token_file,
-                    "nodes need one of the tokens in it, one a line");
     CLI::App* const resume = AddExperimentCommand(
         "resume", "go on with an experiment that was interrupted or stopped, or that may have higher limits (--set)");
     AddDurable(resume);
@@ -227,11 +233,23 @@ class Parser {
     CLI::Option* const head_to_resume = AddHead(resume);
     AddRunPage(resume);
     AddNodePort(resume);
-    // For the page, too, which has nothing to do with --head.
-    for (const char* option : {"--insecure", "--tls-cert"}) resume->get_option(option)->remove_needs(head_to_resume);
-    resume->get_option("--insecure")->description("send the token, or serve the page, elsewhere even without TLS");
+    // Without --head they are those of the page and of the port for nodes.
+    for (const char* option : {"--insecure", "--tls-cert", "--token-file"}) {
+      resume->get_option(option)->remove_needs(head_to_resume);
+    }
+    resume->get_option("--insecure")
+        ->description("send the token, or let the page and the port for nodes be reached, elsewhere even without TLS");
     resume->get_option("--tls-cert")
-        ->description("encrypt; the own certificate (PEM): the page's, or the one that a head wants");
+        ->description(
+            "encrypt; the own certificate (PEM): of the page and of the port for nodes, or the one that a head wants");
+    resume->get_option("--token-file")
+        ->description(
+            "with --head a file that begins with the token to send (default: LANISTA_TOKEN_FILE names it); without, "
+            "clients, which can look at the port for nodes, need one of the tokens in it");
+    AddNodeAccess(resume, resume->get_option("--tls-cert"));
+    for (const char* option : {"--tls-client-ca", "--node-token-file"}) {
+      resume->get_option(option)->excludes(head_to_resume);
+    }
     CLI::App* const validate =
         AddConfigCommand("validate", "check a configuration, print the space's choices and its size; run nothing");
     AddData(validate);

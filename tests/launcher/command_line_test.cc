@@ -160,6 +160,17 @@ TEST(CommandLineTest, AHeadAndASearchMayAskForNodes) {
                                 "--token-file", "t", "--node-token-file", "n"});
   EXPECT_EQ(run.listen, "h:1");
   EXPECT_EQ(run.safety.node_token_file, "n");
+  // A search that goes on takes its nodes as it did before.
+  const CommandLine resume = Good({"resume", "latest", "--listen", "0.0.0.0:1", "--tls-cert", "c", "--tls-key", "k",
+                                   "--tls-client-ca", "a", "--token-file", "t", "--node-token-file", "n"});
+  EXPECT_EQ(resume.listen, "0.0.0.0:1");
+  EXPECT_EQ(resume.head, "");
+  EXPECT_EQ(resume.safety.tls_cert, "c");
+  EXPECT_EQ(resume.safety.tls_client_ca, "a");
+  EXPECT_EQ(resume.safety.token_file, "t");
+  EXPECT_EQ(resume.safety.node_token_file, "n");
+  EXPECT_THAT(Ends({"resume", "latest", "--head", "h:1", "--node-token-file", "n"}),
+              AllOf(HasSubstr("2: "), HasSubstr("--head")));
 }
 
 TEST(CommandLineTest, APageHasACertificateOfItsOwn) {
@@ -197,7 +208,7 @@ TEST(CommandLineTest, AHeadOnANetworkIsProtectedAtBothEnds) {
                                                                                 {"delete", "x"},
                                                                                 {"submit", "c"}}) {
     std::vector<const char*> alone = command;
-    alone.insert(alone.end(), {"--token-file", "t"});
+    alone.insert(alone.end(), {"--tls-ca", "a"});
     EXPECT_THAT(Ends(alone), AllOf(HasSubstr("2: "), HasSubstr("--head"))) << command[0];
     command.insert(command.end(), {"--head", "h:1", "--tls", "--tls-ca", "a", "--tls-cert", "c", "--tls-key", "k",
                                    "--token-file", "t", "--insecure"});
