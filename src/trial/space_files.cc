@@ -12,11 +12,6 @@
 #include "src/space/file_digests.h"
 
 namespace lanista {
-namespace {
-
-constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
-
-}  // namespace
 
 absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfig& engine,
                              const google::protobuf::RepeatedPtrField<v1::FileDigest>& expected,
@@ -27,7 +22,7 @@ absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfi
   if (!here.ok()) {
     // A space that cannot be opened does not list its files. A changed file is the most likely reason.
     for (const v1::FileDigest& file : expected) {
-      const absl::StatusOr<std::string> content = ReadWholeFile(file.path(), kMaxBytes);
+      const absl::StatusOr<std::string> content = ReadWholeFile(file.path(), kMostWeightsBytes);
       if (content.ok() && Sha256(*content) != file.sha256()) return FileHasChanged(file);
     }
     return absl::FailedPreconditionError(
