@@ -6,8 +6,11 @@
 //   balanced       the MNIST network
 //   tiny           two-layer perceptrons
 //
-// The ideal speedup is (N * load + N * train) / (load + N * train): `load` is the CPU time of a trial whose model costs
-// nothing (frozen: only running the backbone), `train` the additional CPU time of a model's own trial.
+// The ideal speedup is (N * load + N * train) / (load + N * train): `load` is the CPU time of what merged models share,
+// `train` that of all else in a model's own trial. `load` is the time of a trial whose model does nothing else
+// (input-bound: no work at all; frozen: the backbone), minus that of a trial that does not load either (input-bound:
+// data in memory, as many batches; frozen: next to no data). The latter is the loss, metrics and optimizer of each
+// batch, and the overhead of a trial: each model has its own, merged or not.
 //
 // All of these are CPU seconds on one core. There the loader's thread cannot work beside the training, so a single
 // model has no advantage from it.
@@ -112,8 +115,9 @@ struct Case {
   std::string evaluator;
   // A space whose models do no work of their own.
   std::string load_space;
-  // Trains on next to nothing: measures the time to build the models of `load_space`, which is not part of loading.
-  std::string build_evaluator = "";
+  // The same training without the work that merged models share: what a trial of `load_space` takes with it is not part
+  // of loading. Empty: nothing is subtracted.
+  std::string own_evaluator = "";
 };
 
 using Metrics = std::map<int, std::map<std::string, double>>;
@@ -204,8 +208,8 @@ struct Comparison {
 Comparison Compare(const Case& one, int rounds, int largest) {
   Trials trials(one.space, one.evaluator);
   Trials loading(one.load_space, one.evaluator);
-  std::optional<Trials> building;
-  if (!one.build_evaluator.empty()) building.emplace(one.load_space, one.build_evaluator);
+  std::optional<Trials> own;
+  if (!one.own_evaluator.empty()) own.emplace(one.load_space, one.own_evaluator);
   std::printf("%s\n%5s %14s %14s %10s %8s %10s\n", one.name.c_str(), "N", "apart, CPU s", "merged, CPU s", "speed-up",
               "ideal", "of ideal");
   Comparison result;
@@ -214,8 +218,8 @@ Comparison Compare(const Case& one, int rounds, int largest) {
     // Round 0 is a warm-up.
     for (int round = 0; round <= rounds; ++round) {
       Metrics apart_metrics, merged_metrics, ignored;
-      const double build_seconds = building.has_value() ? building->Run(1, false, &ignored) : 0;
-      const double load_seconds = loading.Run(1, false, &ignored) - build_seconds;
+      const double own_seconds = own.has_value() ? own->Run(1, false, &ignored) : 0;
+      const double load_seconds = loading.Run(1, false, &ignored) - own_seconds;
       double apart_seconds = 0, merged_seconds = 0;
       for (const bool merge : AlternatingOrder(round)) {
         (merge ? merged_seconds : apart_seconds) = trials.Run(count, merge, merge ? &merged_metrics : &apart_metrics);
@@ -329,7 +333,9 @@ void RunBench(bool quick) {
   const int rounds = quick ? 1 : 3;
   const int largest = quick ? 8 : 16;
   const TempFolder jpegs;
-  WriteJpegs(jpegs.path(), quick ? 100 : 300);
+  const int images = quick ? 100 : 300;
+  const int train_images = images * 4 / 5;
+  WriteJpegs(jpegs.path(), images);
   const bench::ScriptFile resnet(bench::ResNet18Graph(1, 28));
   const std::string head =
       "mutator { layer_choice { target: 'fc' candidate { op { type: 'Linear' attr { key: 'in_features' value { i: 512 "
@@ -344,7 +350,8 @@ void RunBench(bool quick) {
   const std::string frozen_digits = Digits(quick ? 200 : 300);
   const std::string frozen_evaluator = Classification(frozen_digits, 10);
   const std::vector<Case> cases = {
-      {"input_bound", "registered: 'bench_small_cnn'", jpeg_evaluator, "registered: 'bench_null'"},
+      {"input_bound", "registered: 'bench_small_cnn'", jpeg_evaluator, "registered: 'bench_null'",
+       Classification(Digits(train_images), 20)},
       // A linear head costs almost nothing, so its trial measures the backbone.
       {"frozen", FrozenSpace(resnet, head), frozen_evaluator, FrozenSpace(resnet, head),
        Classification(frozen_digits, 10, "max_train_batches: 1 limit_validation_batches: 0.01")},

@@ -8,7 +8,7 @@
 
 namespace lanista {
 
-// `message`, cut where it is longer than anyone reads (8 KiB), with the number of bytes that are left out.
+// Returns `message`. If it is longer than 8 KiB, it is cut, and the number of bytes that are left out is added.
 std::string BoundedMessage(absl::string_view message);
 
 }  // namespace lanista

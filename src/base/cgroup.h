@@ -1,4 +1,5 @@
-// What the control groups of this process, and those above them, allow it: versions 1 and 2.
+// The limits that control groups (versions 1 and 2) set for this process: its own group's and those of the groups
+// above.
 #ifndef LANISTA_SRC_BASE_CGROUP_H_
 #define LANISTA_SRC_BASE_CGROUP_H_
 
@@ -9,7 +10,7 @@
 
 namespace lanista {
 
-// Reads files of the kernel; nothing is kept. Any thread may ask.
+// Reads files of the kernel in each call. Any thread may call it.
 class Cgroup {
  public:
   // `root`: the folder that holds /proc and /sys, for tests. Control groups are looked for where all distributions and
@@ -23,7 +24,7 @@ class Cgroup {
   // Bytes of memory that this process may use together with all others of a group. nullopt: no limit.
   std::optional<int64_t> MemoryLimit() const;
 
-  // How often the kernel has killed a process of this one's group because memory ran out. nullopt: not known.
+  // How often the kernel has killed a process of this process's group because memory ran out. nullopt: not known.
   std::optional<int64_t> OomKills() const;
 
  private:

@@ -10,10 +10,10 @@
 
 namespace lanista {
 
-// Tells when files are other ones than before, by what the file system says of them. Used by one thread at a time.
+// Notices changed files by their metadata: inode, size and times. Used by one thread at a time.
 class ChangedFiles {
  public:
-  // Asks the file system at most once every `interval`.
+  // Reads the metadata at most once every `interval`.
   explicit ChangedFiles(std::vector<std::string> paths, std::chrono::milliseconds interval = std::chrono::seconds(1));
 
   // Whether a file was replaced, written, removed or made since the last call that returned true; for the first such

@@ -1,4 +1,4 @@
-// A quick checksum that finds damage: of files too large for a cryptographic digest to be free.
+// A quick checksum that finds damage, for files for which a cryptographic digest would take too long.
 #ifndef LANISTA_SRC_BASE_CHECKSUM_H_
 #define LANISTA_SRC_BASE_CHECKSUM_H_
 
@@ -9,13 +9,14 @@
 namespace lanista {
 
 // XXH64 with seed 0 (Collet's xxHash), of bytes that come in pieces: several gigabytes a second. The result depends on
-// the bytes alone, not on the pieces. Finds accidents; whoever wants to can make other bytes with the same checksum.
+// the bytes alone, not on the pieces. It finds accidental damage only: other bytes with the same checksum are easy to
+// make.
 class Checksum {
  public:
-  // The bytes that follow.
+  // Adds the bytes that follow.
   void Add(const void* bytes, size_t count);
 
-  // Of all bytes so far; more may follow.
+  // The checksum of all bytes so far; more may follow.
   uint64_t Value() const;
 
  private:
@@ -30,7 +31,7 @@ class Checksum {
   uint64_t total_ = 0;
 };
 
-// Of one piece.
+// The checksum of one piece.
 uint64_t ChecksumOf(const void* bytes, size_t count);
 
 }  // namespace lanista

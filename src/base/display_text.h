@@ -20,14 +20,15 @@ std::string Printable(absl::string_view text);
 // The same on one line of single spaces, without any at its ends.
 std::string OneLine(absl::string_view text);
 
-// Why something failed, on one line. Of a TorchScript traceback, which has many, the error and the innermost place in
-// the user's source stay. A text of more than 4,000 bytes is cut and says so.
+// Why something failed, on one line. A TorchScript traceback is reduced to the error and the innermost place in the
+// user's source. A text of more than 4,000 bytes is cut, and says so.
 std::string ReasonLine(absl::string_view text);
 
-// JSON text with \u escapes in the place of what Printable replaces or leaves out: the same values, safe to print.
+// Writes the characters that Printable replaces or leaves out as \u escapes: the JSON keeps its values and is safe to
+// print.
 std::string PrintableJson(absl::string_view json);
 
-// Cells of a terminal that a printable text takes: 2 for each wide East Asian character, 0 for a combining one.
+// The number of terminal cells of a printable text: 2 for each wide East Asian character, 0 for a combining one.
 int DisplayWidth(absl::string_view text);
 
 // The longest beginning of a printable text that takes at most `width` cells.

@@ -1,9 +1,9 @@
 // How many events of a trial may be on their way from its process to the journal.
 //
-// A fast evaluator reports more than a journal can write. So reports have a way back: whoever records events says so
-// for some of them (IsAcknowledged), and whoever reads them from the trial counts those that were read and are not
-// known to be recorded (EventWindow). While they are too many nothing more is read; then the socket fills up and the
-// trial waits. So memory is bounded, whatever an evaluator reports.
+// An evaluator can report events faster than the journal can write them. Therefore the side that records events
+// acknowledges some of them (IsAcknowledged). The side that reads events from the trial counts those that were read but
+// are not known to be recorded (EventWindow). While there are too many of them, it reads nothing more: the socket fills
+// up, and the trial waits. So memory is bounded, whatever an evaluator reports.
 #ifndef LANISTA_SRC_BASE_EVENT_WINDOW_H_
 #define LANISTA_SRC_BASE_EVENT_WINDOW_H_
 
@@ -42,15 +42,15 @@ struct EventAmount {
   bool reaches(const EventAmount& limit) const { return events >= limit.events || bytes >= limit.bytes; }
 };
 
-// Whether it is said that this event, and those before it of its attempt, are recorded. The end of an attempt needs no
-// acknowledgement.
+// Whether this event is acknowledged once it, and those before it of its attempt, are recorded. The end of an attempt
+// needs no acknowledgement.
 bool IsAcknowledged(const v1::ModelEvent& event);
 
-// What is said of `event`.
+// The acknowledgement of `event`.
 v1::EventsRecorded AcknowledgementOf(const v1::ModelEvent& event);
 
-// Counts what was read of a trial and is not known to be recorded. Models that have ended do not count. Used by one
-// thread at a time.
+// Counts the events of a trial that were read and are not known to be recorded. Events of models that have ended do not
+// count. Used by one thread at a time.
 class EventWindow {
  public:
   using Clock = std::chrono::steady_clock;
@@ -62,20 +62,20 @@ class EventWindow {
 
   explicit EventWindow(EventAmount limit = {kEvents, kBytes}) : limit_(limit) {}
 
-  // A trial begins: nothing of it was read. What was before does not count any more.
+  // A new trial begins. Events of earlier trials do not count any more.
   void Begin(const v1::TrialSpec& trial);
 
-  // An event was read. Nothing counts that does not belong to a model of the trial that has not ended.
+  // An event was read. It counts only if it belongs to a model of the trial that has not ended.
   void Read(const v1::ModelEvent& event, Clock::time_point now);
 
-  // Events were recorded. Of another trial or attempt: no matter.
+  // Events were recorded. Acknowledgements of another trial or attempt are ignored.
   void Recorded(const v1::EventsRecorded& recorded, Clock::time_point now);
 
   // The limit for each of so many trials that run at a time, so that together they do not have more than 64 at the full
   // limit (but for what lies between two acknowledgements).
   static EventAmount LimitOfOneIn(int trials);
 
-  // Whether no more should be read.
+  // Whether the reader should read no more for now.
   bool full() const { return excess().reaches(limit_); }
 
   // What is not known to be recorded, without what each model may add: where there is any, some of it will be
@@ -86,7 +86,7 @@ class EventWindow {
   Clock::duration FullFor(Clock::time_point now) const;
 
  private:
-  // What had been read of a model with an event that will be acknowledged.
+  // How much of a model had been read up to an event that will be acknowledged.
   struct Mark {
     int sequence = 0;
     EventAmount read;
@@ -104,9 +104,9 @@ class EventWindow {
   EventAmount limit_;
   std::string experiment_;
   int trial_ = 0;
-  // All that the trial began with.
+  // The models with which the trial began.
   int64_t num_models_ = 0;
-  // Those that have not ended.
+  // The models that have not ended.
   std::map<int, Model> models_;
   EventAmount unrecorded_;
   bool was_full_ = false;

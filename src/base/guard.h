@@ -10,7 +10,7 @@
 
 namespace lanista {
 
-// What `call` returns, a Status or a StatusOr; INTERNAL where it throws. `who` is for messages: "the strategy".
+// Returns the result of `call`, a Status or a StatusOr; INTERNAL if it throws. `who` is for messages: "the strategy".
 template <typename Function>
 auto GuardCall(const std::string& who, Function&& call) -> decltype(call()) {
   try {

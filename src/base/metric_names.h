@@ -6,13 +6,13 @@
 
 namespace lanista {
 
-// What strategies and stoppers compare where no objective names another metric.
+// The metric that strategies and stoppers compare if no objective names another one.
 inline constexpr char kDefaultMetric[] = "default";
 // Trained and frozen parameters.
 inline constexpr char kParamsMetric[] = "params";
-// Operations of one run; of graphs only.
+// Operations of one run; only graphs have this metric.
 inline constexpr char kFlopsMetric[] = "flops";
-// Bytes that a model takes while it trains, as estimated from its graph: a limit only, and no metric that models have.
+// Bytes that a model takes while it trains, as estimated from its graph. Limits can name it, but no model reports it.
 inline constexpr char kMemoryMetric[] = "memory";
 
 // Whether the evaluator may report a metric of any name: a table's columns and users' own evaluators.

@@ -1,5 +1,5 @@
-// Opening files whose names come from outside, or lie in folders that other programs write: nothing outside of the
-// folder is ever reached.
+// Opens files whose names come from outside, or which lie in folders that other programs write. Nothing outside of the
+// folder can be reached.
 #ifndef LANISTA_SRC_BASE_OPEN_BENEATH_H_
 #define LANISTA_SRC_BASE_OPEN_BENEATH_H_
 
@@ -14,8 +14,8 @@ namespace lanista {
 // Opens a regular file, `path` relative to `folder`, for reading; no part of it may be a link, "." or "..". `folder`
 // itself is opened as it is. Thread-safe.
 //
-// NOT_FOUND: there is no such file, it is none, or something on the way to it is a link. INVALID_ARGUMENT: the path is
-// empty or absolute, or holds one of these parts or a NUL byte. Else the system's error.
+// NOT_FOUND: there is no such file, it is no regular file, or a part of the path is a link. INVALID_ARGUMENT: the path
+// is empty or absolute, or holds ".", ".." or a NUL byte. Otherwise the system's error.
 absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string_view path);
 // The same for a folder.
 absl::StatusOr<UniqueFd> OpenFolderBeneath(const std::string& folder, absl::string_view path);

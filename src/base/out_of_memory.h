@@ -7,7 +7,8 @@
 namespace lanista {
 
 // Whether the text of an error says that memory ran out: the allocators of LibTorch and CUDA, of the C++ library and of
-// the kernel. By its text, because LibTorch has no type for most of them, and TorchScript and absl::Status keep none.
+// the kernel. The text decides, because LibTorch has no type for most of these errors, and TorchScript and absl::Status
+// lose the type.
 bool SaysOutOfMemory(absl::string_view message);
 
 }  // namespace lanista

@@ -1,5 +1,5 @@
-// What a configuration hands to what users register: space { registered: "mlp" params { key: "outputs" value { i: 3 } }
-// }, evaluator { custom { name: "mine" params { ... } } }.
+// Parameters of things that users register, from a configuration: space { registered: "mlp" params { key: "outputs"
+// value { i: 3 } } }, evaluator { custom { name: "mine" params { ... } } }.
 #ifndef LANISTA_SRC_BASE_PARAMS_H_
 #define LANISTA_SRC_BASE_PARAMS_H_
 
@@ -36,7 +36,7 @@ class Params {
   using Values = google::protobuf::Map<std::string, v1::Value>;
 
   Params() = default;
-  // `owner` is whose they are, for messages: "the evaluator 'mine'".
+  // `owner` is the thing that gets the parameters, for messages: "the evaluator 'mine'".
   explicit Params(const Values& values, std::string owner = "")
       : owner_(std::move(owner)), values_(values.begin(), values.end()) {}
 
@@ -46,7 +46,8 @@ class Params {
     return *this;
   }
 
-  // Spaces only: what models get and give, of the evaluator's data; nullptr where the evaluator does not say.
+  // For spaces only: describes the models' inputs and outputs, which follow from the evaluator's data; nullptr if the
+  // evaluator does not know them.
   const v1::DataSpec* data() const { return data_.get(); }
   Params& SetData(v1::DataSpec data) {
     data_ = std::make_shared<v1::DataSpec>(std::move(data));
@@ -64,11 +65,11 @@ class Params {
     return Has(key) ? Get<T>(key) : std::move(fallback);
   }
 
-  // Throws ParamError for a key that nobody has asked for: it is misspelt, or meant for something else.
+  // Throws ParamError if there is a key that was never read: it is misspelt, or meant for something else.
   void CheckAllRead() const;
 
  private:
-  // The value, or nullptr; either way `key` is one that the owner takes.
+  // The value, or nullptr. Records that the owner takes `key`.
   const v1::Value* Find(const std::string& key) const;
   // "parameter 'key' of the space".
   std::string Name(const std::string& key) const;
@@ -79,8 +80,8 @@ class Params {
   std::shared_ptr<std::set<std::string>> read_ = std::make_shared<std::set<std::string>>();
 };
 
-// What `make(params)` returns, an absl::StatusOr; INVALID_ARGUMENT where a parameter is missing, of another type, or
-// was not read by `make`.
+// Returns the result of `make(params)`, an absl::StatusOr. INVALID_ARGUMENT if a parameter is missing, has another
+// type, or was not read by `make`.
 template <typename Make>
 auto MakeWithParams(const Params::Values& values, std::string owner, const Make& make)
     -> decltype(make(std::declval<const Params&>())) {

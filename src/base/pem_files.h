@@ -8,9 +8,9 @@
 
 namespace lanista {
 
-// Who somebody is in TLS, as PEM.
+// A certificate and its key, as PEM: they prove in TLS who the owner is.
 struct TlsIdentity {
-  // The own certificate, and those between it and its authority.
+  // The own certificate, then those of the authorities between it and the root.
   std::string certificates;
   std::string key;
   // The own certificate is valid no more.

@@ -9,6 +9,9 @@
 
 namespace lanista {
 
+// The largest file of weights that is read, in bytes: no machine has the memory for a larger one.
+inline constexpr uint64_t kMostWeightsBytes = uint64_t{1} << 40;
+
 // The content of a regular file, or all that comes through a pipe. Waits for a pipe's writer, as `cat` does.
 // Thread-safe.
 //

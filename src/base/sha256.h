@@ -8,7 +8,8 @@
 
 namespace lanista {
 
-// The SHA-256 of `bytes`, 64 hex digits. A file's is taken of the bytes that are used, not of another reading.
+// The SHA-256 of `bytes`, 64 hex digits. For a file, hash the same bytes that are used: a second reading may give
+// others.
 std::string Sha256(absl::string_view bytes);
 
 }  // namespace lanista

@@ -18,17 +18,17 @@ class Sha256Stream {
   Sha256Stream();
 
   void Add(absl::string_view bytes);
-  // Of all that was added, 64 hex digits. Nothing is added after it.
+  // The SHA-256 of all bytes that were added, 64 hex digits. Nothing may be added afterwards.
   std::string Finish();
 
  private:
   std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
 };
 
-// Of what is in an open file, from its beginning. Errors name `path`.
+// The SHA-256 of an open file's content, from its beginning. Errors name `path`.
 absl::StatusOr<std::string> Sha256OfFile(int file, const std::string& path);
 
-// Whether it looks like the digests of this file.
+// Whether the text has the form of these digests: 64 hex digits.
 bool IsSha256(absl::string_view text);
 
 }  // namespace lanista

@@ -9,10 +9,10 @@
 
 namespace lanista {
 
-// Edits (insert, delete or replace one character, swap two neighbours) that make `b` of `a`.
+// The number of edits (insert, delete or replace one character, swap two neighbours) that turn `a` into `b`.
 int EditDistance(absl::string_view a, absl::string_view b);
 
-// "; did you mean 'near'?" where one of `known` is near enough to `name`, upper or lower case alike; else "".
+// Returns "; did you mean 'near'?" if one of `known` is close enough to `name`, ignoring case; else "".
 std::string DidYouMean(absl::string_view name, const std::vector<std::string>& known);
 
 }  // namespace lanista

@@ -1,4 +1,4 @@
-// A folder for files that nobody needs for long.
+// Temporary folders.
 #ifndef LANISTA_SRC_BASE_TEMPORARY_FOLDER_H_
 #define LANISTA_SRC_BASE_TEMPORARY_FOLDER_H_
 
@@ -9,11 +9,11 @@
 
 namespace lanista {
 
-// Only this user may look into it. The destructor removes it with all that is in it; a file that was opened before can
+// A folder that only this user may read. The destructor removes it with its content; a file that was opened before can
 // still be read.
 class TemporaryFolder {
  public:
-  // In $TMPDIR, by default /tmp. The system's error: it cannot be made there.
+  // Makes a folder in $TMPDIR (default: /tmp). Returns the system's error if that fails.
   static absl::StatusOr<TemporaryFolder> Make();
 
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}

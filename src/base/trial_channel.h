@@ -1,4 +1,4 @@
-// The way to whatever executes trials: a child process, or a thread of this one.
+// The connection to the executor of trials: a child process, or a thread of this process.
 #ifndef LANISTA_SRC_BASE_TRIAL_CHANNEL_H_
 #define LANISTA_SRC_BASE_TRIAL_CHANNEL_H_
 
@@ -11,17 +11,17 @@
 
 namespace lanista {
 
-// Sends requests, brings events. Start is called once, first; all else by any thread after it. The destructor ends the
-// other side and returns when no handler runs any more.
+// Sends requests and delivers events. Start is called once, before all other calls; the others may come from any
+// thread. The destructor ends the other side and returns when no handler runs any more.
 //
-// Brings no more events of a trial than may be on their way to the journal (event_window.h): the trial then waits until
-// it is told that some of them are recorded.
+// Limits how many events of a trial may be on their way to the journal (event_window.h): at the limit, the trial waits
+// until some of them are reported as recorded.
 class TrialChannel {
  public:
   // Called one at a time on a thread of the channel's; must not block or destroy the channel.
   struct Handlers {
     std::function<void(v1::TrialEvent)> on_event;
-    // The other side is gone: once, after the last event.
+    // Called once, after the last event: the other side has ended.
     std::function<void(v1::ProcessExited)> on_exit;
   };
 
@@ -30,17 +30,18 @@ class TrialChannel {
   // Starts the other side for `device`: it answers with a Ready event. An error (no such program) calls no handler.
   virtual absl::Status Start(const v1::Device& device, Handlers handlers) = 0;
 
-  // Hands over a request; never blocks. Lost if the other side is gone: on_exit tells. RESOURCE_EXHAUSTED if it is
-  // larger than the channel takes: then the other side does not hear of it.
+  // Sends a request; never blocks. If the other side has ended, the request is lost, and on_exit is called.
+  // RESOURCE_EXHAUSTED if the request is larger than the channel takes: it is then not sent.
   virtual absl::Status Send(const v1::TrialRequest& request) = 0;
 
-  // Events of the trial that was sent last are recorded; never blocks. Of others: no matter.
+  // Reports that events of the trial that was sent last are recorded; never blocks. Events of other trials are ignored.
   virtual void Recorded(const v1::EventsRecorded& recorded) = 0;
 
-  // How long no events of the trial that was sent last were brought, because too many were not recorded: all in all.
+  // The total time for which no events of the trial that was sent last were delivered, because too many were
+  // unrecorded.
   virtual std::chrono::milliseconds held_up() const = 0;
 
-  // Ends the other side at once, whatever it does.
+  // Ends the other side at once, even during a trial.
   virtual void Kill() = 0;
 };
 

@@ -16,12 +16,12 @@ inline constexpr int kTrialProcessSocket = 3;
 
 // A child process as a TrialChannel.
 //
-// The child has a process group of its own (Ctrl-C reaches the head alone), inherits no other descriptor, may use
-// Device.memory_limit bytes of data (RLIMIT_DATA: the allocator fails and can say so), and is what the kernel takes
-// first when memory runs out (oom_score_adj). Kill, and the destructor, end the whole group. It ends by itself when the
-// socket closes, so that no orphan outlives its head.
+// The child has a process group of its own, so that Ctrl-C reaches the head alone. It inherits no other descriptor. It
+// may use Device.memory_limit bytes of data (RLIMIT_DATA, so that the allocator fails with an error), and the kernel
+// kills it first when memory runs out (oom_score_adj). Kill, and the destructor, end the whole group. The child ends by
+// itself when the socket closes, so that it does not outlive its head.
 //
-// `most_unrecorded`: nothing more is read of a trial that has so much on its way to the journal (EventWindow).
+// `most_unrecorded`: while so much of a trial is on its way to the journal, no more of it is read (EventWindow).
 std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program, EventAmount most_unrecorded = {
                                                                         EventWindow::kEvents, EventWindow::kBytes});
 

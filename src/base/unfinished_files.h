@@ -1,4 +1,4 @@
-// What OutputFiles of a process that was killed leaves behind: files under other names, beside their places.
+// Unfinished files, which OutputFiles leaves beside the files' places when its process is killed.
 #ifndef LANISTA_SRC_BASE_UNFINISHED_FILES_H_
 #define LANISTA_SRC_BASE_UNFINISHED_FILES_H_
 
@@ -6,7 +6,7 @@
 
 namespace lanista {
 
-// How the names of files begin that are still being written.
+// The beginning of the names of files that are still being written.
 constexpr char kUnfinishedPrefix[] = ".lanista.";
 
 // Removes such files from `folder`, if there is one, but not from folders in it. REQUIRES: nobody writes there now.

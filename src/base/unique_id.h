@@ -1,4 +1,4 @@
-// Names that nothing else has, and secrets that nobody guesses.
+// Unique names, and secrets that cannot be guessed.
 #ifndef LANISTA_SRC_BASE_UNIQUE_ID_H_
 #define LANISTA_SRC_BASE_UNIQUE_ID_H_
 
@@ -7,11 +7,11 @@
 
 namespace lanista {
 
-// Random: 36 characters, of hexadecimal digits and '-'. Thread-safe.
+// A random name of 36 characters: hexadecimal digits and '-'. Thread-safe.
 std::string NewUniqueId();
 
-// So many random bytes (at most 256), fit for secrets, as twice as many hexadecimal digits. Ends the program where the
-// system has no random numbers. Thread-safe.
+// Random bytes for secrets (at most 256), as hexadecimal digits, two for each byte. Ends the program if the system has
+// no random numbers. Thread-safe.
 std::string RandomHex(size_t bytes);
 
 }  // namespace lanista

@@ -1,4 +1,4 @@
-// Text for protobuf: a string field that is not UTF-8 can be written, and then not be read.
+// Text for protobuf. Its string fields must be UTF-8: other bytes can be written, but not read again.
 #ifndef LANISTA_SRC_BASE_UTF8_H_
 #define LANISTA_SRC_BASE_UTF8_H_
 
@@ -12,24 +12,24 @@ namespace lanista {
 
 bool IsUtf8(absl::string_view text);
 
-// `text` with U+FFFD in the place of each run of bytes that is not UTF-8.
+// Returns `text` with each run of bytes that is not UTF-8 replaced by U+FFFD.
 std::string ToUtf8(absl::string_view text);
 
-// Does so to every string of a message (bytes fields stay). Whether there was anything to do.
+// Does that to every string of a message (bytes fields stay). Returns whether anything was replaced.
 bool MakeUtf8(google::protobuf::Message* message);
 
 // A string of a message that is not UTF-8.
 struct NonUtf8Field {
   // evaluator.classification.dataset.csv.path; of a map's entry: space.params.KEY.
   std::string path;
-  // With U+FFFD where it is not UTF-8.
+  // The string, with U+FFFD for bytes that are not UTF-8.
   std::string text;
 };
 
 // The first one; nullopt if all strings are UTF-8.
 std::optional<NonUtf8Field> FindNonUtf8(const google::protobuf::Message& message);
 
-// message->ParseFromString(bytes), also where strings in `bytes` are not UTF-8: they are made so.
+// As message->ParseFromString(bytes), but strings in `bytes` that are not UTF-8 are repaired instead of refused.
 bool ParseMakingUtf8(const std::string& bytes, google::protobuf::Message* message);
 
 }  // namespace lanista

@@ -24,7 +24,7 @@ using ValueType =
                        std::conditional_t<std::is_integral_v<T>, int64_t,
                                           std::conditional_t<std::is_floating_point_v<T>, double, std::string>>>;
 
-// Reads `value` as a T; nullopt if it is of another type. An integer may be read as a double.
+// Returns `value` as a T; nullopt if it has another type. An integer can be read as a double.
 template <typename T>
 std::optional<T> FromValue(const v1::Value& value);
 template <>

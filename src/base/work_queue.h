@@ -1,4 +1,4 @@
-// Threads for what blocks: those of gRPC and of the web server must not.
+// Threads for work that blocks, because the threads of gRPC and of the web server must not block.
 #ifndef LANISTA_SRC_BASE_WORK_QUEUE_H_
 #define LANISTA_SRC_BASE_WORK_QUEUE_H_
 
@@ -17,15 +17,15 @@ class WorkQueue {
  public:
   // At most `max_waiting` jobs of TryPost wait for a thread.
   WorkQueue(int threads, size_t max_waiting);
-  // Does what is left.
+  // Does the jobs that are left.
   ~WorkQueue();
 
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  // For jobs whose number is bounded elsewhere.
+  // Adds a job, however many wait: for jobs whose number is bounded elsewhere.
   void Post(std::function<void()> job);
-  // False, and the job is dropped, where too many wait.
+  // Adds a job. Returns false and drops the job if too many wait.
   bool TryPost(std::function<void()> job);
 
  private:

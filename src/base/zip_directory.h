@@ -1,4 +1,4 @@
-// The directory of a zip file, read with suspicion: what it says is checked against the file.
+// Reads the directory of a zip file that is not trusted: all that it says is checked against the file.
 #ifndef LANISTA_SRC_BASE_ZIP_DIRECTORY_H_
 #define LANISTA_SRC_BASE_ZIP_DIRECTORY_H_
 
@@ -18,9 +18,9 @@ struct ZipRecord {
   std::string name;
   bool compressed = false;
   uint64_t packed_size = 0;
-  // Uncompressed.
+  // Size of the unpacked content.
   uint64_t size = 0;
-  // Of its header.
+  // Where its header begins.
   uint64_t offset = 0;
   // CRC-32 of the unpacked content.
   uint32_t crc = 0;
@@ -29,17 +29,17 @@ struct ZipRecord {
 // A zip file in memory. Used by one thread.
 class ZipDirectory {
  public:
-  // INVALID_ARGUMENT: it is no zip file; its directory is missing, or lies; records overlap, reach out of the file or
-  // have names that lead elsewhere; more than `max_records`. Messages begin with `path`, the file's name. `bytes` must
-  // outlive the result.
+  // INVALID_ARGUMENT: `bytes` are no zip file; its directory is missing or wrong; records overlap, reach out of the
+  // file or have names that lead out of the archive; or there are more than `max_records`. Messages begin with `path`,
+  // the file's name. `bytes` must outlive the result.
   static absl::StatusOr<ZipDirectory> Open(const std::string& path, absl::string_view bytes, size_t max_records);
 
   const std::vector<ZipRecord>& records() const { return records_; }
 
-  // A record's content, unpacked; its checksum holds. INVALID_ARGUMENT: it is not what the directory says.
+  // A record's unpacked content, whose checksum was checked. INVALID_ARGUMENT: it is not what the directory says.
   absl::StatusOr<std::string> Read(const ZipRecord& record) const;
 
-  // OK if Read would be; what is stored as it is is not copied.
+  // Returns the status that Read would return. A record that is stored uncompressed is not copied.
   absl::Status Check(const ZipRecord& record) const;
 
  private:
@@ -53,7 +53,7 @@ class ZipDirectory {
   absl::Status Damaged(const ZipRecord& record) const;
   // Fewer bytes at the end of the file.
   absl::string_view Bytes(uint64_t offset, uint64_t count) const;
-  // As they lie in the file.
+  // The records in the order in which they lie in the file.
   absl::StatusOr<absl::string_view> Packed(const ZipRecord& record) const;
   absl::StatusOr<std::string> Unpack(const ZipRecord& record) const;
   absl::Status CheckCrc(const ZipRecord& record, absl::string_view content) const;

@@ -3,7 +3,7 @@
 namespace lanista {
 namespace {
 
-// Of training for one of writing, at the end of an epoch.
+// At the end of an epoch: seconds of training for each second of writing.
 constexpr int kTimesItsCost = 50;
 
 }  // namespace

@@ -11,16 +11,16 @@
 
 namespace lanista {
 
-// Sums up a model's predictions, one batch after the other. The sums stay on the device: nothing waits for it before
-// Finish.
+// Sums up a model's predictions, one batch after the other. The sums stay on the device, so that nothing waits for the
+// device before Finish.
 class Measure {
  public:
   virtual ~Measure() = default;
 
-  // One batch: what Criterion::Scores made of the model's output, and the targets.
+  // Adds one batch: the result of Criterion::Scores for the model's output, and the targets.
   virtual void Add(const at::Tensor& scores, const at::Tensor& target) = 0;
 
-  // The metrics over all batches added (at least one), `default` among them.
+  // The metrics over all batches that were added, including `default`. REQUIRES: at least one was added.
   virtual MetricMap Finish() const = 0;
 };
 
@@ -29,14 +29,14 @@ class Criterion {
  public:
   virtual ~Criterion() = default;
 
-  // The model's output in the shape that Loss and Measure want; INVALID_ARGUMENT tells both shapes where it does not
-  // fit the `target` of the same batch.
+  // The model's output in the shape that Loss and Measure need. INVALID_ARGUMENT names both shapes if the output does
+  // not fit the `target` of the same batch.
   virtual absl::StatusOr<at::Tensor> Scores(const at::Tensor& output, const at::Tensor& target) const = 0;
 
   // The mean over the batch, a scalar.
   virtual at::Tensor Loss(const at::Tensor& scores, const at::Tensor& target) const = 0;
 
-  // Starts to measure a model.
+  // A new measurement, for one model.
   virtual std::unique_ptr<Measure> NewMeasure() const = 0;
 };
 

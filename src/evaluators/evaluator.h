@@ -33,30 +33,31 @@ class TrialContext {
  public:
   virtual ~TrialContext() = default;
 
-  // The model that this trial trains, built on the first call from the trial's sample, with its weights drawn from
-  // seed(), on device(), in training mode. Throws what the model's constructor throws, and where the model breaks a
-  // limit on what it costs: its attempt then ends as INFEASIBLE, also if the evaluator catches that. Evaluators that
-  // never ask pay nothing, unless objectives or limits name costs.
+  // The model that this trial trains, on device(), in training mode. The first call builds it from the trial's sample
+  // and draws its weights from seed(). Throws what the model's constructor throws. Also throws if the model's costs
+  // break a limit: the attempt then ends as INFEASIBLE, even if the evaluator catches the exception. If the evaluator
+  // never calls this, no model is built, unless objectives or limits name costs.
   virtual std::shared_ptr<nn::Model> model() = 0;
 
   // The choices of the model.
   virtual const v1::Sample& sample() const = 0;
 
-  // Where tensors belong.
+  // The device on which the model's tensors must be.
   virtual c10::Device device() const = 0;
 
   // The model's own seed: initial weights and random stream. LibTorch's default generator is already seeded with it.
   virtual uint64_t seed() const = 0;
 
-  // The same for all models of the experiment: split, shuffling, augmentation.
+  // The seed of split, shuffling and augmentation: the same for all models of the experiment.
   virtual uint64_t order_seed() const = 0;
 
   // A folder of this attempt's own, made on the first call (NNI_OUTPUT_DIR).
   virtual std::string output_folder() = 0;
 
-  // A folder for what lets the model's next attempt go on if this one is lost: the same one for all attempts of the
-  // model, and only for it. Made on the first call; removed when the model has its outcome. Write files beside their
-  // places and rename them: the process may be killed at any moment. Empty: there is none, and nothing is kept.
+  // A folder for checkpoints, from which the model's next attempt can go on if this one is lost. All attempts of the
+  // model have the same folder; other models have others. Made on the first call, removed when the model has its
+  // outcome. Write each file under another name first and rename it, because the process may be killed at any moment.
+  // Empty: no checkpoints are kept.
   virtual std::string checkpoint_folder() { return ""; }
 
   // True if an earlier attempt left something in checkpoint_folder() that the evaluator's CheckCheckpoint accepted. The
@@ -65,27 +66,27 @@ class TrialContext {
   // context leaves out those that are recorded, whose metrics must be the same.
   virtual bool resumed() const { return false; }
 
-  // A digest of what decides the model's results: seeds, sample, space, evaluator, program, LibTorch's version, kind of
-  // device. Keep it with a checkpoint: one of another identity is another model's, or another program's.
+  // A digest of all that decides the model's results: seeds, sample, space, evaluator, program, LibTorch's version,
+  // kind of device. Store it in checkpoints: a checkpoint with another identity belongs to another model or program.
   virtual std::string identity() const { return ""; }
 
-  // Leaves model(), with its present weights and in evaluation mode, in the output folder as model.onnx, for people to
-  // look at (NNI: export_onnx). `example` is an input as the model gets it, a batch of any size. Does nothing where
-  // models are no graphs or the experiment keeps no weights; where ONNX cannot express one, the attempt's log says why.
+  // Writes model(), with its present weights and in evaluation mode, to model.onnx in the output folder (NNI:
+  // export_onnx). `example` is an input as the model gets it, a batch of any size. Does nothing if the model is no
+  // graph or the experiment keeps no weights. If ONNX cannot express the model, the attempt's log says why.
   virtual void ExportOnnx(const at::Tensor& /*example*/) {}
 
-  // True once this model should end: the trial was canceled, or early stopping has stopped the model, whose outcome is
-  // then decided. Training loops ask every batch, and return (a function) or return absl::CancelledError() (a class);
-  // nothing has to be reported any more. One that goes on is killed after a few seconds. Where models are trained
-  // together, ModelGroup::canceled() tells whether all of them should end.
+  // True once this model should end: the trial was canceled, or early stopping has stopped the model (its outcome is
+  // then already decided). Training loops check this in each batch. If it is true, functions return, and classes return
+  // absl::CancelledError(); they need not report anything. A process that does not return is killed after a few
+  // seconds. For models that are trained together, ModelGroup::canceled() tells whether all of them should end.
   virtual bool canceled() const = 0;
 
-  // A metric while training, once an epoch for example; the first has step 0 (also after resumed()). A NaN or infinite
-  // value fails the trial: this then throws NanMetricError.
+  // Reports a metric during training, once an epoch for example. The first report has step 0 (also after resumed()).
+  // Throws NanMetricError if the value is NaN or infinite: the trial then fails.
   virtual void ReportIntermediate(const MetricMap& metrics) = 0;
   void ReportIntermediate(double value) { ReportIntermediate(MetricMap{{"default", value}}); }
 
-  // The result, once; must hold `default`. NaN as above.
+  // Reports the result. To be called once; the metrics must include `default`. NaN and infinite values as above.
   virtual void ReportFinal(const MetricMap& metrics) = 0;
   void ReportFinal(double value) { ReportFinal(MetricMap{{"default", value}}); }
 };
@@ -102,15 +103,16 @@ class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  // Checks what can be checked without a model: fields in range, files there. Called when a config is validated.
+  // Checks what can be checked without a model: that fields are in range, and that files exist. Called when a config is
+  // validated.
   virtual absl::Status Prepare(uint64_t order_seed) = 0;
 
   // Checks whether models of `space` can be scored; called when a config is validated, once its space is known. May add
   // warnings. Prepare was called.
   virtual absl::Status CheckSpace(v1::SpaceSpec* /*space*/) { return absl::OkStatus(); }
 
-  // The files whose content decides the results, with the digests of what Prepare has read: an experiment goes on with
-  // the same files only.
+  // The files whose content decides the results, with the digests of the content that Prepare has read. An experiment
+  // is resumed only if the files are still the same.
   virtual std::vector<v1::FileDigest> Files() const { return {}; }
 
   // Tries `model`, which is on `device`, on a sample, without training it: an error tells what every trial of it
@@ -118,8 +120,8 @@ class Evaluator {
   // has no samples of its own. Prepare was called.
   virtual absl::Status Try(nn::Model& /*model*/, c10::Device /*device*/) { return absl::UnimplementedError(""); }
 
-  // What models get and give, for spaces that follow the data and for users of a trained model; nullopt where the
-  // evaluator does not say. Prepare was called.
+  // Describes the models' inputs and outputs, for spaces whose sizes follow the data and for users of a trained model;
+  // nullopt if the evaluator does not know them. Prepare was called.
   virtual std::optional<v1::DataSpec> Data() const { return std::nullopt; }
 
   // Whether a trial of `context` can go on from what an earlier attempt left in the context's checkpoint folder; asked
@@ -135,22 +137,22 @@ class Evaluator {
 
 using EvaluatorRegistry = Registry<Evaluator>;
 
-// Models that are trained together, numbered from 0. Used by the trial's thread.
+// The models of a trial, which are trained together; numbered from 0. Used by the trial's thread.
 class ModelGroup {
  public:
   virtual ~ModelGroup() = default;
 
   virtual int size() const = 0;
 
-  // The model's own context: what it is given, and where its metrics go. Its model is built in a Step.
+  // The model's own context, which has its sample and seed and takes its metrics. The model must be built in a Step.
   virtual TrialContext& context(int model) = 0;
 
-  // False once the model was taken out: it failed, early stopping has stopped it, or another one failed and the group
-  // ended. It gets no more steps, and whatever is kept for it may go.
+  // False once the model was removed from the group: it failed, early stopping has stopped it, or another model failed
+  // and the group ended. It gets no more steps, and whatever is kept for it may be released.
   virtual bool active(int model) const = 0;
 
-  // True once all models should end: ask every batch, and return absl::CancelledError(). A model that was stopped by
-  // itself (its context's canceled()) leaves at its next Step, and the others go on.
+  // True once all models should end. Check it in each batch, and return absl::CancelledError() if it is true. If only
+  // one model was stopped (canceled() of its context), its next Step removes it, and the others go on.
   virtual bool canceled() const = 0;
 
   bool any_active() const {
@@ -160,9 +162,9 @@ class ModelGroup {
     return false;
   }
 
-  // Runs `step`, which does something for one active model and for no other, with the model's own random stream as
-  // LibTorch's default generator. What it throws, or an error that it returns, takes the model out; so does a stop,
-  // without calling `step`. What Step returns is for the group: an error ends it.
+  // Runs `step`, which must change nothing but one active model, with that model's own random stream as LibTorch's
+  // default generator. If `step` throws or returns an error, the model is removed from the group. If the model was
+  // stopped, it is removed without a call of `step`. The result concerns the group: an error ends it.
   virtual absl::Status Step(int model, const std::function<absl::Status()>& step) = 0;
 };
 

@@ -8,35 +8,34 @@
 
 namespace lanista::flat {
 
-// How `a * b + c` is rounded where ATen's kernels have it. That depends on how LibTorch was compiled and on the
-// processor.
+// How ATen's kernels round `a * b + c`. That depends on how LibTorch was compiled and on the processor.
 enum class Rounding {
-  // Once: a fused multiply-add.
+  // Rounded once: a fused multiply-add.
   kFused,
-  // Twice.
+  // Rounded twice: after the product and after the sum.
   kSeparate,
 };
 
-// Whether this processor computes `kFused` quickly.
+// Whether this processor has an instruction for kFused.
 bool HasFusedMultiplyAdd();
 
 // No optimizer keeps more than three numbers a weight.
 constexpr int kMaxSlots = 3;
 
-// A parameter, or a part of one. The arrays do not overlap.
+// A parameter, or a part of a parameter. The arrays do not overlap.
 template <typename T>
 struct Segment {
   int64_t size;
   const T* gradient;
   T* value;
-  // What the optimizer keeps; each kernel says how many and what.
+  // The optimizer's state. The comment at each kernel's options says which arrays it needs.
   std::array<T*, kMaxSlots> slots;
-  // Added to each gradient: -0.0 changes none, +0.0 makes -0.0 to +0.0 as adding to a zeroed gradient does.
+  // Added to each gradient. -0.0 changes nothing; +0.0 turns -0.0 into +0.0, as adding to a zeroed gradient does.
   T gradient_offset;
 };
 
-// Hyper-parameters of one step, in the precision in which LibTorch computes with them before it rounds them to the
-// parameter's.
+// Hyper-parameters of one step, in the precision in which LibTorch computes with them before it rounds them to the type
+// of the parameter.
 
 // Slots: the momentum buffer, if there is momentum.
 struct SgdStep {
@@ -45,7 +44,7 @@ struct SgdStep {
   double dampening;
   double weight_decay;
   bool nesterov;
-  // The momentum buffer is set, not updated.
+  // Whether this is the first step, which sets the momentum buffer instead of updating it.
   bool first;
 };
 
@@ -57,9 +56,9 @@ struct AdamStep {
   double eps;
   // The square root of the second moment's bias correction.
   double correction;
-  // Adam's, added to the gradients.
+  // Adam's weight decay, added to the gradients.
   double weight_decay;
-  // AdamW's: the weights are multiplied by it first; 1 is none.
+  // AdamW's weight decay: the weights are first multiplied by this factor; 1 means no decay.
   double shrink;
   bool amsgrad;
 };

@@ -45,7 +45,7 @@ class LayerTensors {
     }
   }
 
-  // nullptr if `tensor` is no layer's.
+  // nullptr if `tensor` belongs to no layer.
   const LayerTensor* Find(const at::Tensor& tensor) const {
     if (!tensor.has_storage()) return nullptr;
     const auto found = by_storage_.find(tensor.storage().unsafeGetStorageImpl());
@@ -94,7 +94,7 @@ class Observer {
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
-  // What is known about where forward failed: empty, or text that ends in ": ".
+  // Describes where forward failed: text that ends in ": ", or empty if that is not known.
   std::string Describe() const {
     if (failed_ != nullptr && failed_->weight != nullptr) {
       const LayerTensor& weight = *failed_->weight;

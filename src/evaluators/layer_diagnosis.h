@@ -11,8 +11,8 @@
 
 namespace lanista {
 
-// What to tell the user about `error`, which `model.forward(input)` threw. Errors that say that memory ran out tell
-// nothing about the model's layers and should be passed on untouched instead.
+// A message for users about `error`, which `model.forward(input)` threw. Do not call this for errors that say that
+// memory ran out: they say nothing about the model's layers.
 //
 //   layer 'fc1' (Linear): input [100, 9216] does not fit weight [128, 1024]: mat1 and mat2 shapes cannot be multiplied
 //   ...
@@ -21,9 +21,9 @@ namespace lanista {
 //
 //   operator 'cat' on [8, 3] and [8, 4, 1], after layer 'stem.conv' (Conv2d): Tensors must have same number ...
 //
-// Runs forward a second time, on the same batch, and watches its operators; so the model's buffers and random stream
-// move on. If the second run does not fail in an operator, only the last layer (if any) and the message are told.
-// REQUIRES: nothing else runs the model meanwhile.
+// Runs forward a second time, on the same batch, and watches its operators. This changes the model's buffers and the
+// random stream. If the second run does not fail in an operator, the message names only the last layer, if there is
+// one. REQUIRES: nothing else runs the model meanwhile.
 std::string DescribeForwardError(nn::Model& model, const at::Tensor& input, const c10::Error& error);
 
 }  // namespace lanista

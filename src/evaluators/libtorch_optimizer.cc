@@ -56,9 +56,9 @@ std::unique_ptr<torch::optim::Optimizer> MakeRmsProp(const v1::RmsPropConfig& co
   return std::make_unique<torch::optim::RMSprop>(std::move(parameters), options);
 }
 
-// What LibTorch keeps for a parameter, seen as a ParameterState.
+// LibTorch's state for a parameter, as a ParameterState.
 struct StateView {
-  // None: it does not count.
+  // Absent if this class does not count steps.
   int64_t* steps = nullptr;
   std::vector<at::Tensor*> slots;
 };
@@ -103,7 +103,7 @@ auto WithState(const torch::optim::Optimizer& optimizer, const Use& use) {
              std::make_unique<torch::optim::RMSpropParamState>());
 }
 
-// What LibTorch's optimizers find a parameter's state by: the address, in 1.13 as text.
+// The key of a parameter's state in LibTorch's optimizers: its address, which LibTorch 1.13 writes as text.
 template <typename Key>
 Key KeyOf(const at::Tensor& parameter) {
   if constexpr (std::is_same_v<Key, std::string>) {

@@ -24,14 +24,14 @@ namespace lanista {
 std::unique_ptr<torch::optim::Optimizer> MakeLibTorchOptimizer(const v1::OptimizerConfig& config,
                                                                std::vector<at::Tensor> parameters);
 
-// The parameters of `optimizer`, one that is listed twice once.
+// The parameters of `optimizer`, each once, even if it is listed twice.
 std::vector<at::Tensor> UniqueParameters(const torch::optim::Optimizer& optimizer);
 
-// What `optimizer` keeps for each of its UniqueParameters; the tensors are its own. UNIMPLEMENTED: something of it is
-// sparse. REQUIRES, here and below: MakeLibTorchOptimizer made it.
+// The state of each of the UniqueParameters of `optimizer`; the tensors are its own, not copies. UNIMPLEMENTED: a
+// tensor is sparse. REQUIRES, here and below: MakeLibTorchOptimizer made `optimizer`.
 absl::StatusOr<std::vector<ParameterState>> GetParameterStates(torch::optim::Optimizer& optimizer);
 
-// Lets `optimizer`, which has made no step, go on with them; takes their tensors. REQUIRES: CheckParameterStates
+// Makes `optimizer`, which has made no step, go on with `states`; takes their tensors. REQUIRES: CheckParameterStates
 // accepts them.
 void SetParameterStates(std::vector<ParameterState> states, torch::optim::Optimizer& optimizer);
 

@@ -1,4 +1,4 @@
-// Tables of models that were trained before: what they chose, and what they reached.
+// Tables of models that were trained before: their choices and their metrics.
 #ifndef LANISTA_SRC_EVALUATORS_MODEL_TABLE_H_
 #define LANISTA_SRC_EVALUATORS_MODEL_TABLE_H_
 
@@ -23,7 +23,7 @@ struct TableFile {
   // The first line, without spaces around the names, and its number.
   std::vector<std::string> columns;
   int64_t header_line = 1;
-  // All others, each with as many cells as there are columns.
+  // All other lines, each with as many cells as there are columns.
   std::vector<std::vector<std::string>> rows;
   // The line on which each row begins, from 1.
   std::vector<int64_t> lines;
@@ -34,7 +34,7 @@ struct TableFile {
 // than 1 GiB.
 absl::StatusOr<TableFile> ReadTableFile(const std::string& path);
 
-// Models by what they chose. Immutable: any thread may read.
+// The models of a table, found by their choices. Immutable: any thread may read.
 class ModelTable {
  public:
   // What a model reported when it was trained.
@@ -67,11 +67,11 @@ class ModelTable {
   struct MetricColumn {
     std::string name;
     size_t column = 0;
-    // From 1; 0: it is the metric at the end.
+    // The step of the metric, from 1; 0: the metric at the end.
     int step = 0;
   };
   struct Row {
-    // As Comparable has them, in the order of `choices_`.
+    // The cells of the choices as Comparable returns them, in the order of `choices_`.
     std::vector<std::string> choices;
     // In the order of `metrics_`; NaN where the cell is empty.
     std::vector<double> metrics;
@@ -86,7 +86,7 @@ class ModelTable {
   absl::Status FindMetrics();
   absl::Status FindDefaults(const v1::TableConfig& config);
   absl::Status AddRow(const std::vector<std::string>& cells, int64_t line);
-  // All that have a value in the row, at the end (0) or after a step.
+  // The metrics that have a value in the row, after `step` or at the end (0).
   std::map<std::string, double> MetricsAt(const Row& row, int step) const;
 
   std::string path_;
@@ -98,7 +98,7 @@ class ModelTable {
   // One of them is a model's `default`.
   std::vector<std::string> default_metrics_;
   std::vector<Row> rows_;
-  // Key of its choices: number of the row.
+  // From the key of a model's choices to the number of its row.
   absl::flat_hash_map<std::string, int> row_of_;
 };
 

@@ -20,7 +20,7 @@
 namespace lanista {
 namespace {
 
-// Losses of so many batches are kept before the device is waited for.
+// On GPUs, the losses of this many batches are collected before the device is waited for.
 constexpr size_t kPendingLosses = 64;
 
 // The model's scores.
@@ -94,7 +94,7 @@ class ModelTrainer::LossMeter {
   LossMeter(std::string name, int64_t epoch, c10::Device device)
       : name_(std::move(name)), epoch_(epoch), on_cpu_(device.is_cpu()) {}
 
-  // `loss` is the mean over `samples` samples.
+  // Adds a batch: `loss` is the mean over its `samples` samples.
   void Add(const at::Tensor& loss, int64_t samples) {
     pending_.push_back(loss.detach());
     samples_.push_back(samples);

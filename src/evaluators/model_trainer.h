@@ -1,5 +1,5 @@
-// One model in training: its optimizer, its losses, its metrics. Whoever owns the data drives it, batch by batch; so
-// several models can be trained on the same batches, each by a trainer of its own.
+// Trains one model: holds its optimizer, its losses and its metrics. The caller owns the data and hands over batch
+// after batch. So several models can be trained on the same batches, each by a trainer of its own.
 #ifndef LANISTA_SRC_EVALUATORS_MODEL_TRAINER_H_
 #define LANISTA_SRC_EVALUATORS_MODEL_TRAINER_H_
 
@@ -26,8 +26,8 @@ namespace lanista {
 // For each epoch: StartEpoch, Train for each training batch, StartValidation, Validate for each validation batch,
 // FinishEpoch. Random numbers are drawn by the model's own forward only, from LibTorch's default generator.
 //
-// Errors of Train and Validate are the model's faults (an output or a layer that does not fit); NanMetricError is
-// thrown where a loss is NaN or infinite. Used by one thread. Batches may lie on any device.
+// Train and Validate return errors if the model is at fault (an output or a layer that does not fit), and throw
+// NanMetricError if a loss is NaN or infinite. Used by one thread. Batches may lie on any device.
 class ModelTrainer {
  public:
   // `model` is on `device`. `criterion` and `options` must outlive the trainer; `options` were checked.
@@ -37,8 +37,8 @@ class ModelTrainer {
   ModelTrainer(const ModelTrainer&) = delete;
   ModelTrainer& operator=(const ModelTrainer&) = delete;
 
-  // Runs `model` on `batch` in training and in evaluation mode, and trains nothing; leaves it in training mode. Errors
-  // are those of Train and Validate; a loss may be NaN.
+  // Runs `model` on `batch` in training and in evaluation mode, without training it; leaves it in training mode.
+  // Returns the errors of Train and Validate, but accepts a loss that is NaN.
   static absl::Status Try(nn::Model& model, const Criterion& criterion, const data::Example& batch);
 
   // Begins epoch `epoch`, from 0: training mode, and the schedule's learning rate.
@@ -57,19 +57,21 @@ class ModelTrainer {
   // samples trained on, each with the weights of its own step).
   MetricMap FinishEpoch();
 
-  // Adds to `checkpoint` what training needs to go on from here bit for bit; tensors are the trainer's own, so write
-  // them before training goes on. To be called between two calls of Train, or after FinishEpoch. UNIMPLEMENTED: it
-  // cannot be kept. Takes LibTorch's default generators for the model's.
+  // Adds to `checkpoint` all that training needs to go on from here, bit for bit. The tensors are the trainer's own, so
+  // they must be written before training goes on. To be called between two calls of Train, or after FinishEpoch.
+  // Assumes that LibTorch's default generators hold the model's random stream. UNIMPLEMENTED: the state cannot be
+  // saved.
   absl::Status Save(Checkpoint* checkpoint) const;
 
-  // Goes on from what Save gave, in place of all calls that led there: next comes, if the header names a batch other
-  // than the first, that batch's Train, else StartEpoch. Sets LibTorch's default generators. INVALID_ARGUMENT: it does
-  // not fit the model; nothing is changed then. REQUIRES: no other call was made; `checkpoint` was not changed.
+  // Goes on from a checkpoint of Save, in place of all calls that came before it. If the header names a batch other
+  // than the first, the next call is Train with that batch, else StartEpoch. Sets LibTorch's default generators.
+  // INVALID_ARGUMENT: the checkpoint does not fit the model; nothing is changed then. REQUIRES: no other call was made;
+  // `checkpoint` was not changed.
   absl::Status Restore(Checkpoint checkpoint);
 
  private:
-  // The mean loss of one pass over data. On GPUs losses are looked at a few dozen at a time, because each look waits
-  // for the device; on CPU at once.
+  // The mean loss of one pass over data. On GPUs, losses are read a few dozen at a time, because reading waits for the
+  // device; on the CPU they are read at once.
   class LossMeter;
 
   const std::shared_ptr<nn::Model> model_;
@@ -77,11 +79,12 @@ class ModelTrainer {
   const TrainingOptions& options_;
   const c10::Device device_;
   Optimizer optimizer_;
-  // Before the schedule.
+  // The learning rate without the schedule.
   const double learning_rate_;
 
-  // Parameters that the optimizer does not move, and a checksum of their initial elements: the next attempt has the
-  // same, so checkpoints hold those alone that something else has changed. Empty without checkpoints.
+  // The parameters that the optimizer does not change, with a checksum of their initial elements. The next attempt
+  // begins with the same elements, so a checkpoint needs such a parameter only if something else has changed it. Empty
+  // without checkpoints.
   std::map<std::string, uint64_t> untrained_;
 
   std::unique_ptr<LossMeter> train_loss_;

@@ -1,4 +1,4 @@
-// What moves a model's weights.
+// Optimizers, which change a model's weights.
 #ifndef LANISTA_SRC_EVALUATORS_OPTIMIZER_H_
 #define LANISTA_SRC_EVALUATORS_OPTIMIZER_H_
 
@@ -19,12 +19,12 @@ class Optimizer;
 
 namespace lanista {
 
-// The torch::optim class that a configuration names: the same weights, bit for bit, after the same calls; only quicker
-// where FlatOptimizer can. LibTorch's own class does the work where it cannot: on GPUs, for types other than float32
-// and float64, and if gradients are sparse in the first step.
+// Does what the torch::optim class does that a configuration names: after the same calls, the weights are the same, bit
+// for bit. It is faster if FlatOptimizer can do the work. Otherwise LibTorch's own class does it: on GPUs, for types
+// other than float32 and float64, and if gradients are sparse in the first step.
 //
-// Of LibTorch's contract, this only is different: gradients are tensors of their own in each step, where LibTorch 1.13
-// keeps and zeroes one tensor. Used by one thread.
+// One thing differs from LibTorch 1.13: each step has new tensors as gradients, where LibTorch keeps one tensor and
+// sets it to zero. Used by one thread.
 class Optimizer {
  public:
   // Fields of `config` that are absent have LibTorch's defaults. REQUIRES: `config` is one that CheckConfig
@@ -32,10 +32,10 @@ class Optimizer {
   Optimizer(const v1::OptimizerConfig& config, std::vector<at::Tensor> parameters);
   ~Optimizer();
 
-  // Forgets the gradients.
+  // Clears the gradients.
   void ZeroGrad();
 
-  // Moves the weights along the gradients.
+  // Changes the weights according to the gradients.
   void Step();
 
   // The parameters, with the gradients that Step would take.
@@ -44,26 +44,26 @@ class Optimizer {
   double LearningRate() const;
   void SetLearningRate(double learning_rate);
 
-  // What is kept for each parameter, in their order, one that is listed twice once; the tensors are not copies. After a
-  // step. UNIMPLEMENTED: gradients are sparse.
+  // The state of each parameter, in the order of the parameters; a parameter that is listed twice has one. The tensors
+  // are not copies. UNIMPLEMENTED: gradients are sparse. REQUIRES: a step was made.
   absl::StatusOr<std::vector<ParameterState>> GetParameterStates() const;
 
-  // Goes on as the optimizer would that gave `states`; takes their tensors, which are on the CPU. REQUIRES: no step was
-  // made yet. INVALID_ARGUMENT: they are another model's or optimizer's; nothing is changed then.
+  // Goes on as the optimizer that returned `states` would. Takes their tensors, which are on the CPU. INVALID_ARGUMENT:
+  // the states belong to another model or optimizer; nothing is changed then. REQUIRES: no step was made yet.
   absl::Status SetParameterStates(std::vector<ParameterState> states);
 
   // Whether LibTorch's class does the work.
   bool is_libtorch() const { return flat_ == nullptr; }
 
  private:
-  // Holds the options even if it does not do the work.
+  // Holds the options, even if FlatOptimizer does the work.
   const std::unique_ptr<torch::optim::Optimizer> libtorch_;
   std::unique_ptr<FlatOptimizer> flat_;
   // Before the first step, LibTorch's class can still take over.
   bool stepped_ = false;
 };
 
-// Bounds the gradients of `parameters` in place, as `config` says; does nothing if it says nothing.
+// Clips the gradients of `parameters` in place, as `config` says; does nothing if `config` sets no limit.
 void ClipGradients(const v1::GradientClippingConfig& config, const std::vector<at::Tensor>& parameters);
 
 }  // namespace lanista

@@ -1,4 +1,4 @@
-// What an optimizer keeps for one parameter, whichever class does its work.
+// An optimizer's state for one parameter, in a form that does not depend on the class that does the work.
 #ifndef LANISTA_SRC_EVALUATORS_PARAMETER_STATE_H_
 #define LANISTA_SRC_EVALUATORS_PARAMETER_STATE_H_
 
@@ -12,9 +12,9 @@ namespace lanista {
 struct ParameterState {
   // Steps that were made with a gradient. LibTorch's SGD does not count them: 1 stands for any number.
   int64_t steps = 0;
-  // It has had a gradient: LibTorch 1.13's zero_grad() leaves zeros for such a parameter.
+  // Whether the parameter has had a gradient: LibTorch 1.13's zero_grad() leaves zeros for such a parameter.
   bool had_gradient = false;
-  // In the order of flat_kernels.h, each of the parameter's shape and type. None before the first step.
+  // The arrays in the order of flat_kernels.h, each with the parameter's shape and type. Empty before the first step.
   std::vector<at::Tensor> slots;
 };
 

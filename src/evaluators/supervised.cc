@@ -38,13 +38,13 @@ data::Example Repeat(const data::Example& sample, int64_t count, c10::Device dev
   return {repeat(sample.input), repeat(sample.target)};
 }
 
-// The model's checkpoint, or where it will be. Empty: nowhere.
+// The path of the model's checkpoint, whether it is there or not. Empty: there are no checkpoints.
 std::string CheckpointPath(TrialContext& context) {
   const std::string folder = context.checkpoint_folder();
   return folder.empty() ? "" : folder + "/checkpoint";
 }
 
-// What reading or writing a file throws, as a status. NaN losses of the model, met on the way, stay what they are.
+// Turns exceptions of reading or writing a file into a status. A NanMetricError is passed on: it concerns the model.
 template <typename Code>
 absl::Status ErrorsOf(const Code& code) {
   try {
@@ -58,7 +58,7 @@ absl::Status ErrorsOf(const Code& code) {
   }
 }
 
-// To the attempt's log.
+// Writes a line to the attempt's log.
 void Warn(const std::string& message) { std::fprintf(stderr, "%s\n", message.c_str()); }
 
 absl::StatusOr<v1::DataSpec> Describe(const data::DataSplits& splits, const data::TransformChain& transforms) {
@@ -86,7 +86,7 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
   if (!splits.ok()) return Annotate(splits.status(), path_ + ".dataset");
   LANISTA_ASSIGN_OR_RETURN(criterion_, make_criterion_(splits->outputs));
 
-  // Of the loader that was made last.
+  // The options of the loader that was made last.
   std::shared_ptr<const data::TransformChain> chain;
   const auto make_loader = [&](std::shared_ptr<const data::Dataset> dataset,
                                const std::vector<google::protobuf::RepeatedPtrField<v1::TransformConfig>>& configs,
@@ -128,19 +128,19 @@ absl::Status SupervisedEvaluator::Prepare(uint64_t order_seed) {
 
 absl::Status SupervisedEvaluator::Try(nn::Model& model, c10::Device device) {
   try {
-    // Batch normalisation wants two.
+    // Two samples, because batch normalisation cannot train on one.
     const absl::Status tried = ModelTrainer::Try(model, *criterion_, Repeat(first_sample_, 2, device));
     if (tried.ok() || absl::IsFailedPrecondition(tried)) return tried;
   } catch (const nn::SpaceError&) {
     throw;
   } catch (const std::exception&) {
-    // What it says is said again below, by the batch that training has.
+    // This failure is not reported: a batch as training has it is tried below.
   }
-  // A model may be made for the size of its batches.
+  // A model may work with batches of the configured size only.
   return ModelTrainer::Try(model, *criterion_, Repeat(first_sample_, options_.batch_size, device));
 }
 
-// A group's models, each with a trainer of its own.
+// The models of a group, each with a trainer of its own.
 class SupervisedEvaluator::GroupInTraining {
  public:
   // `path` leads to the evaluator's configuration, for messages.
@@ -177,18 +177,19 @@ class SupervisedEvaluator::GroupInTraining {
     std::unique_ptr<ModelTrainer> trainer;
     // Each epoch's.
     std::vector<MetricMap> epochs;
-    // The next batch that it trains on: its place in the order of batches. Epoch and batch, from 0.
+    // The epoch and the batch, from 0, on which the model trains next.
     int64_t epoch = 0;
     int64_t batch = 0;
-    // It goes on from the middle of `epoch`.
+    // The model goes on in the middle of `epoch`.
     bool epoch_started = false;
-    // Its last checkpoint could not be written.
+    // The model's last checkpoint could not be written.
     bool warned = false;
-    // In training and in validation: until it has shown on a copy that it leaves its input as it is then.
+    // In training and in validation: whether the model gets a copy of the batch. It does until a run on a copy has
+    // shown that the model does not change its input.
     bool gets_copies[2] = {true, true};
   };
 
-  // What one active model does, in a step of its own.
+  // Work of one active model, done in a step of its own.
   template <typename Action>
   absl::Status ForEachModel(const Action& action) {
     for (int model = 0; model < group_.size(); ++model) {
@@ -198,13 +199,14 @@ class SupervisedEvaluator::GroupInTraining {
       }
       if (member.trainer == nullptr || group_.active(model)) continue;
       member.trainer = nullptr;
-      // It may have computed what another one must compute itself from now on, on its input.
+      // Other models may have used values that this model computed from its input. They now compute these themselves,
+      // and may change their input.
       for (Member& other : members_) other.gets_copies[0] = other.gets_copies[1] = true;
     }
     return absl::OkStatus();
   }
 
-  // The same, of those that have come to `epoch`.
+  // The same for the models that have reached `epoch`.
   template <typename Action>
   absl::Status ForEachModelIn(int64_t epoch, const Action& action) {
     return ForEachModel([&](int model, Member& member) -> absl::Status {
@@ -212,8 +214,8 @@ class SupervisedEvaluator::GroupInTraining {
     });
   }
 
-  // The earliest batch of `epoch` that an active model is to train on, at most `batches`; nullopt if none has come to
-  // the epoch.
+  // The earliest batch of `epoch` on which an active model is to train, at most `batches`; nullopt if no active model
+  // has reached the epoch.
   std::optional<int64_t> FirstBatch(int64_t epoch, int64_t batches) const {
     std::optional<int64_t> first;
     for (int model = 0; model < group_.size(); ++model) {
@@ -263,7 +265,7 @@ class SupervisedEvaluator::GroupInTraining {
       group_.context(model).ReportIntermediate(member.epochs.back());
       return absl::OkStatus();
     }));
-    // Behind the last epoch nothing is left to train.
+    // After the last epoch nothing is left to train.
     if (epoch + 1 == options_.max_epochs) return absl::OkStatus();
     return LeaveCheckpoints(epoch + 1, 0, /*epoch_ends=*/true);
   }
@@ -295,7 +297,8 @@ class SupervisedEvaluator::GroupInTraining {
     return absl::OkStatus();
   }
 
-  // A model that changes its input in place (a ReLU of that kind in front) would change that of its neighbours.
+  // A model that changes its input in place (with an in-place ReLU as first layer, say) would change the input of the
+  // other models.
   template <typename Use>
   absl::Status UseShared(bool& gets_copy, Member& member, const data::Example& batch, const Use& use) {
     const data::Example own{gets_copy ? batch.input.clone() : batch.input, batch.target};
@@ -333,13 +336,15 @@ class SupervisedEvaluator::GroupInTraining {
       }
       return absl::OkStatus();
     }();
-    // The next one will replace it. What this attempt computes again has the same bits, so what is recorded stays true.
+    // A checkpoint that cannot be used is replaced by the next one. The attempt computes the same bits again, so that
+    // recorded metrics stay right.
     if (!status.ok()) Warn(absl::StrCat("the model begins anew: ", status.message()));
     for (const MetricMap& metrics : member.epochs) context.ReportIntermediate(metrics);
   }
 
-  // Writes a checkpoint of each model that stands at this place, if it is time. A model that waits for its place has
-  // one there already. What cannot be written costs no model anything but this.
+  // Writes a checkpoint of each model that has reached this batch, if a checkpoint is due. A model that joins at a
+  // later batch already has a checkpoint of that batch. A model whose checkpoint cannot be written trains on without
+  // it.
   absl::Status LeaveCheckpoints(int64_t epoch, int64_t batch, bool epoch_ends) {
     const CheckpointPace::Clock::time_point begin = CheckpointPace::Clock::now();
     if (!pace_.Due(begin, epoch_ends)) return absl::OkStatus();
@@ -374,7 +379,7 @@ class SupervisedEvaluator::GroupInTraining {
   const std::string& path_;
   std::vector<Member> members_;
   CheckpointPace pace_;
-  // A model has changed a batch that others see.
+  // Whether a model has changed a batch that other models use.
   bool changed_input_ = false;
   // The last input that the models were given.
   at::Tensor example_;

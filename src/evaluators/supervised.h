@@ -31,14 +31,15 @@ namespace lanista {
 // twice, which is all that its results depend on, in a group as alone.
 class SupervisedEvaluator : public MultiModelEvaluator {
  public:
-  // What distinguishes one built-in evaluator from another; gets DataSplits::outputs. Errors are the configuration's.
+  // Makes the criterion, in which the built-in evaluators differ; gets DataSplits::outputs. Errors concern the
+  // configuration.
   using CriterionFactory = std::function<absl::StatusOr<std::unique_ptr<Criterion>>(int64_t outputs)>;
 
   // `path` leads to the evaluator's configuration, for messages: "evaluator.classification".
   SupervisedEvaluator(std::string path, data::Task task, TrainingOptions options, CriterionFactory make_criterion);
 
   absl::Status Prepare(uint64_t order_seed) override;
-  // On copies of a training sample: two or, where that fails, a batch.
+  // Tries the model on copies of a training sample: on two or, if that fails, on a whole batch.
   absl::Status Try(nn::Model& model, c10::Device device) override;
   std::optional<v1::DataSpec> Data() const override { return data_; }
   absl::Status CheckCheckpoint(TrialContext& context) override;
@@ -52,10 +53,10 @@ class SupervisedEvaluator : public MultiModelEvaluator {
   const TrainingOptions options_;
   const CriterionFactory make_criterion_;
 
-  // Made by Prepare.
+  // Set by Prepare.
   v1::DataSpec data_;
   std::unique_ptr<Criterion> criterion_;
-  // A batch of one, as training sees it.
+  // A batch of one sample, transformed as in training.
   data::Example first_sample_;
   std::unique_ptr<data::Loader> train_loader_;
   std::unique_ptr<data::Loader> validation_loader_;

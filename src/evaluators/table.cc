@@ -74,7 +74,7 @@ class TableEvaluator : public Evaluator {
       if (!TakeStep(context)) return absl::CancelledError();
       context.ReportIntermediate(metrics);
     }
-    // A model without steps takes the time of one.
+    // A model without steps takes the time of one step.
     if (results.steps.empty() && !TakeStep(context)) return absl::CancelledError();
     if (context.canceled()) return absl::CancelledError();
     context.ReportFinal(results.final);
@@ -97,7 +97,7 @@ class TableEvaluator : public Evaluator {
   const v1::TableConfig config_;
   const Clock::duration step_time_;
   TableFile file_;
-  // Of the first trial on: its configuration has the columns of all choices.
+  // Made in the first trial, because only the configuration of trials has the columns of all choices.
   std::optional<ModelTable> table_;
 };
 

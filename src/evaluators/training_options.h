@@ -33,7 +33,7 @@ struct TrainingOptions {
   std::chrono::nanoseconds checkpoint_interval = std::chrono::seconds(60);
 };
 
-// Of a duration that CheckConfig accepts; what is longer than two centuries becomes two centuries.
+// Converts a duration that CheckConfig accepts. Durations of more than two centuries become two centuries.
 std::chrono::nanoseconds ToChrono(const google::protobuf::Duration& duration);
 
 // Reads them from `config`, a ClassificationConfig or a RegressionConfig.
@@ -61,8 +61,8 @@ TrainingOptions MakeTrainingOptions(const Config& config) {
   return options;
 }
 
-// How many of an epoch's `batches` are used: with a fraction, that part rounded down, but at least one; with a maximum,
-// at most so many.
+// How many of an epoch's `batches` are used. A fraction is rounded down to whole batches, but at least one is used; a
+// maximum limits the number.
 int64_t LimitBatches(int64_t batches, std::optional<double> fraction, std::optional<int64_t> maximum = std::nullopt);
 
 // The learning rate of `epoch` (from 0) of `max_epochs`, where the optimizer's own is `base`. Cosine: Loshchilov &

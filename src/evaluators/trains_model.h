@@ -1,4 +1,4 @@
-// Finds what a model's loss depends on and no optimizer of the model moves.
+// Finds tensors on which a model's loss depends, but which no optimizer of the model changes.
 #ifndef LANISTA_SRC_EVALUATORS_TRAINS_MODEL_H_
 #define LANISTA_SRC_EVALUATORS_TRAINS_MODEL_H_
 
@@ -9,10 +9,10 @@
 
 namespace lanista {
 
-// OK if `loss` depends on parameters of `model` and, of all tensors that require gradients, on no others. Else
-// FAILED_PRECONDITION: a layer that is not registered, or is made anew in each forward, is not trained, and the model
-// would be judged as if it were. The message tells shapes and the operators that use them. Walks the graph of `loss`:
-// call it once, in the first step. For evaluators of users' own as well.
+// OK if `loss` depends on parameters of `model`, and on no other tensor that requires gradients. Otherwise
+// FAILED_PRECONDITION: a layer that is not registered, or that forward makes anew each time, is not trained, and the
+// model's score would be misleading. The message names the tensors' shapes and the operators that use them. Walks the
+// graph of `loss`, so call it once, in the first step. Users' own evaluators may call it, too.
 absl::Status CheckTrainsModel(const at::Tensor& loss, const torch::nn::Module& model);
 
 }  // namespace lanista

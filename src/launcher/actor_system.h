@@ -23,11 +23,12 @@ struct ActorSystemConfig : caf::actor_system_config {
   }
 };
 
-// Whether somebody gave up on some actor. Then the process is to end without destroying what that actor may use
-// (_exit).
+// Whether an actor did not end in time. The process must then end with _exit, so that nothing which that actor may
+// still use is destroyed.
 inline std::atomic<bool> left_actors_behind{false};
 
-// True, and a line in the log, if these actors did not end: then their system must live as long as the process.
+// Returns true, and logs the actors' names, if some actors did not end: their system must then live as long as the
+// process.
 inline bool LeaveBehind(const std::vector<std::string>& actors) {
   if (actors.empty()) return false;
   spdlog::warn("not waiting any longer for {}", absl::StrJoin(actors, ", "));

@@ -4,8 +4,8 @@
 
 namespace lanista {
 
-// What was asked for was done. `run`: the experiment came to its end (its space, max_trial_number or max_duration) and
-// at least one model succeeded.
+// The command did what was asked. `run`: the experiment came to its end (its space, max_trial_number or max_duration),
+// and at least one model succeeded.
 inline constexpr int kExitDone = 0;
 // `run`: the experiment failed, no model succeeded, no trial process came up, or the user stopped it: then
 // `lanista run ... && next` does not go on with half a search. Reading commands: the state folder cannot be read or

@@ -1,4 +1,4 @@
-// What Ctrl-C says in commands that run no experiment.
+// The message of Ctrl-C in commands that run no experiment.
 #ifndef LANISTA_SRC_LAUNCHER_INTERRUPT_NOTE_H_
 #define LANISTA_SRC_LAUNCHER_INTERRUPT_NOTE_H_
 
@@ -13,7 +13,8 @@
 
 namespace lanista {
 
-// As long as it lives, SIGINT, SIGTERM and SIGHUP print this note to stderr and end the process with kExitKilled.
+// As long as an object of this class lives, SIGINT, SIGTERM and SIGHUP print its note to stderr and end the process
+// with kExitKilled.
 class InterruptNote {
  public:
   explicit InterruptNote(std::string note)

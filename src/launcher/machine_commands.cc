@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kGibibyte = 1 << 30;
 
-// What the processor calls itself; empty where /proc/cpuinfo does not tell.
+// The processor's name; empty if /proc/cpuinfo does not have it.
 std::string ProcessorModel() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -90,7 +90,7 @@ absl::StatusOr<int> ShowDevices(const CommandContext& context) {
 }
 
 absl::StatusOr<int> ShowVersion(const CommandContext& context) {
-  // The trial program alone links LibTorch.
+  // Only the trial program links LibTorch.
   const auto session = TrialSession::Start(context.trial_program);
   const Json document = {
       {"lanista", kVersion},

@@ -62,7 +62,7 @@ class Progress {
     std::string text;
     int count = 0;
   };
-  // A model that no other beats.
+  // A model that no other model is better than.
   struct Best {
     int model;
     // Goals::BestValues.
@@ -87,9 +87,9 @@ class Progress {
   std::vector<std::string> FailureLines() const;
   std::string RunningLine(int model, const Running& running, absl::Time now) const;
 
-  // Those that count towards max_trial_number.
+  // The number of models that count towards max_trial_number.
   int finished() const { return succeeded_ + failed_ + stopped_early_ + canceled_; }
-  // The number of models that will be finished, if it is known; else the most that may be, if that is.
+  // The number of models that will be finished, or an upper bound of it; nullopt if neither is known.
   std::optional<int> total() const;
 
   // Constant after construction.
@@ -98,7 +98,7 @@ class Progress {
   const bool live_;
   // The same model may be proposed again.
   const bool repeats_;
-  // Models that break a limit may never be proposed: how many are left, only the strategy finds out.
+  // Limits may keep models from being proposed, so that only the strategy can find out how many are left.
   const bool passes_over_;
   // The most models that are to be tried.
   const std::optional<int> max_models_;

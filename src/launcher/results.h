@@ -1,4 +1,4 @@
-// Whether a search was a success: what exit codes and last lines say.
+// Whether a search was a success, for exit codes and the last lines of the output.
 #ifndef LANISTA_SRC_LAUNCHER_RESULTS_H_
 #define LANISTA_SRC_LAUNCHER_RESULTS_H_
 

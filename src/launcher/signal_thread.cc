@@ -13,7 +13,7 @@ namespace {
 constexpr char kSignal = 's';
 constexpr char kEnd = 'e';
 
-// From the signal handler to the signal thread. Open for the process's life once CatchStopSignals was called.
+// The pipe from the signal handler to the signal thread. Once CatchStopSignals was called, it stays open.
 int pipe_ends[2] = {-1, -1};
 
 void Write(char message) {
@@ -31,7 +31,7 @@ void CatchStopSignals() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // Who started this with nohup wants it to outlive its terminal.
+  // With nohup, SIGHUP is ignored: the process is to go on after its terminal has closed.
   struct sigaction inherited = {};
   sigaction(SIGHUP, nullptr, &inherited);
   if (inherited.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);

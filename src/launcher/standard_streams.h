@@ -4,13 +4,13 @@
 
 namespace lanista {
 
-// Opens those that are closed (`lanista show latest >&-`) on /dev/null, so that no other file gets their numbers, and
-// with them what is printed. Before anything is opened.
+// Opens standard streams that are closed (`lanista show latest >&-`) on /dev/null. Otherwise the next file that is
+// opened would get such a stream's number, and the printed text. REQUIRES: nothing was opened yet.
 void OpenClosedStandardStreams();
 
-// Flushes stdout at the end of a program that would exit with `exit_code`. Returns that, or, where not all that was
-// printed could be written and the exit code says that all is well, kExitFailed; the reason is told on stderr. A reader
-// who left (`| head -1`) is no failure.
+// Flushes stdout at the end of a program that would exit with `exit_code`, and returns the exit code to use. That is
+// kExitFailed if `exit_code` says success but not all of the output could be written; the reason is printed to stderr.
+// It is no failure if the reader of a pipe has ended (`| head -1`).
 int CheckStandardOutput(int exit_code);
 
 }  // namespace lanista

@@ -26,19 +26,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of a log at a time: the most that a head gives.
+// How much of a log is read at a time: the most that a head sends.
 constexpr int kPartBytes = 1 << 20;
 
-// Where experiments are asked about: a head, or the state folder.
+// Where logs come from: a head, or the state folder.
 struct TrialSource {
   std::function<absl::StatusOr<Json>(const v1::ListTrialsRequest&)> list;
   std::function<absl::StatusOr<v1::GetTrialReply>(const v1::GetTrialRequest&)> get;
 };
 
-// What one attempt at a model printed.
+// The log of one attempt at a model.
 struct Log {
   int model = 0;
-  // 0: there was none yet.
+  // 0: the model has had no attempt yet.
   int attempt = 0;
   // The model's.
   std::string status;
@@ -58,7 +58,7 @@ absl::StatusOr<Log> ReadLog(const TrialSource& source, v1::GetTrialRequest reque
       if (!model.is_object()) return absl::InternalError("the head's answer is no document");
       log.status = model.value("status", "");
       log.attempt = static_cast<int>(model.value("attempts", Json::array()).size());
-      // The next parts are of the same one, whatever begins meanwhile.
+      // The next parts must come from the same attempt, even if another one begins meanwhile.
       request.set_attempt(log.attempt);
     }
     log.text += reply.log();
@@ -105,7 +105,7 @@ absl::StatusOr<int> PrintLogs(const CommandLine& line, const TrialSource& source
       logs.push_back({{"model", log.model}, {"attempt", log.attempt}, {"log", ToUtf8(log.text)}});
       continue;
     }
-    // One alone is printed as it is, for other programs.
+    // A single log is printed unchanged, so that other programs can read it.
     if (line.log_models.size() != 1) {
       PrintLine(absl::StrCat("== model ", log.model, ", attempt ", log.attempt,
                              log.status.empty() ? "" : absl::StrCat(", ", log.status),

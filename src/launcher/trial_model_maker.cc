@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How often it is asked whether the caller still waits for its turn.
+// How often a caller that waits for its turn is asked whether it still needs the result.
 constexpr std::chrono::milliseconds kAbandonedInterval{100};
 
 }  // namespace
@@ -76,7 +76,7 @@ absl::StatusOr<TrialModelMaker::Text> TrialModelMaker::Graph(const std::string& 
   }
   if (Text kept = FindKept(key); kept != nullptr) return kept;
   LANISTA_ASSIGN_OR_RETURN(const Turn turn, AwaitTurn(abandoned));
-  // Others may have waited for the same one.
+  // Another caller may have made the same graph meanwhile.
   if (Text kept = FindKept(key); kept != nullptr) return kept;
   LANISTA_ASSIGN_OR_RETURN(std::string text, MakeGraph(source, abandoned));
   auto made = std::make_shared<const std::string>(std::move(text));
@@ -123,7 +123,7 @@ absl::StatusOr<v1::Converted> TrialModelMaker::Convert(const v1::Convert& reques
     session_ = *std::move(session);
   }
   absl::StatusOr<v1::Converted> converted = session_->Convert(request, abandoned);
-  // It may have ended, or be at work still.
+  // The process may have ended, or may still be at work.
   if (!converted.ok()) session_ = nullptr;
   return converted;
 }

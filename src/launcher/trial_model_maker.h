@@ -18,8 +18,8 @@
 
 namespace lanista {
 
-// Runs one trial process at a time, and only while somebody waits: it ends when nobody is next. Callers wait in the
-// order in which they came.
+// Runs one trial process at a time, which ends when no caller waits. Callers have their turns in the order in which
+// they came.
 class TrialModelMaker final : public ModelMaker {
  public:
   struct Options {

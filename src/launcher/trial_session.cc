@@ -20,7 +20,7 @@
 namespace lanista {
 namespace {
 
-// How often it is asked whether somebody still waits.
+// How often a waiting call checks whether its result is still needed.
 constexpr std::chrono::milliseconds kAbandonedInterval{100};
 
 absl::Status ExitStatus(const v1::ProcessExited& exited) {
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<TrialSession>> TrialSession::Start(const TrialPro
   const absl::StatusOr<v1::TrialEvent> ready = session->Next(limits.ready, abandoned);
   if (absl::IsCancelled(ready.status())) return ready.status();
   if (absl::IsDeadlineExceeded(ready.status())) return Annotate(ready.status(), program.path);
-  // By somebody: that says nothing about the program.
+  // Somebody has killed the process, which says nothing about the program.
   if (!ready.ok() && session->WasKilled()) {
     return absl::AbortedError(absl::StrCat(program.path, " was killed (signal ", SIGKILL, ") before it said a word"));
   }

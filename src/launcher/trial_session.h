@@ -20,8 +20,8 @@ namespace lanista {
 // Owns the process; the destructor ends it. Used by one thread. A request that crashes the process is an error status.
 class TrialSession {
  public:
-  // Asked now and then while a call waits: true where nobody needs the result any more. The call then returns
-  // CANCELLED, and the session can only be destroyed.
+  // Called now and then while a call waits. If it returns true, the result is not needed any more: the call then
+  // returns CANCELLED, and the session can only be destroyed.
   using Abandoned = std::function<bool()>;
 
   // How long it may take until the program is ready, and until a request is answered. A program that takes longer

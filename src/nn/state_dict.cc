@@ -21,7 +21,6 @@
 namespace lanista::nn {
 namespace {
 
-constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
 constexpr size_t kMaxRecords = 1000000;
 
 // Python's pickle, protocol 2, reduced to what a dictionary of tensors needs. (See CPython's Lib/pickletools.py.)
@@ -161,7 +160,7 @@ absl::Status WriteStateDict(OutputFile* file, const StateDict& tensors) {
 absl::StatusOr<StateDict> ReadStateDict(const std::string& path) {
   std::vector<char> bytes;
   {
-    LANISTA_ASSIGN_OR_RETURN(const std::string content, ReadWholeFile(path, kMaxBytes));
+    LANISTA_ASSIGN_OR_RETURN(const std::string content, ReadWholeFile(path, kMostWeightsBytes));
     LANISTA_ASSIGN_OR_RETURN(const ZipDirectory zip, ZipDirectory::Open(path, content, kMaxRecords));
     for (const ZipRecord& record : zip.records()) LANISTA_RETURN_IF_ERROR(zip.Check(record));
     bytes.assign(content.begin(), content.end());

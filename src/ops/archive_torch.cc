@@ -23,9 +23,6 @@
 namespace lanista::ops {
 namespace {
 
-// A model of this size, read and loaded, would not fit into any machine's memory.
-constexpr uint64_t kMaxArchiveBytes = uint64_t{1} << 40;
-
 // The bytes of a file, for LibTorch's reader.
 class Bytes final : public caffe2::serialize::ReadAdapterInterface {
  public:
@@ -183,7 +180,7 @@ absl::StatusOr<std::shared_ptr<const Archive>> Archive::Open(const v1::Archive& 
     return known == open->end() ? nullptr : known->second.lock();
   };
   if (auto known = find(archive.sha256()); known != nullptr) return known;
-  LANISTA_ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(archive.path(), kMaxArchiveBytes));
+  LANISTA_ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(archive.path(), kMostWeightsBytes));
   const std::string digest = Sha256(bytes);
   if (!archive.sha256().empty() && archive.sha256() != digest) {
     return absl::FailedPreconditionError(

@@ -643,8 +643,8 @@ class Discovery {
       for (const Conjunction& conjunction : left_out) AddCondition(conjunction, spec.add_impossible());
       const absl::StatusOr<Space> rest = Space::FromProto(std::move(spec));
       if (!rest.ok()) continue;
-      Warn(absl::StrCat("of ", space.size()->get_str(), " models, ", mpz_class(*space.size() - *rest->size()).get_str(),
-                        " cannot be built for certain: they are left out"));
+      Warn(absl::StrCat("left out because they cannot be built: ", mpz_class(*space.size() - *rest->size()).get_str(),
+                        " of ", space.size()->get_str(), " models"));
       return rest->spec();
     }
     return space.spec();

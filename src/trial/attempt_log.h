@@ -15,12 +15,14 @@ namespace lanista {
 // Writes out what this process has printed and still holds in its buffers.
 void FlushOutput();
 
-// While it lives, stdout and stderr of the whole process go to `path`. Its end puts them back and removes the file if
-// nothing was written. Where the file cannot be made they stay as they are: a missing log is no reason to lose a trial.
+// While an object of this class lives, stdout and stderr of the whole process go to `path`. The destructor restores
+// them and removes the file if nothing was written. If the file cannot be made, stdout and stderr stay as they are: a
+// missing log is no reason to lose a trial.
 //
 // A log that grows beyond `most_bytes` loses its middle: its beginning stays (half as many bytes), then a line says how
 // much was cut, and what is written afterwards follows. So a model that prints every batch does not fill the disk, and
-// the last words of one that crashes are there. Between two looks at the file it may be larger.
+// the last output of a model that crashes is kept. The size is checked now and then, so the file may be larger for a
+// moment.
 class AttemptLog {
  public:
   static constexpr int64_t kMostBytes = 16 << 20;
@@ -31,7 +33,7 @@ class AttemptLog {
   AttemptLog& operator=(const AttemptLog&) = delete;
 
  private:
-  // Until the end: looks at the file's size every now and then.
+  // Checks the file's size now and then, until the destructor runs.
   void Watch();
   // Cuts the file, if it is too large.
   void Cut();
@@ -41,7 +43,7 @@ class AttemptLog {
   UniqueFd file_;
   UniqueFd stdout_;
   UniqueFd stderr_;
-  // The watching thread's own until it was joined.
+  // Used by the watching thread alone until it was joined.
   int64_t cut_bytes_ = 0;
 
   std::mutex mutex_;

@@ -10,7 +10,7 @@
 namespace lanista {
 namespace {
 
-// What is sent in the place of an event that cannot be.
+// The event that is sent in place of one that cannot be sent.
 v1::TrialEvent Replacement(const v1::TrialEvent& event, const absl::Status& problem) {
   v1::TrialEvent replacement;
   const v1::ErrorStatus error = StatusToProto(Annotate(problem, "the trial process cannot say what it has to"));
@@ -33,7 +33,8 @@ v1::TrialEvent Replacement(const v1::TrialEvent& event, const absl::Status& prob
     model.mutable_ended()->mutable_failure()->set_message(error.message());
     model.mutable_ended()->set_models_memory(event.model().ended().models_memory());
   } else {
-    // A metric's name of a million pages. The head quotes a dead process's last output.
+    // No event can take its place (a metric's name may be too long, for example). The process ends, and the head quotes
+    // its last output as the reason.
     std::fprintf(stderr, "%s\n", error.message().c_str());
     std::abort();
   }

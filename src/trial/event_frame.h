@@ -8,9 +8,10 @@
 
 namespace lanista {
 
-// The event as a frame, in UTF-8 whatever text user code put there. One that cannot be sent is replaced by one that
-// says why: the model has failed, the request cannot be answered. That is one that is larger than a frame, and a space
-// whose text would not come back as it went.
+// Returns the event as a frame. Bytes that are not UTF-8, which user code may have put into its texts, are replaced. An
+// event that cannot be sent is replaced by one that says why: that the model has failed, or that the request cannot be
+// answered. Events larger than a frame cannot be sent, nor can a space with text that is not UTF-8, because replacing
+// bytes would change its labels.
 std::string EventFrame(v1::TrialEvent event);
 
 }  // namespace lanista

@@ -35,7 +35,7 @@ ModuleOrStatus BuildSpaceModel(const v1::SpaceModel& source) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph graph, MakeGraph(source));
   ops::GraphModule::Options options;
   if (source.space().weights() != v1::WEIGHTS_MODE_UNSPECIFIED) options.weights = source.space().weights();
-  // The weights that its trial began with, unless those that it ended with were kept.
+  // The weights at the end of the trial if they were kept, else those at its beginning.
   torch::manual_seed(source.model_seed());
   LANISTA_ASSIGN_OR_RETURN(const auto module, ops::GraphModule::Create(graph, options));
   if (!source.weights_file().empty()) LANISTA_RETURN_IF_ERROR(module->Load(source.weights_file()));
@@ -75,7 +75,7 @@ v1::Imported ImportGraph(const v1::Import& request) {
   v1::Imported imported;
   const absl::Status status = GuardStatus([&]() -> absl::Status {
     LANISTA_ASSIGN_OR_RETURN(*imported.mutable_graph(), frontends::ImportTorchScript(request.torchscript()));
-    // Half of a frame: the answer has more to say than the graph.
+    // Half of a frame, because the answer holds more than the graph.
     if (imported.ByteSizeLong() < kMaxFrameBytes / 2) return absl::OkStatus();
     return absl::ResourceExhaustedError(absl::StrCat(request.torchscript().path(),
                                                      ": its constants make the graph too large (",

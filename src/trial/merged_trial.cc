@@ -92,7 +92,7 @@ absl::Status MergedTrial::Step(int model, const std::function<absl::Status()>& s
   if (result.outcome == v1::SUCCEEDED) return absl::OkStatus();
   if (result.outcome == v1::CANCELED) return absl::CancelledError();
   EndOne(stepping, result);
-  // A model that was stopped or breaks a limit is no bad one; how one that was stopped went, nobody asks any more.
+  // A model that was stopped or breaks a limit does not count as bad, even if it failed after it was stopped.
   if (result.outcome != v1::FAILED || drop_bad_models_ || stepping.context->stopped()) return absl::OkStatus();
   const std::string why =
       absl::StrCat("model ", stepping.context->ordinal(), " of the merged trial failed: ", result.failure.message());

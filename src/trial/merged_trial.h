@@ -39,14 +39,14 @@ class MergedTrial final : public ModelGroup {
   // The evaluator is done: finishes and ends the attempts of those that are active, one by one.
   absl::Status Finish();
 
-  // Ends the attempts of those that are still active: with what `result` says, or, where it failed, as UNMERGED, for it
-  // says nothing about any one model.
+  // Ends the attempts of the models that are still active, with the outcome of `result`. If `result` is a failure, they
+  // end as UNMERGED: the failure of the group does not tell which model is bad.
   void Ended(const GuardResult& result);
 
  private:
-  // LibTorch's state that a model finds as it left it, whatever its neighbours do.
+  // The state of LibTorch that each model has for itself: it is saved and restored around a model's steps.
   struct TorchState {
-    // Of the default generators: the CPU's and, if it is another one, the device's.
+    // States of the default generators: the CPU's and, if the device is another one, the device's.
     std::vector<at::Tensor> random;
     bool grad_mode = true;
     caffe2::TypeMeta default_dtype;
@@ -56,7 +56,7 @@ class MergedTrial final : public ModelGroup {
 
   struct Member {
     std::unique_ptr<ModelContext> context;
-    // While other models run; none before its first step.
+    // Saved while other models run; absent before its first step.
     std::optional<TorchState> torch;
     bool active = true;
   };

@@ -60,7 +60,7 @@ v1::Metrics ToProto(const MetricMap& metrics) {
 constexpr size_t kMostMetrics = 1000;
 constexpr size_t kLongestName = 200;
 
-// The same bytes for the same message: the entries of maps have a fixed order.
+// Serialises equal messages to equal bytes: the entries of maps have a fixed order.
 std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
   std::string bytes;
   {
@@ -72,8 +72,8 @@ std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
   return bytes;
 }
 
-// What decides the model's results, but for placement: device, threads, merging. Two kinds of device draw from
-// different generators, so that one cannot go on with the other's.
+// Everything that decides the model's results except its placement (device, threads, merging). The kind of device is
+// part of it, because a GPU cannot go on with the random stream of a CPU.
 std::string Identity(const v1::TrialSpec& spec, const v1::Device& device, const v1::TrialModel& model) {
   v1::TrialSpec parts;
   parts.set_program(ProgramId());
@@ -139,7 +139,7 @@ std::shared_ptr<nn::Model> ModelContext::Build() {
                                                        : absl::StrCat("the model breaks a limit: ",
                                                                       trial_.goals.DescribeViolation(ToProto(costs_))));
   };
-  // An evaluator may ask again.
+  // An evaluator may call this more than once.
   check_costs();
   auto builder = ModelBuilderRegistry::Get().Create(trial_.spec.engine());
   if (!builder.ok()) throw BuildError(std::string(builder.status().message()));
@@ -246,14 +246,14 @@ void ModelContext::Started(Evaluator* evaluator) {
 
 absl::Status ModelContext::FindCheckpoint(Evaluator& evaluator) {
   namespace fs = std::filesystem;
-  // A process that was killed while it wrote.
+  // Left by a process that was killed while it wrote.
   RemoveUnfinishedFiles(model_.checkpoint_folder());
   std::error_code error;
   if (!fs::exists(model_.checkpoint_folder(), error) && !error) return absl::NotFoundError("there is no folder");
   if (fs::is_empty(model_.checkpoint_folder(), error) && !error) return absl::NotFoundError("the folder is empty");
   if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot read ", model_.checkpoint_folder()));
   const absl::Status usable = evaluator.CheckCheckpoint(*this);
-  // There is something, though not what the evaluator looks for.
+  // The folder is not empty, but does not hold what the evaluator looks for.
   return absl::IsNotFound(usable) ? absl::FailedPreconditionError(usable.message()) : usable;
 }
 
@@ -280,7 +280,7 @@ void ModelContext::CompleteMetrics(GuardResult* result) {
     *result = NoMetric("the evaluator ended without a final metric: call ReportFinal");
     return;
   }
-  // What the evaluator reports under these names stands.
+  // If the evaluator reports metrics of these names itself, its values are kept.
   final_->insert(costs_.begin(), costs_.end());
   const std::string missing = trial_.goals.FindMissing(ToProto(*final_));
   if (missing.empty()) return;

@@ -25,7 +25,7 @@ c10::Device TorchDevice(const v1::Device& device);
 // Adds the memory limit of `device`, if it has one, to a message that says that memory ran out.
 void NameMemoryLimit(const v1::Device& device, std::string* message);
 
-// What the contexts of a trial share. Refers to what outlives them.
+// What the contexts of a trial share. The objects that it refers to outlive the contexts.
 struct TrialEnvironment {
   const v1::TrialSpec& spec;
   const v1::Device& device;
@@ -66,36 +66,37 @@ class ModelContext final : public TrialContext {
   // The model's ordinal.
   int ordinal() const { return model_.model(); }
 
-  // Whether all models of the trial have to end.
+  // Whether the trial was canceled, so that all its models have to end.
   bool trial_canceled() const { return trial_.canceled.load(std::memory_order_relaxed); }
-  // Whether this one has to end, whatever others do.
+  // Whether this model was stopped, so that it has to end even if others go on.
   bool stopped() const { return trial_.stopped(model_.model()); }
 
-  // GuardTrial(code), where CANCELLED of a model that was stopped is STOPPED_EARLY. Once the model
-  // turned out not to be worth training for what it costs: INFEASIBLE or FAILED, whatever the code made of the
-  // exception that told it.
+  // Runs `code` as GuardTrial does. If the model was stopped, CANCELLED becomes STOPPED_EARLY. If the model's costs
+  // break a limit, or are unknown though goals need them, the result is INFEASIBLE or FAILED, even if `code` has caught
+  // the exception that said so.
   GuardResult Run(const std::function<absl::Status()>& code) const;
 
-  // Finds out whether the attempt goes on from what an earlier one left, and emits that it began. `evaluator` is null
-  // where there is none that could go on.
+  // Finds out whether the attempt goes on from an earlier attempt's checkpoint, and emits that it began. `evaluator` is
+  // null if no evaluator can read checkpoints.
   void Started(Evaluator* evaluator);
 
   // The evaluator is done: leaves the trained weights for exports, if they are to be kept, and counts what the model
   // costs where goals name it and the evaluator has neither built the model nor reported it. Throws as model() does.
   absl::Status Finish();
 
-  // Emits how the attempt ended (STOPPED_EARLY where it was stopped and has not failed; FAILED where it would have
-  // succeeded without a metric that goals name), and lets go of the model.
-  // `actual_space`: where the space is not the experiment's.
+  // Emits how the attempt ended, and releases the model. The outcome is STOPPED_EARLY if the model was stopped and has
+  // not failed, and FAILED if it succeeded but lacks a metric that goals name. `actual_space` is given if this
+  // program's space is not the experiment's.
   void Ended(GuardResult result, const v1::SpaceSpec* actual_space = nullptr);
 
  private:
-  // The model, new, on the CPU. Counts what it costs. Throws if it cannot be built, or is not to be trained.
+  // Builds the model, on the CPU, and computes its costs. Throws if the model cannot be built, or if its costs forbid
+  // training it.
   std::shared_ptr<nn::Model> Build();
-  // `params`, and `flops` of one run where the model is a graph whose nodes all know theirs. Sets refused_ where the
-  // model is not to be trained.
+  // Computes `params` and, if the model is a graph and the FLOPs of all its nodes are known, `flops` of one run. Sets
+  // refused_ if the costs forbid training the model.
   void CountCosts(const nn::Model& model);
-  // Whether goals name costs that nobody has counted or reported, of a model that can be built.
+  // Whether goals name costs that are neither computed nor reported, although the model can be built.
   bool LacksCosts() const;
   absl::Status KeepWeights();
   // Adds the costs to the final metrics; fails `result` if a metric that goals name is not among them.
@@ -115,8 +116,8 @@ class ModelContext final : public TrialContext {
   std::optional<v1::Sample> actual_sample_;
   // Metrics of the model itself.
   MetricMap costs_;
-  // How the attempt ends because of them, whatever the evaluator does: they break a limit, or goals name FLOPs that
-  // nobody can tell.
+  // Set if the costs decide how the attempt ends, whatever the evaluator does: they break a limit, or goals name FLOPs
+  // that cannot be computed.
   std::optional<GuardResult> refused_;
   std::optional<MetricMap> final_;
   int next_step_ = 0;

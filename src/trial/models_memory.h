@@ -1,4 +1,4 @@
-// What the models of a trial take of this process's memory.
+// Measures how much of this process's memory the models of a trial use.
 #ifndef LANISTA_SRC_TRIAL_MODELS_MEMORY_H_
 #define LANISTA_SRC_TRIAL_MODELS_MEMORY_H_
 
@@ -13,14 +13,14 @@ namespace lanista {
 // by then. Used by the trial's thread.
 class ModelsMemory {
  public:
-  // Of the trial on this device. On GPUs, and in a process that does other things as well, nothing is measured.
+  // For a trial on this device. Nothing is measured on GPUs, nor in a process that does other things as well.
   explicit ModelsMemory(const v1::Device& device)
       : measured_(device.kind() == v1::CPU && device.isolation() != v1::IN_PROCESS) {}
 
-  // A model is about to be built. All but the first call do nothing.
+  // To be called before a model is built. All but the first call do nothing.
   void Start();
 
-  // The most that there was beyond what there was at Start; bytes. 0: not known.
+  // The largest growth of the process's memory since Start, in bytes. 0: not known.
   int64_t Peak() const;
 
  private:

@@ -6,8 +6,8 @@
 
 namespace lanista {
 
-// The linker's build ID of the running program in hex: the same for the same code. Where it was linked without one: a
-// name that no other process shares.
+// The linker's build ID of the running program in hex: equal for equal code. If the program was linked without one, the
+// result is a name that no other process has.
 const std::string& ProgramId();
 
 }  // namespace lanista

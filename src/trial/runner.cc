@@ -40,14 +40,14 @@ int64_t ResidentBytes() {
   return resident_pages * sysconf(_SC_PAGESIZE);
 }
 
-// A process that does nothing is replaced once it has grown by this share of the memory that its evaluator's data left:
-// what it leaks would be the next trials' loss.
+// An idle process is replaced once it has grown by this share of the memory that its evaluator's data left free: what
+// it leaks is missing in the next trials.
 constexpr double kRecycleAtShare = 0.5;
-// Of the limit: less room than this between the data and the limit is no reason to replace the process, which would
-// have to read its data again.
+// A share of the limit. If the data leave less room than this below the limit, the process is not replaced: a new one
+// would have to read the same data again.
 constexpr double kLeastRoom = 0.1;
 
-// A larger one stays here: the head then plans without graphs.
+// A larger graph space is not sent: the head then plans without graphs.
 constexpr size_t kMaxGraphSpaceBytes = 16 << 20;
 
 // State that user code may have changed and that the next trial must find as it was.
@@ -62,7 +62,7 @@ void ResetTorch(const v1::TrialSpec& spec, const v1::Device& device) {
   at::globalContext().setFlushDenormal(false);
 }
 
-// What is done with each model of a trial of so many once it is built.
+// What is done with each model once it is built, in a trial of `models` models.
 std::function<void(const std::shared_ptr<nn::Model>&)> ShareWhatIsAlike(int models) {
   if (models == 1) return [](const auto&) {};
   return [prefix = SharedPrefix::Create()](const std::shared_ptr<nn::Model>& model) {
@@ -98,7 +98,7 @@ void TrialRunner::Handle(const v1::TrialRequest& request) {
       return emit_(event);
     }
     default:
-      // Cancel, StopModel and Shutdown are the reader's; a newer head's requests are never sent to this program.
+      // The reader thread handles Cancel, StopModel and Shutdown. Requests of a newer head never reach this program.
       return;
   }
 }
@@ -218,7 +218,7 @@ void TrialRunner::Run(const v1::TrialSpec& spec) {
 
 std::string TrialRunner::OutgrownBecause() const {
   const auto limit = static_cast<double>(device_.memory_limit());
-  // In the head's process others' memory would count.
+  // In the head's process, memory of other work would be counted.
   if (limit <= 0 || device_.isolation() == v1::IN_PROCESS) return "";
   const auto prepared = static_cast<double>(prepared_bytes_);
   const double most = prepared + kRecycleAtShare * std::max(limit - prepared, kLeastRoom * limit);
@@ -234,7 +234,7 @@ std::string TrialRunner::OutgrownBecause() const {
 void TrialRunner::RunModels(const v1::TrialSpec& spec) {
   ModelsMemory memory(device_);
   const auto emit = [this](v1::ModelEvent model_event) {
-    // Whoever hears of the last end may end this process.
+    // The receiver of the last end may end this process.
     if (model_event.has_ended()) FlushOutput();
     v1::TrialEvent event;
     *event.mutable_model() = std::move(model_event);
@@ -315,7 +315,7 @@ absl::Status TrialRunner::CheckSpace(const v1::TrialSpec& spec, const Evaluator*
   // The program was built anew since the experiment learned its space.
   LANISTA_RETURN_IF_ERROR(GuardStatus([&]() -> absl::Status {
     LANISTA_ASSIGN_OR_RETURN(const auto builder, ModelBuilderRegistry::Get().Create(spec.engine()));
-    // Data that cannot be read is told by the trial itself.
+    // If data cannot be read, the trial itself reports it.
     const auto evaluator = PreparedEvaluator(spec.evaluator(), spec.order_seed());
     if (evaluator.ok()) builder->set_data((*evaluator)->Data());
     LANISTA_ASSIGN_OR_RETURN(*here, builder->Discover(spec.space(), {}));

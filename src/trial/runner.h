@@ -18,8 +18,8 @@ namespace lanista {
 class ModelBuilder;
 class ModelContext;
 
-// Whatever runs trials: the trial process's main thread, or a thread of the head (isolation: IN_PROCESS). Handle is
-// called by one thread, always the same; Cancel and Stop by any.
+// Runs trials, on the main thread of a trial process or on a thread of the head (isolation: IN_PROCESS). Handle is
+// always called by the same thread; Cancel and Stop may be called by any.
 class TrialRunner {
  public:
   // Sends one event; may be called while Handle runs.
@@ -32,10 +32,10 @@ class TrialRunner {
   // Executes any request but Cancel, StopModel and Shutdown, and emits its events; nothing escapes.
   void Handle(const v1::TrialRequest& request);
 
-  // Cancels the trial if it runs or is yet to come.
+  // Cancels the trial, whether it runs now or comes later.
   void Cancel(const v1::CancelTrial& cancel);
 
-  // Stops one model of a trial that runs or is the next to come.
+  // Stops one model of a trial that runs now or comes next.
   void Stop(const v1::StopModel& stop);
 
  private:
@@ -52,7 +52,7 @@ class TrialRunner {
   void RunMerged(const v1::TrialSpec& spec, Evaluator* evaluator, std::vector<std::unique_ptr<ModelContext>> contexts);
   // Why this process should be replaced: its memory grew too much. Empty: it should not.
   std::string OutgrownBecause() const;
-  // OK if this program's space is the experiment's; else `here` is what it is instead, as far as it is known.
+  // OK if this program's space is the experiment's; else an error, and `here` gets this program's space if it is known.
   absl::Status CheckSpace(const v1::TrialSpec& spec, const Evaluator* evaluator, v1::SpaceSpec* here);
   // The evaluator that `config` names, prepared; kept for the next trial.
   absl::StatusOr<Evaluator*> PreparedEvaluator(const v1::EvaluatorConfig& config, uint64_t order_seed);
@@ -74,7 +74,7 @@ class TrialRunner {
   // What the last trial left for the next.
   std::unique_ptr<Evaluator> evaluator_;
   std::string evaluator_key_;
-  // Of the process in memory once its evaluator was prepared: what stays from trial to trial.
+  // Bytes of the process in memory after its evaluator was prepared: they stay from trial to trial.
   int64_t prepared_bytes_ = 0;
   std::string checked_space_;
 };

@@ -12,11 +12,6 @@
 #include "src/space/file_digests.h"
 
 namespace lanista {
-namespace {
-
-constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
-
-}  // namespace
 
 absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfig& engine,
                              const google::protobuf::RepeatedPtrField<v1::FileDigest>& expected,
@@ -25,9 +20,9 @@ absl::Status CheckSpaceFiles(const v1::SpaceConfig& space, const v1::EngineConfi
   LANISTA_ASSIGN_OR_RETURN(const auto builder, ModelBuilderRegistry::Get().Create(engine));
   absl::StatusOr<std::vector<v1::FileDigest>> here = builder->Files(space);
   if (!here.ok()) {
-    // A space that cannot be opened tells nothing about its files; what changed among them is the likeliest reason.
+    // A space that cannot be opened does not list its files. A changed file is the most likely reason.
     for (const v1::FileDigest& file : expected) {
-      const absl::StatusOr<std::string> content = ReadWholeFile(file.path(), kMaxBytes);
+      const absl::StatusOr<std::string> content = ReadWholeFile(file.path(), kMostWeightsBytes);
       if (content.ok() && Sha256(*content) != file.sha256()) return FileHasChanged(file);
     }
     return absl::FailedPreconditionError(

@@ -53,7 +53,7 @@ class RequestQueue {
   std::deque<v1::TrialRequest> requests_;
 };
 
-// Executes what the queue brings until Shutdown.
+// Executes the queue's requests until Shutdown.
 void Serve(TrialRunner& runner, RequestQueue& queue) {
   while (true) {
     const v1::TrialRequest request = queue.Pop();
@@ -62,8 +62,8 @@ void Serve(TrialRunner& runner, RequestQueue& queue) {
   }
 }
 
-// Reads requests from the head until it goes away; then the process ends, whatever it does: no orphan outlives its
-// head.
+// Reads requests until the head closes the connection. The process then ends at once, even during a trial, so that no
+// trial process outlives its head.
 void ReadRequests(TrialRunner& runner, RequestQueue& queue) {
   FrameDecoder decoder;
   char buffer[1 << 16];
@@ -184,7 +184,7 @@ class InProcessTrial final : public TrialChannel {
   bool killed_ = false;
 };
 
-// The most frequent crash of models in C++, told in the last words of the process.
+// Writes the reason of the most frequent crash of C++ models into the last output of the process.
 void OnSegmentationFault(int signal, siginfo_t* info, void*) {
   constexpr uintptr_t kLargestModule = 1 << 16;
   if (info->si_code > 0 && reinterpret_cast<uintptr_t>(info->si_addr) < kLargestModule) {
@@ -193,7 +193,7 @@ void OnSegmentationFault(int signal, siginfo_t* info, void*) {
         "hidden_{nullptr})?\n";
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kHint, sizeof(kHint) - 1);
   }
-  // The default action, once this returns.
+  // The default action follows when this returns.
   raise(signal);
 }
 
@@ -210,7 +210,7 @@ void ExplainNullPointers() {
 
 int TrialMain() {
   ExplainNullPointers();
-  // The socket is not for what user code may start; and stdout belongs to the head's own output.
+  // Programs that user code starts must not inherit the socket, and must not write to the head's stdout.
   fcntl(kTrialProcessSocket, F_SETFD, FD_CLOEXEC);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   TrialRunner runner(WriteEvent, /*redirect_output=*/true);

@@ -12,8 +12,8 @@ namespace lanista {
 // requests, this thread executes them.
 int TrialMain();
 
-// The same on a thread of this process (isolation: IN_PROCESS): for tests and debugging. Kill can only ask: a trial
-// that does not look at `canceled` keeps the destructor waiting.
+// The same on a thread of this process (isolation: IN_PROCESS): for tests and debugging. A thread cannot be killed, so
+// the destructor waits for a trial that does not check `canceled`.
 std::unique_ptr<TrialChannel> MakeInProcessTrial();
 
 }  // namespace lanista

@@ -23,12 +23,12 @@
 namespace lanista {
 namespace {
 
-// So many models that do not run, and the search is not worth starting.
+// If so many models do not run, the search is not started.
 constexpr size_t kMostTries = 8;
 // A small space gives the same models again and again.
 constexpr int kMostDraws = 64;
 
-// The first model, and others in an order that is always the same.
+// The first model, then random ones, drawn with a fixed seed.
 std::vector<v1::Sample> ModelsToTry(const Space& space) {
   std::vector<v1::Sample> samples{space.First()};
   std::set<std::string> keys{Space::Key(samples[0])};
@@ -51,7 +51,8 @@ std::optional<std::vector<int64_t>> InputShape(const ops::GraphModule& module) {
   return shape;
 }
 
-// Runs a graph on zeros, numbers or else indices: nobody knows which it takes.
+// Runs a graph on zeros: as floating-point numbers or, if that fails, as integers, because it is not known which type
+// the graph takes.
 absl::Status RunOnZeros(nn::Model& model, c10::Device device) {
   auto* const graph = dynamic_cast<ops::GraphModule*>(&model);
   const auto shape = graph == nullptr ? std::nullopt : InputShape(*graph);

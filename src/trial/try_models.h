@@ -1,4 +1,4 @@
-// Tries models of a space before a search begins: what would make all of them fail is told first.
+// Tries models of a space before a search begins, to report errors that would make all of them fail.
 #ifndef LANISTA_SRC_TRIAL_TRY_MODELS_H_
 #define LANISTA_SRC_TRIAL_TRY_MODELS_H_
 

@@ -120,7 +120,7 @@ TEST(FaultTest, ACandidateWhoseConstructorThrowsIsNotTried) {
   const CommandResult validated = RunCommand(kFaultyProgram, {"validate", config});
   EXPECT_EQ(validated.exit_code, 0) << validated.err;
   EXPECT_THAT(validated.out, HasSubstr("choice 'candidate': 1 cannot be built: this candidate cannot be built"));
-  EXPECT_THAT(validated.out, HasSubstr("of 3 models, 1 cannot be built"));
+  EXPECT_THAT(validated.out, HasSubstr("left out because they cannot be built: 1 of 3 models"));
   const nlohmann::json run = RunCommand(kFaultyProgram, {"run", config, "--json", "--state-dir", state}).Json();
   EXPECT_EQ(run["status"], "DONE");
   EXPECT_EQ(run["space_size"], "2");

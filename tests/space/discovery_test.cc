@@ -248,7 +248,7 @@ TEST(DiscoveryTest, CandidatesThatCannotBeBuiltAreNamedAndLeftOut) {
   EXPECT_TRUE(space.complete());
   EXPECT_EQ(*space.size(), 4);
   EXPECT_THAT(space.spec().warnings(), ElementsAre("choice 'layer': 1 cannot be built: kernel larger than input",
-                                                   "of 6 models, 2 cannot be built for certain: they are left out"));
+                                                   "left out because they cannot be built: 2 of 6 models"));
 }
 
 TEST(DiscoveryTest, OnlyModelsThatGiveTheSameAnswersAreLeftOut) {
