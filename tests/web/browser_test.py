@@ -126,6 +126,28 @@ class UnitTests(unittest.TestCase):
                 self.assertIn('<link rel="modulepreload" href="%s">' % name, page)
 
 
+    def test_all_text_colours_are_read_on_all_backgrounds(self):
+        """Contrasts of style.css, of both themes, by WCAG 2; palette.js has its own test."""
+        with open(os.path.join(ROOT, "src/web/page/style.css"), encoding="utf-8") as file:
+            themes = re.findall(r"{\s*color-scheme: (light|dark);(.*?)}", file.read(), re.DOTALL)
+        # Dark twice: chosen, and as the system has it.
+        self.assertEqual([name for name, _ in themes], ["light", "dark", "dark"])
+        self.assertEqual(themes[1][1].split(), themes[2][1].split())
+
+        def luminance(colour):
+            parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+            parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+            return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+        for name, text in themes:
+            colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", text))
+            pairs = [(front, back) for front in ("text", "muted", "accent", "mark", "ok", "warn", "odd")
+                     for back in ("page", "card", "chosen", "hover", "mark-back")] + [("accent-text", "accent")]
+            for front, back in pairs:
+                dark, light = sorted((luminance(colours[front]), luminance(colours[back])))
+                self.assertGreaterEqual((light + 0.05) / (dark + 0.05), 4.5, "%s: %s on %s" % (name, front, back))
+
+
 class PageTests(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -251,3 +251,36 @@ test('a space that becomes known brings choices with their conditions', () => {
   equal(all.table.choices[1].activeIf, [[{label: 'a', chosen: 0}, {label: 'a', chosen: 2}]]);
   equal(all.table.choices[1].chosen, [null]);
 });
+
+test('a choice that the space does not list is told by its value, an old one by a known candidate', () => {
+  const all = loaded();
+  const outcome = (model, value) => ({
+    model,
+    attempt: 1,
+    outcome: 'SUCCEEDED',
+    metrics: {values: {default: 1}},
+    sample: {decisions: [{label: 'late', value: [{s: value}]}, {label: 'op', index: [1], value: [{s: 'skip'}]}]}
+  });
+  applyEvents(all, [{number: '11', outcome: outcome(5, 'x')}, {number: '12', outcome: outcome(3, 'y')}]);
+  const late = all.table.choices.find((c) => c.label === 'late');
+  equal(late.candidates, ['x', 'y']);
+  equal([late.chosen[4], late.chosen[2], late.chosen[0]], [0, 1, null]);
+  equal(all.table.choices[0].chosen[4], 1);
+  equal(all.table.choices[0].candidates, ['conv', 'skip']);
+});
+
+test('times of an attempt that goes on count from the start of the first one', () => {
+  const all = loaded();
+  all.times.set('default', decodeCurves(curveBytes(new Map())));
+  const model = (attempt, at, more) => ({model: {model: 6, attempt, trial: 9, time: time(at), ...more}});
+  const report = (step) => ({intermediate: {step, metrics: {values: {default: 1}}}});
+  applyEvents(all, [
+    {number: '11', ...model(1, 10000, {started: {}})}, {number: '12', ...model(1, 12000, report(0))},
+    {number: '13', ...model(2, 20000, {started: {resumed_steps: 1}})}, {number: '14', ...model(2, 23000, report(1))}
+  ]);
+  equal(all.times.get('default').of.get(6).values, [2, 13]);
+  applyEvents(all, [
+    {number: '15', ...model(3, 30000, {started: {}})}, {number: '16', ...model(3, 31000, report(0))}
+  ]);
+  equal(all.times.get('default').of.get(6).values, [1]);
+});

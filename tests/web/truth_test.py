@@ -1,0 +1,492 @@
+"""Random journals of every engine: what the page shows is what `--json` prints, and events change it as they should.
+
+Environment: LANISTA: the program. LANISTA_JOURNALS: make_journals. LANISTA_SEEDS: how many journals of each engine (1). See browser_test.py for
+the rest.
+"""
+
+import base64
+import functools
+import http.server
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import urllib.parse
+import urllib.request
+
+import expected
+from browser import Browser, find_browser
+from expected import ENDED, NOTHING, metric_of, number, same
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ENGINES = ("direct", "graph", "cgo")
+# How each engine's experiment ends; None: its process is gone.
+ENDS = {"direct": "DONE", "graph": None, "cgo": "STOPPED"}
+METRICS = ("default", "params", "loss")
+# The browser's hours off UTC: local times are not UTC by chance.
+ZONE, OFFSET = "Asia/Kolkata", 5.5
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    extensions_map = {".js": "text/javascript", ".html": "text/html"}
+
+    def log_message(self, *_):
+        pass
+
+
+class TruthTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="lanista-truth-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.maker = subprocess.Popen([os.environ["LANISTA_JOURNALS"], cls.folder], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True)
+        cls.addClassCleanup(cls.stop_maker)
+        cls.server = subprocess.Popen(
+            [os.environ["LANISTA"], "web", "--listen", "127.0.0.1:0", "--state-dir", cls.folder],
+            stdout=subprocess.PIPE, text=True)
+        cls.addClassCleanup(cls.stop_server)
+        cls.link = next(line for line in cls.server.stdout if line.startswith("page: ")).split()[1]
+        cls.base, cls.token = cls.link.split("#token=")
+
+    @classmethod
+    def stop_maker(cls):
+        cls.maker.stdin.close()
+        cls.maker.wait()
+        cls.maker.stdout.close()
+
+    @classmethod
+    def stop_server(cls):
+        cls.server.send_signal(signal.SIGINT)
+        cls.server.wait()
+        cls.server.stdout.close()
+
+    @classmethod
+    def tell(cls, command):
+        cls.maker.stdin.write(command + "\n")
+        cls.maker.stdin.flush()
+        answer = cls.maker.stdout.readline().strip()
+        if answer != "ok":
+            raise RuntimeError("%s: %s" % (command, answer))
+
+    @classmethod
+    def lanista(cls, *arguments):
+        done = subprocess.run([os.environ["LANISTA"], *arguments, "--json", "--state-dir", cls.folder],
+                              capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    @classmethod
+    def get(cls, path):
+        request = urllib.request.Request(cls.base + "api/v1/experiments/" + path,
+                                         headers={"Authorization": "Bearer " + cls.token})
+        with urllib.request.urlopen(request) as answer:
+            return answer.read()
+
+    @classmethod
+    def get_json(cls, path):
+        return json.loads(cls.get(path))
+
+    def journals(self, kind):
+        """Names and engines of new experiments without models."""
+        journals = []
+        for engine in ENGINES:
+            for seed in range(1, 1 + int(os.environ.get("LANISTA_SEEDS", "1"))):
+                name = "%s-%s-%d" % (kind, engine, seed)
+                self.tell("create %s %s %d" % (name, engine, seed))
+                journals.append((name, engine))
+        return journals
+
+    def end(self, name, engine):
+        self.tell("end %s %s" % (name, ENDS[engine]) if ENDS[engine] else "leave " + name)
+
+    # ---- Events ----
+
+    def documents(self, name):
+        """All that the page loads of an experiment, none of it older than the last fact."""
+        columns = self.get_json(name + "/columns")
+
+        def curves(metric, times):
+            return base64.b64encode(self.get("%s/curves?metric=%s%s&number=%d" % (
+                name, metric, times, columns["number"]))).decode()
+
+        return {
+            "columns": columns,
+            "show": self.get_json(name),
+            "space": self.get_json(name + "/space"),
+            "attempts": self.get_json("%s/attempts?number=%d" % (name, columns["number"])),
+            "curves": {metric: curves(metric, "") for metric in METRICS},
+            "times": {metric: curves(metric, "&times=1") for metric in METRICS},
+        }
+
+    def events(self, name):
+        """All events of an experiment that has ended."""
+        events = []
+        for line in self.get(name + "/events?after=0").decode().splitlines():
+            if line.startswith("data: "):
+                events += json.loads(line[len("data: "):]).get("events", [])
+        return events
+
+    def test_events_applied_to_an_old_document_equal_a_new_one(self):
+        files = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=ROOT))
+        threading.Thread(target=files.serve_forever, daemon=True).start()
+        self.addCleanup(files.server_close)
+        self.addCleanup(files.shutdown)
+        browser = Browser(logs_requests=False)
+        self.addCleanup(browser.close)
+        browser.go("http://127.0.0.1:%d/tests/web/page/unit_tests.html" % files.server_port)
+        for name, _ in self.journals("grown"):
+            with self.subTest(journal=name):
+                moments = []
+                for models in (0, 3, 12):
+                    self.tell("grow %s %d" % (name, models))
+                    moments.append(self.documents(name))
+                self.tell("grow %s 12" % name)
+                self.tell("end %s DONE" % name)
+                last = self.documents(name)
+                events = self.events(name)
+                self.assertGreater(len(events), 50)
+                for moment in moments:
+                    later = [event for event in events if int(event["number"]) > moment["columns"]["number"]]
+                    differences = browser.run(
+                        "return import('/tests/web/page/grown.js').then((m) => m.differences(...arguments));",
+                        moment, later, last)
+                    self.assertEqual(differences, [])
+
+    # ---- What is seen ----
+
+    def open(self, view, **parameters):
+        self.browser.run("location.hash = arguments[0]", "#/e/%s/%s?%s" % (
+            self.name, view, urllib.parse.urlencode(parameters)))
+        self.browser.wait(
+            "return document.querySelector('.state-loading') === null && location.hash.includes(arguments[0]) && "
+            "document.querySelector('main').children.length > 0 && "
+            "document.title.includes(arguments[1])", "/%s?" % view, self.name)
+
+    def chart(self, title):
+        """The table of a chart: a list of rows, the first one is the header."""
+        return self.browser.wait("""
+            const chart = [...document.querySelectorAll('figure.chart')].find(
+                (c) => c.getAttribute('aria-label') === arguments[0] && !c.hidden);
+            if (!chart) return null;
+            const table = chart.querySelector('.chart-table');
+            if (table.hidden) [...chart.querySelectorAll('button')].find((b) => b.textContent === 'Table').click();
+            if (/more rows are in the CSV/.test(table.textContent)) throw new Error('the table is cut');
+            return [...table.querySelectorAll('tr')].map((row) => [...row.children].map((c) => c.textContent));""",
+                                 title)
+
+    def table(self, caption):
+        return self.browser.wait("""
+            const table = [...document.querySelectorAll('main table')].find(
+                (t) => t.caption?.textContent === arguments[0]);
+            return table && [...table.rows].map((row) => [...row.cells].map((c) => c.textContent.trim()));""", caption)
+
+    def assert_cells(self, shown, wanted, what):
+        self.assertEqual(len(shown), len(wanted), "%s: %s" % (what, shown))
+        for cell, value in zip(shown, wanted):
+            self.assertTrue(same(cell, value), "%s: %s in %s, not %s of %s" % (what, cell, shown, value, wanted))
+
+    def value_text(self, value, known=True):
+        """A number as charts' tables have it: in full."""
+        return NOTHING if not known else expected.ODD if value is None else expected.plain(value)
+
+    def test_every_number_on_the_page_is_that_of_json(self):
+        self.browser = Browser(logs_requests=False)
+        self.addCleanup(self.browser.close)
+        self.browser.devtools("Emulation.setTimezoneOverride", {"timezoneId": ZONE})
+        self.browser.go(self.link)
+        journals = self.journals("shown")
+        for self.name, engine in journals:
+            with self.subTest(journal=self.name):
+                self.check_journal(engine)
+        self.check_experiments([name for name, _ in journals])
+
+    def check_journal(self, engine):
+        self.tell("grow %s 6" % self.name)
+        # The page is open while the experiment grows: what it shows came by events.
+        self.open("overview")
+        self.browser.wait("return document.querySelectorAll('.tile').length > 2")
+        self.tell("grow %s 22" % self.name)
+        self.end(self.name, engine)
+        self.show = self.lanista("show", self.name)
+        self.trials = self.lanista("trials", self.name)
+        self.columns = self.get_json(self.name + "/columns")
+        self.browser.wait("return document.querySelector('header .status')?.textContent.endsWith(' ' + arguments[0])",
+                          expected.word(self.show["status"]))
+        self.check_overview()
+        self.check_models()
+        self.check_curves()
+        self.check_choices()
+        self.check_devices()
+        if engine == "cgo":
+            self.check_cgo()
+        self.check_model_pages()
+        self.check_compare()
+
+    def check_experiments(self, names):
+        known = {one["id"]: one for one in self.lanista("list")["experiments"]}
+        self.browser.run("location.hash = '#/'")
+        rows = {row[1][len(row[1]) // 2:]: row for row in self.table("Experiments, the newest first")[1:]}
+        for name in names:
+            one, row = known[name], rows[name]
+            self.assertTrue(row[2].startswith(
+                {"DONE": "✓", "INTERRUPTED": "‖", "STOPPED": "■"}[one["status"]] + " " + expected.word(one["status"])), row)
+            ended = one["models"]["total"] - one["models"]["unfinished"]
+            self.assertTrue(row[3].startswith("%s ended" % number(ended)), row)
+            self.assertIn("%d failed" % one["models"]["failed"], row[3])
+            best = one["best"][0]
+            value = best["metrics"][one["objectives"][0]["metric"]]
+            self.assertTrue(row[4].endswith("model %d" % best["model"]), row)
+            self.assertTrue(same(row[4][:-len("model %d" % best["model"])],
+                                 {NOTHING} if value is None else number(value)), row)
+            self.assertEqual(row[5], expected.duration(one["seconds"]))
+
+    def check_overview(self):
+        document, objective = self.trials, self.trials["objectives"][0]
+        tiles = {label: value for value, label in self.browser.run(
+            "return [...document.querySelectorAll('.tile')].map((t) => [...t.children].map((c) => "
+            "c.textContent.trim()))")}
+        best = self.show["best"][0]
+        label = "best %s, model %d" % (objective["metric"], best["model"])
+        self.assertIn(label, tiles)
+        self.assertTrue(same(tiles[label], number(best["metrics"][objective["metric"]])), tiles)
+        self.assertEqual(tiles["models"], number(self.show["models"]["total"]))
+        statuses = [model["status"] for model in document["models"]]
+        for status in set(statuses):
+            shown = [value for text, value in tiles.items() if text.endswith(" " + expected.word(status))]
+            self.assertEqual(shown, [number(statuses.count(status))], status)
+        for status, key in (("SUCCEEDED", "succeeded"), ("FAILED", "failed"), ("STOPPED_EARLY", "stopped_early"),
+                            ("INFEASIBLE", "infeasible")):
+            self.assertEqual(statuses.count(status), self.show["models"][key])
+        rows = self.chart("Best so far")
+        wanted = expected.best_so_far(document)
+        self.assertEqual(len(rows) - 1, len(wanted))
+        for row, (model, order, time, value, best_value) in zip(rows[1:], wanted):
+            self.assert_cells(row, [str(model), str(order), time or NOTHING, self.value_text(value, value is not None),
+                                    self.value_text(best_value, best_value is not None)], "best so far")
+        self.check_front()
+        failures = {}
+        for model in document["models"]:
+            if model["status"] == "FAILED":
+                failures.setdefault(model["failure"]["reason"], []).append(model["id"])
+        text = self.browser.run("return document.querySelector('[aria-label=Failures]').textContent")
+        self.assertIn("Failures (%d)" % sum(map(len, failures.values())), text)
+        for reason, models in failures.items():
+            self.assertIn("%s (%d)" % (expected.word(reason), len(models)), text)
+
+    def check_front(self):
+        rows = self.chart("Pareto front")
+        models = {model["id"]: model for model in self.trials["models"]}
+        objectives = {o["metric"]: o["goal"] for o in self.trials["objectives"]}
+        _, x, y, _, _ = rows[0]
+        data = []
+        for model in models.values():
+            pair = [expected.seconds_of(model) if name == "Duration" else metric_of(model, name)[0] for name in (x, y)]
+            if model["status"] in ENDED and None not in pair:
+                data.append((model["id"], *pair, expected.counts(model)))
+        goals = [objectives.get(name, "MINIMIZE" if name in ("Duration", "params", "flops", "loss") else "MAXIMIZE")
+                 for name in (x, y)]
+        front = expected.on_front(data, *goals)
+        known = {entry[0]: entry for entry in data}
+        self.assertEqual(sorted(int(row[0]) for row in rows[1:]), sorted(known))
+        for row in rows[1:]:
+            entry = known[int(row[0])]
+            self.assert_cells(row, [row[0], expected.plain(entry[1]), expected.plain(entry[2]),
+                                    "yes" if entry[0] in front else "no", models[entry[0]]["status"]], "front")
+
+    def check_models(self):
+        labels = [choice["label"] for choice in self.columns["choices"]]
+        own = ["model", "status", "duration", "steps", "attempts", "start", "end", "latest", "front", "violation",
+               "stopped_step", "reason", "message"]
+        titles = ["Model", "Status", "Duration", "Steps", "Attempts", "Start", "End", "Latest", "Front", "Violation",
+                  "Stopped at step", "Reason", "Message"]
+        ids = own + ["metric." + m for m in self.columns["metrics"]] + ["choice." + label for label in labels]
+        self.open("models", c=",".join(ids))
+        models = {model["id"]: model for model in self.trials["models"]}
+        seen = {}
+        while len(seen) < len(models):
+            before = len(seen)
+            for row in self.browser.wait(
+                    "const rows = [...document.querySelectorAll('.grid-body [role=row]')]; return rows.length > 0 && "
+                    "rows.map((row) => [...row.children].map((c) => c.textContent));"):
+                seen[int(row[0])] = row
+            self.browser.run("""
+                const grid = document.querySelector('[role=grid]');
+                grid.scrollTop += grid.clientHeight;
+                return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));""")
+            if len(seen) == before:
+                self.assertEqual(len(seen), len(models))
+        for model, row in seen.items():
+            cells = expected.model_row(models[model], {"metrics": self.columns["metrics"], "choices": labels}, OFFSET)
+            wanted = [cells[title] for title in titles + ids[len(own):]]
+            row = [cell.split(" ", 1)[1] if i == 1 else cell for i, cell in enumerate(row)]
+            self.assert_cells(row, wanted, "model %d" % model)
+
+    def reports(self, metric):
+        """(model, step, value) of all reports."""
+        return [(model["id"], step["step"], step["metrics"][metric]) for model in self.trials["models"]
+                for step in model["metrics"]["intermediate"] if metric in step["metrics"]]
+
+    def assert_reports(self, rows, wanted, what):
+        self.assertEqual(len(rows), len(wanted), what)
+        for row, (model, step, value) in zip(rows, wanted):
+            self.assertEqual(row[:2], [str(model), str(step)], what)
+            if value is None or abs(value) > 3e38:
+                self.assertIn(row[2], expected.ODD)
+            else:
+                # Curves have 32 bits.
+                self.assertAlmostEqual(float(row[2]), value, delta=1e-6 * abs(value), msg=what)
+
+    def check_curves(self):
+        for metric in METRICS:
+            self.open("curves", m=metric)
+            wanted = self.reports(metric)
+            if wanted:
+                self.assert_reports(self.chart("Curves")[1:], wanted, "curves of " + metric)
+
+    def check_choices(self):
+        labels = [choice["label"] for choice in self.columns["choices"]]
+        metric = self.trials["objectives"][0]["metric"]
+        ended = [model for model in self.trials["models"] if model["status"] in ENDED]
+        for label in labels:
+            self.open("choices", axes=",".join("choice." + name for name in labels) + ",metric." + metric, box=label,
+                      top="0.25")
+            if label == labels[0]:
+                rows = self.chart("Parallel coordinates")[1:]
+                self.assertEqual(len(rows), len(ended))
+                for row, model in zip(rows, ended):
+                    chosen = [json.dumps(model["sample"][name], separators=(",", ":")).strip('"')
+                              if name in model["sample"] else "not chosen" for name in labels]
+                    value, known = metric_of(model, metric)
+                    row = [cell.replace("[", "").replace("]", "") for cell in row]
+                    chosen = [text.replace("[", "").replace("]", "") for text in chosen]
+                    self.assert_cells(row, [str(model["id"]), *chosen, self.value_text(value, known)], "axes")
+                self.check_importance(metric)
+            groups = {}
+            for model in ended:
+                value, known = metric_of(model, metric)
+                if value is None:
+                    continue
+                chosen = model["sample"].get(label, "not chosen")
+                for one in chosen if isinstance(chosen, list) else [chosen]:
+                    groups.setdefault(str(one), []).append(value)
+            boxes = self.chart("Values by candidate")[1:]
+            self.assertEqual({row[0] for row in boxes if row[1] != "0"}, set(groups))
+            for row in boxes:
+                values = sorted(groups.get(row[0], []))
+                self.assertEqual(row[1], str(len(values)))
+                for cell, q in zip(row[2:], (0, 0.25, 0.5, 0.75, 1)):
+                    if values:
+                        wanted = expected.quantile(values, q)
+                        self.assertAlmostEqual(float(cell), wanted, delta=1e-9 * abs(wanted))
+
+    def check_importance(self, metric):
+        count, wanted = expected.importance(self.trials, self.columns, metric, 0.25)
+        text = self.browser.wait("return document.querySelector('[aria-label=Importance]').textContent")
+        if count < 30:
+            self.assertIn("Too few models", text)
+            return
+        shown = dict(self.browser.run("return [...document.querySelectorAll('.bars button')].map((b) => "
+                                      "[b.firstChild.textContent, b.lastChild.textContent])"))
+        self.assertEqual(shown, {label: "unknown" if value is None else number(value, 3)
+                                 for label, value in wanted.items()})
+
+    def check_devices(self):
+        self.open("devices")
+        bars = {}
+        for model in self.trials["models"]:
+            for attempt in model["attempts"]:
+                if attempt["start"] is not None:
+                    bars.setdefault((attempt["trial"], "%s/%s" % (attempt["node"], attempt["device"])), []).append(
+                        (model["id"], attempt))
+        rows = {(int(row[0]), row[1]): row for row in self.chart("Trials by device")[1:]}
+        self.assertEqual(set(rows), set(bars))
+        for key, members in bars.items():
+            row = rows[key]
+            self.assertEqual(sorted(map(int, row[2].split())), sorted(model for model, _ in members))
+            self.assertEqual(row[3], min(attempt["start"] for _, attempt in members))
+            ends = [attempt["end"] for _, attempt in members]
+            self.assertEqual(row[4], NOTHING if None in ends else max(ends))
+            outcomes = {attempt["outcome"] for _, attempt in members if attempt["outcome"]}
+            if None not in ends:
+                self.assertEqual(row[5], outcomes.pop() if len(outcomes) == 1 else "MIXED")
+
+    def check_cgo(self):
+        merged = self.lanista("trials", self.name, "--merged")["trials"]
+        self.open("cgo", t=str(merged[0]["trial"]))
+        rows = {int(row[0]): row for row in self.table("Trials")[1:]}
+        for trial in merged:
+            row = rows[trial["trial"]]
+            self.assertEqual(row[1], ", ".join(str(member["model"]) for member in trial["models"]))
+            self.assert_cells(row[2:7], [
+                NOTHING if trial["steps"] is None else number(trial["steps"]),
+                NOTHING if trial["steps_alone"] is None else number(trial["steps_alone"]),
+                expected.size(trial["estimated_memory"]), expected.size(trial["measured_memory"]),
+                expected.duration(trial["seconds"])], "trial %d" % trial["trial"])
+        steps = self.table("Steps of the trial, as planned")[1:] if merged[0]["work"] else []
+        self.assertEqual([row[1] for row in steps],
+                         [NOTHING if work["steps"] == 0 else number(work["steps"]) for work in merged[0]["work"]])
+
+    def check_model_pages(self):
+        examples = {}
+        for model in self.trials["models"]:
+            examples.setdefault((model["status"], len(model["attempts"]) > 1, bool(model["failure"] and
+                                 model["failure"]["signal"])), model)
+        for model in examples.values():
+            self.open("model/%d" % model["id"])
+            self.browser.wait("return document.querySelector('main h1')?.textContent === arguments[0] && "
+                              "document.querySelector('main dl, main .facts + *') !== null", "Model %d" % model["id"])
+            facts = dict(self.browser.run(
+                "return [...document.querySelectorAll('main dl.facts')].flatMap((list) => [...list.querySelectorAll("
+                "'dt')].map((t) => [(list.closest('section').querySelector('h2').textContent) + ' ' + t.textContent, "
+                "t.nextSibling.textContent]))"))
+            for name, value in (model["metrics"]["final"] or {}).items():
+                self.assertTrue(same(facts["Metrics " + name], number(value, 8)), facts)
+            for label, value in model["sample"].items():
+                self.assertEqual(facts["Sample " + label], value if isinstance(value, str) else
+                                 json.dumps(value, separators=(",", ":")))
+            text = self.browser.run("return document.querySelector('main').textContent")
+            if model["failure"] and model["failure"]["signal"]:
+                self.assertIn("signal %d" % model["failure"]["signal"], text)
+            if model["stopped"]:
+                self.assertIn("stopped early at step %d: " % model["stopped"]["step"], text)
+            if model["attempts"]:
+                rows = self.table("Attempts")[1:]
+                self.assertEqual(len(rows), len(model["attempts"]))
+                for row, attempt in zip(rows, model["attempts"]):
+                    self.assert_cells(row[:5], [
+                        str(attempt["attempt"]), str(attempt["trial"]),
+                        "%s/%s" % (attempt["node"], attempt["device"]) if attempt["device"] else NOTHING,
+                        expected.local(attempt["start"], OFFSET), expected.duration(attempt["seconds"])], "attempt")
+            steps = model["metrics"]["intermediate"]
+            if steps:
+                rows = self.chart("Curves of this model")
+                for row, step in zip(rows[1:], steps):
+                    self.assert_cells(row, [str(step["step"]), step["time"], *(
+                        self.value_text(step["metrics"].get(name), name in step["metrics"]) for name in rows[0][2:])],
+                        "curves of model %d" % model["id"])
+
+    def check_compare(self):
+        models = [model for model in self.trials["models"] if model["status"] in ENDED][:4]
+        self.open("compare", sel=",".join(str(model["id"]) for model in models))
+        rows = {row[0]: row[1:] for row in self.table("Models side by side; ≠ marks what differs")[1:]}
+        for metric in self.columns["metrics"]:
+            values = [metric_of(model, metric) for model in models]
+            self.assert_cells(rows[metric], [number(value, 6) if known else NOTHING for value, known in values], metric)
+        self.assert_cells(rows["duration"], [expected.duration(expected.seconds_of(model)) for model in models], "duration")
+
+
+def main():
+    browser, driver = find_browser()
+    if not browser or not driver:
+        print("SKIPPED: the page is tested in chromium by chromium-driver, which are not installed")
+        return 1 if os.environ.get("LANISTA_BROWSER_REQUIRED") else 0
+    return unittest.main(verbosity=2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
