@@ -92,6 +92,23 @@ struct ExportSettings {
   bool untrained = false;
 };
 
+// The way to a head (docs/cluster.md): as the options of `lanista submit`. Relative paths start in the working
+// directory.
+struct HeadSettings {
+  // "HOST:PORT".
+  std::string address;
+  // Encrypt. So do all others that begin with tls.
+  bool tls = false;
+  // PEM files: the authorities of the head's certificate (empty: the system's); the own certificate and its key.
+  std::string tls_ca;
+  std::string tls_cert;
+  std::string tls_key;
+  // The first token in it is sent. Empty: LANISTA_TOKEN_FILE names the file.
+  std::string token_file;
+  // The token may travel to another machine without TLS.
+  bool insecure = false;
+};
+
 // Threads: Stop, id, Status, TopModels, Export and page_link may be called by any thread at any time, and by the
 // callback. The other calls are for one thread at a time: one that comes while another thread is in such a call does
 // nothing and returns FAILED_PRECONDITION, which names both; so does one from the callback. Nothing throws. Several
@@ -140,11 +157,19 @@ class Experiment {
   absl::Status Start();
 
   // Waits for the end of the search. OK: it came to its end with a model to show, or was stopped by Stop or on the
-  // page. ABORTED: it failed, or no model succeeded; says why. FAILED_PRECONDITION: it was not started.
+  // page. ABORTED: it failed, or no model succeeded; says why. FAILED_PRECONDITION: it was not started. After Submit
+  // also UNAVAILABLE, where the head stays away: it may be called again.
   absl::Status Wait();
 
   // Start, then Wait.
   absl::Status Run();
+
+  // In place of Start: hands the search to a head, which runs it whether this process goes on or not. The head's trial
+  // program, and that of its nodes, has to have the components that the configuration names. Wait then watches it, and
+  // calls the callback, on its own thread; Stop, Status and TopModels ask the head; Export is for experiments of the
+  // state folder. What is wrong with the space becomes the experiment's state. Errors: the configuration's, and
+  // UNAVAILABLE: no head can be reached at the address.
+  absl::Status Submit(const HeadSettings& head);
 
   // Asks the search to stop: running trials are canceled, and Wait returns soon. Returns at once. Does nothing after
   // the end. FAILED_PRECONDITION: it was not started.

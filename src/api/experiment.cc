@@ -14,14 +14,18 @@
 #include "src/base/guard.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
+#include "src/base/unique_id.h"
+#include "src/base/utf8.h"
 #include "src/config/config.h"
 #include "src/config/paths.h"
 #include "src/launcher/command_line.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/export_models.h"
+#include "src/launcher/head_connection.h"
 #include "src/launcher/local_run.h"
 #include "src/launcher/results.h"
 #include "src/launcher/run_display.h"
+#include "src/rpc/head_client.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 #include "src/views/documents.h"
@@ -46,7 +50,8 @@ absl::StatusOr<std::string> StateRoot(const ExperimentSettings& settings) {
   if (settings.state_dir.empty()) return absl::InvalidArgumentError("state_dir is empty; name a folder");
   absl::StatusOr<std::string> root = ResolvePath(settings.state_dir, UserDirectory());
   if (!root.ok()) return Annotate(root.status(), "state_dir");
-  return root;
+  if (IsUtf8(*root)) return root;
+  return absl::InvalidArgumentError(absl::StrCat("state_dir ", ToUtf8(*root), ": the name is not UTF-8"));
 }
 
 // The logger is the process's: the first experiment sets it up.
@@ -88,16 +93,33 @@ ExperimentStatus StatusOf(const Json& document) {
   return status;
 }
 
+// Metrics without those that JSON does not know.
+std::map<std::string, double> MetricsOf(const Json& json) {
+  std::map<std::string, double> metrics;
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_number()) metrics[name] = value.get<double>();
+  }
+  return metrics;
+}
+
+// The best models of the document of `trials`, whose models come best first: at most k, with several objectives the
+// Pareto front.
+std::vector<FoundModel> BestOfTrials(const Json& document, int k) {
+  const bool front_only = document["objectives"].size() > 1;
+  std::vector<FoundModel> models;
+  for (const Json& trial : document["models"]) {
+    if (trial["front"].is_null() || (front_only && trial["front"] != 0)) continue;
+    if (!front_only && static_cast<int>(models.size()) == k) break;
+    models.push_back({trial["id"].get<int>(), MetricsOf(trial["metrics"]["final"]), trial["sample"].dump()});
+  }
+  return models;
+}
+
 // The `best` of a document.
 std::vector<FoundModel> BestOf(const Json& document) {
   std::vector<FoundModel> models;
   for (const Json& best : document["best"]) {
-    FoundModel& model = models.emplace_back();
-    model.model = best["model"].get<int>();
-    model.sample = best["sample"].dump();
-    for (const auto& [name, value] : best["metrics"].items()) {
-      if (value.is_number()) model.metrics[name] = value.get<double>();
-    }
+    models.push_back({best["model"].get<int>(), MetricsOf(best["metrics"]), best["sample"].dump()});
   }
   return models;
 }
@@ -131,7 +153,7 @@ class Experiment::Impl {
 
   absl::Status OnEvent(EventCallback callback) {
     LANISTA_ASSIGN_OR_RETURN(const Call call, Enter("OnEvent"));
-    if (run_ != nullptr) {
+    if (run_ != nullptr || head_ != nullptr) {
       return absl::FailedPreconditionError("Experiment::OnEvent: the experiment has started; call it before Start");
     }
     callback_ = std::move(callback);
@@ -154,15 +176,52 @@ class Experiment::Impl {
     return DoWait();
   }
 
-  absl::Status Stop(const std::string& reason) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (phase_ == Phase::kNew) {
-      return absl::FailedPreconditionError("Experiment::Stop: the experiment was not started");
+  absl::Status Submit(const HeadSettings& settings) {
+    LANISTA_ASSIGN_OR_RETURN(const Call call, Enter("Submit"));
+    LANISTA_RETURN_IF_ERROR(CheckNotStarted("Submit"));
+    if (earlier_.has_value()) {
+      return absl::FailedPreconditionError(
+          "Experiment::Submit: this experiment is in the state folder of this process, and goes on by Start; "
+          "`lanista resume ID --head H:P` goes on with one of a head");
     }
-    if (phase_ == Phase::kEnded) return absl::OkStatus();
-    stop_reason_ = reason;
-    StopIfAsked();
+    CommandLine line = line_;
+    line.head = settings.address;
+    line.safety.tls = settings.tls;
+    line.safety.tls_ca = settings.tls_ca;
+    line.safety.tls_cert = settings.tls_cert;
+    line.safety.tls_key = settings.tls_key;
+    line.safety.token_file = settings.token_file;
+    line.insecure = settings.insecure;
+    v1::CreateExperimentRequest request;
+    LANISTA_ASSIGN_OR_RETURN(*request.mutable_config(), CheckedConfig());
+    request.set_request_id(NewUniqueId());
+    LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadClient> head, ConnectToHead(CommandContext{line, {}, ""}));
+    LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, head->Create(request));
+    watched_.set_experiment(reply.experiment());
+    const std::lock_guard<std::mutex> lock(mutex_);
+    head_ = std::move(head);
+    id_ = reply.experiment();
+    phase_ = Phase::kRunning;
     return absl::OkStatus();
+  }
+
+  absl::Status Stop(const std::string& reason) {
+    v1::StopExperimentRequest request;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (phase_ == Phase::kNew) {
+        return absl::FailedPreconditionError("Experiment::Stop: the experiment was not started");
+      }
+      if (phase_ == Phase::kEnded) return absl::OkStatus();
+      stop_reason_ = reason;
+      StopIfAsked();
+      if (head_ == nullptr) return absl::OkStatus();
+      stopped_ = true;
+      request.set_experiment(id_);
+      request.set_reason(reason);
+    }
+    // Once there is one, it stays.
+    return head_->Stop(request).status();
   }
 
   std::string id() const {
@@ -183,8 +242,31 @@ class Experiment::Impl {
     return JournalReader::Open(folder);
   }
 
-  // The document of `show`, with `best` models.
+  // The head that has it; nullptr: none has.
+  HeadClient* Head() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return head_.get();
+  }
+
+  absl::StatusOr<std::vector<FoundModel>> TopModels(int k) const {
+    HeadClient* const head = Head();
+    if (head == nullptr) {
+      LANISTA_ASSIGN_OR_RETURN(const Json document, Show(k));
+      return BestOf(document);
+    }
+    v1::ListTrialsRequest request;
+    request.set_experiment(id());
+    request.set_sort("best");
+    LANISTA_ASSIGN_OR_RETURN(const Json document, head->ListTrials(request));
+    return BestOfTrials(document, k);
+  }
+
+  // The document of `show`, with `best` models; a head decides itself how many.
   absl::StatusOr<Json> Show(int best) const {
+    if (HeadClient* const head = Head(); head != nullptr) {
+      LANISTA_ASSIGN_OR_RETURN(HeadExperiment got, GetFromHead(*head, id()));
+      return std::move(got.document);
+    }
     LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, OpenJournal());
     ViewOptions options;
     options.best = best;
@@ -193,6 +275,10 @@ class Experiment::Impl {
   }
 
   absl::StatusOr<std::vector<std::string>> Export(const ExportSettings& settings) const {
+    if (Head() != nullptr) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "Experiment::Export: the results are the head's: `lanista export ", id(), "` on its machine writes them"));
+    }
     LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, OpenJournal());
     LANISTA_ASSIGN_OR_RETURN(const TrialProgram program, api::ThisProgram());
     LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(settings.out, UserDirectory()));
@@ -237,12 +323,23 @@ class Experiment::Impl {
     return Call(this);
   }
 
+  absl::Status CheckNotStarted(const char* call) const {
+    if (run_ == nullptr && head_ == nullptr) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("Experiment::", call,
+                     ": the experiment has started before; make another Experiment, or go on with this one by "
+                     "Experiment::Resume(id)"));
+  }
+
+  // What the user wrote, complete and with absolute paths.
+  absl::StatusOr<v1::ExperimentConfig> CheckedConfig() const {
+    v1::ExperimentConfig config = config_;
+    LANISTA_RETURN_IF_ERROR(ResolvePaths(config, UserDirectory()));
+    return CompleteConfig(std::move(config));
+  }
+
   absl::Status DoStart() {
-    if (run_ != nullptr) {
-      return absl::FailedPreconditionError(
-          "Experiment::Start: the experiment has started before; make another Experiment, or go on with this one by "
-          "Experiment::Resume(id)");
-    }
+    LANISTA_RETURN_IF_ERROR(CheckNotStarted("Start"));
     SetPhase(Phase::kStarting);
     absl::Status status = TryToStart();
     if (status.ok()) {
@@ -261,6 +358,7 @@ class Experiment::Impl {
     page_link_.clear();
     stop_reason_.reset();
     stopped_ = false;
+    head_has_it_ = false;
     return status;
   }
 
@@ -268,8 +366,7 @@ class Experiment::Impl {
     LANISTA_ASSIGN_OR_RETURN(const TrialProgram program, api::ThisProgram());
     v1::ExperimentConfig config = config_;
     if (!earlier_.has_value()) {
-      LANISTA_RETURN_IF_ERROR(ResolvePaths(config, UserDirectory()));
-      LANISTA_ASSIGN_OR_RETURN(config, CompleteConfig(std::move(config)));
+      LANISTA_ASSIGN_OR_RETURN(config, CheckedConfig());
     }
     LANISTA_ASSIGN_OR_RETURN(const std::string root, StateRoot(settings_));
     LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
@@ -293,23 +390,34 @@ class Experiment::Impl {
       run_ = std::move(run);
     }
     const auto watch = [this](const v1::ExperimentEvent& event) { Watch(event); };
-    if (earlier_.has_value()) return run_->Resume(earlier_->id, config, watch);
-    LANISTA_ASSIGN_OR_RETURN(const std::string id, run_->Submit(config, watch));
+    std::string id;
+    if (earlier_.has_value()) {
+      id = earlier_->id;
+      LANISTA_RETURN_IF_ERROR(run_->Resume(id, config, watch));
+    } else {
+      LANISTA_ASSIGN_OR_RETURN(id, run_->Submit(config, watch));
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
-    id_ = id;
-    StopIfAsked();
+    HeadHas(id);
     return absl::OkStatus();
   }
 
   absl::Status DoWait() {
     if (outcome_.has_value()) return *outcome_;
-    if (run_ == nullptr) {
+    if (run_ == nullptr && head_ == nullptr) {
       return absl::FailedPreconditionError("Experiment::Wait: the experiment was not started: call Start first");
     }
-    run_->head().Wait(id());
-    display_.reset();
-    SetPhase(Phase::kEnded);
-    run_->End();
+    if (head_ != nullptr) {
+      LANISTA_RETURN_IF_ERROR(FollowOnHead(
+          *head_, &watched_, [this](const v1::ExperimentEvent& event) { Tell(event); },
+          [](absl::string_view note) { spdlog::warn("{}", std::string(note)); }));
+      SetPhase(Phase::kEnded);
+    } else {
+      run_->head().Wait(id());
+      display_.reset();
+      SetPhase(Phase::kEnded);
+      run_->End();
+    }
     const absl::StatusOr<Json> document = Show(/*best=*/1);
     outcome_ = document.ok() ? OutcomeOf(*document) : document.status();
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -323,13 +431,17 @@ class Experiment::Impl {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       // The first event comes before Submit returns.
-      id_ = event.experiment();
-      StopIfAsked();
+      HeadHas(event.experiment());
     }
     if (display_.has_value()) display_->OnEvent(event);
+    Tell(event);
+  }
+
+  // Calls the user's callback.
+  void Tell(const v1::ExperimentEvent& event) {
     if (callback_ == nullptr) return;
-    in_callback_ = this;
-    const absl::Cleanup leave = [] { in_callback_ = nullptr; };
+    // The callback may wait for another experiment.
+    const absl::Cleanup leave = [outer = std::exchange(in_callback_, this)] { in_callback_ = outer; };
     const absl::Status status = GuardCall("the callback of events", [&] {
       callback_(event);
       return absl::OkStatus();
@@ -337,9 +449,16 @@ class Experiment::Impl {
     if (!status.ok()) spdlog::error("{}{}", LogTag(event.experiment()), std::string(status.message()));
   }
 
-  // Passes on a Stop that came, once it is known what is to be stopped. REQUIRES: mutex_ is held.
+  // The head of this process has the experiment. REQUIRES: mutex_ is held.
+  void HeadHas(const std::string& id) {
+    id_ = id;
+    head_has_it_ = true;
+    StopIfAsked();
+  }
+
+  // Passes on a Stop that came, once there is something to stop. REQUIRES: mutex_ is held.
   void StopIfAsked() {
-    if (!stop_reason_.has_value() || stopped_ || id_.empty() || run_ == nullptr || phase_ == Phase::kEnded) return;
+    if (!stop_reason_.has_value() || stopped_ || !head_has_it_ || phase_ == Phase::kEnded) return;
     stopped_ = true;
     run_->head().Stop(id_, *stop_reason_);
   }
@@ -362,6 +481,8 @@ class Experiment::Impl {
   EventCallback callback_;
   std::optional<CommandContext> context_;
   std::optional<absl::Status> outcome_;
+  // What Wait has told of an experiment of a head.
+  v1::WatchRequest watched_;
 
   mutable std::mutex mutex_;
   // Protected by mutex_.
@@ -371,7 +492,10 @@ class Experiment::Impl {
   std::string page_link_;
   std::optional<std::string> stop_reason_;
   bool stopped_ = false;
+  bool head_has_it_ = false;
 
+  // Changed by the thread that is in a Call, under mutex_, and once. Null: the experiment is this process's.
+  std::unique_ptr<HeadClient> head_;
   // Changed by the thread that is in a Call, and `run_` under mutex_. `run_` ends first: its events reach the display.
   std::optional<RunDisplay> display_;
   std::unique_ptr<LocalRun> run_;
@@ -404,6 +528,7 @@ absl::StatusOr<Experiment> Experiment::Resume(const std::string& experiment, con
 
 absl::Status Experiment::OnEvent(EventCallback callback) { return impl_->OnEvent(std::move(callback)); }
 absl::Status Experiment::Start() { return impl_->Start(); }
+absl::Status Experiment::Submit(const HeadSettings& head) { return impl_->Submit(head); }
 absl::Status Experiment::Wait() { return impl_->Wait(); }
 absl::Status Experiment::Run() { return impl_->Run(); }
 absl::Status Experiment::Stop(const std::string& reason) { return impl_->Stop(reason); }
@@ -418,8 +543,7 @@ absl::StatusOr<ExperimentStatus> Experiment::Status() const {
 absl::StatusOr<std::vector<FoundModel>> Experiment::TopModels(int k) const {
   if (k < 1)
     return absl::InvalidArgumentError(absl::StrCat("Experiment::TopModels: k is ", k, "; at least 1 is needed"));
-  LANISTA_ASSIGN_OR_RETURN(const Json document, impl_->Show(k));
-  return BestOf(document);
+  return impl_->TopModels(k);
 }
 
 absl::StatusOr<std::vector<std::string>> Experiment::Export(const ExportSettings& settings) const {

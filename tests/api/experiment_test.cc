@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <map>
 #include <mutex>
@@ -266,7 +267,8 @@ TEST_F(ExperimentTest, GivesTheSameBitsAsTheCommandLine) {
   const absl::Status status = experiment.Run();
   ASSERT_TRUE(status.ok()) << status;
 
-  const std::string config = WriteFile("training.textproto", kTraining);
+  const std::string config = temp_.path() + "/training.textproto";
+  std::ofstream(config) << kTraining;
   const std::string other_state = temp_.path() + "/other";
   const CommandResult run = RunCommand(Self(), {"--command-line", "--state-dir", other_state, "run", config, "--json"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
@@ -324,6 +326,67 @@ TEST_F(ExperimentTest, ResumeGoesOnWithWhatIsThere) {
 
   EXPECT_TRUE(absl::IsNotFound(Experiment::Resume("nobody", {}, Settings()).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(Experiment::Resume(id, {"seed=8"}, Settings()).status()));
+}
+
+// A head whose trial program is this one.
+class HeadTest : public ExperimentTest {
+ protected:
+  HeadTest()
+      : head_(Self(), {"--command-line", "--state-dir", temp_.path() + "/head", "serve", "--listen", "127.0.0.1:0",
+                       "--cpu-slots", "1"}) {
+    constexpr char kPrefix[] = "listening on ";
+    EXPECT_TRUE(head_.WaitForLine(kPrefix));
+    settings_.address = head_.line().substr(std::string(kPrefix).size());
+  }
+
+  BackgroundCommand head_;
+  HeadSettings settings_;
+};
+
+TEST_F(HeadTest, RunsWhatIsSubmitted) {
+  Experiment experiment = Make(kByWidth);
+  std::map<int, int> outcomes;
+  ASSERT_TRUE(experiment
+                  .OnEvent([&](const v1::ExperimentEvent& event) {
+                    if (event.has_outcome()) ++outcomes[event.outcome().model()];
+                  })
+                  .ok());
+  absl::Status status = experiment.Submit(settings_);
+  ASSERT_TRUE(status.ok()) << status;
+  status = experiment.Wait();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(outcomes, (std::map<int, int>{{1, 1}, {2, 1}, {3, 1}}));
+  EXPECT_EQ(experiment.Status()->state, "DONE");
+  const absl::StatusOr<std::vector<FoundModel>> top = experiment.TopModels(2);
+  ASSERT_TRUE(top.ok()) << top.status();
+  ASSERT_EQ(top->size(), 2u);
+  EXPECT_EQ(top->at(0).sample, R"({"width":16})");
+  EXPECT_EQ(top->at(0).metrics.at("default"), 16);
+  EXPECT_EQ(top->at(1).sample, R"({"width":8})");
+  // Nothing of it is here.
+  EXPECT_FALSE(std::filesystem::exists(Settings().state_dir));
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Export({}).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Submit(settings_)));
+}
+
+TEST_F(HeadTest, StopsWhatWasSubmitted) {
+  Experiment experiment = Make(kEndless);
+  ASSERT_TRUE(experiment.Submit(settings_).ok());
+  ASSERT_TRUE(experiment.Stop("seen enough").ok());
+  const absl::Status status = experiment.Wait();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(experiment.Status()->state, "STOPPED");
+}
+
+TEST_F(ExperimentTest, SubmittingSaysWhatIsWrong) {
+  Experiment experiment = Make(kByWidth);
+  HeadSettings nowhere;
+  nowhere.address = "nowhere";
+  EXPECT_TRUE(absl::IsInvalidArgument(experiment.Submit(nowhere)));
+  EXPECT_EQ(experiment.id(), "");
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Wait()));
+  v1::ExperimentConfig empty;
+  EXPECT_TRUE(absl::IsInvalidArgument(Experiment(empty, Settings()).Submit(nowhere)));
 }
 
 TEST_F(ExperimentTest, OneThatIsDestroyedIsInterruptedAndGoesOn) {
@@ -389,6 +452,12 @@ TEST_F(ExperimentTest, BadConfigurationsNameTheirPlace) {
 
   v1::ExperimentConfig empty;
   EXPECT_TRUE(absl::IsInvalidArgument(Experiment(empty, Settings()).Start()));
+
+  ExperimentSettings settings = Settings();
+  settings.state_dir += "/caf\xe9";
+  EXPECT_TRUE(absl::IsInvalidArgument(Make(kByWidth, settings).Start()));
+  settings.state_dir = "";
+  EXPECT_TRUE(absl::IsInvalidArgument(Make(kByWidth, settings).Start()));
 
   // One that was refused was not recorded.
   Experiment unknown = Make(R"pb(
