@@ -33,13 +33,13 @@ awk '
     included = substr($2, 2, length($2) - 2)
     if (included ~ /^(torch|ATen|c10)\//) {
       if (!((room, "torch") in may)) complain("room " room " may not use LibTorch: " included)
-    } else if (included ~ /^(src|actors|engines|tests|bench)\//) {
+    } else if (included ~ /^(src|actors|engines|include|tests|bench)\//) {
       other = room_of(included)
       if (other != room && !((room, other) in may)) complain("room " room " may not include room " other ": " included)
     }
   }
   END { exit bad }
-' - $(find src actors engines -name '*.h' -o -name '*.cc') <<'TABLE'
+' - $(find src actors engines include -name '*.h' -o -name '*.cc') <<'TABLE'
 base
 telemetry       base
 space           base
@@ -68,5 +68,8 @@ service         base config storage views
 rpc             base files service views telemetry
 web             base goals space config storage views service telemetry
 trial           base goals space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
+api             base config exporters include launcher rpc storage trial views
+api_torch       base data torch
+include         base nn data evaluators strategies stopping trial api api_torch
 launcher        base goals space config devices strategies storage views graph ops exporters engines experiment files actors service rpc web telemetry
 TABLE

@@ -142,6 +142,21 @@ absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const s
                         set);
 }
 
+absl::StatusOr<v1::ExperimentConfig> ParseConfig(const std::string& text) {
+  constexpr char kPlace[] = "the configuration";
+  v1::ExperimentConfig config;
+  TextFormat::ParseInfoTree locations;
+  if (const absl::Status parsed = ParseTextConfig(text, config, locations); !parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(kPlace, ":", parsed.message()));
+  }
+  LANISTA_RETURN_IF_ERROR(Annotate(ResolvePaths(config, UserDirectory()), kPlace));
+  FillDefaults(config);
+  const std::optional<Violation> violation = FindViolation(config);
+  if (!violation) return config;
+  return ViolationError(*violation,
+                        absl::StrCat(kPlace, LocationOf(violation->path, config.GetDescriptor(), &locations)), {});
+}
+
 absl::StatusOr<v1::HeadConfig> LoadHeadConfig(const std::string& path) {
   v1::HeadConfig config;
   TextFormat::ParseInfoTree locations;

@@ -22,6 +22,10 @@ namespace lanista {
 // and validates. Relative paths in the file start at its folder, those in overrides where the user stands.
 absl::StatusOr<v1::ExperimentConfig> LoadConfig(const std::string& path, const std::vector<std::string>& overrides);
 
+// The same of the text of a configuration (protobuf text) that comes from no file: its relative paths start where the
+// user stands. Errors say "line:column".
+absl::StatusOr<v1::ExperimentConfig> ParseConfig(const std::string& text);
+
 // Reads a head's own configuration, in the same way.
 absl::StatusOr<v1::HeadConfig> LoadHeadConfig(const std::string& path);
 

@@ -19,9 +19,9 @@
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/export_models.h"
 #include "src/launcher/head_connection.h"
 #include "src/launcher/interrupt_note.h"
-#include "src/launcher/trial_session.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
@@ -153,17 +153,10 @@ absl::StatusOr<int> ExportModels(const CommandContext& context) {
   const InterruptNote interrupted("interrupted: a file that was not finished was not written");
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
   LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
-  std::unique_ptr<TrialSession> session;
-  const GraphConverter convert = [&](const v1::Convert& request) -> absl::StatusOr<std::vector<std::string>> {
-    if (session == nullptr) {
-      LANISTA_ASSIGN_OR_RETURN(session, TrialSession::Start(context.trial_program));
-    }
-    LANISTA_ASSIGN_OR_RETURN(const v1::Converted converted, session->Convert(request));
-    for (const std::string& warning : converted.warnings()) PrintWarning(warning);
-    return std::vector<std::string>(converted.files().begin(), converted.files().end());
-  };
   const ExportOptions options{context.line.top, context.line.format, out, context.line.untrained};
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files, ExportBest(reader, options, convert));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                           ExportWithTrialProgram(reader, options, context.trial_program,
+                                                  [](const std::string& warning) { PrintWarning(warning); }));
   return Print(context, {{"files", files}}, [](const Json& document, int) {
     std::string text;
     for (const Json& file : document["files"]) absl::StrAppend(&text, Printable(file.get<std::string>()), "\n");

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "src/base/status.h"
 #include "src/base/unique_id.h"
@@ -31,12 +30,6 @@ namespace lanista {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// So long a head that has gone may stay away while it is watched.
-constexpr absl::Duration kAwayLimit = absl::Minutes(1);
-constexpr absl::Duration kRetryDelay = absl::Milliseconds(300);
-// A watch that takes longer than connecting may take was there, even where nothing happened.
-constexpr absl::Duration kConnectedAfter = absl::Seconds(10);
 
 // An experiment that can be watched, wherever it is.
 struct Watched {
@@ -83,31 +76,6 @@ absl::Status FollowHere(Experiments& experiments, const std::string& id,
   }
 }
 
-// All events of an experiment of a head, also of one that goes for a moment.
-absl::Status FollowOnHead(HeadClient& head, const std::string& id,
-                          const std::function<void(const v1::ExperimentEvent&)>& on_event) {
-  v1::WatchRequest request;
-  request.set_experiment(id);
-  std::optional<absl::Time> gone_since;
-  while (true) {
-    const absl::Time begin = absl::Now();
-    const absl::Status status = head.Watch(request, [&](const v1::ExperimentEvent& event) {
-      gone_since.reset();
-      if (event.number() > 0) request.set_after(event.number());
-      on_event(event);
-      return true;
-    });
-    if (!absl::IsUnavailable(status)) return status;
-    if (absl::Now() - begin > kConnectedAfter) gone_since.reset();
-    if (!gone_since.has_value()) {
-      gone_since = absl::Now();
-      PrintNote(absl::StrCat("the head has gone (", std::string(status.message()), "); waiting for its return"));
-    }
-    if (absl::Now() - *gone_since > kAwayLimit) return status;
-    absl::SleepFor(kRetryDelay);
-  }
-}
-
 // Shows an experiment until its end, then what came of it.
 absl::StatusOr<int> WatchToEnd(const CommandContext& context, const Watched& watched) {
   const InterruptNote interrupted("interrupted: the experiment goes on");
@@ -133,7 +101,11 @@ absl::StatusOr<int> WatchToEnd(const CommandContext& context, const Watched& wat
 
 absl::StatusOr<int> WatchOnHead(const CommandContext& context, HeadClient& head, const std::string& id) {
   return WatchToEnd(context, {[&] { return GetFromHead(head, id); },
-                              [&](const auto& on_event) { return FollowOnHead(head, id, on_event); }});
+                              [&](const auto& on_event) {
+                                v1::WatchRequest request;
+                                request.set_experiment(id);
+                                return FollowOnHead(head, &request, on_event, PrintNote);
+                              }});
 }
 
 int PrintId(const CommandContext& context, const std::string& id, const std::string& line) {

@@ -1,12 +1,25 @@
 #include "src/launcher/head_connection.h"
 
 #include <cstdlib>
+#include <optional>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "src/base/status.h"
 #include "src/config/paths.h"
 #include "src/rpc/address.h"
 
 namespace lanista {
+namespace {
+
+// So long a head that has gone may stay away while it is watched.
+constexpr absl::Duration kAwayLimit = absl::Minutes(1);
+constexpr absl::Duration kRetryDelay = absl::Milliseconds(300);
+// A watch that takes longer than connecting may take was there, even where nothing happened.
+constexpr absl::Duration kConnectedAfter = absl::Seconds(10);
+
+}  // namespace
 
 absl::StatusOr<HeadAccess> HeadAccessOf(const CommandLine& line) {
   HeadAccess access;
@@ -44,6 +57,29 @@ absl::StatusOr<HeadExperiment> GetFromHead(HeadClient& head, const std::string& 
   }
   got.config = reply.config();
   return got;
+}
+
+absl::Status FollowOnHead(HeadClient& head, v1::WatchRequest* request,
+                          const std::function<void(const v1::ExperimentEvent&)>& on_event,
+                          const std::function<void(absl::string_view note)>& note) {
+  std::optional<absl::Time> gone_since;
+  while (true) {
+    const absl::Time begin = absl::Now();
+    const absl::Status status = head.Watch(*request, [&](const v1::ExperimentEvent& event) {
+      gone_since.reset();
+      if (event.number() > 0) request->set_after(event.number());
+      on_event(event);
+      return true;
+    });
+    if (!absl::IsUnavailable(status)) return status;
+    if (absl::Now() - begin > kConnectedAfter) gone_since.reset();
+    if (!gone_since.has_value()) {
+      gone_since = absl::Now();
+      note(absl::StrCat("the head has gone (", std::string(status.message()), "); waiting for its return"));
+    }
+    if (absl::Now() - *gone_since > kAwayLimit) return status;
+    absl::SleepFor(kRetryDelay);
+  }
 }
 
 }  // namespace lanista

@@ -2,10 +2,13 @@
 #ifndef LANISTA_SRC_LAUNCHER_HEAD_CONNECTION_H_
 #define LANISTA_SRC_LAUNCHER_HEAD_CONNECTION_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 #include "protos/experiment.pb.h"
 #include "src/launcher/commands.h"
@@ -29,6 +32,13 @@ struct HeadExperiment {
 
 // `experiment`: as typed.
 absl::StatusOr<HeadExperiment> GetFromHead(HeadClient& head, const std::string& experiment);
+
+// Calls `on_event` with all events behind `request`'s last one, up to the end of the experiment, also of a head that
+// goes for a moment: then `note` says so. Counts up the request's last event, so that after an error one can go on.
+// Errors: those of HeadClient::Watch.
+absl::Status FollowOnHead(HeadClient& head, v1::WatchRequest* request,
+                          const std::function<void(const v1::ExperimentEvent&)>& on_event,
+                          const std::function<void(absl::string_view note)>& note);
 
 // `resume ID --head H:P`.
 absl::StatusOr<int> ResumeOnHead(const CommandContext& context);

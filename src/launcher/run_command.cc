@@ -23,13 +23,12 @@
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/head_connection.h"
 #include "src/launcher/local_head.h"
-#include "src/launcher/node_port.h"
+#include "src/launcher/local_run.h"
 #include "src/launcher/page.h"
 #include "src/launcher/progress.h"
-#include "src/launcher/progress_view.h"
 #include "src/launcher/results.h"
+#include "src/launcher/run_display.h"
 #include "src/launcher/signal_thread.h"
-#include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 #include "src/views/documents.h"
@@ -43,7 +42,13 @@ namespace {
 class Interrupt {
  public:
   // `quiet`: no display will show that the experiment is stopping (--json).
-  Interrupt(LocalHead& head, bool quiet) : head_(&head), quiet_(quiet) {}
+  explicit Interrupt(bool quiet) : quiet_(quiet) {}
+
+  // The head is there. It outlives the call of Ended.
+  void HeadStarted(LocalHead& head) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    head_ = &head;
+  }
 
   void Started(const std::string& experiment) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -104,30 +109,14 @@ class Interrupt {
 
  private:
   mutable std::mutex mutex_;
-  LocalHead* head_;
   const bool quiet_;
+  // Protected by mutex_, as is what follows.
+  LocalHead* head_ = nullptr;
   std::string experiment_;
   bool stopped_ = false;
   // In WaitForSignal.
   bool waits_ = false;
   std::condition_variable signaled_;
-};
-
-// The live progress of a run, with log lines above it.
-class Display {
- public:
-  Display(const v1::ExperimentConfig& config, const std::optional<EarlierProgress>& earlier, const LocalHead& head)
-      : view_(
-            config, StandardOutput(), [&head] { return head.constructions(); }, earlier) {
-    if (isatty(STDOUT_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return;
-    RedirectConsoleLog([this](absl::string_view line) { view_.Print(line); });
-  }
-  ~Display() { RedirectConsoleLog(nullptr); }
-
-  void OnEvent(const v1::ExperimentEvent& event) { view_.OnEvent(event); }
-
- private:
-  ProgressView view_;
 };
 
 // The document of `show` without the reason for which the experiment failed: RunExperiment prints it last, as the
@@ -163,8 +152,8 @@ absl::StatusOr<std::string> PrintSummary(const CommandContext& context, const st
   return FindNoResult(document);
 }
 
-// Starts an experiment, or goes on with one, on a head; returns its id.
-using StartExperiment = std::function<absl::StatusOr<std::string>(LocalHead& head, LocalHead::Watcher watcher)>;
+// Starts an experiment, or goes on with one; returns its id.
+using StartExperiment = std::function<absl::StatusOr<std::string>(LocalRun& run, LocalHead::Watcher watcher)>;
 
 // Runs an experiment to its end on a head of this process, shows its progress and prints what came of it. `earlier`:
 // what it did before, if it goes on.
@@ -179,57 +168,44 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
 
   CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);  // The search goes on where nobody reads its progress any more.
-  LocalHead::Options options{state_dir, context.trial_program};
-  options.open = SeeksNodes(config.training_service());
-  const TelemetryPtr telemetry = options.telemetry;
-  LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), config));
-  std::unique_ptr<NodePort> port;
-  if (SeeksNodes(config.training_service())) {
-    LANISTA_ASSIGN_OR_RETURN(port, NodePort::Open(context, *head, config.training_service(), state_dir, telemetry));
-    PrintNote(absl::StrCat("nodes join at ", port->address()));
-  }
-  absl::Cleanup end_head = [&] {
-    // The port's calls wait for the head.
-    if (port != nullptr) port->Close();
-    head->End();
-    port.reset();
+  // The page may use it until the end of `run`.
+  Interrupt interrupt(line.json);
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run, LocalRun::Open(context, state_dir, config));
+  if (!run->node_address().empty()) PrintNote(absl::StrCat("nodes join at ", run->node_address()));
+  const auto end_run = [&] {
+    interrupt.Ended();
+    run->End();
   };
-  Interrupt interrupt(*head, line.json);
+  interrupt.HeadStarted(run->head());
   const SignalThread signals([&](int count) { interrupt.OnSignal(count); });
+  const absl::Cleanup end_run_on_error = end_run;
 
-  std::unique_ptr<RunPage> page;
   if (!line.web.empty()) {
-    LANISTA_ASSIGN_OR_RETURN(page,
-                             RunPage::Start(line, state_dir, context.trial_program, telemetry,
-                                            [&interrupt](const std::string& experiment, const std::string& reason) {
-                                              interrupt.Stop(experiment, reason);
-                                            }));
+    LANISTA_RETURN_IF_ERROR(run->OpenPage([&interrupt](const std::string& experiment, const std::string& reason) {
+      interrupt.Stop(experiment, reason);
+    }));
     // With --json stdout has the one document.
-    line.json ? PrintNote(PageLine(page->link())) : PrintLine(PageLine(page->link()));
+    line.json ? PrintNote(PageLine(run->page_link())) : PrintLine(PageLine(run->page_link()));
     std::fflush(stdout);
   }
-  std::optional<Display> display;
-  if (!line.json) display.emplace(config, earlier, *head);
-  const absl::StatusOr<std::string> id = start(*head, [&](const v1::ExperimentEvent& event) {
+  std::optional<RunDisplay> display;
+  if (!line.json) display.emplace(config, earlier, run->head());
+  const absl::StatusOr<std::string> id = start(*run, [&](const v1::ExperimentEvent& event) {
     // Set with the first event, because a user may press Ctrl-C before the experiment's id is here.
     interrupt.Started(event.experiment());
-    if (page != nullptr) page->OnEvent(event);
     if (display) display->OnEvent(event);
   });
   if (!id.ok()) {
     // Where the user stopped it on the page before it began, the watcher may still be telling of that.
-    interrupt.Ended();
-    std::move(end_head).Invoke();
+    end_run();
     return id.status();
   }
-  const v1::StateChanged end = head->Wait(*id);
+  const v1::StateChanged end = run->head().Wait(*id);
   display.reset();
 
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(*id));
   const absl::StatusOr<std::string> no_result = PrintSummary(context, folder);
-  interrupt.Ended();
-  std::move(end_head).Invoke();
-  head.reset();
+  end_run();
 
   std::string error;
   if (end.state() == v1::EXPERIMENT_FAILED) {
@@ -241,8 +217,8 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   }
   if (!error.empty()) PrintError(error);
   if (line.json && !no_result.ok()) PrintJson({{"error", error}});
-  if (page != nullptr && line.web_stay) {
-    PrintNote(absl::StrCat("the page stays open until Ctrl-C: ", page->link()));
+  if (!run->page_link().empty() && line.web_stay) {
+    PrintNote(absl::StrCat("the page stays open until Ctrl-C: ", run->page_link()));
     std::fflush(stdout);
     interrupt.WaitForSignal();
   }
@@ -256,31 +232,20 @@ absl::StatusOr<int> RunExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig config, LoadConfig(line.config, line.overrides));
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
-  return RunToEnd(context, state_dir, config, std::nullopt, [&](LocalHead& head, LocalHead::Watcher watcher) {
-    return head.Submit(config, line.durable, std::move(watcher));
-  });
+  return RunToEnd(context, state_dir, config, std::nullopt,
+                  [&](LocalRun& run, LocalHead::Watcher watcher) { return run.Submit(config, std::move(watcher)); });
 }
 
 absl::StatusOr<int> ResumeExperiment(const CommandContext& context) {
   const CommandLine& line = context.line;
   if (!line.head.empty()) return ResumeOnHead(context);
   LANISTA_ASSIGN_OR_RETURN(const std::string root, context.state_dir);
-  LANISTA_ASSIGN_OR_RETURN(const std::string id, FindExperiment(StateDir::OpenReadOnly(root), line.experiment));
+  LANISTA_ASSIGN_OR_RETURN(const EarlierExperiment earlier, FindEarlier(root, line.experiment, line.overrides));
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
-  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
-  EarlierProgress earlier;
-  v1::ExperimentConfig config;
-  {
-    // Closed before the head opens the journal: a transaction that stays open would keep SQLite from tidying its log.
-    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
-    LANISTA_ASSIGN_OR_RETURN(config, ConfigToResume(reader.experiment().config(), line.overrides));
-    LANISTA_ASSIGN_OR_RETURN(earlier.counts, reader.CountModels());
-    LANISTA_ASSIGN_OR_RETURN(earlier.front, reader.ParetoFront());
-  }
-  return RunToEnd(context, state_dir, config, earlier,
-                  [&](LocalHead& head, LocalHead::Watcher watcher) -> absl::StatusOr<std::string> {
-                    LANISTA_RETURN_IF_ERROR(head.Resume(id, config, line.durable, std::move(watcher)));
-                    return id;
+  return RunToEnd(context, state_dir, earlier.config, earlier.progress,
+                  [&](LocalRun& run, LocalHead::Watcher watcher) -> absl::StatusOr<std::string> {
+                    LANISTA_RETURN_IF_ERROR(run.Resume(earlier.id, earlier.config, std::move(watcher)));
+                    return earlier.id;
                   });
 }
 

@@ -357,6 +357,20 @@ TEST_F(ConfigTest, WhatOnlyGraphsTellIsRefusedWithoutGraphs) {
   }
 }
 
+TEST_F(ConfigTest, ATextWithoutAFileIsReadAsAFileIs) {
+  const absl::StatusOr<v1::ExperimentConfig> config = ParseConfig(
+      "space { registered: \"net\" } strategy { random {} }\n"
+      "evaluator { classification { dataset { csv { path: \"a.csv\" } } } }");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->evaluator().classification().dataset().csv().path(), (folder_ / "a.csv").string());
+  EXPECT_EQ(config->name(), "net");
+  EXPECT_TRUE(config->engine().has_direct());
+  EXPECT_THAT(std::string(ParseConfig(kText + std::string("max_trials: 3")).status().message()),
+              HasSubstr("the configuration:4:1: unknown field 'max_trials'"));
+  EXPECT_THAT(std::string(ParseConfig(kText + std::string("\nmax_trial_number: 0")).status().message()),
+              HasSubstr("the configuration:5:1: max_trial_number: "));
+}
+
 TEST_F(ConfigTest, TextThatIsNotUtf8IsRefused) {
   const std::string fine = "strategy { random {} } evaluator { constant {} } ";
   // As bytes of the file, and as an escape; in a field, in a list, as the key and the value of a parameter.

@@ -1,0 +1,56 @@
+// Data sets of one's own, also from tensors in memory, and transforms (docs/spaces.md).
+//
+//   lanista::RegisterDataset("spirals", [] {                  // in main, before lanista::Init
+//     auto [inputs, classes] = DrawSpirals(/*seed=*/1);
+//     return lanista::data::ClassificationSplits({inputs.slice(0, 0, 800), classes.slice(0, 0, 800)},
+//                                                {inputs.slice(0, 800), classes.slice(0, 800)});
+//   });
+//
+// and in the configuration: evaluator { classification { dataset { custom { name: "spirals" } } } }.
+//
+// Tensors never travel between processes: each trial process is this program again, registers the same function, and
+// makes the data by calling it. So the function must give the same data in each process: draw with a seed of its
+// own, and read files that all processes (on nodes, too) can see.
+#ifndef LANISTA_INCLUDE_LANISTA_DATASET_H_
+#define LANISTA_INCLUDE_LANISTA_DATASET_H_
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "src/api/register.h"
+#include "src/api/tensor_splits_torch.h"
+#include "src/data/custom.h"
+#include "src/data/dataset.h"
+#include "src/data/transform.h"
+
+namespace lanista {
+
+// Registers `make` for `dataset { custom { name: NAME } }`: it returns data::DataSplits, or an absl::StatusOr of them,
+// and takes nothing, or (const Params&), or (const Params&, const data::DatasetRequest&). REQUIRES: before
+// lanista::Init.
+template <typename Make>
+void RegisterDataset(const std::string& name, Make make) {
+  api::Register<data::DatasetRegistry>(
+      "dataset", name,
+      [make](const Params& params, const data::DatasetRequest& request) -> data::DatasetRegistry::Result {
+        if constexpr (std::is_invocable_v<const Make&, const Params&, const data::DatasetRequest&>) {
+          return data::internal::Box(make(params, request));
+        } else if constexpr (std::is_invocable_v<const Make&, const Params&>) {
+          return data::internal::Box(make(params));
+        } else {
+          return data::internal::Box(make());
+        }
+      });
+}
+
+// Registers `make`, an absl::StatusOr<std::unique_ptr<data::Transform>>(const Params&, const data::DataSplits&), for
+// `transform { custom { name: NAME } }`. REQUIRES: before lanista::Init.
+template <typename Make>
+void RegisterTransform(const std::string& name, Make make) {
+  api::Register<data::TransformRegistry>("transform", name, std::move(make));
+}
+
+}  // namespace lanista
+
+#endif  // LANISTA_INCLUDE_LANISTA_DATASET_H_

@@ -1,0 +1,31 @@
+// Stoppers end models that lead nowhere, after any step that they report (docs/early_stopping.md).
+//
+//   class Impatient : public lanista::Stopper { ... };        // Report
+//
+//   lanista::RegisterStopper("impatient", [](const lanista::Params&, const lanista::StoppingContext&) {
+//     return std::make_unique<Impatient>();
+//   });                                                       // in main, before lanista::Init
+//
+// and in the configuration: early_stopping { custom { name: "impatient" } }. A stopper runs in the process of the
+// experiment, used by one thread at a time, and is deterministic: Resume replays its calls.
+#ifndef LANISTA_INCLUDE_LANISTA_STOPPER_H_
+#define LANISTA_INCLUDE_LANISTA_STOPPER_H_
+
+#include <string>
+#include <utility>
+
+#include "src/api/register.h"
+#include "src/stopping/stopper.h"
+
+namespace lanista {
+
+// Registers `make`, which returns a std::unique_ptr of a Stopper, or an absl::StatusOr of one, and takes (const
+// Params&, const StoppingContext&), for `early_stopping { custom { name: NAME } }`. REQUIRES: before lanista::Init.
+template <typename Make>
+void RegisterStopper(const std::string& name, Make make) {
+  api::Register<StopperRegistry>("stopper", name, std::move(make));
+}
+
+}  // namespace lanista
+
+#endif  // LANISTA_INCLUDE_LANISTA_STOPPER_H_

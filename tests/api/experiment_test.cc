@@ -1,0 +1,569 @@
+// lanista::Experiment, in a program that is its own trial program.
+#include "lanista/experiment.h"
+
+#include <torch/torch.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "lanista/dataset.h"
+#include "lanista/evaluator.h"
+#include "lanista/main.h"
+#include "lanista/nn.h"
+#include "lanista/stopper.h"
+#include "lanista/strategy.h"
+#include "nlohmann/json.hpp"
+#include "src/storage/journal.h"
+#include "src/storage/state_dir.h"
+#include "src/views/documents.h"
+#include "tests/e2e/command.h"
+#include "tests/storage/storage_testing.h"
+
+namespace lanista {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// ---- The components of this program ----
+
+// Three models: hidden layers of width 4, 8 or 16, with dropout, so that results depend on random numbers.
+class SmallNet : public nn::ModelSpace {
+ public:
+  SmallNet() {
+    const int64_t width = nn::ValueChoice({4, 8, 16}, "width");
+    hidden_ = register_module("hidden", torch::nn::Linear(2, width));
+    dropout_ = register_module("dropout", torch::nn::Dropout(0.2));
+    output_ = register_module("output", torch::nn::Linear(width, 2));
+  }
+  torch::Tensor forward(torch::Tensor x) override { return output_(dropout_(torch::relu(hidden_(x)))); }
+
+ private:
+  torch::nn::Linear hidden_{nullptr}, output_{nullptr};
+  torch::nn::Dropout dropout_{nullptr};
+};
+
+// Points of the plane and the side of a line on which they lie.
+absl::StatusOr<data::DataSplits> Points() {
+  const torch::Tensor points = torch::sin(torch::arange(0, 160) * 12.9898).mul(43758.5453).frac().reshape({80, 2});
+  const torch::Tensor sides = (points.select(1, 0) > points.select(1, 1)).to(torch::kLong);
+  return data::ClassificationSplits({points.slice(0, 0, 60), sides.slice(0, 0, 60)},
+                                    {points.slice(0, 60), sides.slice(0, 60)});
+}
+
+// Scores a model by its width, without training it.
+class WidthEvaluator : public Evaluator {
+ public:
+  explicit WidthEvaluator(const Params& params) : factor_(params.Get<double>("factor", 1.0)) {}
+  absl::Status Prepare(uint64_t) override { return absl::OkStatus(); }
+  absl::Status Evaluate(TrialContext& context) override {
+    const auto model = context.model();
+    context.ReportIntermediate(0.0);
+    context.ReportFinal(factor_ * static_cast<double>(model->parameters()[0].size(0)));
+    return absl::OkStatus();
+  }
+
+ private:
+  const double factor_;
+};
+
+// From the last model of the space to the first.
+class Backwards : public Strategy {
+ public:
+  explicit Backwards(const StrategyContext& context) : space_(context.space), next_(*context.space.size()) {}
+  absl::StatusOr<Proposal> Ask(int count) override {
+    Proposal proposal;
+    while (next_ > 0 && proposal.samples.size() < static_cast<size_t>(count)) {
+      proposal.samples.push_back(space_.Unrank(--next_));
+    }
+    proposal.exhausted = next_ == 0;
+    return proposal;
+  }
+  void Tell(const v1::Sample&, const Observation&) override {}
+
+ private:
+  const Space& space_;
+  mpz_class next_;
+};
+
+// Stops every model at its first step.
+class Impatient : public Stopper {
+ public:
+  Verdict Report(int, int, double) override { return {true, "no patience"}; }
+};
+
+void RegisterComponents() {
+  RegisterSpace<SmallNet>("small_net");
+  RegisterDataset("points", Points);
+  RegisterEvaluator<WidthEvaluator>("width");
+  RegisterEvaluator("until_canceled", [](TrialContext& context) {
+    context.ReportIntermediate(0.5);
+    while (!context.canceled()) std::this_thread::yield();
+  });
+  RegisterEvaluator("throws", [](TrialContext&) { throw std::runtime_error("no luck today"); });
+  RegisterStrategy<Backwards>("backwards");
+  RegisterStopper("impatient", [](const Params&, const StoppingContext&) { return std::make_unique<Impatient>(); });
+}
+
+// ---- The tests ----
+
+constexpr char kByWidth[] = R"pb(
+  name: "by_width"
+  space { registered: "small_net" }
+  strategy { grid_search {} }
+  evaluator { custom { name: "width" } }
+  training_service { local { cpu_slots: 1 } }
+  seed: 7
+)pb";
+
+constexpr char kEndless[] = R"pb(
+  space { registered: "small_net" }
+  strategy { random {} }
+  evaluator { custom { name: "until_canceled" } }
+  training_service { local { cpu_slots: 1 } }
+)pb";
+
+constexpr char kTraining[] = R"pb(
+  name: "training"
+  space { registered: "small_net" }
+  strategy { random {} }
+  evaluator {
+    classification {
+      dataset { custom { name: "points" } }
+      batch_size: 10
+      max_epochs: 3
+    }
+  }
+  training_service { local { cpu_slots: 1 } }
+  seed: 11
+)pb";
+
+std::string Self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+class ExperimentTest : public testing::Test {
+ protected:
+  ExperimentSettings Settings() const {
+    ExperimentSettings settings;
+    settings.state_dir = temp_.path() + "/state";
+    return settings;
+  }
+
+  Experiment Make(const std::string& text) const { return Make(text, Settings()); }
+  static Experiment Make(const std::string& text, const ExperimentSettings& settings) {
+    absl::StatusOr<Experiment> experiment = Experiment::Parse(text, settings);
+    EXPECT_TRUE(experiment.ok()) << experiment.status();
+    return *std::move(experiment);
+  }
+
+  // Of each model: its sample, status and metrics.
+  static std::vector<std::string> Results(const std::string& state_dir, const std::string& id) {
+    const std::string folder = StateDir::OpenReadOnly(state_dir).ExperimentFolder(id).value();
+    const absl::StatusOr<JournalReader> journal = JournalReader::Open(folder);
+    EXPECT_TRUE(journal.ok()) << journal.status();
+    const nlohmann::ordered_json document = TrialsDocument(*journal).value();
+    std::vector<std::string> results;
+    for (const auto& model : document["models"]) {
+      std::string result = absl::StrCat(model["id"].dump(), " ", model["sample"].dump(), " ", model["status"].dump(),
+                                        " ", model["metrics"]["final"].dump());
+      for (const auto& step : model["metrics"]["intermediate"]) absl::StrAppend(&result, " ", step["metrics"].dump());
+      results.push_back(std::move(result));
+    }
+    return results;
+  }
+
+  const TempFolder temp_;
+};
+
+TEST_F(ExperimentTest, FindsTheBestModelAndTellsOfEachModelOnce) {
+  Experiment experiment = Make(kByWidth);
+  std::map<int, int> outcomes;
+  std::vector<v1::ExperimentState> states;
+  int spaces = 0;
+  ASSERT_TRUE(experiment
+                  .OnEvent([&](const v1::ExperimentEvent& event) {
+                    if (event.has_outcome()) ++outcomes[event.outcome().model()];
+                    if (event.has_state()) states.push_back(event.state().state());
+                    if (event.has_space()) ++spaces;
+                  })
+                  .ok());
+  EXPECT_EQ(experiment.id(), "");
+  ASSERT_TRUE(experiment.Run().ok());
+
+  EXPECT_EQ(outcomes, (std::map<int, int>{{1, 1}, {2, 1}, {3, 1}}));
+  EXPECT_EQ(spaces, 1);
+  ASSERT_FALSE(states.empty());
+  EXPECT_EQ(states.back(), v1::DONE);
+  const absl::StatusOr<ExperimentStatus> status = experiment.Status();
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->id, experiment.id());
+  EXPECT_EQ(status->name, "by_width");
+  EXPECT_EQ(status->state, "DONE");
+  EXPECT_EQ(status->space_size, "3");
+  EXPECT_EQ(status->models, 3);
+  EXPECT_EQ(status->succeeded, 3);
+
+  const absl::StatusOr<std::vector<FoundModel>> top = experiment.TopModels(2);
+  ASSERT_TRUE(top.ok()) << top.status();
+  ASSERT_EQ(top->size(), 2u);
+  EXPECT_EQ(top->at(0).sample, R"({"width":16})");
+  EXPECT_EQ(top->at(0).metrics.at("default"), 16);
+  EXPECT_EQ(top->at(1).sample, R"({"width":8})");
+  EXPECT_EQ(nn::BuildFixed<SmallNet>(top->at(0).sample)->parameters()[0].size(0), 16);
+
+  ExportSettings json;
+  json.top = 2;
+  json.out = temp_.path() + "/best";
+  const absl::StatusOr<std::vector<std::string>> files = experiment.Export(json);
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->size(), 2u);
+  for (const std::string& file : *files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  json.format = "none";
+  EXPECT_TRUE(absl::IsInvalidArgument(experiment.Export(json).status()));
+}
+
+TEST_F(ExperimentTest, AConfigurationBuiltInCodeUsesTheProgramsComponents) {
+  v1::ExperimentConfig config;
+  config.mutable_space()->set_registered("small_net");
+  config.mutable_strategy()->mutable_custom()->set_name("backwards");
+  v1::Custom& evaluator = *config.mutable_evaluator()->mutable_custom();
+  evaluator.set_name("width");
+  (*evaluator.mutable_params())["factor"].set_f(-1.5);
+  config.add_training_service()->mutable_local()->set_cpu_slots(1);
+  config.set_max_trial_number(2);
+  Experiment experiment(config, Settings());
+  std::vector<double> values;
+  ASSERT_TRUE(experiment
+                  .OnEvent([&](const v1::ExperimentEvent& event) {
+                    if (event.has_outcome()) values.push_back(event.outcome().metrics().values().at("default"));
+                  })
+                  .ok());
+  const absl::Status status = experiment.Run();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(values, ElementsAre(-24, -12));
+}
+
+TEST_F(ExperimentTest, AStopperOfTheProgramStopsModels) {
+  Experiment experiment = Make(absl::StrCat(kEndless, "early_stopping { custom { name: 'impatient' } }"));
+  const absl::Status status = experiment.Run();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(experiment.Status()->stopped_early, 3);
+  EXPECT_TRUE(experiment.TopModels(1)->empty());
+}
+
+TEST_F(ExperimentTest, GivesTheSameBitsAsTheCommandLine) {
+  Experiment experiment = Make(kTraining);
+  const absl::Status status = experiment.Run();
+  ASSERT_TRUE(status.ok()) << status;
+
+  const std::string config = temp_.path() + "/training.textproto";
+  std::ofstream(config) << kTraining;
+  const std::string other_state = temp_.path() + "/other";
+  const CommandResult run = RunCommand(Self(), {"--command-line", "--state-dir", other_state, "run", config, "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const std::vector<std::string> results = Results(Settings().state_dir, experiment.id());
+  EXPECT_EQ(results.size(), 3u);
+  EXPECT_EQ(results, Results(other_state, run.Json()["id"].get<std::string>()));
+}
+
+TEST_F(ExperimentTest, StopEndsIt) {
+  Experiment experiment = Make(kEndless);
+  ASSERT_TRUE(experiment
+                  .OnEvent([&](const v1::ExperimentEvent& event) {
+                    if (!event.has_model() || !event.model().has_started()) return;
+                    EXPECT_TRUE(experiment.Stop("seen enough").ok());
+                  })
+                  .ok());
+  const absl::Status status = experiment.Run();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(experiment.Status()->state, "STOPPED");
+  EXPECT_EQ(experiment.Status()->reason, "seen enough");
+  EXPECT_EQ(experiment.Status()->succeeded, 0);
+  // After the end there is nothing to stop, and nothing to wait for.
+  EXPECT_TRUE(experiment.Stop().ok());
+  EXPECT_TRUE(experiment.Wait().ok());
+}
+
+TEST_F(ExperimentTest, ResumeGoesOnWithWhatIsThere) {
+  std::string id;
+  {
+    Experiment experiment = Make(absl::StrCat(kByWidth, "max_trial_number: 2"));
+    ASSERT_TRUE(experiment.Run().ok());
+    id = experiment.id();
+  }
+  const std::vector<std::string> before = Results(Settings().state_dir, id);
+  ASSERT_EQ(before.size(), 2u);
+
+  absl::StatusOr<Experiment> again = Experiment::Resume(id, {"max_trial_number=3"}, Settings());
+  ASSERT_TRUE(again.ok()) << again.status();
+  // What is there can be seen without going on.
+  EXPECT_EQ(again->Status()->models, 2);
+  std::set<int> told;
+  ASSERT_TRUE(again
+                  ->OnEvent([&](const v1::ExperimentEvent& event) {
+                    if (event.has_outcome()) told.insert(event.outcome().model());
+                  })
+                  .ok());
+  const absl::Status status = again->Run();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(again->id(), id);
+  EXPECT_EQ(told, std::set<int>{3});
+  std::vector<std::string> after = Results(Settings().state_dir, id);
+  ASSERT_EQ(after.size(), 3u);
+  after.pop_back();
+  EXPECT_EQ(after, before);
+
+  EXPECT_TRUE(absl::IsNotFound(Experiment::Resume("nobody", {}, Settings()).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Experiment::Resume(id, {"seed=8"}, Settings()).status()));
+}
+
+// A head whose trial program is this one.
+class HeadTest : public ExperimentTest {
+ protected:
+  HeadTest()
+      : head_(Self(), {"--command-line", "--state-dir", temp_.path() + "/head", "serve", "--listen", "127.0.0.1:0",
+                       "--cpu-slots", "1"}) {
+    constexpr char kPrefix[] = "listening on ";
+    EXPECT_TRUE(head_.WaitForLine(kPrefix));
+    settings_.address = head_.line().substr(std::string(kPrefix).size());
+  }
+
+  BackgroundCommand head_;
+  HeadSettings settings_;
+};
+
+TEST_F(HeadTest, RunsWhatIsSubmitted) {
+  Experiment experiment = Make(kByWidth);
+  std::map<int, int> outcomes;
+  ASSERT_TRUE(experiment
+                  .OnEvent([&](const v1::ExperimentEvent& event) {
+                    if (event.has_outcome()) ++outcomes[event.outcome().model()];
+                  })
+                  .ok());
+  absl::Status status = experiment.Submit(settings_);
+  ASSERT_TRUE(status.ok()) << status;
+  status = experiment.Wait();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(outcomes, (std::map<int, int>{{1, 1}, {2, 1}, {3, 1}}));
+  EXPECT_EQ(experiment.Status()->state, "DONE");
+  const absl::StatusOr<std::vector<FoundModel>> top = experiment.TopModels(2);
+  ASSERT_TRUE(top.ok()) << top.status();
+  ASSERT_EQ(top->size(), 2u);
+  EXPECT_EQ(top->at(0).sample, R"({"width":16})");
+  EXPECT_EQ(top->at(0).metrics.at("default"), 16);
+  EXPECT_EQ(top->at(1).sample, R"({"width":8})");
+  // Nothing of it is here.
+  EXPECT_FALSE(std::filesystem::exists(Settings().state_dir));
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Export({}).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Submit(settings_)));
+}
+
+TEST_F(HeadTest, StopsWhatWasSubmitted) {
+  Experiment experiment = Make(kEndless);
+  ASSERT_TRUE(experiment.Submit(settings_).ok());
+  ASSERT_TRUE(experiment.Stop("seen enough").ok());
+  const absl::Status status = experiment.Wait();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(experiment.Status()->state, "STOPPED");
+}
+
+TEST_F(ExperimentTest, SubmittingSaysWhatIsWrong) {
+  Experiment experiment = Make(kByWidth);
+  HeadSettings nowhere;
+  nowhere.address = "nowhere";
+  EXPECT_TRUE(absl::IsInvalidArgument(experiment.Submit(nowhere)));
+  EXPECT_EQ(experiment.id(), "");
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Wait()));
+  v1::ExperimentConfig empty;
+  EXPECT_TRUE(absl::IsInvalidArgument(Experiment(empty, Settings()).Submit(nowhere)));
+}
+
+TEST_F(ExperimentTest, OneThatIsDestroyedIsInterruptedAndGoesOn) {
+  std::string id;
+  {
+    Experiment experiment = Make(kEndless);
+    ASSERT_TRUE(experiment.Start().ok());
+    id = experiment.id();
+  }
+  absl::StatusOr<Experiment> again = Experiment::Resume("latest", {}, Settings());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->id(), id);
+  EXPECT_EQ(again->Status()->state, "INTERRUPTED");
+  ASSERT_TRUE(again->Start().ok());
+  ASSERT_TRUE(again->Stop().ok());
+  EXPECT_TRUE(again->Wait().ok());
+  EXPECT_EQ(again->Status()->state, "STOPPED");
+}
+
+TEST_F(ExperimentTest, IsForOneThreadAtATime) {
+  Experiment experiment = Make(kEndless);
+  absl::Status from_callback;
+  absl::Status from_thread;
+  bool asked = false;
+  ASSERT_TRUE(experiment
+                  .OnEvent([&](const v1::ExperimentEvent& event) {
+                    if (!event.has_model() || asked) return;
+                    asked = true;
+                    from_callback = experiment.Wait();
+                    std::thread([&] { from_thread = experiment.Start(); }).join();
+                    EXPECT_TRUE(experiment.Stop().ok());
+                  })
+                  .ok());
+  EXPECT_TRUE(experiment.Run().ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(from_callback));
+  EXPECT_THAT(std::string(from_callback.message()), HasSubstr("call Stop there, and Wait where"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(from_thread));
+  EXPECT_THAT(std::string(from_thread.message()), HasSubstr("Experiment::Start: another thread is in Experiment::Run"));
+}
+
+TEST_F(ExperimentTest, CallsInTheWrongOrderSayWhatToDo) {
+  Experiment experiment = Make(absl::StrCat(kByWidth, "max_trial_number: 1"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Wait()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Stop()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Status().status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(experiment.TopModels(0).status()));
+  ASSERT_TRUE(experiment.Run().ok());
+  const absl::Status again = experiment.Start();
+  EXPECT_TRUE(absl::IsFailedPrecondition(again));
+  EXPECT_THAT(std::string(again.message()), HasSubstr("Experiment::Resume(id)"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.OnEvent({})));
+}
+
+TEST_F(ExperimentTest, BadConfigurationsNameTheirPlace) {
+  const absl::Status text = Experiment::Parse("seed: 1\nmax_trials: 2").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(text));
+  EXPECT_THAT(std::string(text.message()), HasSubstr("the configuration:2:"));
+  EXPECT_THAT(std::string(text.message()), HasSubstr("max_trial_number"));
+  const absl::Status range = Experiment::Parse(absl::StrCat(kByWidth, "max_trial_number: 0")).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(range));
+  EXPECT_THAT(std::string(range.message()), HasSubstr("max_trial_number"));
+  EXPECT_TRUE(absl::IsNotFound(Experiment::Load(temp_.path() + "/none.textproto").status()));
+
+  v1::ExperimentConfig empty;
+  EXPECT_TRUE(absl::IsInvalidArgument(Experiment(empty, Settings()).Start()));
+
+  ExperimentSettings settings = Settings();
+  settings.state_dir += "/caf\xe9";
+  EXPECT_TRUE(absl::IsInvalidArgument(Make(kByWidth, settings).Start()));
+  settings.state_dir = "";
+  EXPECT_TRUE(absl::IsInvalidArgument(Make(kByWidth, settings).Start()));
+
+  // One that was refused was not recorded.
+  Experiment unknown = Make(R"pb(
+    space { registered: "large_net" }
+    strategy { random {} }
+    evaluator { constant {} }
+    training_service { local { cpu_slots: 1 } }
+  )pb");
+  const absl::Status status = unknown.Start();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("small_net"));
+  EXPECT_EQ(unknown.id(), "");
+  EXPECT_TRUE(StateDir::OpenReadOnly(Settings().state_dir).List()->empty());
+}
+
+TEST_F(ExperimentTest, ASearchWithoutAModelIsAnError) {
+  Experiment experiment = Make(R"pb(
+    space { registered: "small_net" }
+    strategy { grid_search {} }
+    evaluator { custom { name: "throws" } }
+    training_service { local { cpu_slots: 1 } }
+  )pb");
+  const absl::Status status = experiment.Run();
+  EXPECT_TRUE(absl::IsAborted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no luck today"));
+  EXPECT_EQ(experiment.Wait(), status);
+}
+
+TEST_F(ExperimentTest, WhatACallbackThrowsHarmsNobody) {
+  Experiment experiment = Make(kByWidth);
+  int calls = 0;
+  ASSERT_TRUE(experiment
+                  .OnEvent([&](const v1::ExperimentEvent&) {
+                    ++calls;
+                    throw std::runtime_error("not my day");
+                  })
+                  .ok());
+  EXPECT_TRUE(experiment.Run().ok());
+  EXPECT_EQ(experiment.Status()->succeeded, 3);
+  EXPECT_GT(calls, 3);
+}
+
+TEST_F(ExperimentTest, HasAPageWhereItIsAskedFor) {
+  ExperimentSettings settings = Settings();
+  settings.web = "0";
+  Experiment experiment = Make(absl::StrCat(kByWidth, "max_trial_number: 1"), settings);
+  EXPECT_EQ(experiment.page_link(), "");
+  ASSERT_TRUE(experiment.Run().ok());
+  EXPECT_THAT(experiment.page_link(), testing::StartsWith("http://127.0.0.1:"));
+
+  settings.web = "nowhere";
+  Experiment misspelt = Make(kByWidth, settings);
+  EXPECT_TRUE(absl::IsInvalidArgument(misspelt.Start()));
+  EXPECT_EQ(misspelt.id(), "");
+}
+
+TEST_F(ExperimentTest, TwoMayRunAtTheSameTime) {
+  Experiment one = Make(kByWidth);
+  Experiment other = Make(kByWidth);
+  ASSERT_TRUE(one.Start().ok());
+  ASSERT_TRUE(other.Start().ok());
+  EXPECT_NE(one.id(), other.id());
+  EXPECT_TRUE(one.Wait().ok());
+  EXPECT_TRUE(other.Wait().ok());
+  EXPECT_EQ(Results(Settings().state_dir, one.id()), Results(Settings().state_dir, other.id()));
+}
+
+// What goes wrong before main comes to the tests needs a program of its own, which is this one with another argument.
+std::string TellsOfStart(const std::string& argument) {
+  const CommandResult result = RunCommand(Self(), {argument});
+  EXPECT_EQ(result.exit_code, 1) << argument;
+  return result.out;
+}
+
+TEST(InitTest, AProgramThatForgetsItIsTold) {
+  EXPECT_THAT(TellsOfStart("--without-init"), HasSubstr("lanista::Init(argc, argv) was not called: call it in main"));
+}
+
+TEST(InitTest, ANameThatIsRegisteredTwiceIsTold) {
+  EXPECT_THAT(TellsOfStart("--twice"), HasSubstr("the evaluator 'width' is registered twice: give one of the two"));
+}
+
+TEST(InitTest, AComponentThatIsRegisteredTooLateIsTold) {
+  EXPECT_THAT(TellsOfStart("--late"), HasSubstr("the model space 'late' was registered after lanista::Init"));
+}
+
+// Prints what Start says.
+int TellOfStart() {
+  absl::StatusOr<Experiment> experiment = Experiment::Parse(kByWidth);
+  const absl::Status status = experiment.ok() ? experiment->Start() : experiment.status();
+  std::printf("%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace lanista
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "--without-init") return lanista::TellOfStart();
+  lanista::RegisterComponents();
+  if (mode == "--twice") lanista::RegisterEvaluator<lanista::WidthEvaluator>("width");
+  lanista::Init(argc, argv);
+  if (mode == "--late") lanista::RegisterSpace<lanista::SmallNet>("late");
+  if (mode == "--twice" || mode == "--late") return lanista::TellOfStart();
+  if (mode == "--command-line") return lanista::Main(argc - 1, argv + 1);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
