@@ -33,6 +33,8 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxPathBytes = 2000;
 constexpr size_t kMaxNameBytes = 255;
 constexpr size_t kSha256Bytes = 32;
+// Looking at each file takes a moment where there are many.
+constexpr absl::Duration kSweepInterval = absl::Minutes(15);
 
 // For people: it may be anything.
 std::string Shown(const std::string& path) { return OneLine(ToUtf8(path.substr(0, kMaxNameBytes))); }
@@ -210,6 +212,7 @@ absl::Status Uploads::Load(const StateDir& state_dir) {
     if (info.st_nlink == 1 && unlink(FilePath(name).c_str()) == 0) continue;
     bytes_ += info.st_size;
   }
+  swept_ = absl::Now();
   if (NamesIn(root_ + "/sets").empty()) return absl::OkStatus();
   // A head that was killed may have recorded an experiment without having noted what it names.
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir.List());
@@ -270,7 +273,8 @@ absl::StatusOr<std::unique_ptr<Upload>> Uploads::Begin(v1::UploadList list) {
       upload->wanted_.push_back(i);
       upload->reserved_ += file.size();
     }
-    if (bytes_ + reserved_ + upload->reserved_ > options_.max_total_bytes) SweepLocked();
+    const bool has_room = bytes_ + reserved_ + upload->reserved_ <= options_.max_total_bytes;
+    if (!has_room || absl::Now() - swept_ > kSweepInterval) SweepLocked();
     if (bytes_ + reserved_ + upload->reserved_ > options_.max_total_bytes) {
       upload->reserved_ = 0;
       // Its destructor takes the lock.
@@ -415,6 +419,7 @@ void Uploads::Sweep() {
 }
 
 void Uploads::SweepLocked() {
+  swept_ = absl::Now();
   std::error_code error;
   for (const std::string& digest : NamesIn(root_ + "/sets")) {
     const std::string set = SetFolder(digest);

@@ -7,7 +7,8 @@
 //                 unfinished/           of uploads that have not ended; emptied when the head begins
 //
 // A set goes with the last experiment that names it, and a file with the last set. What nobody has named yet stays for
-// an hour, so that a client whose connection was lost need not send again what has arrived.
+// an hour, so that a client whose connection was lost need not send again what has arrived; after that it goes with the
+// next upload or deletion.
 #ifndef LANISTA_SRC_SERVICE_UPLOADS_H_
 #define LANISTA_SRC_SERVICE_UPLOADS_H_
 
@@ -152,6 +153,8 @@ class Uploads {
   int64_t reserved_ = 0;
   std::map<std::string, int> in_use_;
   int64_t last_number_ = 0;
+  // When it was last swept.
+  absl::Time swept_ = absl::InfinitePast();
 };
 
 }  // namespace lanista
