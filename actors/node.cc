@@ -55,30 +55,21 @@ NodeSelf::behavior_type NodeState::MakeBehavior(NodeOptions options) {
         SayDevice(up.worker());
       },
       [this](v1::ModelEvent& event) {
-        for (size_t device = 0; device < devices_.size(); ++device) {
-          auto* const running = Running(static_cast<int>(device));
-          if (running == nullptr || running->second.experiment != event.experiment() ||
-              running->second.trial != event.trial()) {
-            continue;
-          }
-          if (devices_[device].work != nullptr) devices_[device].work->ToHead(&event);
-          if (HoldEnd(running, &event)) return;
-          v1::AssignmentNews news;
-          *news.mutable_event() = std::move(event);
-          return Say(running, std::move(news));
-        }
+        auto* const running = RunningTrial(event.experiment(), event.trial());
+        if (running == nullptr) return;
+        const LocalWorkPtr& work = devices_[static_cast<size_t>(running->second.device)].work;
+        if (work != nullptr) work->ToHead(&event);
+        if (HoldEnd(running, &event)) return;
+        v1::AssignmentNews news;
+        *news.mutable_event() = std::move(event);
+        Say(running, std::move(news));
       },
       [this](v1::TrialEnded& ended) {
-        for (size_t device = 0; device < devices_.size(); ++device) {
-          auto* const running = Running(static_cast<int>(device));
-          if (running == nullptr || running->second.experiment != ended.experiment() ||
-              running->second.trial != ended.trial()) {
-            continue;
-          }
-          v1::AssignmentNews news;
-          *news.mutable_ended() = std::move(ended);
-          return SayLast(running, std::move(news));
-        }
+        auto* const running = RunningTrial(ended.experiment(), ended.trial());
+        if (running == nullptr) return;
+        v1::AssignmentNews news;
+        *news.mutable_ended() = std::move(ended);
+        SayLast(running, std::move(news));
       },
       [this](const HeadLinkPtr& link) { OnOpen(link); },
       [this](const HeadLinkPtr& link, v1::HeadMessage& message) { OnMessage(link, std::move(message)); },
@@ -277,8 +268,9 @@ void NodeState::EndUnbegun(Assignments::value_type* assignment, const v1::Assign
   const int number = assignment->second.device;
   const bool canceled = assignment->second.canceled;
   v1::AssignmentNews last;
-  if (!canceled && absl::IsUnavailable(why)) {
-    Pause(number, std::string(why.message()));
+  if (!canceled && (absl::IsUnavailable(why) || absl::IsAborted(why))) {
+    // Other work may be done here, where only this one finds no room.
+    if (absl::IsUnavailable(why)) Pause(number, std::string(why.message()));
     last.set_refused(std::string(why.message()));
   } else if (proto.has_discover()) {
     *last.mutable_discovered()->mutable_error() = StatusToProto(why);
@@ -404,7 +396,12 @@ void NodeState::OnDown(const caf::down_msg& down) {
                DeviceName(options_.hello.devices(number)), device.down_because, delay.count());
   if (auto* const running = Running(number)) {
     v1::AssignmentNews news;
-    news.set_lost(device.down_because);
+    // What is still being prepared was not begun: it is no fault of its models.
+    if (running->second.preparing != nullptr) {
+      news.set_refused(device.down_because);
+    } else {
+      news.set_lost(device.down_because);
+    }
     SayLast(running, std::move(news));
   }
   if (!IsHeld(number)) device.running.clear();
@@ -474,6 +471,15 @@ void NodeState::End() {
   if (link_ != nullptr) link_->Close();
   options_.on_end(end_);
   self_->quit();
+}
+
+NodeState::Assignments::value_type* NodeState::RunningTrial(const std::string& experiment, int trial) {
+  for (const Device& device : devices_) {
+    const auto found = device.running.empty() ? assignments_.end() : assignments_.find(device.running);
+    if (found == assignments_.end()) continue;
+    if (found->second.experiment == experiment && found->second.trial == trial) return &*found;
+  }
+  return nullptr;
 }
 
 NodeState::Assignments::value_type* NodeState::Running(int device) {

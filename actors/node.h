@@ -16,14 +16,14 @@
 //
 // A node that does not see the head's files (HeadHello.marker) brings what an assignment reads to this machine before
 // its worker gets it (NodeFiles); until then nothing of it has begun. Where this machine cannot take it, the assignment
-// is refused, and the device pauses as if its worker had gone down. Where nobody can, it ends: what was discovered is
-// that error, or the trial's models FAILED.
+// is refused. Where it can take nothing now (its disk is full), the device pauses, too, as if its worker had gone down.
+// Where nobody can take it, it ends: what was discovered is that error, or the trial's models FAILED.
 //
 // What a trial writes there goes to the head (TrialOutputs): its checkpoints while it runs, the rest at its end. The
 // end of a model is said when what it left has arrived, and the end of the assignment after that; until then the device
 // is not idle. A node that leaves waits for the last checkpoints, but not for long.
 //
-// A device whose worker goes down gets another one: at once, then after 1 s, 2 s and so on up to 64 s, as long as no
+// A device whose worker goes down gets another one: at once, then after 1 s, 2 s and so on up to 256 s, as long as no
 // work is done there.
 //
 // Memory: what is not in the head's journal is kept. That is bounded: a trial reports no more than EventWindow lets it
@@ -181,6 +181,8 @@ class NodeState {
 
   // The assignment that runs on the device; null: there is none.
   Assignments::value_type* Running(int device);
+  // Of whichever device runs that trial; null: none does.
+  Assignments::value_type* RunningTrial(const std::string& experiment, int trial);
   // Keeps it, and says it if there is a head.
   void Say(Assignments::value_type* assignment, v1::AssignmentNews news);
   // It is the last one.

@@ -164,6 +164,7 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
   clock_.Add(absl::Now() - ToTime(hello.now()));
 
   // A node whose clock is far off, or that lies, is no reason to compute with such times.
+  if (hello.has_began()) began_ = ToTime(hello.began()) + clock_.Get();
   ends_ = hello.has_ends()
               ? std::clamp(ToTime(hello.ends()) + clock_.Get(), absl::Now() - kLongestLife, absl::Now() + kLongestLife)
               : absl::InfiniteFuture();
@@ -337,6 +338,7 @@ void RemoteNode::AddWorker(Device& device) {
   if (ends_ != absl::InfiniteFuture()) *joined.mutable_ends() = ToTimestamp(ends_);
   v1::NodeOffer offer;
   offer.mutable_data()->Add(data_.begin(), data_.end());
+  if (began_.has_value()) *offer.mutable_began() = ToTimestamp(*began_);
   self_->request(options_.service, caf::infinite, std::move(joined), std::move(offer), device.worker)
       .then(
           [weak = weak_from_this(), number = NumberOf(device), worker = device.worker](const v1::DeviceAdded& added) {
@@ -444,6 +446,8 @@ void RemoteNode::OnCancel(int32_t number, const v1::CancelTrial& cancel) {
   if (assignment == nullptr || assignment->ended) return;
   std::get<Trial>(assignment->work).canceled = true;
   SendCancel(assignment->id);
+  // Nobody may acknowledge what it has reported: the node must be read on, or its end would not come.
+  Count(std::get<Trial>(assignment->work), [](EventWindow& window) { window = EventWindow(); });
   if (is_current(*assignment)) Abandon(DeviceOf(*assignment));
 }
 

@@ -283,7 +283,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   ClockOffset clock_;
   // The log says that it is off.
   bool said_clock_ = false;
-  // When the node will be gone, by the head's clock.
+  // When the node began (nullopt: it did not say), and when it will be gone, by the head's clock.
+  std::optional<absl::Time> began_;
   absl::Time ends_ = absl::InfiniteFuture();
   bool silent_ = false;
   bool draining_ = false;

@@ -109,6 +109,7 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
       [this](deadline_atom, const std::string& experiment) {
         LoseReturning(returning_.Overdue(experiment), "did not return in time");
       },
+      [this](caf::tick_atom, const std::string&) { Assign(); },
   };
 }
 
@@ -171,7 +172,7 @@ void TrainingServiceState::List(Slot& slot) {
   if (slot.kind != &kind) {
     Unlist(slot);
     std::tie(kind.local, kind.programs, kind.memory, kind.data, kind.ends) = key;
-    if (kind.devices.empty()) kind.lifetime = Until(kind.ends);
+    if (kind.devices.empty()) kind.lifetime = slot.lifetime;
     const int64_t memory = DeviceMemory(slot.device);
     kind.least_memory = kind.devices.empty() ? memory : std::min(kind.least_memory, memory);
     kind.devices.insert(slot.number);
@@ -220,6 +221,8 @@ v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, const v1
     // In whole seconds, so that the devices of a node are of one kind.
     slot.ends = std::chrono::time_point_cast<std::chrono::seconds>(self_->clock().now()) +
                 std::clamp(left, std::chrono::seconds(0), kLongestLife);
+    const absl::Time began = offer.has_began() ? ToTime(offer.began()) : absl::Now();
+    slot.lifetime = absl::ToChronoMilliseconds(ToTime(joined.ends()) - began);
   }
   Learn(slot, joined.program());
   SetWorker(slot, std::move(worker));
@@ -405,10 +408,14 @@ void TrainingServiceState::OnTrialEnded(const v1::TrialEnded& ended) {
   Worked(*slot);
   if (!slot->local) AwaitJournal(*slot->trial, slot->worker);
   ForgetRunning(slot->trial->spec);
+  refusals_.erase(ended.experiment());
+  // Nobody asks for those of an experiment that has ended.
+  if (owners_.count(slot->trial->owner.address()) > 0) {
+    std::deque<std::chrono::milliseconds>& durations = durations_[ended.experiment()];
+    durations.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(self_->clock().now() - slot->assigned));
+    if (durations.size() > kDurations) durations.pop_front();
+  }
   slot->trial.reset();
-  std::deque<std::chrono::milliseconds>& durations = durations_[ended.experiment()];
-  durations.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(self_->clock().now() - slot->assigned));
-  if (durations.size() > kDurations) durations.pop_front();
   options_.telemetry->trials_finished.Add();
 }
 
@@ -464,8 +471,10 @@ std::vector<const TrainingServiceState::Kind*> TrainingServiceState::KindsFor(co
   int64_t largest = 0;
   bool has_room = false;
   const DataNames& data = DataOfTrials(trial.experiment());
+  const bool local_only = WasRefused(trial.experiment());
   for (const auto& entry : kinds_) {
     const Kind& kind = entry.second;
+    if (local_only && !kind.local) continue;
     if (!Runs(kind, trial.program()) || !Has(kind, data) || EndsTooSoon(kind, trial.experiment())) continue;
     kinds.push_back(&kind);
     largest = std::max(largest, kind.memory);
@@ -500,10 +509,11 @@ TrainingServiceState::Slot* TrainingServiceState::IdleFor(const v1::TrialSpec& t
   return best;
 }
 
-TrainingServiceState::Slot* TrainingServiceState::IdleForDiscovery(const DataNames& data) {
+TrainingServiceState::Slot* TrainingServiceState::IdleForDiscovery(const Discovery& discovery) {
   Slot* best = nullptr;
+  const bool local_only = WasRefused(discovery.request.experiment());
   for (const auto& entry : kinds_) {
-    if (!Has(entry.second, data)) continue;
+    if (!Has(entry.second, discovery.data) || (local_only && !entry.second.local)) continue;
     Slot* const slot = Idle(entry.second);
     if (slot == nullptr) continue;
     // Where something is learnt.
@@ -523,7 +533,7 @@ void TrainingServiceState::Assign() {
     Update(slot);
   };
   for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
-    Slot* const slot = IdleForDiscovery(discovery->data);
+    Slot* const slot = IdleForDiscovery(*discovery);
     if (slot == nullptr) {
       // Others may do without the data that it waits for.
       ++discovery;
@@ -563,6 +573,7 @@ void TrainingServiceState::StartDiscovery(Slot& slot) {
             if (slot == nullptr || !slot->discovery.has_value()) return;
             Worked(*slot);
             Learn(*slot, discovered.program());
+            refusals_.erase(slot->discovery->request.experiment());
             slot->discovery->promise.deliver(std::move(discovered));
             slot->discovery.reset();
             // Now it is known which trials may run there.
@@ -606,6 +617,7 @@ void TrainingServiceState::Cancel(const std::string& experiment, const caf::acto
 }
 
 void TrainingServiceState::CancelDiscovery(const std::string& experiment) {
+  refusals_.erase(experiment);
   for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
     if (discovery->request.experiment() != experiment) {
       ++discovery;
@@ -645,6 +657,7 @@ void TrainingServiceState::OnDown(const caf::down_msg& down) {
     }
     logged_.erase(experiment);
     durations_.erase(experiment);
+    refusals_.erase(experiment);
     // An engine that was stopped may end after its experiment went on.
     const bool goes_on = std::any_of(owners_.begin(), owners_.end(),
                                      [&experiment](const auto& other) { return other.second == experiment; });
@@ -691,6 +704,7 @@ void TrainingServiceState::OnWorkerDown(int number) {
 
 void TrainingServiceState::ReturnTrial(QueuedTrial trial) {
   if (trial.canceled) return EndTrial(trial, v1::CANCELED);
+  NoteRefusal(trial.spec.experiment());
   if (++trial.returned > kMaxReturned) return LoseTrial(trial, v1::NODE_LEFT);
   const std::string experiment = trial.spec.experiment();
   const int number = trial.spec.trial();
@@ -699,6 +713,19 @@ void TrainingServiceState::ReturnTrial(QueuedTrial trial) {
   for (const int model : stopped) {
     if (const auto removed = queue_.RemoveModel(experiment, number, model)) EndTrial(*removed, v1::STOPPED_EARLY);
   }
+}
+
+void TrainingServiceState::NoteRefusal(const std::string& experiment) {
+  Refusals& refusals = refusals_[experiment];
+  const std::chrono::seconds delay = RestartDelay(++refusals.count);
+  refusals.because = std::string(last_failure_.message());
+  refusals.until = self_->clock().now() + delay;
+  if (delay.count() > 0) self_->delayed_send(self_, delay, caf::tick_atom_v, experiment);
+}
+
+bool TrainingServiceState::WasRefused(const std::string& experiment) const {
+  const auto found = refusals_.find(experiment);
+  return found != refusals_.end() && self_->clock().now() < found->second.until;
 }
 
 void TrainingServiceState::Restart(Slot& slot) {
@@ -730,6 +757,7 @@ void TrainingServiceState::LoseDiscovery(const Slot& slot, Discovery discovery) 
   // Any other error (there is no such program) will not pass.
   const size_t lost = static_cast<size_t>(discovery.lost_workers) + discovery.lost_nodes.size();
   if (blameless || (absl::IsUnavailable(last_failure_) && lost < kMaxDiscoveryLost)) {
+    if (blameless) NoteRefusal(discovery.request.experiment());
     discoveries_.push_front(std::move(discovery));
   } else {
     discovery.promise.deliver(ToCafError(last_failure_));
@@ -1003,6 +1031,12 @@ std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial, const Data
 }
 
 std::string TrainingServiceState::LackingFor(const std::string& experiment) const {
+  if (WasRefused(experiment)) {
+    const bool has_local = std::any_of(kinds_.begin(), kinds_.end(), [](const auto& entry) {
+      return entry.second.local && !entry.second.usable.empty();
+    });
+    if (!has_local) return absl::StrCat("a node that can take it: ", refusals_.at(experiment).because);
+  }
   for (const Discovery& discovery : discoveries_) {
     if (discovery.request.experiment() == experiment) return Lacking(nullptr, discovery.data);
   }

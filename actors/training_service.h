@@ -92,10 +92,10 @@ struct TrainingServiceOptions {
 };
 
 // With its messages to itself: it is time for a device's next worker; the pool has changed; an experiment's trials have
-// waited for their nodes for long enough.
+// waited for their nodes for long enough; nodes may be asked again to take an experiment's work.
 using TrainingServiceSelf =
     TrainingServiceActor::extend<caf::reacts_to<deadline_atom, int32_t>, caf::reacts_to<caf::tick_atom>,
-                                 caf::reacts_to<deadline_atom, std::string>>;
+                                 caf::reacts_to<deadline_atom, std::string>, caf::reacts_to<caf::tick_atom, std::string>>;
 
 class TrainingServiceState {
  public:
@@ -129,7 +129,7 @@ class TrainingServiceState {
     int64_t least_memory = 0;
     // What their node has.
     DataNames data;
-    // When they are gone (TimePoint::max(): nobody knows), and how long that was after the first of them had joined.
+    // When they are gone (TimePoint::max(): nobody knows), and how long that was after their node had begun.
     TimePoint ends;
     std::chrono::milliseconds lifetime{0};
     std::set<int> devices;
@@ -147,6 +147,7 @@ class TrainingServiceState {
     // Null: given up, or the next one has to wait.
     WorkerActor worker;
     TimePoint ends = TimePoint::max();
+    std::chrono::milliseconds lifetime{0};
     DataNames data;
     // Where it is listed; null: nowhere.
     Kind* kind = nullptr;
@@ -179,6 +180,13 @@ class TrainingServiceState {
     // What was discovered there.
     std::set<std::string> programs;
     std::set<int> slots;
+  };
+  // Nodes that gave work of an experiment back, since the last of it was done.
+  struct Refusals {
+    int count = 0;
+    std::string because;
+    // No node is asked before.
+    TimePoint until = TimePoint::min();
   };
   // Whoever was told its share.
   struct User {
@@ -250,7 +258,7 @@ class TrainingServiceState {
   // An idle worker that may get work now; nullptr: there is none.
   Slot* Idle(const Kind& kind);
   Slot* IdleFor(const v1::TrialSpec& trial);
-  Slot* IdleForDiscovery(const DataNames& data);
+  Slot* IdleForDiscovery(const Discovery& discovery);
   void SetStarting(Slot& slot, bool starting);
   void StartDiscovery(Slot& slot);
   void OnDiscoveryFailed(int number, const caf::error& error);
@@ -276,6 +284,11 @@ class TrainingServiceState {
                 v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
   // The device left before the trial began there: it waits for another one.
   void ReturnTrial(QueuedTrial trial);
+  // A node could not take work of the experiment, perhaps because its data has no room there: other experiments go before
+  // it for a while that grows, because it would be the first to be asked for again.
+  void NoteRefusal(const std::string& experiment);
+  // Whether that is so now.
+  bool WasRefused(const std::string& experiment) const;
   // As LOST, for the last failure.
   void LoseTrial(const QueuedTrial& trial, v1::LostCause cause);
   // The slot whose worker runs that trial; nullptr if none does.
@@ -325,6 +338,8 @@ class TrainingServiceState {
   std::map<caf::actor_addr, User> users_;
   // How long the last trials of an experiment took.
   std::map<std::string, std::deque<std::chrono::milliseconds>> durations_;
+  // By experiment.
+  std::map<std::string, Refusals> refusals_;
   // By source.
   std::map<std::string, v1::ExpectDevices> expected_;
   // A tick is under way.

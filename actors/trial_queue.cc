@@ -16,7 +16,7 @@ void TrialQueue::Insert(QueuedTrial trial, int64_t arrival) {
   Experiment& experiment = experiments_[trial.spec.experiment()];
   const LineKey key = KeyOf(trial.spec);
   experiment.places[trial.spec.trial()] = {key, arrival};
-  since_.emplace_hint(since_.end(), arrival, trial.since);
+  since_.insert(trial.since);
   experiment.lines[key].trials.emplace(arrival, std::move(trial));
   ++size_;
 }
@@ -57,7 +57,7 @@ QueuedTrial TrialQueue::Take(Experiment& experiment, Lines::iterator line, int64
   line->second.trials.erase(found);
   if (line->second.trials.empty()) experiment.lines.erase(line);
   experiment.places.erase(trial.spec.trial());
-  since_.erase(arrival);
+  since_.erase(since_.find(trial.since));
   --size_;
   return trial;
 }
@@ -106,7 +106,7 @@ std::vector<QueuedTrial> TrialQueue::Remove(const std::string& experiment) {
   std::map<int64_t, QueuedTrial> waiting;
   for (auto& line : found->second.lines) waiting.merge(line.second.trials);
   for (auto& trial : waiting) {
-    since_.erase(trial.first);
+    since_.erase(since_.find(trial.second.since));
     removed.push_back(std::move(trial.second));
   }
   size_ -= removed.size();
@@ -118,7 +118,7 @@ std::vector<QueuedTrial> TrialQueue::Remove(const std::string& experiment) {
 
 std::optional<std::chrono::steady_clock::time_point> TrialQueue::OldestSince() const {
   if (since_.empty()) return std::nullopt;
-  return since_.begin()->second;
+  return *since_.begin();
 }
 
 std::vector<const v1::TrialSpec*> TrialQueue::FirstOfLines(const std::string& experiment) const {

@@ -110,8 +110,8 @@ class TrialQueue {
 
   std::map<std::string, Experiment> experiments_;
   size_t size_ = 0;
-  // When each that waits came, by arrival.
-  std::map<int64_t, std::chrono::steady_clock::time_point> since_;
+  // When each that waits came.
+  std::multiset<std::chrono::steady_clock::time_point> since_;
   int64_t arrivals_ = 0;
   int64_t returns_ = 0;
 };

@@ -105,7 +105,10 @@ absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   }
   LANISTA_ASSIGN_OR_RETURN(*hello.mutable_program(), ReadBuildId(context.trial_program.path));
   hello.set_version(kVersion);
-  if (const std::optional<absl::Time> ends = JobEnd()) *hello.mutable_ends() = ToTimestamp(*ends);
+  if (const std::optional<absl::Time> ends = JobEnd()) {
+    *hello.mutable_ends() = ToTimestamp(*ends);
+    *hello.mutable_began() = Now();
+  }
   // A node whose trial processes do not come up would lose every trial that it gets. One that is killed is no reason to
   // end for ever, as a bad program is.
   absl::Status starts;

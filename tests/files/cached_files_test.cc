@@ -292,7 +292,7 @@ TEST_F(CachedFilesTest, WhatNobodyCanDoIsSaid) {
 TEST_F(CachedFilesTest, WhatThisMachineCannotTakeIsForAnother) {
   Open(5);
   source_->Add("/a", "content");
-  EXPECT_TRUE(absl::IsUnavailable(Prepare(Trial("/a")).status()));
+  EXPECT_TRUE(absl::IsAborted(Prepare(Trial("/a")).status()));
   EXPECT_EQ(source_->fetches_, 0);
   // A file is where the folder should be.
   Open();
@@ -371,7 +371,7 @@ TEST_F(CachedFilesTest, TreesThatNobodyUsesMakeRoom) {
   ASSERT_TRUE(work.ok()) << work.status();
   source_->list_.Clear();
   source_->Add("/b", "7654321");
-  EXPECT_TRUE(absl::IsUnavailable(Prepare(Trial("/b")).status())) << "the first one's trial runs";
+  EXPECT_TRUE(absl::IsAborted(Prepare(Trial("/b")).status())) << "the first one's trial runs";
   work = absl::UnknownError("it has ended");
   EXPECT_TRUE(Prepare(Trial("/b")).ok());
   EXPECT_EQ(EntriesOf(folder_ + "/1/files"), 1);

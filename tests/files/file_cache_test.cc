@@ -73,7 +73,7 @@ TEST_F(FileCacheTest, WhatIsInUseStays) {
   const std::string a(40, 'a'), b(40, 'b'), c(40, 'c');
   std::vector<FileCache::Pin> pins = {*Get(a), *Get(b)};
   const absl::Status full = Get(c).status();
-  EXPECT_TRUE(absl::IsUnavailable(full)) << full;
+  EXPECT_TRUE(absl::IsAborted(full)) << full;
   EXPECT_THAT(std::string(full.message()), HasSubstr("--cache-size"));
   EXPECT_THAT(Contents(), UnorderedElementsAre(a, b));
   EXPECT_TRUE(absl::IsUnavailable(Get(std::string(101, 'x')).status())) << "larger than all of it";
