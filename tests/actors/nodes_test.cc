@@ -667,9 +667,8 @@ TEST_F(NodesTest, ADeviceWhoseTrialsAreNotInTheJournalGetsNoOther) {
     Say(link, ended);
     Said();
     SayDevice(link, 0, /*idle=*/true);
-    if (trial == 7) EXPECT_THAT(Said(), ElementsAre("ready 0"));
+    EXPECT_EQ(Said(), trial == 7 ? std::vector<std::string>{"ready 0"} : std::vector<std::string>());
   }
-  EXPECT_THAT(Said(), IsEmpty());
   // After a lost connection the node still has them.
   v1::NodeHello hello = Hello("n");
   hello.add_assignments("H/1/1");
