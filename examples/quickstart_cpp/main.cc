@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include <iostream>
+#include <vector>
 
 #include "lanista/experiment.h"
 #include "lanista/nn.h"
@@ -56,7 +57,6 @@ int main(int argc, char** argv) {
   training.mutable_dataset()->mutable_synthetic_digits()->set_train_samples(2000);
   if (argc > 1) training.mutable_dataset()->mutable_idx()->set_root(argv[1]);
   training.set_batch_size(50);
-  training.set_max_train_batches(200);
   training.set_max_epochs(2);
   config.add_training_service()->mutable_local()->set_cpu_slots(2);
   config.set_max_trial_number(20);
@@ -74,7 +74,8 @@ int main(int argc, char** argv) {
   if (status.ok()) std::cout << "page: " << experiment.page_link() << std::endl;
   if (status.ok()) status = experiment.Wait();
   if (!status.ok()) return std::cerr << status << std::endl, 1;
-  for (const lanista::FoundModel& model : *experiment.TopModels(3)) {
+  const std::vector<lanista::FoundModel> best = experiment.TopModels(3).value_or(std::vector<lanista::FoundModel>());
+  for (const lanista::FoundModel& model : best) {
     std::cout << "best: model " << model.model << " " << model.metrics.at("default") << " " << model.sample << "\n";
   }
 }
