@@ -48,7 +48,6 @@ class Net : public nn::ModelSpace {
 int main(int argc, char** argv) {
   lanista::RegisterSpace<Net>("net");
   lanista::Init(argc, argv);
-
   lanista::v1::ExperimentConfig config;
   config.set_name("quickstart_cpp");
   config.mutable_space()->set_registered("net");
@@ -57,6 +56,7 @@ int main(int argc, char** argv) {
   training.mutable_dataset()->mutable_synthetic_digits()->set_train_samples(2000);
   if (argc > 1) training.mutable_dataset()->mutable_idx()->set_root(argv[1]);
   training.set_batch_size(50);
+  training.set_max_train_batches(200);
   training.set_max_epochs(2);
   config.add_training_service()->mutable_local()->set_cpu_slots(2);
   config.set_max_trial_number(20);
@@ -75,7 +75,6 @@ int main(int argc, char** argv) {
   if (status.ok()) status = experiment.Wait();
   if (!status.ok()) return std::cerr << status << std::endl, 1;
   const std::vector<lanista::FoundModel> best = experiment.TopModels(3).value_or(std::vector<lanista::FoundModel>());
-  for (const lanista::FoundModel& model : best) {
+  for (const lanista::FoundModel& model : best)
     std::cout << "best: model " << model.model << " " << model.metrics.at("default") << " " << model.sample << "\n";
-  }
 }
