@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include <iostream>
+#include <vector>
 
 #include "lanista/experiment.h"
 #include "lanista/nn.h"
@@ -47,7 +48,6 @@ class Net : public nn::ModelSpace {
 int main(int argc, char** argv) {
   lanista::RegisterSpace<Net>("net");
   lanista::Init(argc, argv);
-
   lanista::v1::ExperimentConfig config;
   config.set_name("quickstart_cpp");
   config.mutable_space()->set_registered("net");
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   if (status.ok()) std::cout << "page: " << experiment.page_link() << std::endl;
   if (status.ok()) status = experiment.Wait();
   if (!status.ok()) return std::cerr << status << std::endl, 1;
-  for (const lanista::FoundModel& model : *experiment.TopModels(3)) {
+  const std::vector<lanista::FoundModel> best = experiment.TopModels(3).value_or(std::vector<lanista::FoundModel>());
+  for (const lanista::FoundModel& model : best)
     std::cout << "best: model " << model.model << " " << model.metrics.at("default") << " " << model.sample << "\n";
-  }
 }

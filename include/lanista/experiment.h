@@ -11,7 +11,8 @@
 //     )pb");
 //     if (!experiment.ok()) ...
 //     if (const absl::Status status = experiment->Run(); !status.ok()) ...
-//     for (const lanista::FoundModel& model : *experiment->TopModels(3)) std::cout << model.sample << "\n";
+//     const auto best = experiment->TopModels(3);     // in the loop itself it would be gone before the first model
+//     for (const lanista::FoundModel& model : *best) std::cout << model.sample << "\n";
 //   }
 //
 // It is the search that `lanista run` would do of the same configuration: the same journal in the same state folder,
