@@ -21,8 +21,8 @@ class NodeFiles {
   virtual ~NodeFiles() = default;
 
   // Brings what the assignment reads to this machine, with the checkpoints of models that go on, and calls `done`,
-  // once, on any thread. UNAVAILABLE: this machine cannot take it (its disk is full), and another one may. CANCELLED:
-  // it was canceled. Else nobody can do the assignment: the error says why. As long as the head cannot be reached it is
+  // once, on any thread. ABORTED: this machine has no room for it, and another one may. UNAVAILABLE: it can take
+  // nothing now (its disk is full). CANCELLED: it was canceled. Else nobody can do the assignment: the error says why. As long as the head cannot be reached it is
   // tried again.
   virtual std::shared_ptr<Cancellation> Prepare(const v1::Assignment& assignment, Done done) = 0;
 
