@@ -741,6 +741,8 @@ TEST_F(TrainingServiceTest, ATrialThatNeverBeginsIsLostAtLast) {
   Submit("a", 1);
   for (int times = 0; times < 11; ++times) {
     EXPECT_TRUE(events_.empty()) << times;
+    // Nodes are not asked again at once.
+    scheduler().advance_time(std::chrono::minutes(5));
     const int joined = Join("n1");
     Ready(joined);
     Leave(joined);
@@ -748,6 +750,33 @@ TEST_F(TrainingServiceTest, ATrialThatNeverBeginsIsLostAtLast) {
   ASSERT_EQ(events_.size(), 1u);
   EXPECT_EQ(events_[0].ended().outcome(), v1::LOST);
   EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT) << "that counts against nobody";
+}
+
+TEST_F(TrainingServiceTest, WhatNodesHaveNoRoomForKeepsNobodyElseWaiting) {
+  StartService(0, /*open=*/true);
+  Submit("large", 1);
+  Submit("small", 2);
+  const auto refuse = [this] {
+    const int joined = Join("n1");
+    Ready(joined);
+    EXPECT_EQ(assigned_[joined], std::vector<int>{1});
+    Leave(joined, absl::AbortedError("node n1: a file of 30 bytes has no room"));
+  };
+  refuse();
+  refuse();
+  // It has fewer trials running than the other one, and has waited for longer.
+  const int device = Join("n1");
+  Ready(device);
+  EXPECT_THAT(WaitingFor("large"), HasSubstr("a file of 30 bytes has no room"));
+  Ended("small", 2);
+  EXPECT_EQ(events_.size(), 0u);
+  Ready(device);
+  EXPECT_EQ(assigned_[device], std::vector<int>{2}) << "not yet again";
+  scheduler().advance_time(std::chrono::seconds(1));
+  Run();
+  EXPECT_EQ(assigned_[device], (std::vector<int>{2, 1})) << "perhaps there is room now";
+  Ended("large", 1);
+  EXPECT_EQ(WaitingFor("large"), "");
 }
 
 TEST_F(TrainingServiceTest, AWorkerThatSaysWhatBecameOfItsTrialBeforeItGoesDownLosesNothing) {
@@ -1017,6 +1046,7 @@ TEST_F(TrainingServiceTest, NodesThatLeaveInOrderAreNotCountedAgainstADiscovery)
     Ready(joined);
     Leave(joined, absl::AbortedError("it was drained"));
     EXPECT_EQ(discovered_, std::nullopt) << node;
+    scheduler().advance_time(std::chrono::minutes(5));
   }
   answers_ = true;
   Ready(Join("n5"));
