@@ -12,6 +12,7 @@
 #include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
+#include "src/files/regular_file.h"
 #include "src/graph/io.h"
 
 namespace lanista {
