@@ -636,14 +636,14 @@ TEST_F(NodeTest, WhatThisMachineCannotTakeIsRefusedAndTheDevicePauses) {
   }
 }
 
-TEST_F(NodeTest, AWorkerThatGoesDownWhileFilesComeLosesTheAssignment) {
+TEST_F(NodeTest, AWorkerThatGoesDownWhileFilesComeGivesTheAssignmentBack) {
   Start();
   const auto head = JoinElsewhere();
   Say(head, TrialAssignment("a"));
   caf::anon_send_exit(worker_, caf::exit_reason::kill);
   Run();
   EXPECT_TRUE(files_.cancellation->canceled());
-  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("a 1 lost"), HasSubstr("device 0: "), "device 0 idle"));
+  EXPECT_THAT(head->Take(), ElementsAre(HasSubstr("a 1 refused"), HasSubstr("device 0: "), "device 0 idle"));
   Prepared(Work());
   EXPECT_THAT(Told(), IsEmpty());
   EXPECT_THAT(head->Take(), IsEmpty());
