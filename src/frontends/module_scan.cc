@@ -78,11 +78,8 @@ std::map<std::string, std::string> FindSharedMemory(const jit::Module& module) {
   std::vector<Range> ranges;
   const auto add = [&](const std::string& path, const at::Tensor& tensor) {
     if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.numel() == 0) return;
-    // From the first element to the last one: a view of a larger tensor may have gaps.
     const auto begin = reinterpret_cast<uintptr_t>(tensor.data_ptr());
-    uintptr_t last = 0;
-    for (int64_t d = 0; d < tensor.dim(); ++d) last += static_cast<uintptr_t>((tensor.size(d) - 1) * tensor.stride(d));
-    ranges.push_back({begin, begin + (last + 1) * tensor.itemsize(), path});
+    ranges.push_back({begin, begin + tensor.nbytes(), path});
   };
   for (const auto& parameter : module.named_parameters()) add(parameter.name, parameter.value);
   for (const auto& buffer : module.named_buffers()) add(buffer.name, buffer.value);

@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <set>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -57,96 +54,6 @@ absl::Status LoadError(const std::string& path, const std::string& what) {
                                                    "): only its own can be imported"));
   }
   return absl::InvalidArgumentError(absl::StrCat("LibTorch cannot read ", path, ": ", first_line));
-}
-
-// The new tensor for `original`, whose place `copy` has now.
-using NewTensor = std::function<at::Tensor(const at::Tensor& original, const at::Tensor& copy)>;
-
-// `copy` is a deep copy of `original`: returns it with each tensor replaced. Objects, lists and dictionaries are
-// changed in place; those in `seen` are left alone.
-c10::IValue ReplaceTensors(const c10::IValue& original, const c10::IValue& copy, const NewTensor& new_tensor,
-                           std::set<const void*>* seen) {
-  if (original.isTensor()) return new_tensor(original.toTensor(), copy.toTensor());
-  if (original.isTuple()) {
-    std::vector<c10::IValue> elements;
-    for (size_t i = 0; i < original.toTupleRef().elements().size(); ++i) {
-      elements.push_back(
-          ReplaceTensors(original.toTupleRef().elements()[i], copy.toTupleRef().elements()[i], new_tensor, seen));
-    }
-    copy.toTuple()->setElements(std::move(elements));
-    return copy;
-  }
-  if (original.isList()) {
-    const c10::List<c10::IValue> from = original.toList();
-    c10::List<c10::IValue> to = copy.toList();
-    for (size_t i = 0; i < from.size(); ++i) to.set(i, ReplaceTensors(from.get(i), to.get(i), new_tensor, seen));
-  } else if (original.isGenericDict()) {
-    const auto from = original.toGenericDict();
-    const auto to = copy.toGenericDict();
-    auto entry = to.begin();
-    for (const auto& one : from) {
-      entry->setValue(ReplaceTensors(one.value(), entry->value(), new_tensor, seen));
-      ++entry;
-    }
-  } else if (original.isObject()) {
-    const auto from = original.toObject();
-    const auto to = copy.toObject();
-    if (!seen->insert(from.get()).second) return copy;
-    for (size_t i = 0; i < from->slots().size(); ++i) {
-      to->setSlot(i, ReplaceTensors(from->getSlot(i), to->getSlot(i), new_tensor, seen));
-    }
-  }
-  return copy;
-}
-
-// Whether the tensor is a view of plain memory, with elements.
-bool IsView(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.layout() == at::kStrided && !tensor.is_quantized() && tensor.numel() > 0;
-}
-
-// A deep copy. LibTorch's own takes all tensors of one storage for the first of them, which is wrong where they are
-// different parts of it: weights of a recurrent layer that was on a GPU, for example. Here, tensors that share memory
-// share it in the copy, too.
-torch::jit::Module DeepCopy(const torch::jit::Module& module) {
-  // The part of a storage that the module uses, in bytes, and its copy.
-  struct Part {
-    int64_t begin = 0;
-    int64_t end = 0;
-    at::Tensor bytes;
-  };
-  std::map<const void*, Part> parts;
-  const auto part_of = [&parts](const at::Tensor& tensor) { return &parts[tensor.storage().unsafeGetStorageImpl()]; };
-  const auto measure = [&](const at::Tensor& original, const at::Tensor& copy) {
-    if (!IsView(original)) return copy;
-    int64_t last = original.storage_offset();
-    for (int64_t d = 0; d < original.dim(); ++d) last += (original.size(d) - 1) * original.stride(d);
-    const int64_t size = static_cast<int64_t>(original.itemsize());
-    Part* const part = part_of(original);
-    const int64_t begin = original.storage_offset() * size;
-    part->begin = part->end == 0 ? begin : std::min(part->begin, begin);
-    part->end = std::max(part->end, (last + 1) * size);
-    return copy;
-  };
-  const auto take = [&](const at::Tensor& original, const at::Tensor& copy) {
-    if (original.defined() && original.numel() == 0) return original.clone();
-    if (!IsView(original)) return copy;
-    Part* const part = part_of(original);
-    if (!part->bytes.defined()) {
-      // The elements of every type must begin where they can in the copy.
-      constexpr int64_t kLargestElement = 16;
-      part->begin -= part->begin % kLargestElement;
-      const auto bytes = at::empty({0}, original.options().dtype(at::kByte));
-      part->bytes = bytes.set_(original.storage(), part->begin, {part->end - part->begin}, {1}).clone();
-    }
-    const int64_t offset = original.storage_offset() - part->begin / static_cast<int64_t>(original.itemsize());
-    return at::empty({0}, original.options()).set_(part->bytes.storage(), offset, original.sizes(), original.strides());
-  };
-  torch::jit::Module copy = module.deepcopy();
-  for (const NewTensor& new_tensor : {NewTensor(measure), NewTensor(take)}) {
-    std::set<const void*> seen;
-    ReplaceTensors(module._ivalue(), copy._ivalue(), new_tensor, &seen);
-  }
-  return copy;
 }
 
 absl::StatusOr<torch::jit::Module> Load(const std::string& path, std::string bytes) {
@@ -209,7 +116,7 @@ absl::StatusOr<torch::jit::Module> Archive::CopyModule(const std::string& path) 
   }
   // With autograd on, the copied parameters would be results of operators and would get no gradient.
   const at::NoGradGuard no_grad;
-  torch::jit::Module copy = DeepCopy(module);
+  torch::jit::Module copy = module.deepcopy();
   const auto originals = module.named_parameters();
   auto original = originals.begin();
   for (const auto& parameter : copy.named_parameters()) {

@@ -297,19 +297,6 @@ class Costly(nn.Module):
         return self.j(self.i(self.h(self.g(self.f(self.e(self.d(self.c(self.b(self.a(x))))))))))
 
 
-class StridedViews(nn.Module):
-    """Buffers that share one number, behind a gap of the first of them."""
-
-    def __init__(self):
-        super().__init__()
-        table = torch.arange(16.0).view(4, 4)
-        self.register_buffer("column", table[:, 0])
-        self.register_buffer("row", table[2])
-
-    def forward(self, x):
-        return x + self.column + self.row
-
-
 class ChangesList(nn.Module):
     """The length of its list is not what it seems."""
 
@@ -802,7 +789,6 @@ def main():
     save(GuardedSize(), "guarded_size")
     save(AssertsIfStrict(), "asserts_if_strict")
     save(Costly(), "costly")
-    save(StridedViews(), "strided_views")
     save(ChangesList(), "changes_list")
     save(Lists(), "lists")
     save(Literals(), "literals")

@@ -203,11 +203,6 @@ TEST_F(TorchScriptTest, WhatWouldTakeForeverIsKeptWholeAndSaysWhy) {
   EXPECT_EQ(Print(*model, "SlicesFar"), "add = aten::add.Scalar(x) other=1\n-> add\n");
 }
 
-TEST_F(TorchScriptTest, ViewsWithGapsThatOverlapAreKeptTogether) {
-  const v1::ModelGraph model = Imported("strided_views", {{2, 4}});
-  EXPECT_EQ(CountTypes(model), "opaque:StridedViews=1");
-}
-
 TEST_F(TorchScriptTest, AListThatAnotherModuleChangesIsNotTakenForKnown) {
   const v1::ModelGraph model = Imported("changes_list", {{2, 4}});
   EXPECT_EQ(CountTypes(model), "opaque:ChangesList=1");

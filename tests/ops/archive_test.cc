@@ -72,33 +72,6 @@ TEST(Archive, OfNoFileSaysSo) {
   EXPECT_THAT(std::string(Archive::Open(Named("/dev/zero")).status().message()), HasSubstr("no regular file"));
 }
 
-TEST(Archive, CopiesTensorsThatShareMemoryAsTheyAre) {
-  torch::jit::Module module("Net");
-  const torch::Tensor flat = torch::arange(12, torch::kFloat);
-  module.register_parameter("first", flat.narrow(0, 0, 4), false);
-  module.register_parameter("second", flat.narrow(0, 4, 6), false);
-  const torch::Tensor table = torch::arange(16, torch::kFloat).view({4, 4});
-  module.register_buffer("column", table.select(1, 0));
-  module.register_buffer("row", table.select(0, 2));
-  module.register_attribute("list", c10::ListType::ofTensors(), c10::List<at::Tensor>({flat.narrow(0, 10, 2)}));
-  module.define("def forward(self, x):\n  return x + self.first + self.column\n");
-  const std::string path = testing::TempDir() + "/shared.pt";
-  module.save(path);
-
-  const auto archive = Archive::Open(Named(path));
-  ASSERT_TRUE(archive.ok()) << archive.status();
-  const auto copy = (*archive)->CopyModule("");
-  ASSERT_TRUE(copy.ok()) << copy.status();
-  for (const char* const name : {"first", "second", "column", "row"}) {
-    EXPECT_TRUE(torch::equal(copy->attr(name).toTensor(), module.attr(name).toTensor())) << name;
-  }
-  EXPECT_TRUE(torch::equal(copy->attr("list").toTensorVector().at(0), flat.narrow(0, 10, 2)));
-
-  copy->attr("row").toTensor().fill_(100);
-  EXPECT_EQ(copy->attr("column").toTensor()[2].item<float>(), 100) << "row and column have a number in common";
-  EXPECT_EQ((*archive)->module().attr("column").toTensor()[2].item<float>(), 8) << "the original has its own";
-}
-
 TEST(CheckArchive, FindsEveryChangedBit) {
   const std::string path = Save("rot", "  return x + 1\n");
   const std::string content = ReadWholeFile(path, 1 << 20).value_or("");
