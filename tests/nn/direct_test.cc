@@ -312,7 +312,10 @@ TEST(DirectBuildTest, LabelsThatTheSampleLacksAreDrawnFromTheSeedAndReported) {
 }
 
 TEST(DirectBuildTest, WhatTheConstructorThrowsPassesThrough) {
-  const Space space = Discovered(R"(registered: "partly_broken")");
+  v1::SpaceSpec spec = Discovered(R"(registered: "partly_broken")").spec();
+  // Discovery has seen that they throw, and nobody proposes them.
+  spec.clear_impossible();
+  const Space space = *Space::FromProto(spec);
   const auto build = [&](const std::string& json) {
     return Builder()->Build(Config(R"(registered: "partly_broken")"), *space.FromJson(json), 1);
   };
