@@ -76,7 +76,7 @@ TEST_F(FileCacheTest, WhatIsInUseStays) {
   EXPECT_TRUE(absl::IsAborted(full)) << full;
   EXPECT_THAT(std::string(full.message()), HasSubstr("--cache-size"));
   EXPECT_THAT(Contents(), UnorderedElementsAre(a, b));
-  EXPECT_TRUE(absl::IsUnavailable(Get(std::string(101, 'x')).status())) << "larger than all of it";
+  EXPECT_TRUE(absl::IsAborted(Get(std::string(101, 'x')).status())) << "larger than all of it";
   EXPECT_EQ(fetched_, 2);
   pins.pop_back();
   EXPECT_TRUE(Get(c).ok());

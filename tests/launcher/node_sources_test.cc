@@ -61,6 +61,7 @@ class FakeGateway final : public NodeGateway {
   void Lost(const NodeLinkPtr&) override {}
   void Beat(const v1::BeatRequest&, std::function<void(const absl::Status&)>) override {}
   void Inputs(const v1::ListInputsRequest&, std::function<void(absl::StatusOr<v1::AssignmentInputs>)>) override {}
+  void Outputs(const v1::OutputsRequest&, std::function<void(absl::StatusOr<v1::AssignmentOutputs>)>) override {}
   void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) override {
     v1::NodeList list;
     for (const auto& [name, condition] : {std::pair("there", v1::JOINED), std::pair("expected", v1::COMING)}) {
