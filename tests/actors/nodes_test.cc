@@ -85,7 +85,7 @@ class NodesTest : public ActorTest {
         },
         [this](const v1::TrialEnded& ended) { said_.push_back(absl::StrCat("ended ", ended.trial())); },
         [](const v1::TrialSpec&, const TrialOwnerActor&) {},
-        [](const v1::CancelExperiment&) {},
+        [this](const v1::CancelExperiment&) { answer_->deliver(kept_); },
         [](const v1::StopModel&) {},
         [](const v1::EventsRecorded&) {},
         [](const v1::ReturningTrials&, const TrialOwnerActor&) {},
@@ -117,6 +117,12 @@ class NodesTest : public ActorTest {
         [](const v1::AskWaiting&) { return v1::Waiting(); },
         [](const v1::ExpectDevices&) { return v1::DeviceDemand(); },
     };
+  }
+
+  // What hold_answer_ held. Only its actor can deliver a promise.
+  void Answer() {
+    caf::anon_send(options_.service, v1::CancelExperiment());
+    Run();
   }
 
   static v1::NodeHello Hello(const std::string& name, int devices = 1, const std::string& instance = "") {
@@ -771,8 +777,7 @@ TEST_F(NodesTest, ANodeWaitsUntilItIsKnownWhatGoesOn) {
   EXPECT_TRUE(absl::IsAborted(*link->closed));
   EXPECT_THAT(again->Take(), IsEmpty());
   Want({{1, 0}, {2, 0}});
-  answer_->deliver(kept_);
-  Run();
+  Answer();
   EXPECT_THAT(again->sent.at(0).hello().keep(), ElementsAre("G/1/5"));
   EXPECT_EQ(again->handled, 1);
   EXPECT_EQ(returned_.size(), 1u) << "it is asked for once";
@@ -785,8 +790,7 @@ TEST_F(NodesTest, ANodeThatGoesBeforeItIsKnownWhatGoesOnIsLost) {
   Pass(122);
   EXPECT_THAT(Listed(), IsEmpty());
   EXPECT_TRUE(kept_worker_is_down_) << "the service hears that they do not come back";
-  answer_->deliver(kept_);
-  Run();
+  Answer();
   EXPECT_THAT(Listed(), IsEmpty());
 }
 
