@@ -143,7 +143,8 @@ class LocalHead::Impl {
     const bool serves = options.served != nullptr;
     std::set<std::string> nodes;
     if (serves) {
-      for (const v1::KnownNode& node : ReadKnownNodes(state_dir_).nodes()) nodes.insert(node.name());
+      const v1::KnownNodes known = ReadKnownNodes(state_dir_);
+      for (const v1::KnownNode& node : known.nodes()) nodes.insert(node.name());
     }
     // What strategies compute on the system's threads holds up no device.
     service_ = system_.spawn<caf::detached>(

@@ -70,12 +70,10 @@ absl::Status LocalRun::Resume(const std::string& experiment, const v1::Experimen
 }
 
 void LocalRun::End() {
-  if (head_ == nullptr) return;
+  if (head_ == nullptr || std::exchange(ended_, true)) return;
   // The port's calls wait for the head.
   if (port_ != nullptr) port_->Close();
   head_->End();
-  port_.reset();
-  head_.reset();
 }
 
 }  // namespace lanista

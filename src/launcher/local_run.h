@@ -52,7 +52,7 @@ class LocalRun {
   // is destroyed. Call it at most once, before Submit or Resume. INVALID_ARGUMENT names the option.
   absl::Status OpenPage(std::function<void(const std::string& experiment, const std::string& reason)> stop);
 
-  // REQUIRES: End was not called.
+  // After End it does nothing more, but a display may still ask it.
   LocalHead& head() { return *head_; }
   // Where nodes join; empty: the configuration brings none.
   std::string node_address() const;
@@ -77,6 +77,7 @@ class LocalRun {
   std::unique_ptr<LocalHead> head_;
   // Its calls wait for the head, and it uses it.
   std::unique_ptr<NodePort> port_;
+  bool ended_ = false;
 };
 
 }  // namespace lanista

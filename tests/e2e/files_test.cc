@@ -30,7 +30,7 @@ std::string SearchOf(const std::string& path) {
 
 constexpr char kTable[] = "x,default\n0,0.5\n1,0.75\n2,0.25\n";
 
-class FilesTest : public ::testing::Test {
+class UploadedFilesTest : public ::testing::Test {
  protected:
   void StartHead(std::vector<std::string> more = {}) {
     more.insert(more.begin(), {"serve", "--listen", "127.0.0.1:0", "--cpu-slots", "0", "--state-dir", state_});
@@ -67,7 +67,7 @@ class FilesTest : public ::testing::Test {
   std::unique_ptr<BackgroundCommand> head_process_;
 };
 
-TEST_F(FilesTest, WhatTheClientBringsIsThereWhenTheClientAndItsFilesAreGone) {
+TEST_F(UploadedFilesTest, WhatTheClientBringsIsThereWhenTheClientAndItsFilesAreGone) {
   StartHead();
   const std::string folder = FreshFolder();
   std::ofstream(folder + "/table.csv") << kTable;
@@ -83,7 +83,7 @@ TEST_F(FilesTest, WhatTheClientBringsIsThereWhenTheClientAndItsFilesAreGone) {
   EXPECT_EQ(CountUploaded(), 0);
 }
 
-TEST_F(FilesTest, WhatIsTooLargeNamesTheOtherWay) {
+TEST_F(UploadedFilesTest, WhatIsTooLargeNamesTheOtherWay) {
   StartHead({"--upload-limit", "1MB"});
   const std::string folder = FreshFolder();
   std::ofstream(folder + "/table.csv") << kTable << std::string(2 << 20, '\n');
@@ -102,7 +102,7 @@ TEST_F(FilesTest, WhatIsTooLargeNamesTheOtherWay) {
   EXPECT_THAT(missing.err, HasSubstr("evaluator.table.path: " + folder + "/none.csv"));
 }
 
-TEST_F(FilesTest, DataIsReadWhereANodeHasIt) {
+TEST_F(UploadedFilesTest, DataIsReadWhereANodeHasIt) {
   StartHead();
   const std::string data = FreshFolder();
   fs::create_directories(data + "/small");
