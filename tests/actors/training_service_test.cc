@@ -581,6 +581,7 @@ TEST_F(TrainingServiceTest, WhatIsRecordedIsToldToTheWorkerThatRunsTheTrial) {
   Submit("a", 1);
   v1::EventsRecorded recorded;
   recorded.set_experiment("a");
+  recorded.set_model(1);
   recorded.set_sequence(64);
   for (const int trial : {1, 2}) {
     recorded.set_trial(trial);
