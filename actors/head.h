@@ -97,8 +97,8 @@ class HeadState {
   // Asks for the space of a beginning, for the first time or again.
   void Discover(int number);
   void OnBeginningPrepared(int number, absl::StatusOr<Preparation> preparation);
-  // For an experiment that nodes have returned to with trials: the space that its journal has. A discovery might have to
-  // wait for these trials.
+  // For an experiment that nodes have returned to with trials: the space that its journal has. A discovery might have
+  // to wait for these trials.
   absl::StatusOr<Preparation> PrepareWithNodes(const Beginning& beginning) const;
   // The experiment does not go on now, or not with trials that nodes have.
   void GiveUpTrialsOfNodes(const std::string& experiment);

@@ -136,8 +136,8 @@ using TrainingServiceActor = WorkerOwnerActor::extend<
     // The devices.
     caf::replies_to<v1::ListDevices>::with<v1::DeviceList>,
     // A device joins, with its worker: it gets work once the worker says that it is ready (WorkerReady with the number
-    // of the answer). It leaves when the worker goes down: with ABORTED where what it has not begun is not to blame. The
-    // offer is its node's.
+    // of the answer). It leaves when the worker goes down: with ABORTED where what it has not begun is not to blame.
+    // The offer is its node's.
     caf::replies_to<v1::DeviceJoined, v1::NodeOffer, WorkerActor>::with<v1::DeviceAdded>,
     // No new work for the devices of a node (it is silent, or drains); or some again.
     caf::reacts_to<v1::HoldNode>,

@@ -95,7 +95,8 @@ struct TrainingServiceOptions {
 // waited for their nodes for long enough; nodes may be asked again to take an experiment's work.
 using TrainingServiceSelf =
     TrainingServiceActor::extend<caf::reacts_to<deadline_atom, int32_t>, caf::reacts_to<caf::tick_atom>,
-                                 caf::reacts_to<deadline_atom, std::string>, caf::reacts_to<caf::tick_atom, std::string>>;
+                                 caf::reacts_to<deadline_atom, std::string>,
+                                 caf::reacts_to<caf::tick_atom, std::string>>;
 
 class TrainingServiceState {
  public:
@@ -284,8 +285,8 @@ class TrainingServiceState {
                 v1::LostCause lost_cause = v1::LOST_CAUSE_UNSPECIFIED);
   // The device left before the trial began there: it waits for another one.
   void ReturnTrial(QueuedTrial trial);
-  // A node could not take work of the experiment, perhaps because its data has no room there: other experiments go before
-  // it for a while that grows, because it would be the first to be asked for again.
+  // A node could not take work of the experiment, perhaps because its data has no room there: other experiments go
+  // before it for a while that grows, because it would be the first to be asked for again.
   void NoteRefusal(const std::string& experiment);
   // Whether that is so now.
   bool WasRefused(const std::string& experiment) const;

@@ -30,10 +30,10 @@ struct CommandAnswer {
 };
 
 // Runs it to its end; blocks. Variables of the environment that a Slurm job sets for its own processes (SLURM_JOB_ID
-// and the like) are not handed on, because Slurm's commands would take them for options: a head may itself be a job. Nor
-// are those that filter what squeue and scancel see (SQUEUE_STATES and the like): people set them for their own eyes.
-// Thread-safe. NOT_FOUND: there is no such program. DEADLINE_EXCEEDED: it was killed; whether it did its work is not
-// known. REQUIRES: SIGPIPE is ignored, where there is input.
+// and the like) are not handed on, because Slurm's commands would take them for options: a head may itself be a job.
+// Nor are those that filter what squeue and scancel see (SQUEUE_STATES and the like): people set them for their own
+// eyes. Thread-safe. NOT_FOUND: there is no such program. DEADLINE_EXCEEDED: it was killed; whether it did its work is
+// not known. REQUIRES: SIGPIPE is ignored, where there is input.
 absl::StatusOr<CommandAnswer> RunCommand(const Command& command);
 
 // RunCommand, or a test's own.

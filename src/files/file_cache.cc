@@ -183,8 +183,8 @@ class FileCache::State : public std::enable_shared_from_this<State> {
   // Makes room, and takes it.
   absl::Status Reserve(int64_t size) {
     const auto full = [&](const char* why) {
-      return absl::AbortedError(absl::StrCat("a file of ", size, " bytes has no room in ", folder_,
-                                                 ", which may have ", max_bytes_, " (--cache-size)", why));
+      return absl::AbortedError(absl::StrCat("a file of ", size, " bytes has no room in ", folder_, ", which may have ",
+                                             max_bytes_, " (--cache-size)", why));
     };
     if (size > max_bytes_) return full("");
     while (true) {

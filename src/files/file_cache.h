@@ -35,7 +35,8 @@ class FileCache {
 
   // The file with this content, which `fetch` gets where it is not there. Where several want the same file, one gets it
   // and the others wait. CANCELLED: it was canceled. DATA_LOSS: what came has another content. ABORTED: this
-  // cache has no room for it. UNAVAILABLE: this machine cannot write it. Else what `fetch` returned. REQUIRES: IsSha256(sha256).
+  // cache has no room for it. UNAVAILABLE: this machine cannot write it. Else what `fetch` returned. REQUIRES:
+  // IsSha256(sha256).
   absl::StatusOr<Pin> Get(const std::string& sha256, int64_t size, Cancellation* cancellation, const Fetch& fetch);
 
   // Of all files that are there, or are being fetched.

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "protos/node.pb.h"
-#include "src/base/unique_fd.h"
 #include "src/base/file_stamp.h"
+#include "src/base/unique_fd.h"
 
 namespace lanista {
 

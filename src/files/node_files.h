@@ -22,8 +22,8 @@ class NodeFiles {
 
   // Brings what the assignment reads to this machine, with the checkpoints of models that go on, and calls `done`,
   // once, on any thread. ABORTED: this machine has no room for it, and another one may. UNAVAILABLE: it can take
-  // nothing now (its disk is full). CANCELLED: it was canceled. Else nobody can do the assignment: the error says why. As long as the head cannot be reached it is
-  // tried again.
+  // nothing now (its disk is full). CANCELLED: it was canceled. Else nobody can do the assignment: the error says why.
+  // As long as the head cannot be reached it is tried again.
   virtual std::shared_ptr<Cancellation> Prepare(const v1::Assignment& assignment, Done done) = 0;
 
   // From now on what the trial writes goes to the head. `assignment`: as the head said it, with the work that was

@@ -11,7 +11,8 @@
 namespace lanista {
 
 // A regular file, opened for reading. NOT_FOUND: there is none at `path`. FAILED_PRECONDITION: it is something else, or
-// may not be read. UNAVAILABLE: not now (descriptors or memory are lacking, say). Messages name it. `stamp` may be null.
+// may not be read. UNAVAILABLE: not now (descriptors or memory are lacking, say). Messages name it. `stamp` may be
+// null.
 absl::StatusOr<UniqueFd> OpenRegularFile(const std::string& path, FileStamp* stamp);
 
 }  // namespace lanista

@@ -148,9 +148,9 @@ class LocalHead::Impl {
     }
     // What strategies compute on the system's threads holds up no device.
     service_ = system_.spawn<caf::detached>(
-        TrainingService, TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()),
-                                                serves || options.open, telemetry_, options.lost_after, nodes,
-                                                options.trial_program.data.names()});
+        TrainingService,
+        TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()), serves || options.open,
+                               telemetry_, options.lost_after, nodes, options.trial_program.data.names()});
     live_.Add(service_, "the training service");
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
     HeadOptions head{state_dir_, service_, live_, serves, options.max_priority};

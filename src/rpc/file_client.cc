@@ -12,8 +12,8 @@
 namespace lanista {
 namespace {
 
-// These say nothing about files. A head that ends cancels calls, a token that is being replaced is refused, and a network
-// has errors of its own: no model has failed by them.
+// These say nothing about files. A head that ends cancels calls, a token that is being replaced is refused, and a
+// network has errors of its own: no model has failed by them.
 bool IsOfTheConnection(const absl::Status& status) {
   return absl::IsCancelled(status) || absl::IsUnauthenticated(status) || absl::IsInternal(status) ||
          absl::IsUnknown(status);
