@@ -47,7 +47,7 @@ constexpr char kLongSearch[] = R"(
   strategy { random { dedup: false } }
   evaluator {
     classification {
-      dataset { synthetic_digits { train_samples: 1000 validation_samples: 100 } }
+      dataset { synthetic_digits { train_samples: 400 validation_samples: 100 } }
       batch_size: 20
       max_epochs: 12
     }
