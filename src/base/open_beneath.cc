@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "src/base/status.h"
@@ -43,6 +44,15 @@ absl::StatusOr<UniqueFd> OpenBeneath(const std::string& folder, absl::string_vie
 }
 
 }  // namespace
+
+bool IsPathBelow(absl::string_view path, size_t max_bytes) {
+  constexpr size_t kMaxNameBytes = 255;
+  if (path.size() > max_bytes || absl::StrContains(path, '\0')) return false;
+  for (const absl::string_view name : absl::StrSplit(path, '/')) {
+    if (name.empty() || name == "." || name == ".." || name.size() > kMaxNameBytes) return false;
+  }
+  return true;
+}
 
 absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string_view path) {
   LANISTA_ASSIGN_OR_RETURN(UniqueFd file, OpenBeneath(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -3,6 +3,7 @@
 #ifndef LANISTA_SRC_BASE_OPEN_BENEATH_H_
 #define LANISTA_SRC_BASE_OPEN_BENEATH_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -10,6 +11,10 @@
 #include "src/base/unique_fd.h"
 
 namespace lanista {
+
+// Whether a path from outside can be that of something below a folder: at most `max_bytes`, no NUL byte, and only names
+// of 1 to 255 bytes, none of which is "." or "..". So it is relative, too.
+bool IsPathBelow(absl::string_view path, size_t max_bytes);
 
 // Opens a regular file, `path` relative to `folder`, for reading; no part of it may be a link, "." or "..". `folder`
 // itself is opened as it is. Thread-safe.

@@ -11,9 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "src/base/display_text.h"
 #include "src/base/open_beneath.h"
 #include "src/base/status.h"
@@ -25,7 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxPathBytes = 1000;
-constexpr size_t kMaxNameBytes = 255;
+// Of a name that is shown.
+constexpr size_t kMaxShownBytes = 255;
 
 absl::Status CannotWrite(const std::string& path, int error) {
   return absl::UnavailableError(ErrnoToStatus(error, absl::StrCat("cannot write ", OneLine(ToUtf8(path)))).message());
@@ -45,13 +44,9 @@ absl::Status CannotMake(const std::string& path, int error) {
 }  // namespace
 
 absl::Status CheckSetPath(absl::string_view path) {
-  bool good = !path.empty() && path.size() <= kMaxPathBytes && !absl::StrContains(path, '\0');
-  for (const absl::string_view name : absl::StrSplit(path, '/')) {
-    good = good && !name.empty() && name != "." && name != ".." && name.size() <= kMaxNameBytes;
-  }
-  if (good) return absl::OkStatus();
+  if (IsPathBelow(path, kMaxPathBytes)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("'", OneLine(ToUtf8(path.substr(0, kMaxNameBytes))), "' cannot be a file below a folder"));
+      absl::StrCat("'", OneLine(ToUtf8(path.substr(0, kMaxShownBytes))), "' cannot be a file below a folder"));
 }
 
 FileSetWriter::FileSetWriter(v1::FileSet files, std::string staging)

@@ -11,13 +11,12 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "spdlog/spdlog.h"
 #include "src/base/display_text.h"
+#include "src/base/open_beneath.h"
 #include "src/base/output_files.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
@@ -31,20 +30,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxPathBytes = 2000;
-constexpr size_t kMaxNameBytes = 255;
+// Of a path that is shown.
+constexpr size_t kMaxShownBytes = 255;
 constexpr size_t kSha256Bytes = 32;
 // Looking at each file takes a moment where there are many.
 constexpr absl::Duration kSweepInterval = absl::Minutes(15);
 
 // For people: it may be anything.
-std::string Shown(const std::string& path) { return OneLine(ToUtf8(path.substr(0, kMaxNameBytes))); }
+std::string Shown(const std::string& path) { return OneLine(ToUtf8(path.substr(0, kMaxShownBytes))); }
 
 absl::Status CheckRelative(const std::string& path) {
-  bool good = !path.empty() && path.size() <= kMaxPathBytes && !absl::StrContains(path, '\0');
-  for (const absl::string_view name : absl::StrSplit(path, '/')) {
-    good = good && !name.empty() && name != "." && name != ".." && name.size() <= kMaxNameBytes;
-  }
-  if (good) return absl::OkStatus();
+  if (IsPathBelow(path, kMaxPathBytes)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("list: '", Shown(path), "' cannot be the path of a file below a folder"));
 }
