@@ -8,6 +8,7 @@
 #include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/rpc/grpc_status.h"
+#include "src/rpc/refused_call.h"
 #include "src/rpc/stream_writer.h"
 
 namespace lanista {
@@ -176,12 +177,7 @@ grpc::ServerUnaryReactor* ExperimentServiceImpl::FindPaths(Context* context, con
 }
 
 grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>* ExperimentServiceImpl::Upload(Context*) {
-  // One that is refused only ends.
-  class Refused final : public grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply> {
-   public:
-    explicit Refused(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
-    void OnDone() override { delete this; }
-  };
+  using Refused = RefusedCall<grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>>;
   absl::Status status = CheckOpen();
   if (!status.ok()) return new Refused(status);
   absl::StatusOr<std::shared_ptr<void>> slot = TakeUpload();

@@ -13,6 +13,7 @@
 #include "src/files/received_outputs.h"
 #include "src/rpc/grpc_status.h"
 #include "src/rpc/output_receiver.h"
+#include "src/rpc/refused_call.h"
 #include "src/rpc/stream_writer.h"
 #include "src/views/nodes_view.h"
 
@@ -185,12 +186,7 @@ absl::Status NodeServiceImpl::CheckOpen() {
 }
 
 grpc::ServerBidiReactor<v1::NodeMessage, v1::HeadMessage>* NodeServiceImpl::Join(Context* context) {
-  // One that is refused only ends.
-  class Refused final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::HeadMessage> {
-   public:
-    explicit Refused(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
-    void OnDone() override { delete this; }
-  };
+  using Refused = RefusedCall<grpc::ServerBidiReactor<v1::NodeMessage, v1::HeadMessage>>;
   const absl::Status open = CheckOpen();
   if (!open.ok()) return new Refused(open);
   const auto stream = std::make_shared<Stream>(context, nodes_, [this](const std::shared_ptr<Stream>& done) {
@@ -294,11 +290,12 @@ grpc::ServerWriteReactor<v1::FilePiece>* NodeServiceImpl::FetchInput(Context*, c
 }
 
 grpc::ServerReadReactor<v1::OutputPart>* NodeServiceImpl::DeliverOutput(Context* context, v1::DeliverOutputReply*) {
+  using Refused = RefusedCall<grpc::ServerReadReactor<v1::OutputPart>>;
   const absl::Status open = CheckOpen();
-  if (!open.ok()) return OutputReceiver::Refuse(open);
+  if (!open.ok()) return new Refused(open);
   const std::shared_ptr<void> stream(nullptr, [this](void*) { --file_streams_; });
   if (++file_streams_ > kMaxFileStreams) {
-    return OutputReceiver::Refuse(absl::UnavailableError("this head takes too many files already; try again"));
+    return new Refused(absl::UnavailableError("this head takes too many files already; try again"));
   }
   return OutputReceiver::Start(context, &deliveries_, nodes_, stream);
 }

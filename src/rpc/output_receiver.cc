@@ -21,15 +21,6 @@ OutputReceiver* OutputReceiver::Start(grpc::CallbackServerContext* context, Work
   return receiver.get();
 }
 
-grpc::ServerReadReactor<v1::OutputPart>* OutputReceiver::Refuse(const absl::Status& status) {
-  class Refused final : public grpc::ServerReadReactor<v1::OutputPart> {
-   public:
-    explicit Refused(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
-    void OnDone() override { delete this; }
-  };
-  return new Refused(status);
-}
-
 void OutputReceiver::ReadOn() {
   idle_ = std::make_unique<grpc::Alarm>();
   idle_->Set(std::chrono::system_clock::now() + kIdleLimit, [weak = weak_from_this()](bool expired) {

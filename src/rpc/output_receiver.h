@@ -30,8 +30,6 @@ class OutputReceiver final : public grpc::ServerReadReactor<v1::OutputPart>,
   // Lives until its call is done, as does `held`. `queue` and `nodes` outlive it.
   static OutputReceiver* Start(grpc::CallbackServerContext* context, WorkQueue* queue, NodeGateway* nodes,
                                std::shared_ptr<void> held);
-  // One that only ends so.
-  static grpc::ServerReadReactor<v1::OutputPart>* Refuse(const absl::Status& status);
 
  private:
   using Outputs = absl::StatusOr<v1::AssignmentOutputs>;
