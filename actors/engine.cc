@@ -135,6 +135,9 @@ void EngineState::Want() {
   wants.set_program(options_.trial_template.program());
   wants.set_priority(options_.trial_template.priority());
   if (most.has_value()) wants.set_most_trials(*most);
+  if (options_.trial_template.has_requirements()) {
+    *wants.mutable_requirements() = options_.trial_template.requirements();
+  }
   self_->send(service_, std::move(wants), DeviceUserActor(self_));
 }
 

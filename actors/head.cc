@@ -83,7 +83,9 @@ HeadSelf::behavior_type HeadState::MakeBehavior(HeadOptions options) {
       [this](const v1::ValidateExperiment& request) -> caf::result<v1::Validated> {
         const uint64_t seed = ExperimentSeed(request.config());
         auto promise = self_->make_response_promise<v1::Validated>();
-        Prepare(MakeDiscover(request.config(), seed),
+        v1::Discover discover = MakeDiscover(request.config(), seed);
+        discover.set_asked_by(request.asked_by());
+        Prepare(std::move(discover), request.config().requirements(),
                 [this, promise, request, seed](const absl::StatusOr<Preparation>& preparation) mutable {
                   absl::StatusOr<v1::Validated> validated =
                       preparation.ok() ? Validate(request, seed, *preparation) : preparation.status();
@@ -103,13 +105,14 @@ HeadSelf::behavior_type HeadState::MakeBehavior(HeadOptions options) {
   };
 }
 
-void HeadState::Prepare(v1::Discover discover, OnPrepared done) {
+void HeadState::Prepare(v1::Discover discover, const v1::RequirementsConfig& requirements, OnPrepared done) {
   self_->request(options_.service, caf::infinite, std::move(discover))
       .then(
-          [this, done](v1::Discovered& discovered) {
+          [this, requirements, done](v1::Discovered& discovered) {
             if (const absl::Status status = StatusFromProto(discovered.error()); !status.ok()) return done(status);
             v1::ListDevices list;
             list.set_program(discovered.program());
+            *list.mutable_requirements() = requirements;
             self_->request(options_.service, caf::infinite, std::move(list))
                 .then(
                     [done, discovered = std::move(discovered)](const v1::DeviceList& list) mutable {
@@ -147,7 +150,7 @@ absl::StatusOr<v1::Validated> HeadState::Validate(const v1::ValidateExperiment& 
 caf::result<v1::Submitted> HeadState::Submit(const v1::SubmitExperiment& submit, const WatcherActor& watcher) {
   const uint64_t seed = ExperimentSeed(submit.config());
   auto promise = self_->make_response_promise<v1::Submitted>();
-  Prepare(MakeDiscover(submit.config(), seed),
+  Prepare(MakeDiscover(submit.config(), seed), submit.config().requirements(),
           [this, promise, submit, seed, watcher](const absl::StatusOr<Preparation>& preparation) mutable {
             const absl::Status status = [&]() -> absl::Status {
               LANISTA_RETURN_IF_ERROR(preparation.status());
@@ -245,9 +248,9 @@ void HeadState::Discover(int number) {
   const HeldExperiment& held = *found->second.held;
   v1::Discover discover = MakeDiscover(found->second.config, static_cast<uint64_t>(held.created.seed()));
   discover.set_experiment(held.id);
-  Prepare(std::move(discover), [this, number](absl::StatusOr<Preparation> preparation) {
-    OnBeginningPrepared(number, std::move(preparation));
-  });
+  Prepare(
+      std::move(discover), found->second.config.requirements(),
+      [this, number](absl::StatusOr<Preparation> preparation) { OnBeginningPrepared(number, std::move(preparation)); });
 }
 
 void HeadState::OnBeginningPrepared(int number, absl::StatusOr<Preparation> preparation) {

@@ -81,8 +81,9 @@ class HeadState {
     std::unique_ptr<CountedIn> counted = nullptr;
   };
 
-  // Discovers the space, as soon as there is a device for it. Errors: the discovery's.
-  void Prepare(v1::Discover discover, OnPrepared done);
+  // Discovers the space, as soon as there is a device for it, and lists those that meet the requirements. Errors: the
+  // discovery's.
+  void Prepare(v1::Discover discover, const v1::RequirementsConfig& requirements, OnPrepared done);
   // How many trials would run at a time if the experiment were the only one.
   static int CouldRun(const v1::ExperimentConfig& config, const std::vector<v1::Device>& devices);
   absl::StatusOr<v1::Validated> Validate(const v1::ValidateExperiment& request, uint64_t seed,

@@ -106,7 +106,8 @@ using WorkerOwnerActor = caf::typed_actor<
 using WorkerActor = caf::typed_actor<
     // Run this trial. Only after WorkerReady, one at a time.
     caf::reacts_to<v1::TrialSpec>,
-    // Cancel the trial, if it still runs.
+    // Cancel the trial, if it still runs. Without a number: the experiment's discovery, as long as its files are
+    // brought to a node; one that has begun ends by itself.
     caf::reacts_to<v1::CancelTrial>,
     // Stop one model of the trial, if it still runs. The others go on.
     caf::reacts_to<v1::StopModel>,
@@ -130,8 +131,8 @@ using TrainingServiceActor = WorkerOwnerActor::extend<
     // A node has joined that this head did not know. Answers with those of its trials that go on, once that is known of
     // all; what concerns them goes to the worker, which ends with the node.
     caf::replies_to<v1::NodeReturned, WorkerActor>::with<v1::KeptTrials>,
-    // Learn a space and check an evaluator, on the first device that is free. ABORTED: a node has trials of this
-    // experiment, which is to go on with the space that it knew (ReturningTrials).
+    // Learn a space and check an evaluator, on the first device that is free, or in a place beside devices that train.
+    // ABORTED: a node has trials of this experiment, which is to go on with the space that it knew (ReturningTrials).
     caf::replies_to<v1::Discover>::with<v1::Discovered>,
     // The devices.
     caf::replies_to<v1::ListDevices>::with<v1::DeviceList>,

@@ -132,7 +132,7 @@ void NodeState::OnMessage(const HeadLinkPtr& link, v1::HeadMessage message) {
   const auto find = [this](const std::string& id) {
     const auto found = assignments_.find(id);
     const bool goes_on = found != assignments_.end() && !found->second.ended && !found->second.held_last.has_value();
-    return goes_on ? &found->second : nullptr;
+    return goes_on ? &*found : nullptr;
   };
   switch (message.kind_case()) {
     case v1::HeadMessage::kHello:
@@ -146,17 +146,19 @@ void NodeState::OnMessage(const HeadLinkPtr& link, v1::HeadMessage message) {
       if (auto* const assignment = find(message.cancel().assignment())) Cancel(assignment);
       return;
     case v1::HeadMessage::kStop:
-      if (auto* const assignment = find(message.stop().assignment())) StopModel(assignment, message.stop().model());
+      if (auto* const assignment = find(message.stop().assignment())) {
+        StopModel(&assignment->second, message.stop().model());
+      }
       return;
     case v1::HeadMessage::kRecorded:
       if (const auto* const assignment = find(message.recorded().assignment())) {
         v1::EventsRecorded recorded;
-        recorded.set_experiment(assignment->experiment);
-        recorded.set_trial(assignment->trial);
+        recorded.set_experiment(assignment->second.experiment);
+        recorded.set_trial(assignment->second.trial);
         recorded.set_model(message.recorded().model());
         recorded.set_attempt(message.recorded().attempt());
         recorded.set_sequence(message.recorded().sequence());
-        self_->send(devices_[static_cast<size_t>(assignment->device)].worker, std::move(recorded));
+        self_->send(devices_[static_cast<size_t>(assignment->second.device)].worker, std::move(recorded));
       }
       return;
     case v1::HeadMessage::kDrain:
@@ -193,9 +195,13 @@ void NodeState::OnHello(const v1::HeadHello& hello) {
     if (!assignment.ended) {
       Device& device = devices_[static_cast<size_t>(assignment.device)];
       device.running.clear();
-      // Its worker has not heard of it, and says nothing.
-      if (assignment.preparing != nullptr) device.idle = true;
-      Cancel(&assignment);
+      if (assignment.preparing != nullptr) {
+        // Its worker has not heard of it, and says nothing; nor does the head want to hear anything.
+        assignment.preparing->Cancel();
+        device.idle = true;
+      } else {
+        Cancel(&*it);
+      }
     }
     assignments_.erase(it);
   }
@@ -244,13 +250,13 @@ void NodeState::OnAssignment(v1::Assignment proto) {
 
 void NodeState::OnPrepared(const std::string& id, const PreparedPtr& prepared) {
   const auto found = assignments_.find(id);
-  // It was lost with its device or forgotten meanwhile, or all of them are.
+  // It was canceled, lost with its device or forgotten meanwhile, or all of them are.
   if (!leaving_.empty() || found == assignments_.end() || found->second.preparing == nullptr) return;
   Assignment& assignment = found->second;
   assignment.preparing = nullptr;
   v1::Assignment proto = std::move(assignment.proto);
   assignment.proto.Clear();
-  if (assignment.canceled || !prepared->ok()) return EndUnbegun(&*found, proto, prepared->status());
+  if (!prepared->ok()) return EndUnbegun(&*found, proto, prepared->status());
   const LocalWorkPtr work = **prepared;
   if (proto.has_trial()) {
     assignment.outputs = options_.files->Follow(proto, work);
@@ -266,9 +272,8 @@ void NodeState::OnPrepared(const std::string& id, const PreparedPtr& prepared) {
 
 void NodeState::EndUnbegun(Assignments::value_type* assignment, const v1::Assignment& proto, const absl::Status& why) {
   const int number = assignment->second.device;
-  const bool canceled = assignment->second.canceled;
   v1::AssignmentNews last;
-  if (!canceled && (absl::IsUnavailable(why) || absl::IsAborted(why))) {
+  if (absl::IsUnavailable(why) || absl::IsAborted(why)) {
     // Other work may be done here, where only this one finds no room.
     if (absl::IsUnavailable(why)) Pause(number, std::string(why.message()));
     last.set_refused(std::string(why.message()));
@@ -282,7 +287,7 @@ void NodeState::EndUnbegun(Assignments::value_type* assignment, const v1::Assign
       v1::AssignmentNews news;
       if (assignment->second.stopped.count(model.model()) > 0) {
         *news.mutable_event() = EndedEvent(proto.trial(), model, 0, v1::STOPPED_EARLY);
-      } else if (canceled) {
+      } else if (absl::IsCancelled(why)) {
         *news.mutable_event() = EndedEvent(proto.trial(), model, 0, v1::CANCELED);
       } else {
         *news.mutable_event() = EndedEvent(proto.trial(), model, 0, v1::FAILED, failure);
@@ -328,20 +333,23 @@ void NodeState::OnReceived(const v1::NewsReceived& received) {
   CheckDrained();
 }
 
-void NodeState::Cancel(Assignment* assignment) {
+void NodeState::Cancel(Assignments::value_type* canceled) {
+  Assignment& assignment = canceled->second;
   // Whoever takes the head's place runs it again, if it is wanted after all.
-  assignment->held.Clear();
-  if (assignment->preparing != nullptr) {
-    assignment->canceled = !assignment->experiment.empty();
-    // It ends when its preparation has ended.
-    return assignment->preparing->Cancel();
+  assignment.held.Clear();
+  if (const auto preparing = std::exchange(assignment.preparing, nullptr)) {
+    // The device is free before the preparation has ended, which may wait for a thread.
+    preparing->Cancel();
+    const v1::Assignment proto = std::move(assignment.proto);
+    assignment.proto.Clear();
+    return EndUnbegun(canceled, proto, absl::CancelledError("it was canceled before it began"));
   }
-  const WorkerActor& worker = devices_[static_cast<size_t>(assignment->device)].worker;
+  const WorkerActor& worker = devices_[static_cast<size_t>(assignment.device)].worker;
   // A discovery ends by itself.
-  if (worker == nullptr || assignment->experiment.empty()) return;
+  if (worker == nullptr || assignment.experiment.empty()) return;
   v1::CancelTrial cancel;
-  cancel.set_experiment(assignment->experiment);
-  cancel.set_trial(assignment->trial);
+  cancel.set_experiment(assignment.experiment);
+  cancel.set_trial(assignment.trial);
   self_->send(worker, std::move(cancel));
 }
 

@@ -15,9 +15,10 @@
 //   4. The head knows (NodeLeaving, and the end of the stream); or it takes too long. It ends with OK.
 //
 // A node that does not see the head's files (HeadHello.marker) brings what an assignment reads to this machine before
-// its worker gets it (NodeFiles); until then nothing of it has begun. Where this machine cannot take it, the assignment
-// is refused. Where it can take nothing now (its disk is full), the device pauses, too, as if its worker had gone down.
-// Where nobody can take it, it ends: what was discovered is that error, or the trial's models FAILED.
+// its worker gets it (NodeFiles); until then nothing of it has begun, and it ends at once where the head cancels it (a
+// discovery, too, which else ends by itself). Where this machine cannot take it, the assignment is refused. Where it
+// can take nothing now (its disk is full), the device pauses, too, as if its worker had gone down. Where nobody can
+// take it, it ends: what was discovered is that error, or the trial's models FAILED.
 //
 // What a trial writes there goes to the head (TrialOutputs): its checkpoints while it runs, the rest at its end. The
 // end of a model is said when what it left has arrived, and the end of the assignment after that; until then the device
@@ -105,8 +106,7 @@ class NodeState {
     // While its files are brought; else null, and `proto` is empty.
     std::shared_ptr<Cancellation> preparing;
     v1::Assignment proto;
-    // What the head said meanwhile.
-    bool canceled = false;
+    // What the head stopped meanwhile.
     std::set<int> stopped;
     // Where what it writes goes. Null: it writes nothing that has to travel.
     std::unique_ptr<TrialOutputs> outputs;
@@ -149,10 +149,10 @@ class NodeState {
   void OnPrepared(const std::string& assignment, const PreparedPtr& prepared);
   // Gives it to its device's worker.
   void Begin(const std::string& id, v1::Assignment proto);
-  // Ends one that no worker has heard of.
+  // Ends one that no worker has heard of. CANCELLED: the head wanted it.
   void EndUnbegun(Assignments::value_type* assignment, const v1::Assignment& proto, const absl::Status& why);
   void OnReceived(const v1::NewsReceived& received);
-  void Cancel(Assignment* assignment);
+  void Cancel(Assignments::value_type* assignment);
   void StopModel(Assignment* assignment, int model);
   void Drain();
   // Ends what runs, then the node, with that status.

@@ -91,9 +91,9 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
         return v1::DrainNodeReply();
       },
       [this](deadline_atom) { Look(); },
-      [this](int32_t node, int32_t device, v1::TrialSpec& spec) {
+      [this](int32_t node, int32_t device, int32_t worker, v1::TrialSpec& spec) {
         // Where the node has left, the service hears that of the worker, and knows that the trial did not begin.
-        if (const auto found = FindNumber(node)) found->OnTrial(device, std::move(spec));
+        if (const auto found = FindNumber(node)) found->OnTrial(device, worker, std::move(spec));
       },
       [this](int32_t node, int32_t device, const v1::CancelTrial& cancel) {
         if (const auto found = FindNumber(node)) found->OnCancel(device, cancel);
@@ -106,11 +106,11 @@ NodesSelf::behavior_type NodesState::MakeBehavior(NodesOptions options) {
         if (const auto found = FindNumber(node)) found->OnRecorded(device, recorded);
         ReadOnWhereItMayBe();
       },
-      [this](int32_t node, int32_t device, v1::Discover& request) -> caf::result<v1::Discovered> {
+      [this](int32_t node, int32_t device, int32_t worker, v1::Discover& request) -> caf::result<v1::Discovered> {
         const auto promise = self_->make_response_promise<v1::Discovered>();
         const auto found = FindNumber(node);
         if (found == nullptr) return ToCafError(absl::AbortedError("its node has left"));
-        found->OnDiscover(device, std::move(request), promise);
+        found->OnDiscover(device, worker, std::move(request), promise);
         return promise;
       },
   };
@@ -167,6 +167,9 @@ absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message
       return node->OnNews(std::move(*message.mutable_news()));
     case v1::NodeMessage::kDevice:
       return node->OnDevice(message.device());
+    case v1::NodeMessage::kBeat:
+      node->OnBeat(message.beat());
+      return absl::OkStatus();
     case v1::NodeMessage::kLeaving: {
       const std::string because = BoundedMessage(message.leaving().because());
       spdlog::info("{}it leaves: {}", NodeTag(node->name()), OneLine(because));
@@ -200,7 +203,7 @@ absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& h
   const auto node = std::make_shared<RemoteNode>(self_, options_, ++last_number_, hello, &unrecorded_);
   nodes_[hello.instance()] = node;
   numbers_[node->number()] = node;
-  spdlog::info("{}has joined with {} devices, Lanista {}, program {}", NodeTag(hello.name()), hello.devices_size(),
+  spdlog::info("{}has joined with {} devices, Lanista {}, program {}", NodeTag(hello.name()), node->Status().devices(),
                hello.version(), hello.program());
   BeginLooking();
   if (const auto earlier = absent_.extract(hello.instance()); !earlier.empty() && earlier.mapped().draining()) {

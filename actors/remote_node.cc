@@ -18,6 +18,7 @@
 #include "src/base/utf8.h"
 #include "src/config/data_folders.h"
 #include "src/config/data_paths.h"
+#include "src/config/labels.h"
 #include "src/files/assignment_inputs.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
@@ -49,9 +50,9 @@ absl::Status Lie(const std::string& what) { return absl::InvalidArgumentError(ab
 bool IsShortLine(const std::string& text) { return text.size() <= kMaxIdBytes && Printable(text) == text; }
 
 bool IsDevice(const v1::Device& device) {
-  return (device.kind() == v1::CPU || device.kind() == v1::GPU) && device.index() >= 0 && device.threads() >= 0 &&
-         device.memory_limit() >= 0 && device.memory() >= 0 && IsShortLine(device.model()) &&
-         IsShortLine(device.uuid());
+  const bool is_kind = device.kind() == v1::CPU || (device.kind() == v1::GPU && !device.prepares());
+  return is_kind && device.index() >= 0 && device.threads() >= 0 && device.memory_limit() >= 0 &&
+         device.memory() >= 0 && IsShortLine(device.model()) && IsShortLine(device.uuid());
 }
 
 // What the service hears of a worker, or a discovery, that is lost so (TrainingServiceActor's DeviceJoined).
@@ -73,8 +74,12 @@ absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
   for (const std::string* id : {&hello.instance(), &hello.program(), &hello.version()}) {
     if (id->empty() || !IsShortLine(*id)) return Lie("does not say which instance, program and version it is");
   }
-  if (hello.devices().empty() || hello.devices_size() > kMaxDevicesOfNode) {
-    return Lie(absl::StrCat("has ", hello.devices_size(), " devices; 1 to ", kMaxDevicesOfNode, " can join"));
+  const auto places = std::count_if(hello.devices().begin(), hello.devices().end(),
+                                    [](const v1::Device& device) { return device.prepares(); });
+  if (places > 1) return Lie("has several places for preparing work");
+  const int devices = hello.devices_size() - static_cast<int>(places);
+  if (devices < 1 || devices > kMaxDevicesOfNode) {
+    return Lie(absl::StrCat("has ", devices, " devices; 1 to ", kMaxDevicesOfNode, " can join"));
   }
   for (const v1::Device& device : hello.devices()) {
     if (!IsDevice(device)) return Lie("describes a device that cannot be");
@@ -88,6 +93,10 @@ absl::Status RemoteNode::Check(const v1::NodeHello& hello) {
   for (const std::string& data : hello.data()) {
     if (!CheckDataName(data).ok()) return Lie("has data with an impossible name");
   }
+  if (static_cast<int>(hello.labels().size()) > kMaxLabels) return Lie("has more labels than it can have");
+  for (const auto& [key, value] : hello.labels()) {
+    if (!CheckLabelKey(key).ok() || !CheckLabelValue(value).ok()) return Lie("has an impossible label");
+  }
   return absl::OkStatus();
 }
 
@@ -100,6 +109,7 @@ RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int
       instance_(hello.instance()),
       program_(hello.program()),
       data_(hello.data().begin(), hello.data().end()),
+      labels_(LabelsOf(hello.labels())),
       version_(hello.version()),
       since_(absl::Now()),
       all_unrecorded_(unrecorded),
@@ -112,7 +122,7 @@ RemoteNode::RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int
 }
 
 const WorkerActor& RemoteNode::KeptWorker() {
-  if (kept_worker_ == nullptr) kept_worker_ = self_->spawn(RemoteWorker, number_, kNoDevice, NodesSelf(self_));
+  if (kept_worker_ == nullptr) kept_worker_ = self_->spawn(RemoteWorker, number_, kNoDevice, 0, NodesSelf(self_));
   return kept_worker_;
 }
 
@@ -154,7 +164,7 @@ void RemoteNode::Keep(const v1::HeldTrial& held, const v1::ReturningTrial& wante
 
 absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
   if (hello.name() != name_ || hello.program() != program_ ||
-      std::set<std::string>(hello.data().begin(), hello.data().end()) != data_ ||
+      std::set<std::string>(hello.data().begin(), hello.data().end()) != data_ || LabelsOf(hello.labels()) != labels_ ||
       hello.devices_size() != static_cast<int>(devices_.size())) {
     return Lie("joined again as another one");
   }
@@ -260,8 +270,9 @@ void RemoteNode::OnLinkLost() {
 
 void RemoteNode::UpdateHold() {
   const bool hold = silent_ || draining_;
-  if (hold == held_) return;
+  if (hold == held_ && draining_ == said_leaving_) return;
   held_ = hold;
+  said_leaving_ = draining_;
   SayHold();
 }
 
@@ -269,6 +280,7 @@ void RemoteNode::SayHold() {
   v1::HoldNode message;
   message.set_node(name_);
   message.set_hold(held_);
+  message.set_leaving(said_leaving_);
   self_->send(options_.service, std::move(message));
 }
 
@@ -295,9 +307,7 @@ void RemoteNode::Leave(v1::LostCause cause, const std::string& why, const absl::
     Forget(assignment);
   }
   if (kept_worker_ != nullptr) self_->send_exit(kept_worker_, LossOfWork(cause, why));
-  silent_ = draining_ = false;
-  // The name may come back.
-  UpdateHold();
+  // Its devices stay held until the service sees their workers go: else they would be given trials that come back.
   if (link_ != nullptr) link_->Close(status);
   link_ = nullptr;
 }
@@ -331,13 +341,14 @@ absl::Status RemoteNode::OnDevice(const v1::DeviceNews& news) {
 }
 
 void RemoteNode::AddWorker(Device& device) {
-  device.worker = self_->spawn(RemoteWorker, number_, NumberOf(device), NodesSelf(self_));
+  device.worker = self_->spawn(RemoteWorker, number_, NumberOf(device), ++device.workers, NodesSelf(self_));
   v1::DeviceJoined joined;
   *joined.mutable_device() = device.device;
   joined.set_program(program_);
   if (ends_ != absl::InfiniteFuture()) *joined.mutable_ends() = ToTimestamp(ends_);
   v1::NodeOffer offer;
   offer.mutable_data()->Add(data_.begin(), data_.end());
+  offer.mutable_labels()->insert(labels_.begin(), labels_.end());
   if (began_.has_value()) *offer.mutable_began() = ToTimestamp(*began_);
   self_->request(options_.service, caf::infinite, std::move(joined), std::move(offer), device.worker)
       .then(
@@ -377,11 +388,16 @@ void RemoteNode::RemoveWorker(Device& device, v1::LostCause cause, const std::st
   device.said_ready = false;
 }
 
-void RemoteNode::OnTrial(int32_t number, v1::TrialSpec spec) {
-  if (number == kNoDevice) return;
+RemoteNode::Device* RemoteNode::DeviceOfWorker(int32_t number, int32_t worker) {
+  if (number == kNoDevice) return nullptr;
   Device& device = devices_[static_cast<size_t>(number)];
-  // It has just been removed: the service will hear so, and knows that this did not begin.
-  if (device.worker == nullptr) return;
+  return device.worker != nullptr && device.workers == worker ? &device : nullptr;
+}
+
+void RemoteNode::OnTrial(int32_t number, int32_t worker, v1::TrialSpec spec) {
+  Device* const device = DeviceOfWorker(number, worker);
+  // The service will hear that it was removed, and knows that this did not begin.
+  if (device == nullptr) return;
   Trial trial;
   trial.spec = std::move(spec);
   for (const v1::TrialModel& model : trial.spec.models()) trial.open[model.model()].attempt = model.attempt();
@@ -390,19 +406,15 @@ void RemoteNode::OnTrial(int32_t number, v1::TrialSpec spec) {
     failure.set_reason(v1::EXCEPTION);
     failure.set_message(absl::StrCat("the trial cannot be described to its node: ", size.message()));
     ReportEnd(trial, v1::FAILED, failure);
-    return StayIdle(device);
+    return StayIdle(*device);
   }
   trial.window.Begin(trial.spec);
-  Assign(device, {"", number, 0, 0, std::move(trial)});
+  Assign(*device, {"", number, 0, 0, std::move(trial)});
 }
 
-void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promise) {
-  if (number == kNoDevice) {
-    promise.deliver(LossOfWork(v1::NODE_LEFT, "it is no device"));
-    return;
-  }
-  Device& device = devices_[static_cast<size_t>(number)];
-  if (device.worker == nullptr) {
+void RemoteNode::OnDiscover(int32_t number, int32_t worker, v1::Discover request, Promise promise) {
+  Device* const device = DeviceOfWorker(number, worker);
+  if (device == nullptr) {
     promise.deliver(LossOfWork(v1::NODE_LEFT, absl::StrCat("node ", name_, ": the device left")));
     return;
   }
@@ -410,9 +422,9 @@ void RemoteNode::OnDiscover(int32_t number, v1::Discover request, Promise promis
     v1::Discovered discovered;
     *discovered.mutable_error() = StatusToProto(Annotate(size, "the space cannot be described to a node"));
     promise.deliver(std::move(discovered));
-    return StayIdle(device);
+    return StayIdle(*device);
   }
-  Assign(device, {"", number, 0, 0, Discovery{std::move(request), std::move(promise)}});
+  Assign(*device, {"", number, 0, 0, Discovery{std::move(request), std::move(promise)}});
 }
 
 absl::Status RemoteNode::CheckSize(const google::protobuf::MessageLite& work) {
@@ -429,6 +441,16 @@ void RemoteNode::StayIdle(Device& device) {
 }
 
 void RemoteNode::Assign(Device& device, Assignment assignment) {
+  // The service gives a device work when it is idle. Both works begin anew elsewhere, rather than that one is
+  // forgotten.
+  if (device.assignment != nullptr) {
+    const std::string why = absl::StrCat("node ", name_, ": ", DeviceName(device.device), " was given work twice");
+    spdlog::error("{}", why);
+    if (auto* const discovery = std::get_if<Discovery>(&assignment.work)) {
+      discovery->promise.deliver(LossOfWork(v1::NODE_LEFT, why));
+    }
+    return RemoveWorker(device, v1::NODE_LEFT, why);
+  }
   assignment.id = absl::StrCat(options_.head, "/", number_, "/", ++last_assignment_);
   Assignment& assigned = Add(std::move(assignment));
   device.assignment = &assigned;
@@ -442,6 +464,7 @@ RemoteNode::Assignment& RemoteNode::Add(Assignment assignment) {
 }
 
 void RemoteNode::OnCancel(int32_t number, const v1::CancelTrial& cancel) {
+  if (cancel.trial() == 0) return CancelDiscovery(number, cancel.experiment());
   Assignment* const assignment = FindTrial(number, cancel.experiment(), cancel.trial());
   if (assignment == nullptr || assignment->ended) return;
   std::get<Trial>(assignment->work).canceled = true;
@@ -449,6 +472,13 @@ void RemoteNode::OnCancel(int32_t number, const v1::CancelTrial& cancel) {
   // Nobody may acknowledge what it has reported: the node must be read on, or its end would not come.
   Count(std::get<Trial>(assignment->work), [](EventWindow& window) { window = EventWindow(); });
   if (is_current(*assignment)) Abandon(DeviceOf(*assignment));
+}
+
+void RemoteNode::CancelDiscovery(int32_t number, const std::string& experiment) {
+  if (number == kNoDevice) return;
+  const Assignment* const assignment = devices_[static_cast<size_t>(number)].assignment;
+  const auto* const discovery = assignment == nullptr ? nullptr : std::get_if<Discovery>(&assignment->work);
+  if (discovery != nullptr && discovery->request.experiment() == experiment) SendCancel(assignment->id);
 }
 
 void RemoteNode::Abandon(Device& device) {
@@ -792,12 +822,14 @@ v1::NodeStatus RemoteNode::Status() const {
   v1::NodeStatus status;
   status.set_name(name_);
   status.set_condition(silent_ ? v1::SILENT : draining_ ? v1::DRAINING : v1::JOINED);
-  status.set_devices(static_cast<int>(devices_.size()));
   status.set_program(program_);
   status.set_version(version_);
   status.mutable_data()->Add(data_.begin(), data_.end());
+  status.mutable_labels()->insert(labels_.begin(), labels_.end());
   *status.mutable_since() = ToTimestamp(since_);
   for (const Device& device : devices_) {
+    if (device.device.prepares()) continue;
+    status.set_devices(status.devices() + 1);
     if (device.assignment == nullptr) continue;
     status.set_busy(status.busy() + 1);
     const auto* const trial = std::get_if<Trial>(&device.assignment->work);

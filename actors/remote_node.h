@@ -61,6 +61,7 @@
 #include "google/protobuf/message_lite.h"
 #include "protos/returning.pb.h"
 #include "src/base/event_window.h"
+#include "src/config/labels.h"
 #include "src/telemetry/telemetry.h"
 
 namespace lanista {
@@ -116,9 +117,10 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   absl::Status OnNews(v1::AssignmentNews news);
   absl::Status OnDevice(const v1::DeviceNews& news);
 
-  // From its workers.
-  void OnTrial(int32_t device, v1::TrialSpec spec);
-  void OnDiscover(int32_t device, v1::Discover request, Promise promise);
+  // From its workers. `worker`: which of the device's; a trial, or a discovery, of one that has been replaced does not
+  // begin.
+  void OnTrial(int32_t device, int32_t worker, v1::TrialSpec spec);
+  void OnDiscover(int32_t device, int32_t worker, v1::Discover request, Promise promise);
   void OnCancel(int32_t device, const v1::CancelTrial& cancel);
   void OnStop(int32_t device, const v1::StopModel& stop);
   void OnRecorded(int32_t device, const v1::EventsRecorded& recorded);
@@ -191,6 +193,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     v1::Device device;
     // Null: it is not in the service.
     WorkerActor worker;
+    // How many it has had, with this one.
+    int32_t workers = 0;
     // Of the worker, in the service; absent: it has not answered yet.
     std::optional<int32_t> worker_number;
     // At the node.
@@ -208,6 +212,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   Assignment* Find(const std::string& id);
   // That of a trial; nullptr: there is none. `device`: whose it probably is.
   Assignment* FindTrial(int32_t device, const std::string& experiment, int trial);
+  // The device, if this is its worker; nullptr: it was removed, which the service hears.
+  Device* DeviceOfWorker(int32_t device, int32_t worker);
   Device& DeviceOf(const Assignment& assignment) { return devices_[static_cast<size_t>(assignment.device)]; }
   // Whether its device works on it, or will.
   bool is_current(const Assignment& assignment) { return DeviceOf(assignment).assignment == &assignment; }
@@ -241,6 +247,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
                  v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED);
   // The device leaves the service; what it has is lost.
   void RemoveWorker(Device& device, v1::LostCause cause, const std::string& why);
+  // The device's, if it is this experiment's: it ends where nothing of it has begun.
+  void CancelDiscovery(int32_t device, const std::string& experiment);
   // A node that does not answer ends no trial: one that was canceled ends without it.
   void Abandon(Device& device);
 
@@ -271,6 +279,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   const std::string program_;
   // NodeHello.data.
   const std::set<std::string> data_;
+  const Labels labels_;
   const std::string version_;
   const absl::Time since_;
   EventAmount* const all_unrecorded_;
@@ -288,7 +297,9 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   absl::Time ends_ = absl::InfiniteFuture();
   bool silent_ = false;
   bool draining_ = false;
+  // What the service was told of these two.
   bool held_ = false;
+  bool said_leaving_ = false;
   int64_t last_assignment_ = 0;
   // By id: each event looks here.
   std::unordered_map<std::string, Assignment> assignments_;

@@ -16,12 +16,14 @@
 #include "actors/delay.h"
 #include "actors/model_events.h"
 #include "engines/device_memory.h"
+#include "google/protobuf/util/message_differencer.h"
 #include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
+#include "src/config/requirements.h"
 #include "src/files/assignment_inputs.h"
 #include "src/storage/journal.h"
 
@@ -37,6 +39,8 @@ constexpr size_t kMaxDiscoveryLost = 3;
 
 // Of so many trials of an experiment the longest tells how long the next one may take.
 constexpr size_t kDurations = 20;
+// So many sorts of devices (kind and labels) are remembered.
+constexpr size_t kMostSeen = 1000;
 // A device that is there for longer is there for ever.
 constexpr std::chrono::seconds kLongestLife = std::chrono::hours(24 * 365);
 
@@ -61,6 +65,21 @@ void Put(std::set<int>& set, int number, bool in) {
   }
 }
 
+// Whether the discovery is the experiment's, or was asked for by it.
+bool IsOf(const v1::Discover& discovery, const std::string& experiment) {
+  return discovery.experiment() == experiment || discovery.asked_by() == experiment;
+}
+
+// Whether `names` has all of `data`.
+bool Includes(const std::set<std::string>& names, const std::set<std::string>& data) {
+  return std::includes(names.begin(), names.end(), data.begin(), data.end());
+}
+
+// Whether the nodes that are expected will have it.
+bool HasData(const v1::ExpectDevices& expected, const std::set<std::string>& data) {
+  return Includes({expected.data().begin(), expected.data().end()}, data);
+}
+
 }  // namespace
 
 TrainingServiceSelf::behavior_type TrainingService(TrainingServiceSelf::stateful_pointer<TrainingServiceState> self,
@@ -73,7 +92,7 @@ TrainingServiceSelf::behavior_type TrainingServiceState::MakeBehavior(TrainingSe
   absent_ = options_.nodes;
   self_->set_down_handler([this](const caf::down_msg& down) { OnDown(down); });
   for (v1::Device& device : std::exchange(options_.devices, {})) {
-    Spawn(AddSlot(std::move(device), /*local=*/true, options_.data));
+    Spawn(AddSlot(std::move(device), /*local=*/true, options_.data, options_.labels));
   }
   return {
       [this](const v1::WorkerReady& ready) { OnReady(ready); },
@@ -144,14 +163,17 @@ TrainingServiceState::Slot* TrainingServiceState::Find(int number) {
   return found == slots_.end() ? nullptr : &found->second;
 }
 
-TrainingServiceState::Slot& TrainingServiceState::AddSlot(v1::Device device, bool local, DataNames data) {
+TrainingServiceState::Slot& TrainingServiceState::AddSlot(v1::Device device, bool local, DataNames data,
+                                                          Labels labels) {
   const int number = ++last_number_;
   Slot& slot = slots_[number];
   slot.number = number;
   slot.device = std::move(device);
   slot.local = local;
   slot.data = std::move(data);
+  slot.labels = std::move(labels);
   NodeOf(slot).slots.insert(number);
+  if (slot.device.prepares()) places_.insert(number);
   return slot;
 }
 
@@ -162,16 +184,21 @@ void TrainingServiceState::Spawn(Slot& slot) {
 void TrainingServiceState::SetWorker(Slot& slot, WorkerActor worker) {
   slot.worker = std::move(worker);
   numbers_[slot.worker.address()] = slot.number;
-  List(slot);
+  if (!slot.device.prepares()) List(slot);
   self_->monitor(slot.worker);
 }
 
+TrainingServiceState::KindKey TrainingServiceState::KeyOf(const Kind& kind) {
+  return {kind.local, kind.programs, kind.memory, kind.data, kind.ends, kind.device_kind, kind.labels};
+}
+
 void TrainingServiceState::List(Slot& slot) {
-  const KindKey key(slot.local, NodeOf(slot).programs, RoundedMemory(DeviceMemory(slot.device)), slot.data, slot.ends);
+  const KindKey key(slot.local, NodeOf(slot).programs, RoundedMemory(DeviceMemory(slot.device)), slot.data, slot.ends,
+                    slot.device.kind(), slot.labels);
   Kind& kind = kinds_[key];
   if (slot.kind != &kind) {
     Unlist(slot);
-    std::tie(kind.local, kind.programs, kind.memory, kind.data, kind.ends) = key;
+    std::tie(kind.local, kind.programs, kind.memory, kind.data, kind.ends, kind.device_kind, kind.labels) = key;
     if (kind.devices.empty()) kind.lifetime = slot.lifetime;
     const int64_t memory = DeviceMemory(slot.device);
     kind.least_memory = kind.devices.empty() ? memory : std::min(kind.least_memory, memory);
@@ -183,10 +210,13 @@ void TrainingServiceState::List(Slot& slot) {
 }
 
 void TrainingServiceState::Update(Slot& slot) {
+  if (slot.device.prepares()) return;
   Kind& kind = *slot.kind;
   const bool usable = slot.worker != nullptr && !slot.held;
-  if (usable != (kind.usable.count(slot.number) > 0)) PoolChanged();
+  const bool stays = usable || (!slot.leaving && slot.downs < kMaxFirstWorkers);
+  if (usable != (kind.usable.count(slot.number) > 0) || stays != (kind.staying.count(slot.number) > 0)) PoolChanged();
   Put(kind.usable, slot.number, usable);
+  Put(kind.staying, slot.number, stays);
   Put(kind.idle_warm, slot.number, usable && slot.idle && slot.warm);
   Put(kind.idle_cold, slot.number, usable && slot.idle && !slot.warm);
   slot.use.Move({options_.telemetry, &options_.telemetry->devices[UseOf(slot)]});
@@ -195,10 +225,10 @@ void TrainingServiceState::Update(Slot& slot) {
 void TrainingServiceState::Unlist(Slot& slot) {
   if (slot.kind == nullptr) return;
   Kind& kind = *std::exchange(slot.kind, nullptr);
-  for (std::set<int>* const set : {&kind.devices, &kind.usable, &kind.idle_warm, &kind.idle_cold}) {
+  for (std::set<int>* const set : {&kind.devices, &kind.staying, &kind.usable, &kind.idle_warm, &kind.idle_cold}) {
     set->erase(slot.number);
   }
-  if (kind.devices.empty()) kinds_.erase(KindKey(kind.local, kind.programs, kind.memory, kind.data, kind.ends));
+  if (kind.devices.empty()) kinds_.erase(KeyOf(kind));
   PoolChanged();
 }
 
@@ -213,8 +243,14 @@ void TrainingServiceState::Learn(const Slot& slot, const std::string& program) {
 
 v1::DeviceAdded TrainingServiceState::OnJoined(v1::DeviceJoined joined, const v1::NodeOffer& offer,
                                                WorkerActor worker) {
-  Slot& slot =
-      AddSlot(std::move(*joined.mutable_device()), /*local=*/false, {offer.data().begin(), offer.data().end()});
+  Slot& slot = AddSlot(std::move(*joined.mutable_device()), /*local=*/false, {offer.data().begin(), offer.data().end()},
+                       LabelsOf(offer.labels()));
+  if (!slot.device.prepares()) {
+    // Labels may be different on each node: then nothing can be learned from them.
+    if (seen_memory_.size() >= kMostSeen) seen_memory_.clear();
+    int64_t& seen = seen_memory_[{slot.device.kind(), slot.labels}];
+    seen = std::max(seen, DeviceMemory(slot.device));
+  }
   spdlog::info("{}{} joins", NodeTag(slot.device.node()), DeviceName(slot.device));
   if (joined.has_ends()) {
     const auto left = absl::ToChronoSeconds(ToTime(joined.ends()) - absl::Now());
@@ -235,6 +271,7 @@ void TrainingServiceState::Remove(Slot& slot) {
   spdlog::info("{}{} leaves: {}", NodeTag(slot.device.node()), DeviceName(slot.device),
                std::string(last_failure_.message()));
   Unlist(slot);
+  places_.erase(slot.number);
   Node& node = NodeOf(slot);
   node.slots.erase(slot.number);
   if (node.slots.empty()) nodes_.erase(slot.device.node());
@@ -248,6 +285,7 @@ void TrainingServiceState::OnHold(const v1::HoldNode& hold) {
     Slot& slot = slots_.at(number);
     if (slot.local) continue;
     slot.held = hold.hold();
+    slot.leaving = hold.leaving();
     Update(slot);
   }
   Assign();
@@ -258,6 +296,8 @@ v1::DeviceList TrainingServiceState::OnList(const v1::ListDevices& list) const {
   for (const auto& entry : slots_) {
     const Kind* const kind = entry.second.kind;
     if (kind == nullptr || (!list.program().empty() && !Runs(*kind, list.program()))) continue;
+    if (DeviceMemory(entry.second.device) < list.requirements().min_device_memory()) continue;
+    if (!HasKindAndLabels(list.requirements(), kind->device_kind, kind->labels)) continue;
     *devices.add_devices() = entry.second.device;
   }
   return devices;
@@ -441,9 +481,7 @@ bool TrainingServiceState::Runs(const Kind& kind, const std::string& program) {
   return program.empty() || kind.programs.count(program) > 0;
 }
 
-bool TrainingServiceState::Has(const Kind& kind, const DataNames& data) {
-  return std::includes(kind.data.begin(), kind.data.end(), data.begin(), data.end());
-}
+bool TrainingServiceState::Has(const Kind& kind, const DataNames& data) { return Includes(kind.data, data); }
 
 const TrainingServiceState::DataNames& TrainingServiceState::DataOfTrials(const std::string& experiment) const {
   static const auto* const kNone = new DataNames;
@@ -466,21 +504,49 @@ bool TrainingServiceState::EndsTooSoon(const Kind& kind, const std::string& expe
   return longest > left && longest <= kind.lifetime;
 }
 
+const TrainingServiceState::Slot* TrainingServiceState::FirstWith(const Kind& kind, const std::set<int>& numbers,
+                                                                  int64_t memory) const {
+  const auto found =
+      kind.least_memory >= memory ? numbers.begin() : std::find_if(numbers.begin(), numbers.end(), [&](int number) {
+        return DeviceMemory(slots_.at(number).device) >= memory;
+      });
+  return found == numbers.end() ? nullptr : &slots_.at(*found);
+}
+
+TrainingServiceState::Slot* TrainingServiceState::FirstWith(const Kind& kind, const std::set<int>& numbers,
+                                                            int64_t memory) {
+  const Slot* const slot = std::as_const(*this).FirstWith(kind, numbers, memory);
+  return slot == nullptr ? nullptr : Find(slot->number);
+}
+
+bool TrainingServiceState::HasWhatIsRequired(const Kind& kind, const v1::RequirementsConfig& requirements) const {
+  return HasKindAndLabels(requirements, kind.device_kind, kind.labels) &&
+         FirstWith(kind, kind.devices, requirements.min_device_memory()) != nullptr;
+}
+
 std::vector<const TrainingServiceState::Kind*> TrainingServiceState::KindsFor(const v1::TrialSpec& trial) const {
   std::vector<const Kind*> kinds;
-  int64_t largest = 0;
-  bool has_room = false;
   const DataNames& data = DataOfTrials(trial.experiment());
+  const int64_t required = trial.requirements().min_device_memory();
   const bool local_only = WasRefused(trial.experiment());
   for (const auto& entry : kinds_) {
     const Kind& kind = entry.second;
     if (local_only && !kind.local) continue;
     if (!Runs(kind, trial.program()) || !Has(kind, data) || EndsTooSoon(kind, trial.experiment())) continue;
+    if (trial.has_requirements() && !HasWhatIsRequired(kind, trial.requirements())) continue;
     kinds.push_back(&kind);
-    largest = std::max(largest, kind.memory);
-    has_room |= HasRoomFor(trial.estimated_memory(), kind.memory);
   }
   if (trial.estimated_memory() == 0) return kinds;
+  // A trial waits for the device that has room for it, but not for one that may never take it.
+  const auto stays = [&](const Kind* kind) { return FirstWith(*kind, kind->staying, required) != nullptr; };
+  const auto staying = std::stable_partition(kinds.begin(), kinds.end(), stays);
+  if (staying != kinds.begin()) kinds.erase(staying, kinds.end());
+  int64_t largest = 0;
+  bool has_room = false;
+  for (const Kind* const kind : kinds) {
+    largest = std::max(largest, kind->memory);
+    has_room |= HasRoomFor(trial.estimated_memory(), kind->memory);
+  }
   kinds.erase(std::remove_if(kinds.begin(), kinds.end(),
                              [&](const Kind* kind) {
                                return has_room ? !HasRoomFor(trial.estimated_memory(), kind->memory)
@@ -490,17 +556,17 @@ std::vector<const TrainingServiceState::Kind*> TrainingServiceState::KindsFor(co
   return kinds;
 }
 
-TrainingServiceState::Slot* TrainingServiceState::Idle(const Kind& kind) {
-  if (!kind.idle_warm.empty()) return Find(*kind.idle_warm.begin());
+TrainingServiceState::Slot* TrainingServiceState::Idle(const Kind& kind, int64_t memory) {
+  if (Slot* const warm = FirstWith(kind, kind.idle_warm, memory)) return warm;
   // Other machines start their processes themselves.
-  if (kind.idle_cold.empty() || (kind.local && starting_ >= options_.max_starting)) return nullptr;
-  return Find(*kind.idle_cold.begin());
+  if (kind.local && starting_ >= options_.max_starting) return nullptr;
+  return FirstWith(kind, kind.idle_cold, memory);
 }
 
 TrainingServiceState::Slot* TrainingServiceState::IdleFor(const v1::TrialSpec& trial) {
   Slot* best = nullptr;
   for (const Kind* const kind : KindsFor(trial)) {
-    Slot* const slot = Idle(*kind);
+    Slot* const slot = Idle(*kind, trial.requirements().min_device_memory());
     if (slot == nullptr) continue;
     // The small ones first: the large ones may be needed.
     const auto rank = [](const Slot& candidate) { return std::make_pair(!candidate.warm, candidate.kind->memory); };
@@ -525,6 +591,29 @@ TrainingServiceState::Slot* TrainingServiceState::IdleForDiscovery(const Discove
   return best;
 }
 
+TrainingServiceState::Slot* TrainingServiceState::PlaceFor(const Discovery& discovery) {
+  if (discovery.needs_device) return nullptr;
+  Slot* best = nullptr;
+  const bool local_only = WasRefused(discovery.request.experiment());
+  for (const int number : places_) {
+    Slot& slot = slots_.at(number);
+    if (slot.worker == nullptr || !slot.idle || slot.held || (local_only && !slot.local)) continue;
+    if (slot.local && !slot.warm && starting_ >= options_.max_starting) continue;
+    if (!Includes(slot.data, discovery.data)) continue;
+    if (best == nullptr || (slot.warm && !best->warm)) best = &slot;
+  }
+  return best;
+}
+
+bool TrainingServiceState::NeedsDevice(const Slot& place, const v1::Discovered& discovered) {
+  if (!place.device.prepares()) return false;
+  if (discovered.out_of_memory()) return true;
+  if (!discovered.has_error() && !discovered.tries_failed()) return false;
+  const std::set<int>& slots = NodeOf(place).slots;
+  return std::any_of(slots.begin(), slots.end(),
+                     [this](int number) { return slots_.at(number).device.kind() == v1::GPU; });
+}
+
 void TrainingServiceState::Assign() {
   const absl::Cleanup count = [this] { CountQueue(); };
   const auto begin = [this](Slot& slot) {
@@ -533,7 +622,9 @@ void TrainingServiceState::Assign() {
     Update(slot);
   };
   for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
-    Slot* const slot = IdleForDiscovery(*discovery);
+    // A device first: its process is then warm for the trials that follow.
+    Slot* slot = IdleForDiscovery(*discovery);
+    if (slot == nullptr) slot = PlaceFor(*discovery);
     if (slot == nullptr) {
       // Others may do without the data that it waits for.
       ++discovery;
@@ -574,8 +665,14 @@ void TrainingServiceState::StartDiscovery(Slot& slot) {
             Worked(*slot);
             Learn(*slot, discovered.program());
             refusals_.erase(slot->discovery->request.experiment());
-            slot->discovery->promise.deliver(std::move(discovered));
-            slot->discovery.reset();
+            Discovery discovery = *std::exchange(slot->discovery, std::nullopt);
+            if (!discovery.canceled && NeedsDevice(*slot, discovered)) {
+              discovery.needs_device = true;
+              discoveries_.push_front(std::move(discovery));
+            } else {
+              discovery.promise.deliver(std::move(discovered));
+            }
+            if (CanNeverRun()) return LoseAll();
             // Now it is known which trials may run there.
             Assign();
           },
@@ -619,12 +716,21 @@ void TrainingServiceState::Cancel(const std::string& experiment, const caf::acto
 void TrainingServiceState::CancelDiscovery(const std::string& experiment) {
   refusals_.erase(experiment);
   for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
-    if (discovery->request.experiment() != experiment) {
+    if (!IsOf(discovery->request, experiment)) {
       ++discovery;
       continue;
     }
     discovery->promise.deliver(ToCafError(absl::CancelledError("the experiment was stopped before it began")));
     discovery = discoveries_.erase(discovery);
+  }
+  for (auto& [number, slot] : slots_) {
+    if (!slot.discovery.has_value()) continue;
+    Discovery& discovery = *slot.discovery;
+    if (!IsOf(discovery.request, experiment)) continue;
+    discovery.canceled = true;
+    v1::CancelTrial cancel;
+    cancel.set_experiment(discovery.request.experiment());
+    self_->send(slot.worker, std::move(cancel));
   }
   CountQueue();
   logged_.erase(experiment);
@@ -689,6 +795,7 @@ void TrainingServiceState::OnWorkerDown(int number) {
       LoseTrial(*trial, v1::WORKER_DOWN);
     } else {
       spdlog::info("{}the trial had not begun on {}, which is gone: it is queued again", tag, DeviceName(slot.device));
+      options_.telemetry->trials_returned.Add();
       ReturnTrial(*std::move(trial));
     }
   }
@@ -738,7 +845,7 @@ void TrainingServiceState::Restart(Slot& slot) {
                : delay.count() == 0 ? "trying again"
                                     : absl::StrCat("trying again in ", delay.count(), " s"));
   if (slot.given_up) {
-    slot.use.Move({options_.telemetry, &options_.telemetry->devices[DeviceUse::kDown]});
+    if (!slot.device.prepares()) slot.use.Move({options_.telemetry, &options_.telemetry->devices[DeviceUse::kDown]});
     return Unlist(slot);
   }
   Update(slot);
@@ -756,7 +863,7 @@ void TrainingServiceState::LoseDiscovery(const Slot& slot, Discovery discovery) 
   }
   // Any other error (there is no such program) will not pass.
   const size_t lost = static_cast<size_t>(discovery.lost_workers) + discovery.lost_nodes.size();
-  if (blameless || (absl::IsUnavailable(last_failure_) && lost < kMaxDiscoveryLost)) {
+  if (!discovery.canceled && (blameless || (absl::IsUnavailable(last_failure_) && lost < kMaxDiscoveryLost))) {
     if (blameless) NoteRefusal(discovery.request.experiment());
     discoveries_.push_front(std::move(discovery));
   } else {
@@ -891,26 +998,56 @@ void TrainingServiceState::OnWant(v1::WantDevices wants, const DeviceUserActor& 
 v1::DeviceDemand TrainingServiceState::OnExpect(v1::ExpectDevices expect) {
   v1::DeviceDemand demand;
   int64_t largest = 0;
-  for (const auto& entry : kinds_) largest = std::max(largest, entry.second.memory);
+  for (const auto& entry : kinds_) {
+    if (!entry.second.staying.empty()) largest = std::max(largest, entry.second.memory);
+  }
+  const auto has = [&expect](const DataNames& data) { return HasData(expect, data); };
   const auto suits = [&](const v1::TrialSpec& trial) {
     if (!trial.program().empty() && trial.program() != expect.program()) return false;
+    if (!has(DataOfTrials(trial.experiment()))) return false;
+    if (!MayMeet(expect, trial.requirements())) return false;
     // Where no device has room for a trial it waits for one of the largest.
     return expect.device_memory() == 0 || expect.device_memory() >= largest ||
            HasRoomFor(trial.estimated_memory(), expect.device_memory());
   };
-  // Devices of this machine whose processes start one after the other.
-  size_t about_to_begin = 0;
-  for (const auto& entry : kinds_) {
-    if (entry.second.local) about_to_begin += entry.second.idle_warm.size() + entry.second.idle_cold.size();
+  // Devices of this machine whose processes start one after the other, and what they are about to begin.
+  const auto idle_here = [](const Kind& kind) {
+    return kind.local ? kind.idle_warm.size() + kind.idle_cold.size() : 0;
+  };
+  size_t idle = 0;
+  for (const auto& entry : kinds_) idle += idle_here(entry.second);
+  const auto discoveries = static_cast<int>(std::count_if(
+      discoveries_.begin(), discoveries_.end(), [&](const Discovery& discovery) { return has(discovery.data); }));
+  int begin_here = 0;
+  if (idle > 0) {
+    const auto begins_here = [&](const Discovery& discovery) {
+      return has(discovery.data) && std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& entry) {
+               return idle_here(entry.second) > 0 && Has(entry.second, discovery.data);
+             });
+    };
+    begin_here = static_cast<int>(std::count_if(discoveries_.begin(), discoveries_.end(), begins_here));
+    begin_here += queue_.Count([&](const v1::TrialSpec& trial) {
+      const std::vector<const Kind*> kinds = KindsFor(trial);
+      return suits(trial) &&
+             std::any_of(kinds.begin(), kinds.end(), [&](const Kind* kind) { return idle_here(*kind) > 0; });
+    });
   }
-  const int waiting = static_cast<int>(discoveries_.size()) + queue_.Count(suits);
-  demand.set_waiting(std::max(0, waiting - static_cast<int>(about_to_begin)));
+  demand.set_waiting(discoveries + queue_.Count(suits) - std::min(begin_here, static_cast<int>(idle)));
   v1::ExpectDevices& known = expected_[expect.source()];
-  const bool same =
-      known.program() == expect.program() && known.devices() == expect.devices() && known.because() == expect.because();
-  if (!same) PoolChanged();
+  if (!google::protobuf::util::MessageDifferencer::Equals(known, expect)) PoolChanged();
   known = std::move(expect);
   return demand;
+}
+
+bool TrainingServiceState::MayMeet(const v1::ExpectDevices& expected,
+                                   const v1::RequirementsConfig& requirements) const {
+  OfferedDevices devices{expected.device_kind(), expected.device_memory(), LabelsOf(expected.labels())};
+  if (devices.kind == v1::DEVICE_KIND_UNSPECIFIED) devices.kind = requirements.device_kind();
+  if (devices.memory == 0) {
+    const auto seen = seen_memory_.find({devices.kind, devices.labels});
+    devices.memory = seen == seen_memory_.end() ? requirements.min_device_memory() : seen->second;
+  }
+  return Meets(devices, requirements);
 }
 
 std::string TrainingServiceState::WhyNotThere() const {
@@ -929,7 +1066,7 @@ void TrainingServiceState::PoolChanged() {
 
 void TrainingServiceState::OnPoolChanged() {
   pool_changed_ = false;
-  for (auto& [program, users] : UsersByProgram()) Share(program, std::move(users));
+  for (const auto& [program, users] : UsersByProgram()) Share(program, users);
   std::set<std::string> waiting;
   for (const Discovery& discovery : discoveries_) waiting.insert(discovery.request.experiment());
   for (const std::string& experiment : queue_.Experiments()) waiting.insert(experiment);
@@ -944,60 +1081,111 @@ std::map<std::string, std::vector<TrainingServiceState::User*>> TrainingServiceS
   return users;
 }
 
-void TrainingServiceState::Share(const std::string& program, std::vector<User*> users) {
+std::vector<int64_t> TrainingServiceState::MemoriesOf(const std::string& program, const DataNames& data,
+                                                      const v1::RequirementsConfig& requirements) const {
   std::vector<int64_t> memories;
   for (const auto& entry : kinds_) {
     const Kind& kind = entry.second;
-    if (Runs(kind, program)) memories.insert(memories.end(), kind.devices.size(), kind.least_memory);
-  }
-  const auto most = [&](const User& user) {
-    int most = user.wants.has_most_trials() ? user.wants.most_trials() : std::numeric_limits<int>::max();
-    const DataNames& data = DataOfTrials(user.wants.experiment());
-    if (data.empty()) return most;
-    size_t with_data = 0;
-    for (const auto& entry : kinds_) {
-      if (Runs(entry.second, program) && Has(entry.second, data)) with_data += entry.second.devices.size();
+    if (!Runs(kind, program) || !Has(kind, data)) continue;
+    if (!HasKindAndLabels(requirements, kind.device_kind, kind.labels)) continue;
+    if (kind.least_memory >= requirements.min_device_memory()) {
+      memories.insert(memories.end(), kind.staying.size(), kind.least_memory);
+      continue;
     }
-    return std::min(most, static_cast<int>(with_data));
-  };
-  // Who can use little comes first: what is left is the others'.
-  std::sort(users.begin(), users.end(), [&](const User* a, const User* b) {
-    return std::make_tuple(-a->wants.priority(), most(*a), a->wants.experiment()) <
-           std::make_tuple(-b->wants.priority(), most(*b), b->wants.experiment());
-  });
-  std::map<int, int> equals;
-  for (const User* const user : users) ++equals[user->wants.priority()];
-  int left = static_cast<int>(memories.size());
-  for (const auto& [source, expected] : expected_) {
-    if (program.empty() || expected.program() == program) left += expected.devices();
+    for (const int number : kind.staying) {
+      const int64_t memory = DeviceMemory(slots_.at(number).device);
+      if (memory >= requirements.min_device_memory()) memories.push_back(memory);
+    }
   }
-  const int64_t memory = PlanningMemory(std::move(memories));
+  return memories;
+}
+
+int TrainingServiceState::CountComing(const std::string& program, const DataNames& data,
+                                      const v1::RequirementsConfig& requirements) const {
+  int coming = 0;
+  for (const auto& [source, expected] : expected_) {
+    const bool runs = program.empty() || expected.program() == program;
+    if (runs && HasData(expected, data) && MayMeet(expected, requirements)) coming += expected.devices();
+  }
+  return coming;
+}
+
+void TrainingServiceState::Share(const std::string& program, const std::vector<User*>& users) {
+  struct Sharing {
+    User* user;
+    // So many trials at a time it can run at most.
+    int most;
+    int64_t memory;
+  };
+  std::vector<int64_t> all = MemoriesOf(program, {}, {});
+  int left = static_cast<int>(all.size()) + CountComing(program, {}, {});
+  const int64_t memory_of_all = PlanningMemory(std::move(all));
+  std::vector<Sharing> sharing;
+  std::map<int, int> equals;
   for (User* const user : users) {
+    const v1::WantDevices& wants = user->wants;
+    ++equals[wants.priority()];
+    Sharing& one = sharing.emplace_back(
+        Sharing{user, wants.has_most_trials() ? wants.most_trials() : std::numeric_limits<int>::max(), memory_of_all});
+    const DataNames& data = DataOfTrials(wants.experiment());
+    if (data.empty() && !wants.has_requirements()) continue;
+    std::vector<int64_t> memories = MemoriesOf(program, data, wants.requirements());
+    one.most = std::min(one.most, static_cast<int>(memories.size()) + CountComing(program, data, wants.requirements()));
+    if (!memories.empty()) one.memory = PlanningMemory(std::move(memories));
+  }
+  // Who can use little comes first: what is left is the others'.
+  std::sort(sharing.begin(), sharing.end(), [](const Sharing& a, const Sharing& b) {
+    return std::make_tuple(-a.user->wants.priority(), a.most, a.user->wants.experiment()) <
+           std::make_tuple(-b.user->wants.priority(), b.most, b.user->wants.experiment());
+  });
+  for (const Sharing& one : sharing) {
+    User& user = *one.user;
     // Those of its priority that have no share yet, this one included.
-    int& sharing = equals[user->wants.priority()];
-    const int trials = std::min(most(*user), (left + sharing - 1) / sharing);
-    --sharing;
+    int& equal = equals[user.wants.priority()];
+    const int trials = std::min(one.most, (left + equal - 1) / equal);
+    --equal;
     left -= trials;
     v1::DeviceShare share;
     share.set_trials(std::max(1, trials));
-    share.set_device_memory(memory);
-    std::optional<v1::DeviceShare>& told = user->told;
-    if (told.has_value() && told->trials() == share.trials() && told->device_memory() == memory) continue;
+    share.set_device_memory(one.memory);
+    std::optional<v1::DeviceShare>& told = user.told;
+    if (told.has_value() && told->trials() == share.trials() && told->device_memory() == one.memory) continue;
     told = share;
-    self_->send(user->actor, std::move(share));
+    self_->send(user.actor, std::move(share));
   }
+}
+
+std::string TrainingServiceState::WhyNotMet(const v1::RequirementsConfig& requirements, const DataNames& data) const {
+  std::vector<OfferedDevices> offered;
+  for (const auto& entry : kinds_) {
+    const Kind& kind = entry.second;
+    if (!Has(kind, data)) continue;
+    if (HasWhatIsRequired(kind, requirements)) return "";
+    OfferedDevices& devices = offered.emplace_back();
+    devices.kind = kind.device_kind;
+    devices.labels = kind.labels;
+    devices.count = static_cast<int>(kind.devices.size());
+    for (const int number : kind.devices) {
+      devices.memory = std::max(devices.memory, DeviceMemory(slots_.at(number).device));
+    }
+  }
+  return WhyNoneMeets(requirements, std::move(offered));
 }
 
 std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial, const DataNames& data) const {
   const std::string why = WhyNotThere();
   const std::string and_why = why.empty() ? "" : absl::StrCat("; ", why);
+  const bool requires_something = trial != nullptr && trial->has_requirements();
+  const std::string device = requires_something ? absl::StrCat("a device that meets its requirements (",
+                                                               RequirementsText(trial->requirements()), ")")
+                                                : "a device";
   if (kinds_.empty() && why.empty() && !absent_.empty()) {
-    return absl::StrCat("a device: this head has none of its own, and of its nodes none has returned (",
+    return absl::StrCat(device, ": this head has none of its own, and of its nodes none has returned (",
                         absl::StrJoin(absent_, ", "), ")");
   }
   if (kinds_.empty()) {
-    return why.empty() ? "a device: this head has none of its own, and no node has joined it"
-                       : absl::StrCat("a device: ", why);
+    return why.empty() ? absl::StrCat(device, ": this head has none of its own, and no node has joined it")
+                       : absl::StrCat(device, ": ", why);
   }
   const bool has_data =
       std::any_of(kinds_.begin(), kinds_.end(), [&data](const auto& entry) { return Has(entry.second, data); });
@@ -1005,15 +1193,23 @@ std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial, const Data
     return absl::StrCat("a node that has the data '", absl::StrJoin(data, "' and '"), "' (`node --data ", *data.begin(),
                         "=DIR`): none of those that are there has it", and_why);
   }
+  if (requires_something) {
+    if (const std::string why_not = WhyNotMet(trial->requirements(), data); !why_not.empty()) {
+      return absl::StrCat(device, ": ", why_not, data.empty() ? "" : ", of nodes that have its data", and_why);
+    }
+  }
+  const v1::TrialSpec& spec = trial != nullptr ? *trial : v1::TrialSpec::default_instance();
+  const int64_t required = spec.requirements().min_device_memory();
   int devices = 0;
-  for (const Kind* const kind : KindsFor(trial != nullptr ? *trial : v1::TrialSpec())) {
+  for (const Kind* const kind : KindsFor(spec)) {
     if (!Has(*kind, data)) continue;
-    if (!kind->usable.empty()) return "";
+    if (FirstWith(*kind, kind->usable, required) != nullptr) return "";
     devices += static_cast<int>(kind->devices.size());
   }
   const bool too_soon = trial != nullptr && std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& entry) {
                           const Kind& kind = entry.second;
                           return !kind.usable.empty() && Runs(kind, trial->program()) && Has(kind, data) &&
+                                 HasWhatIsRequired(kind, trial->requirements()) &&
                                  EndsTooSoon(kind, trial->experiment());
                         });
   if (too_soon) {
@@ -1021,13 +1217,13 @@ std::string TrainingServiceState::Lacking(const v1::TrialSpec* trial, const Data
                         and_why);
   }
   if (devices > 0) {
-    return absl::StrCat("a device: each of the ", devices,
+    return absl::StrCat(device, ": each of the ", devices,
                         " that could run it is down, or its node is silent or drained", and_why);
   }
   // A discovery takes any program: where its data is there, so is a device for it.
-  return absl::StrCat("a node with the program that discovered its space (build id ",
-                      trial != nullptr ? trial->program() : "", "): none of those that are there",
-                      data.empty() ? "" : " and have its data", " runs it", and_why);
+  return absl::StrCat("a node with the program that discovered its space (build id ", spec.program(),
+                      "): none of those that are there", data.empty() ? "" : " and have its data",
+                      requires_something ? " and meet its requirements" : "", " runs it", and_why);
 }
 
 std::string TrainingServiceState::LackingFor(const std::string& experiment) const {

@@ -15,11 +15,18 @@
 // gets nothing.
 //
 // A trial goes to a device that runs the program which discovered its space, and that has room for it: where none of
-// the pool has, to one of the largest. Where it reads data (data://NAME) it goes to nodes that have all of it. A
+// the pool has, to one of the largest. Devices of nodes that drain, and those that fail again and again, do not count
+// there: nobody knows whether they will ever take another trial. It goes to devices alone that meet the requirements of
+// its experiment (TrialSpec.requirements), and where it reads data (data://NAME), to nodes that have all of it. A
 // discovery goes to any device with its data. It tells which program runs there (a device that
 // joins may say so itself), so devices of which nothing is known get discoveries first, and no trial that names a
 // program: another program may not have its space. All devices of a node run the same programs; more than one, where
 // the program's file was replaced.
+//
+// Beside its devices a machine may have a place for preparing work (Device.prepares). It takes a discovery that no
+// device is idle for, so that none waits for training, and nothing else; it is no device in anything that is counted
+// here. A place has no accelerator, and shares the machine's memory with what trains: where that ran out, or where
+// something did not run there on a machine with GPUs, a device does it again.
 //
 // Each worker is monitored: the trial of one that went down has LOST its attempt (the machine's fault; the owner
 // decides what follows). A node says what becomes of what began there: another trial of its devices did not begin, and
@@ -67,6 +74,7 @@
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "caf/typed_response_promise.hpp"
+#include "src/config/labels.h"
 #include "src/telemetry/telemetry.h"
 
 namespace lanista {
@@ -87,8 +95,9 @@ struct TrainingServiceOptions {
   std::chrono::milliseconds return_limit{std::chrono::minutes(2)};
   // The nodes of the head before.
   std::set<std::string> nodes = {};
-  // The names of the data that this machine has.
+  // The names of the data that this machine has, and its labels.
   std::set<std::string> data{};
+  Labels labels{};
 };
 
 // With its messages to itself: it is time for a device's next worker; the pool has changed; an experiment's trials have
@@ -118,6 +127,10 @@ class TrainingServiceState {
     // Workers of this machine, and nodes, that went down with it.
     int lost_workers = 0;
     std::set<std::string> lost_nodes;
+    // A place could not do it.
+    bool needs_device = false;
+    // Nobody waits for it any more: it comes to its end where it is.
+    bool canceled = false;
   };
   // Devices that are alike: the same trials may run there. By number.
   struct Kind {
@@ -130,16 +143,21 @@ class TrainingServiceState {
     int64_t least_memory = 0;
     // What their node has.
     DataNames data;
+    v1::DeviceKind device_kind = v1::DEVICE_KIND_UNSPECIFIED;
+    Labels labels;
     // When they are gone (TimePoint::max(): nobody knows), and how long that was after their node had begun.
     TimePoint ends;
     std::chrono::milliseconds lifetime{0};
     std::set<int> devices;
+    // Those that take trials now or are likely to do so soon: all but those of nodes that drain, and those that fail
+    // again and again.
+    std::set<int> staying;
     // Those with a worker that are not held, and among these the ones that are idle.
     std::set<int> usable;
     std::set<int> idle_warm;
     std::set<int> idle_cold;
   };
-  using KindKey = std::tuple<bool, std::set<std::string>, int64_t, DataNames, TimePoint>;
+  using KindKey = std::tuple<bool, std::set<std::string>, int64_t, DataNames, TimePoint, v1::DeviceKind, Labels>;
   struct Slot {
     int number = 0;
     v1::Device device;
@@ -150,10 +168,13 @@ class TrainingServiceState {
     TimePoint ends = TimePoint::max();
     std::chrono::milliseconds lifetime{0};
     DataNames data;
+    Labels labels;
     // Where it is listed; null: nowhere.
     Kind* kind = nullptr;
     bool given_up = false;
     bool held = false;
+    // Its node drains.
+    bool leaving = false;
     bool idle = false;
     // Its trial process is up.
     bool warm = false;
@@ -198,16 +219,17 @@ class TrainingServiceState {
 
   // The slot with that number; nullptr: it has left.
   Slot* Find(int number);
-  Slot& AddSlot(v1::Device device, bool local, DataNames data);
+  Slot& AddSlot(v1::Device device, bool local, DataNames data, Labels labels);
   // Gives a device of this machine its worker.
   void Spawn(Slot& slot);
   void SetWorker(Slot& slot, WorkerActor worker);
   // This machine's name in `nodes_` is empty: a node may be called as it is.
   Node& NodeOf(const Slot& slot) { return nodes_[slot.local ? "" : slot.device.node()]; }
+  static KindKey KeyOf(const Kind& kind);
   // Enters the slot among those that are like it.
   void List(Slot& slot);
   void Unlist(Slot& slot);
-  // Enters where Assign looks what it does now. REQUIRES: it is listed.
+  // Enters where Assign looks what it does now. REQUIRES: it is listed, or a place.
   void Update(Slot& slot);
   // The program runs on the slot's node.
   void Learn(const Slot& slot, const std::string& program);
@@ -254,12 +276,22 @@ class TrainingServiceState {
   // Whether a trial of the experiment is likely to take longer than the device is there, and would have had the time
   // when it joined.
   bool EndsTooSoon(const Kind& kind, const std::string& experiment) const;
+  // The first of these devices of the kind with so much memory; nullptr: none has it. (A kind's devices differ by a
+  // little.)
+  Slot* FirstWith(const Kind& kind, const std::set<int>& numbers, int64_t memory);
+  const Slot* FirstWith(const Kind& kind, const std::set<int>& numbers, int64_t memory) const;
+  // Whether some of its devices meet the requirements.
+  bool HasWhatIsRequired(const Kind& kind, const v1::RequirementsConfig& requirements) const;
   // Those where the trial may run.
   std::vector<const Kind*> KindsFor(const v1::TrialSpec& trial) const;
-  // An idle worker that may get work now; nullptr: there is none.
-  Slot* Idle(const Kind& kind);
+  // An idle worker that may get work now, on a device with so much memory; nullptr: there is none.
+  Slot* Idle(const Kind& kind, int64_t memory = 0);
   Slot* IdleFor(const v1::TrialSpec& trial);
   Slot* IdleForDiscovery(const Discovery& discovery);
+  // An idle place; nullptr: there is none.
+  Slot* PlaceFor(const Discovery& discovery);
+  // Whether a device of the place's machine may discover what the place could not.
+  bool NeedsDevice(const Slot& place, const v1::Discovered& discovered);
   void SetStarting(Slot& slot, bool starting);
   void StartDiscovery(Slot& slot);
   void OnDiscoveryFailed(int number, const caf::error& error);
@@ -300,7 +332,16 @@ class TrainingServiceState {
   void PoolChanged();
   void OnPoolChanged();
   std::map<std::string, std::vector<User*>> UsersByProgram();
-  void Share(const std::string& program, std::vector<User*> users);
+  void Share(const std::string& program, const std::vector<User*>& users);
+  // Of each device that may run such trials: its memory.
+  std::vector<int64_t> MemoriesOf(const std::string& program, const DataNames& data,
+                                  const v1::RequirementsConfig& requirements) const;
+  // How many devices more, for such trials, may be counted on.
+  int CountComing(const std::string& program, const DataNames& data, const v1::RequirementsConfig& requirements) const;
+  // Whether devices that may come would meet the requirements, as far as is known.
+  bool MayMeet(const v1::ExpectDevices& expected, const v1::RequirementsConfig& requirements) const;
+  // Why no device with this data meets the requirements; empty: one does.
+  std::string WhyNotMet(const v1::RequirementsConfig& requirements, const DataNames& data) const;
   // What is lacking for a trial, or (nullptr) for a discovery, that reads this data; empty: nothing.
   std::string Lacking(const v1::TrialSpec* trial, const DataNames& data) const;
   // Why nodes that may come are not there; empty: nobody says so.
@@ -321,6 +362,8 @@ class TrainingServiceState {
   // By name.
   std::map<std::string, Node> nodes_;
   std::map<KindKey, Kind> kinds_;
+  // Places for preparing work, by number.
+  std::set<int> places_;
   // Slots that are starting.
   int starting_ = 0;
   // By experiment and trial: the slot's number.
@@ -343,6 +386,9 @@ class TrainingServiceState {
   std::map<std::string, Refusals> refusals_;
   // By source.
   std::map<std::string, v1::ExpectDevices> expected_;
+  // The most memory that devices of nodes had so far, by their kind and labels: what those are likely to have that may
+  // come.
+  std::map<std::pair<v1::DeviceKind, Labels>, int64_t> seen_memory_;
   // A tick is under way.
   bool pool_changed_ = false;
   // What the log has said of experiments that wait.

@@ -35,6 +35,8 @@ constexpr std::chrono::seconds kCancelGrace(5);
 // So many assignments may end the process before discovery gives up.
 constexpr int kMaxSkipped = 100;
 constexpr int kMaxFailedStarts = 3;
+// A process that is there for preparing work alone holds memory that trials may need.
+constexpr std::chrono::seconds kIdlePlaceLimit(60);
 // After so many processes that were killed from outside, what they tried may be to blame after all.
 constexpr int kMaxLostDiscoveries = 3;
 
@@ -54,6 +56,12 @@ bool SpoilsProcess(v1::FailureReason reason, const v1::Device& device) {
     default:
       return true;
   }
+}
+
+// Whether it is a signal by which people, batch systems and service managers end processes. Models do not die of them
+// by themselves.
+bool EndsFromOutside(int signal) {
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
 // The last lines of a log: what a process wrote before it died ("terminate called after ...").
@@ -143,6 +151,8 @@ void WorkerState::BeginStep(std::chrono::milliseconds limit, absl::string_view l
 
 void WorkerState::OnDeadline() {
   if (!deadline_.Rings(self_) || process_.channel == nullptr) return;
+  // The owner is not told: that could cross with the next work.
+  if (std::holds_alternative<Idle>(work_) && process_.ready) return StopProcess();
   if (held_up_.has_value()) {
     const std::chrono::milliseconds before = std::exchange(*held_up_, process_.channel->held_up());
     if (*held_up_ > before) return deadline_.Set(self_, *held_up_ - before);
@@ -163,6 +173,7 @@ void WorkerState::BecomeIdle() {
   ready.set_worker(config_.number);
   ready.set_warm(process_.ready);
   self_->send(owner_, std::move(ready));
+  if (process_.ready && config_.device.prepares()) deadline_.Set(self_, kIdlePlaceLimit);
 }
 
 void WorkerState::BeginTrial(const Trial& trial) {
@@ -368,14 +379,16 @@ void WorkerState::OnExitInTrial(const Trial& trial, const v1::ProcessExited& exi
 void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited) {
   const v1::Failure failure = Explain(exited);
   if (failure.reason() == v1::WORKER_LOST && ++discovery.lost < kMaxLostDiscoveries) return StartProcess();
-  if (discovery.trying) {
+  // What trains beside it may have taken the memory: that says nothing about the space.
+  const bool crowded_out = exited.out_of_memory() && config_.device.prepares();
+  if (discovery.trying && !crowded_out) {
     discovery.request.set_trying_failed(absl::StrCat("the model ", Space::ToJson(*discovery.assignment),
                                                      ", tried on a sample, ended its process: ", failure.message()));
     return StartProcess();
   }
   // An assignment of no choices is the whole space: nothing would be left.
   const bool can_skip = discovery.assignment.has_value() && discovery.assignment->decisions_size() > 0;
-  if (can_skip && discovery.request.skip_size() < kMaxSkipped) {
+  if (can_skip && !crowded_out && discovery.request.skip_size() < kMaxSkipped) {
     *discovery.request.add_skip() = *discovery.assignment;
     return StartProcess();
   }
@@ -386,6 +399,7 @@ void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExite
   *discovered.mutable_error() = StatusToProto(absl::Status(
       code, absl::StrCat("the space cannot be learned: ", discovery.assignment.has_value() ? "while" : "before",
                          " its constructor ran, ", failure.message())));
+  discovered.set_out_of_memory(crowded_out);
   discovery.promise.deliver(std::move(discovered));
   EndWork(/*end_process=*/true);
 }
@@ -418,10 +432,10 @@ v1::Failure WorkerState::Explain(const v1::ProcessExited& exited, const std::str
   if (exited.out_of_memory()) {
     failure.set_reason(v1::OUT_OF_MEMORY);
     failure.set_message("the kernel ended the trial process because the machine's memory ran out");
-  } else if (exited.signal() == SIGKILL) {
+  } else if (EndsFromOutside(exited.signal())) {
     // Not by us, and not by the kernel.
     failure.set_reason(v1::WORKER_LOST);
-    failure.set_message("somebody else killed the trial process (signal 9)");
+    failure.set_message(absl::StrCat("somebody else killed the trial process (signal ", exited.signal(), ")"));
   } else if (exited.signal() != 0) {
     failure.set_reason(v1::SIGNAL);
     failure.set_message(

@@ -25,6 +25,8 @@
 // its models that have not ended were stopped. Where no process comes up three times in a row the worker gives up; its
 // owner, who monitors it, has the work back.
 //
+// A worker for preparing work alone (Device.prepares) ends its process once that was idle for a while.
+//
 // What a trial reports has a way back, by which the process hears what is recorded (src/base/event_window.h). The time
 // in which it had to wait for that does not count in the trial's time limit.
 #ifndef LANISTA_ACTORS_WORKER_H_

@@ -14,11 +14,18 @@
 // assign_p99_ms_planning: the same, while another experiment on eight more slots merges ResNets-18: ten windows of
 // eight models a second are planned.
 //
+// report_growth_bytes: what the head of the trials that report grew by after a tenth of them. experiment_growth_bytes:
+// what one grew by in the last nine tenths of many small experiments, one after the other.
+//
+// late_watch_seconds, trials_json_seconds: of a journal with as many reports as a long search has: all that happened
+// through Watch, and `lanista trials --json --head` from its start to its last byte.
+//
 // growth_20_to_200: the same search on 20 nodes and on 200, one after the other in each round: CPU seconds of the head
 // a trial, all its threads, once each slot has had a trial.
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -26,6 +33,7 @@
 #include <cstring>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -35,6 +43,7 @@
 #include "absl/time/clock.h"
 #include "bench/harness.h"
 #include "bench/head_process.h"
+#include "bench/made_search.h"
 #include "bench/networks.h"
 #include "bench/stub_nodes.h"
 #include "google/protobuf/text_format.h"
@@ -57,6 +66,9 @@ using bench::StubNodes;
 
 constexpr int kSlots = 8;
 constexpr int kReports = 100;
+// Of an experiment of many.
+constexpr int kFewTrials = 5;
+constexpr char kLateId[] = "late-read";
 constexpr int kPace = 500;
 constexpr int kMergedTrials = 8;
 constexpr int kMergedModels = 8;
@@ -79,6 +91,9 @@ struct Size {
   int paced_trials;
   int growth_rounds;
   int growth_trials;
+  int experiments;
+  // Models of the journal that is read late.
+  int late_models;
 };
 
 struct Search {
@@ -223,7 +238,7 @@ class Cluster {
     HeadClient client(head_->address());
     v1::CreateExperimentRequest request;
     *request.mutable_config() = config;
-    request.set_request_id("bench");
+    request.set_request_id(absl::StrCat("bench-", ++submitted_));
     // The head reads them where they are.
     for (const std::string& path : PathsIn(config)) {
       LANISTA_ASSIGN_OR_RETURN(*request.add_shared_paths(), StampOf(path));
@@ -308,6 +323,7 @@ class Cluster {
   // The nodes end first.
   const std::unique_ptr<HeadProcess> head_;
   StubNodes nodes_;
+  int submitted_ = 0;
   std::string experiment_;
 };
 
@@ -409,6 +425,68 @@ absl::StatusOr<Handovers> MeasureHandovers(const std::string& folder, const Spac
   return result;
 }
 
+// Bytes by which a head grows while it runs the last nine tenths of so many experiments.
+absl::StatusOr<double> MeasureExperiments(const std::string& folder, const Spaces& spaces, int experiments) {
+  const Search few{1, kFewTrials, 0};
+  LANISTA_ASSIGN_OR_RETURN(const auto cluster, Cluster::Start(folder, few, spaces));
+  int64_t early_bytes = 0;
+  for (int i = 1; i <= experiments; ++i) {
+    LANISTA_RETURN_IF_ERROR(cluster->Explain(cluster->Submit(SearchConfig(few)).status()));
+    LANISTA_RETURN_IF_ERROR(cluster->Explain(cluster->AwaitEnded(i * kFewTrials, kStepLimit)));
+    if (i == experiments / 10) {
+      LANISTA_ASSIGN_OR_RETURN(early_bytes, cluster->head().ResidentBytes());
+    }
+  }
+  LANISTA_ASSIGN_OR_RETURN(const int64_t late_bytes, cluster->head().ResidentBytes());
+  return static_cast<double>(late_bytes - early_bytes);
+}
+
+struct LateReads {
+  double watch_seconds = 0;
+  double trials_seconds = 0;
+};
+
+// Reads all that the command prints, and forgets it.
+absl::Status RunToItsEnd(const std::string& command) {
+  FILE* const output = popen(command.c_str(), "r");
+  if (output == nullptr) return ErrnoToStatus(errno, absl::StrCat("cannot start ", command));
+  char buffer[1 << 16];
+  while (std::fread(buffer, 1, sizeof(buffer), output) > 0) continue;
+  return pclose(output) == 0 ? absl::OkStatus() : absl::InternalError(absl::StrCat("failed: ", command));
+}
+
+absl::StatusOr<LateReads> MeasureLateReads(const std::string& folder, int models) {
+  using Clock = std::chrono::steady_clock;
+  LANISTA_ASSIGN_OR_RETURN(const StateDir state, StateDir::Open(folder));
+  LANISTA_ASSIGN_OR_RETURN(const std::string experiment, state.ExperimentFolder(kLateId));
+  {
+    LANISTA_ASSIGN_OR_RETURN(const auto search, bench::MadeSearch::Create(experiment, kLateId));
+    LANISTA_RETURN_IF_ERROR(search->AddPast(models, kReports));
+  }
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(experiment));
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<int64_t> last, reader.LastNumber());
+  LANISTA_ASSIGN_OR_RETURN(const auto head, HeadProcess::Start(folder));
+
+  LateReads result;
+  HeadClient client(head->address());
+  v1::WatchRequest request;
+  request.set_experiment(kLateId);
+  int64_t seen = 0;
+  const auto watch_start = Clock::now();
+  LANISTA_RETURN_IF_ERROR(client.Watch(request, [&](const v1::ExperimentEvent& event) {
+    seen = event.number();
+    return seen < last.value_or(0);
+  }));
+  result.watch_seconds = std::chrono::duration<double>(Clock::now() - watch_start).count();
+  if (seen != last) return absl::InternalError(absl::StrCat("the watcher saw ", seen, " of ", last.value_or(0)));
+
+  const auto trials_start = Clock::now();
+  LANISTA_RETURN_IF_ERROR(RunToItsEnd(
+      absl::StrCat(bench::Program("lanista"), " trials ", kLateId, " --json --head ", head->address().ToText())));
+  result.trials_seconds = std::chrono::duration<double>(Clock::now() - trials_start).count();
+  return result;
+}
+
 absl::Status RunBench(const std::string& folder, const Size& size) {
   const std::string graph_file = folder + "/resnet18.graph";
   LANISTA_RETURN_IF_ERROR(graph::WriteFile(graph_file, bench::ResNet18Graph(1, 28)));
@@ -436,13 +514,19 @@ absl::Status RunBench(const std::string& folder, const Size& size) {
   LANISTA_ASSIGN_OR_RETURN(const Handovers alone, MeasureHandovers(next_folder(), spaces, paced, nullptr));
   LANISTA_ASSIGN_OR_RETURN(const Handovers planning, MeasureHandovers(next_folder(), spaces, paced, &windows));
 
+  LANISTA_ASSIGN_OR_RETURN(const double experiment_growth, MeasureExperiments(next_folder(), spaces, size.experiments));
+  LANISTA_ASSIGN_OR_RETURN(const LateReads late, MeasureLateReads(next_folder(), size.late_models));
+
   std::printf("the head grew by %.1f MB after the first tenth of %d trials\n", no_op.growth_bytes / 1e6, size.trials);
   std::printf(
       "{\"bench\": \"cluster\", \"figures\": {\"trials_per_second\": %.1f, \"reports_per_second\": %.1f, "
-      "\"head_rss_bytes\": %.0f, \"head_growth_bytes\": %.0f, \"assign_p99_ms\": %.2f, "
-      "\"assign_p99_ms_planning\": %.2f, \"growth_20_to_200\": %.3f}}\n",
+      "\"head_rss_bytes\": %.0f, \"head_growth_bytes\": %.0f, \"report_growth_bytes\": %.0f, "
+      "\"experiment_growth_bytes\": %.0f, \"assign_p99_ms\": %.2f, \"assign_p99_ms_planning\": %.2f, "
+      "\"windows_per_second\": %.1f, \"late_watch_seconds\": %.2f, \"trials_json_seconds\": %.2f, "
+      "\"growth_20_to_200\": %.3f}}\n",
       size.trials / no_op.seconds, size.reporting_trials * kReports / reporting.seconds,
-      std::max(no_op.peak_bytes, reporting.peak_bytes), no_op.growth_bytes, alone.p99_ms, planning.p99_ms,
+      std::max(no_op.peak_bytes, reporting.peak_bytes), no_op.growth_bytes, reporting.growth_bytes, experiment_growth,
+      alone.p99_ms, planning.p99_ms, planning.windows_per_second, late.watch_seconds, late.trials_seconds,
       Median(growth));
   return absl::OkStatus();
 }
@@ -459,7 +543,8 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
   const lanista::bench::TempFolder folder;
   // A failure leaves the folder: the head's log is there.
-  lanista::bench::CheckOk(lanista::RunBench(folder.path(), quick ? lanista::Size{20, 2000, 320, 2000, 1, 4000}
-                                                                 : lanista::Size{200, 100000, 3200, 20000, 3, 20000}));
+  lanista::bench::CheckOk(
+      lanista::RunBench(folder.path(), quick ? lanista::Size{20, 2000, 320, 2000, 1, 4000, 50, 300}
+                                             : lanista::Size{200, 100000, 3200, 20000, 3, 20000, 1000, 6000}));
   return 0;
 }

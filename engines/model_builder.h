@@ -61,7 +61,7 @@ class ModelBuilder {
   std::optional<v1::DataSpec> data_;
 };
 
-using ModelBuilderRegistry = Registry<ModelBuilder>;
+using ModelBuilderRegistry = Registry<ModelBuilder, v1::EngineConfig>;
 
 }  // namespace lanista
 

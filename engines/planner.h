@@ -90,7 +90,7 @@ class SinglePlanner final : public Planner {
   }
 };
 
-using PlannerRegistry = Registry<Planner, const PlannerContext&>;
+using PlannerRegistry = Registry<Planner, v1::EngineConfig, const PlannerContext&>;
 
 }  // namespace lanista
 

@@ -26,7 +26,7 @@ mkdir -p "$sources/lanista/protos" "$folder"
 for proto; do
   sed 's#^import "protos/#import "lanista/protos/#' "$proto" >"$sources/lanista/protos/$(basename "$proto")"
 done
-protoc -I "$sources" --python_out="$folder" "$sources"/lanista/protos/*.proto
+protoc -I "$sources" --python_out="$folder" --pyi_out="$folder" "$sources"/lanista/protos/*.proto
 # shellcheck disable=SC2046  # no file of ours has a space in its name
 protoc -I "$sources" --plugin=protoc-gen-grpc="$(command -v grpc_python_plugin)" --grpc_out="$folder" \
   $(grep -l '^service ' "$sources"/lanista/protos/*.proto)

@@ -11,7 +11,10 @@
 #   resume      searches of each engine and strategy that are killed nine times each, 54 times in all, and go on
 #   chaos       a head and four nodes, 500 models twice, and all that can break in between (tests/chaos)
 #   reports     a trial that reports a million numbers: all are recorded, and the head's memory does not grow
-#   browser     a real browser drives the web page (Debian's packages chromium and chromium-driver, which it installs)
+#   browser     a real browser drives the web page, and all numbers on it are those of `--json` (Debian's packages chromium
+#               and chromium-driver, which it installs)
+#   install     Lanista is installed into a folder, and a project outside of the tree is built from that alone by CMake,
+#               searches, and passes its tests (tests/install)
 #   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
 #   slurm       searches through real Slurm daemons that run on this machine (Debian's packages, which it installs)
 #   ssh         searches on nodes that are started through a real sshd of the test's (Debian's package, which it installs)
@@ -31,7 +34,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm ssh fuzz repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm ssh install fuzz repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -56,8 +59,9 @@ for step; do
       ;;
     browser)
       ./scripts/install_deps.sh --tests --browser
-      bazel test --test_env=LANISTA_BROWSER_REQUIRED=1 --test_output=all //tests/web:browser_test
+      bazel test --test_env=LANISTA_BROWSER_REQUIRED=1 --test_output=all //tests/web:browser_test //tests/web:truth_test
       ;;
+    install) ./tests/install/install_test.sh ;;
     fuzz) ./scripts/fuzz.sh ;;
     slurm)
       ./scripts/install_deps.sh --tests --slurm

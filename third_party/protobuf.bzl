@@ -4,15 +4,17 @@ def _protoc(srcs, option):
     """The command that makes code of .proto files of this package."""
 
     # The root of the sources is where the first one lies, less its package and name: it differs when we are another workspace's dependency.
+    # Messages of other workspaces import protos/options.proto of this one.
+    ours = Label("//third_party:protobuf").workspace_root or "."
     return "files=(%s); root=$${files[0]%%%s/*}; " % (" ".join(["$(location %s)" % src for src in srcs]), native.package_name()) + \
-           "protoc -I $${root:-.} -I /usr/include --%s=$(GENDIR)/$${root} $${files[@]}" % option
+           "protoc -I $${root:-.} -I %s -I /usr/include --%s=$(GENDIR)/$${root} $${files[@]}" % (ours, option)
 
 def cc_protos(name, srcs, imported = [], visibility = None):
     """A cc_library for each .proto file, named as the file without its suffix, and one called `name` of them all.
 
     Args:
       name: the library of all messages.
-      srcs: .proto files of this package, each with those of this package that it imports.
+      srcs: .proto files of this package, each with those that it imports: of this package, or labels of another's.
       imported: those that are imported, by each other too, and are another macro's.
       visibility: as ever.
     """

@@ -145,7 +145,7 @@ PlannerRegistry::Result MakeCgoPlanner(const v1::CgoEngineConfig& config, const 
   return std::make_unique<CgoPlanner>(config, context);
 }
 
-LANISTA_REGISTER(PlannerRegistry, cgo, v1::CgoEngineConfig, MakeCgoPlanner);
+LANISTA_REGISTER_BUILT_IN(PlannerRegistry, cgo, v1::CgoEngineConfig, MakeCgoPlanner);
 
 }  // namespace
 }  // namespace lanista

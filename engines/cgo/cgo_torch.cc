@@ -55,6 +55,6 @@ ModelBuilderRegistry::Result MakeCgoModelBuilder(const v1::CgoEngineConfig&) {
 
 }  // namespace
 
-LANISTA_REGISTER(ModelBuilderRegistry, cgo, v1::CgoEngineConfig, MakeCgoModelBuilder);
+LANISTA_REGISTER_BUILT_IN(ModelBuilderRegistry, cgo, v1::CgoEngineConfig, MakeCgoModelBuilder);
 
 }  // namespace lanista

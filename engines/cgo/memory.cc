@@ -1,41 +1,59 @@
 #include "engines/cgo/memory.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
+#include <vector>
 
 #include "engines/device_memory.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "src/base/component.h"
+#include "src/base/field_rules.h"
 #include "src/ops/registry.h"
 
 namespace lanista {
 namespace {
 
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 using graph::ScheduledStep;
 
 // Memory that every trial takes: workspaces, memory that the allocator keeps.
 constexpr int64_t kTrialBytes = 64LL << 20;
 
-int OptimizerState(const v1::OptimizerConfig& optimizer) {
-  switch (optimizer.kind_case()) {
-    case v1::OptimizerConfig::kSgd:
-      return optimizer.sgd().momentum() != 0 ? 1 : 0;
-    case v1::OptimizerConfig::kAdam:
-      return optimizer.adam().amsgrad() ? 3 : 2;
-    case v1::OptimizerConfig::kAdamw:
-      return optimizer.adamw().amsgrad() ? 3 : 2;
-    case v1::OptimizerConfig::kRmsprop:
-      return 1 + (optimizer.rmsprop().momentum() != 0 ? 1 : 0) + (optimizer.rmsprop().centered() ? 1 : 0);
-    case v1::OptimizerConfig::KIND_NOT_SET:
-      return 2;  // Adam's
+// Whether a field that is set (optional, a truth value or a number) is false or 0.
+bool IsZero(const Message& message, const FieldDescriptor& field) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return !reflection.GetBool(message, &field);
+    case FieldDescriptor::CPPTYPE_INT32:
+      return reflection.GetInt32(message, &field) == 0;
+    case FieldDescriptor::CPPTYPE_INT64:
+      return reflection.GetInt64(message, &field) == 0;
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return reflection.GetFloat(message, &field) == 0;
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return reflection.GetDouble(message, &field) == 0;
+    default:
+      return false;
   }
-  return 2;
 }
 
-template <typename Config>
-TrainingMemory SupervisedMemory(const Config& config) {
-  TrainingMemory training;
-  if (config.has_batch_size()) training.batch_size = config.batch_size();
-  training.optimizer_state = OptimizerState(config.optimizer());
-  return training;
+// Numbers that the optimizer keeps for each trained weight.
+int OptimizerState(const v1::OptimizerConfig& optimizer) {
+  const std::shared_ptr<const Message> chosen = MessageOf(optimizer);
+  // Without a choice it is Adam.
+  const Message& config = chosen == nullptr ? v1::AdamConfig::default_instance() : *chosen;
+  int kept = RulesOf(*config.GetDescriptor()).kept_per_weight();
+  std::vector<const FieldDescriptor*> fields;
+  config.GetReflection()->ListFields(config, &fields);
+  for (const FieldDescriptor* const field : fields) {
+    const int more = RulesOf(*field).kept_per_weight();
+    if (more != 0 && !IsZero(config, *field)) kept += more;
+  }
+  return kept;
 }
 
 int64_t ElementBytes(v1::DataType type) {
@@ -108,9 +126,18 @@ StepBytes BytesOf(const ScheduledStep& step, int64_t batch_size) {
 }  // namespace
 
 TrainingMemory TrainingMemoryOf(const v1::EvaluatorConfig& evaluator) {
-  if (evaluator.has_classification()) return SupervisedMemory(evaluator.classification());
-  if (evaluator.has_regression()) return SupervisedMemory(evaluator.regression());
-  return {};
+  TrainingMemory training;
+  const std::shared_ptr<const Message> config = MessageOf(evaluator);
+  if (config == nullptr) return training;
+  if (const auto batch = NumberWithMeaning(*config, v1::FieldRules::BATCH_SIZE)) training.batch_size = *batch;
+  const google::protobuf::Descriptor& descriptor = *config->GetDescriptor();
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const FieldDescriptor& field = *descriptor.field(i);
+    if (field.message_type() != v1::OptimizerConfig::descriptor() || field.is_repeated()) continue;
+    const Message& optimizer = config->GetReflection()->GetMessage(*config, &field);
+    training.optimizer_state = OptimizerState(static_cast<const v1::OptimizerConfig&>(optimizer));
+  }
+  return training;
 }
 
 int64_t EstimateMemory(const LogicalPlan& plan, const std::vector<int>& models, const TrainingMemory& training) {

@@ -17,7 +17,8 @@ struct TrainingMemory {
   // Number of values that the optimizer keeps for each weight.
   int optimizer_state = 2;
 };
-// Returns the default values for user-defined evaluators, because nothing is known about them.
+// By the options of the evaluator's and the optimizer's fields (protos/options.proto). Returns the default values for
+// evaluators without them, because nothing is known about them.
 TrainingMemory TrainingMemoryOf(const v1::EvaluatorConfig& evaluator);
 
 // Estimated bytes of `models` together: weights; gradients and optimizer state of those that train; the values that

@@ -10,7 +10,7 @@ absl::StatusOr<std::unique_ptr<Planner>> MakeDirectPlanner(const v1::DirectEngin
   return std::make_unique<SinglePlanner>();
 }
 
-LANISTA_REGISTER(PlannerRegistry, direct, v1::DirectEngineConfig, MakeDirectPlanner);
+LANISTA_REGISTER_BUILT_IN(PlannerRegistry, direct, v1::DirectEngineConfig, MakeDirectPlanner);
 
 }  // namespace
 }  // namespace lanista

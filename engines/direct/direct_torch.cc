@@ -129,6 +129,6 @@ ModelBuilderRegistry::Result MakeDirectModelBuilder(const v1::DirectEngineConfig
 
 }  // namespace
 
-LANISTA_REGISTER(ModelBuilderRegistry, direct, v1::DirectEngineConfig, MakeDirectModelBuilder);
+LANISTA_REGISTER_BUILT_IN(ModelBuilderRegistry, direct, v1::DirectEngineConfig, MakeDirectModelBuilder);
 
 }  // namespace lanista

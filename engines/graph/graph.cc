@@ -10,7 +10,7 @@ absl::StatusOr<std::unique_ptr<Planner>> MakeGraphPlanner(const v1::GraphEngineC
   return std::make_unique<SinglePlanner>();
 }
 
-LANISTA_REGISTER(PlannerRegistry, graph, v1::GraphEngineConfig, MakeGraphPlanner);
+LANISTA_REGISTER_BUILT_IN(PlannerRegistry, graph, v1::GraphEngineConfig, MakeGraphPlanner);
 
 }  // namespace
 }  // namespace lanista

@@ -75,6 +75,6 @@ ModelBuilderRegistry::Result MakeGraphModelBuilder(const v1::GraphEngineConfig&)
 
 }  // namespace
 
-LANISTA_REGISTER(ModelBuilderRegistry, graph, v1::GraphEngineConfig, MakeGraphModelBuilder);
+LANISTA_REGISTER_BUILT_IN(ModelBuilderRegistry, graph, v1::GraphEngineConfig, MakeGraphModelBuilder);
 
 }  // namespace lanista

@@ -1,9 +1,8 @@
 """A PyTorch network with choices: searched by a head on this machine, and the best model loaded back. docs/python.md
 has the commands before this one, which writes net.pt and best/ into the folder where it is started:
 
-    /usr/bin/python3 LANISTA/examples/python/search.py 127.0.0.1:7421 LANISTA/bazel-bin/lanista
+    /usr/bin/python3 LANISTA/examples/python/search.py 127.0.0.1:7421
 """
-import subprocess
 import sys
 
 import torch
@@ -23,7 +22,7 @@ class Net(nn.Module):
         return self.fc(torch.flatten(self.act(self.conv(x)), 1))
 
 
-head, lanista, *options = sys.argv[1:]  # HOST:PORT, the program, and what else `export` needs (--state-dir)
+head = sys.argv[1]  # HOST:PORT
 torch.jit.script(Net()).save("net.pt")
 data = {"synthetic_digits": {"train_samples": 1000, "validation_samples": 500}}
 experiment = Client(head).submit({
@@ -35,6 +34,5 @@ for event in experiment.watch():
         print(f"model {event.outcome.model}: {event.outcome.metrics.values['default']:.3f}")
 best = experiment.best()[0]
 print(f"the best is model {best['id']}: {best['sample']}")
-subprocess.run([lanista, "export", experiment.id, "--format", "torchscript", "--out", "best", *options], check=True)
-net = torch.jit.load(f"best/1-model-{best['id']}.pt").eval()
+net = torch.jit.load(experiment.export("best", format="torchscript", overwrite=True)[0]).eval()
 print("it predicts", net(torch.zeros(1, 1, 28, 28)).argmax().item())

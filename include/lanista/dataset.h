@@ -20,6 +20,7 @@
 
 #include "src/api/register.h"
 #include "src/api/tensor_splits_torch.h"
+#include "src/base/custom.h"
 #include "src/data/custom.h"
 #include "src/data/dataset.h"
 #include "src/data/transform.h"
@@ -27,21 +28,25 @@
 namespace lanista {
 
 // Registers `make` for `dataset { custom { name: NAME } }`: it returns data::DataSplits, or an absl::StatusOr of them,
-// and takes nothing, or (const Params&), or (const Params&, const data::DatasetRequest&). REQUIRES: before
-// lanista::Init.
+// and takes nothing, or (const Params&), or (const Params&, const data::DatasetRequest&); with a message of your own in
+// place of Params (docs/cpp_api.md) it takes both and returns an absl::StatusOr. REQUIRES: before lanista::Init.
 template <typename Make>
 void RegisterDataset(const std::string& name, Make make) {
-  api::Register<data::DatasetRegistry>(
-      "dataset", name,
-      [make](const Params& params, const data::DatasetRequest& request) -> data::DatasetRegistry::Result {
-        if constexpr (std::is_invocable_v<const Make&, const Params&, const data::DatasetRequest&>) {
-          return data::internal::Box(make(params, request));
-        } else if constexpr (std::is_invocable_v<const Make&, const Params&>) {
-          return data::internal::Box(make(params));
-        } else {
-          return data::internal::Box(make());
-        }
-      });
+  if constexpr (internal::kTakesMessage<Make>) {
+    api::Register<data::DatasetRegistry>("dataset", name, std::move(make));
+  } else {
+    api::Register<data::DatasetRegistry>(
+        "dataset", name,
+        [make](const Params& params, const data::DatasetRequest& request) -> data::DatasetRegistry::Result {
+          if constexpr (std::is_invocable_v<const Make&, const Params&, const data::DatasetRequest&>) {
+            return data::internal::Box(make(params, request));
+          } else if constexpr (std::is_invocable_v<const Make&, const Params&>) {
+            return data::internal::Box(make(params));
+          } else {
+            return data::internal::Box(make());
+          }
+        });
+  }
 }
 
 // Registers `make`, an absl::StatusOr<std::unique_ptr<data::Transform>>(const Params&, const data::DataSplits&), for

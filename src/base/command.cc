@@ -25,6 +25,40 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostOutput = 1 << 20;
+// How often Command.ending is asked.
+constexpr std::chrono::milliseconds kAskInterval(100);
+
+// When a command is killed.
+class Deadline {
+ public:
+  explicit Deadline(const Command& command) : command_(command), at_(Clock::now() + command.limit) {}
+
+  // So long may be waited before it is asked again; zero: it is over.
+  std::chrono::milliseconds Left() {
+    const Clock::time_point now = Clock::now();
+    if (!ending_ && command_.ending && command_.ending()) {
+      ending_ = true;
+      at_ = std::min(at_, now + command_.grace);
+    }
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(at_ - now);
+    const auto most = command_.ending && !ending_ ? kAskInterval : std::chrono::milliseconds(60000);
+    return std::clamp(left, std::chrono::milliseconds(0), most);
+  }
+  Clock::time_point at() const { return at_; }
+
+  absl::Status Error() const {
+    const std::string& program = command_.arguments.front();
+    if (ending_) return absl::CancelledError(absl::StrCat(program, " was killed: nobody waits for it any longer"));
+    return absl::DeadlineExceededError(
+        absl::StrCat(program, " did not end within ",
+                     std::chrono::duration_cast<std::chrono::seconds>(command_.limit).count(), " s and was killed"));
+  }
+
+ private:
+  const Command& command_;
+  Clock::time_point at_;
+  bool ending_ = false;
+};
 
 // Reads what is there. False: nothing more will come.
 bool ReadSome(int fd, std::string& text, bool& cut) {
@@ -46,7 +80,7 @@ bool WriteSome(int fd, absl::string_view& input) {
 }
 
 // Until both outputs have ended; false: the time is over before.
-bool Exchange(UniqueFd input, int output, int error, absl::string_view text, Clock::time_point deadline,
+bool Exchange(UniqueFd input, int output, int error, absl::string_view text, Deadline& deadline,
               CommandAnswer& result) {
   fcntl(input.get(), F_SETFL, O_NONBLOCK);
   // -1: it has ended.
@@ -57,23 +91,12 @@ bool Exchange(UniqueFd input, int output, int error, absl::string_view text, Clo
   };
   if (text.empty()) end_input();
   while (ends[1].fd >= 0 || ends[2].fd >= 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return false;
-    if (poll(ends.data(), ends.size(), static_cast<int>(std::min<int64_t>(left, 60000))) < 0) continue;
+    const auto left = deadline.Left().count();
+    if (left == 0) return false;
+    if (poll(ends.data(), ends.size(), static_cast<int>(left)) < 0) continue;
     if (ends[0].fd >= 0 && ends[0].revents != 0 && !WriteSome(ends[0].fd, text)) end_input();
     if (ends[1].fd >= 0 && ends[1].revents != 0 && !ReadSome(output, result.output, result.cut)) ends[1].fd = -1;
     if (ends[2].fd >= 0 && ends[2].revents != 0 && !ReadSome(error, result.error, result.cut)) ends[2].fd = -1;
-  }
-  return true;
-}
-
-// Waits for the process. False: the time is over before.
-bool Await(pid_t pid, Clock::time_point deadline, int* status) {
-  // A process that has closed its outputs is about to end: it is looked at often, and not for long.
-  constexpr timespec kLook = {0, 2000000};
-  while (waitpid(pid, status, WNOHANG) == 0) {
-    if (Clock::now() >= deadline) return false;
-    nanosleep(&kLook, nullptr);
   }
   return true;
 }
@@ -90,16 +113,14 @@ absl::StatusOr<CommandAnswer> RunCommand(const Command& command) {
   output.write = UniqueFd();
   error.write = UniqueFd();
 
-  const Clock::time_point deadline = Clock::now() + command.limit;
+  Deadline deadline(command);
   CommandAnswer result;
   int status = 0;
   if (!Exchange(std::move(input.write), output.read.get(), error.read.get(), command.input, deadline, result) ||
-      !Await(pid, deadline, &status)) {
+      !AwaitEnd(pid, deadline.at(), &status)) {
     kill(-pid, SIGKILL);
     waitpid(pid, &status, 0);
-    return absl::DeadlineExceededError(
-        absl::StrCat(command.arguments.front(), " did not end within ",
-                     std::chrono::duration_cast<std::chrono::seconds>(command.limit).count(), " s and was killed"));
+    return deadline.Error();
   }
   result.exit_code = ExitCodeOf(status);
   return result;

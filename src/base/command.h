@@ -18,6 +18,9 @@ struct Command {
   std::string input = {};
   // It is killed, with all that it started, when it takes longer.
   std::chrono::milliseconds limit{30000};
+  // Asked now and then; may be empty. Once it is true, the program has at most `grace` left.
+  std::function<bool()> ending = {};
+  std::chrono::milliseconds grace{5000};
 };
 
 struct CommandAnswer {
@@ -33,7 +36,7 @@ struct CommandAnswer {
 // and the like) are not handed on, because Slurm's commands would take them for options: a head may itself be a job.
 // Nor are those that filter what squeue and scancel see (SQUEUE_STATES and the like): people set them for their own
 // eyes. Thread-safe. NOT_FOUND: there is no such program. DEADLINE_EXCEEDED: it was killed; whether it did its work is
-// not known. REQUIRES: SIGPIPE is ignored, where there is input.
+// not known. CANCELLED: the same, because of Command.ending. REQUIRES: SIGPIPE is ignored, where there is input.
 absl::StatusOr<CommandAnswer> RunCommand(const Command& command);
 
 // RunCommand, or a test's own.

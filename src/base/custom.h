@@ -1,10 +1,17 @@
-// How users' own strategies, evaluators, datasets and the like get the parameters that the configuration gives them.
+// How users' own strategies, evaluators, datasets and the like are registered, and get the parameters that the
+// configuration gives them: as Params, or as a message of their own (component.h).
 #ifndef LANISTA_SRC_BASE_CUSTOM_H_
 #define LANISTA_SRC_BASE_CUSTOM_H_
 
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/message.h"
+#include "src/base/component.h"
 #include "src/base/params.h"
 #include "src/base/registry.h"
 
@@ -16,7 +23,80 @@ auto MakeCustom(const std::string& kind, const v1::Custom& custom, const Make& m
   return MakeWithParams(custom.params(), absl::StrCat("the ", kind, " '", custom.name(), "'"), make);
 }
 
+namespace internal {
+
+// The type of a factory's first parameter; Params where that cannot be told (a generic lambda).
+template <typename Make, typename = void>
+struct FirstParameter {
+  using Type = Params;
+};
+template <typename Result, typename First, typename... Rest>
+struct FirstParameter<Result (*)(First, Rest...), void> {
+  using Type = std::decay_t<First>;
+};
+template <typename Class, typename Result, typename First, typename... Rest>
+struct FirstParameter<Result (Class::*)(First, Rest...) const, void> {
+  using Type = std::decay_t<First>;
+};
+template <typename Make>
+struct FirstParameter<Make, std::void_t<decltype(&Make::operator())>> : FirstParameter<decltype(&Make::operator())> {};
+
+// Whether the parameters of a factory's component are a message.
+template <typename Make>
+constexpr bool kTakesMessage = std::is_base_of_v<google::protobuf::Message, typename FirstParameter<Make>::Type>;
+
+// What a factory returns as what its registry wants: an absl::StatusOr<T> becomes one of a std::unique_ptr<T>.
+template <typename Result, typename Made>
+Result ToResult(Made made) {
+  if constexpr (std::is_constructible_v<Result, Made>) {
+    return Result(std::move(made));
+  } else {
+    if (!made.ok()) return made.status();
+    return std::make_unique<typename Result::value_type::element_type>(*std::move(made));
+  }
+}
+
+}  // namespace internal
+
+// Registers `make(parameters, Args...)` for `custom { name: "NAME" params { ... } }`. Its first parameter is a
+// `const Params&`, or a const reference to a protobuf message whose fields the parameters are. `kind` is for messages:
+// "evaluator".
+template <typename RegistryType, typename Make>
+bool RegisterComponent(const std::string& kind, const std::string& name, Make make) {
+  using Result = typename RegistryType::Result;
+  using google::protobuf::Message;
+  if constexpr (internal::kTakesMessage<Make>) {
+    RegistryType::Get().Add(name, /*custom=*/true, [make](const Message& custom, auto&&... args) -> Result {
+      typename internal::FirstParameter<Make>::Type config;
+      const absl::Status status = ReadComponent(static_cast<const v1::Custom&>(custom), &config);
+      if (!status.ok()) return status;
+      return internal::ToResult<Result>(make(config, args...));
+    });
+    Components::Get().Add(RegistryType::KindConfig::default_instance(), name,
+                          internal::FirstParameter<Make>::Type::default_instance());
+  } else {
+    RegistryType::Get().Add(name, /*custom=*/true, [kind, make](const Message& custom, auto&&... args) -> Result {
+      return MakeCustom(kind, static_cast<const v1::Custom&>(custom), [&](const Params& params) -> Result {
+        return internal::ToResult<Result>(make(params, args...));
+      });
+    });
+  }
+  return true;
+}
+
 }  // namespace lanista
+
+// Registers a component of the user's own for `custom { name: "NAME" params { ... } }`, at namespace scope:
+//
+//   LANISTA_REGISTER(strategy, "mine", MakeMine);
+//
+// `kind` is strategy, stopper, dataset, transform, evaluator, mutator, device_source or node_source; the header of its
+// interface declares it. `make` is a function: its first parameter is a `const lanista::Params&`, or a const reference
+// to a protobuf message of your own whose fields are the parameters (component.h); the others are those of the kind's
+// factories. It must take all parameters that the configuration gives.
+#define LANISTA_REGISTER(kind, name, make)                                                                  \
+  [[maybe_unused]] static const bool LANISTA_REGISTRY_CONCAT_(lanista_registered_component_, __COUNTER__) = \
+      ::lanista::RegisterComponent<::lanista::kinds::kind::Registry>(#kind, name, make)
 
 // Registers `make(const lanista::Params&, Args...)` for `custom { name: "NAME" params { ... } }`. Parameters that
 // `make` misses, or that it does not read, are errors of the configuration. `kind` is for messages: "evaluator".

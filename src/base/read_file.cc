@@ -60,4 +60,15 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t max_
   }
 }
 
+absl::Status ReadPiece(int file, const std::string& path, int64_t offset, size_t most, std::string* piece) {
+  piece->resize(most);
+  ssize_t count = 0;
+  do {
+    count = pread(file, &(*piece)[0], most, offset);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+  piece->resize(static_cast<size_t>(count));
+  return absl::OkStatus();
+}
+
 }  // namespace lanista

@@ -100,12 +100,10 @@ void RunningCommand::Read() {
 
 void RunningCommand::Reap() {
   if (pid_ == 0) return;
-  const Clock::time_point deadline = Clock::now() + kMaxDying;
-  constexpr timespec kLook = {0, 2000000};
   int status = 0;
-  while (waitpid(pid_, &status, WNOHANG) == 0) {
-    if (Clock::now() >= deadline) kill(-pid_, SIGKILL);
-    nanosleep(&kLook, nullptr);
+  if (!AwaitEnd(pid_, Clock::now() + kMaxDying, &status)) {
+    kill(-pid_, SIGKILL);
+    waitpid(pid_, &status, 0);
   }
   pid_ = 0;
   exit_code_ = ExitCodeOf(status);

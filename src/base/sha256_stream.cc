@@ -1,14 +1,13 @@
 #include "src/base/sha256_stream.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/read_file.h"
 #include "src/base/status.h"
 
 namespace lanista {
@@ -32,16 +31,15 @@ std::string Sha256Stream::Finish() {
   return absl::BytesToHexString(digest);
 }
 
-absl::StatusOr<std::string> Sha256OfFile(int file, const std::string& path) {
+absl::StatusOr<std::string> Sha256OfFile(int file, const std::string& path, const std::function<bool()>& stop) {
   Sha256Stream digest;
-  std::string piece(kPieceBytes, '\0');
-  for (off_t offset = 0;;) {
-    const ssize_t count = pread(file, &piece[0], piece.size(), offset);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
-    if (count == 0) return digest.Finish();
-    digest.Add(absl::string_view(piece.data(), static_cast<size_t>(count)));
-    offset += count;
+  std::string piece;
+  for (int64_t offset = 0;;) {
+    if (stop && stop()) return absl::CancelledError(absl::StrCat("the reading of ", path, " was given up"));
+    LANISTA_RETURN_IF_ERROR(ReadPiece(file, path, offset, kPieceBytes, &piece));
+    if (piece.empty()) return digest.Finish();
+    digest.Add(piece);
+    offset += static_cast<int64_t>(piece.size());
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <openssl/evp.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,8 +26,9 @@ class Sha256Stream {
   std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
 };
 
-// The SHA-256 of an open file's content, from its beginning. Errors name `path`.
-absl::StatusOr<std::string> Sha256OfFile(int file, const std::string& path);
+// The SHA-256 of an open file's content, from its beginning. Errors name `path`. CANCELLED: `stop`, which is asked
+// between pieces and may be empty, returned true.
+absl::StatusOr<std::string> Sha256OfFile(int file, const std::string& path, const std::function<bool()>& stop = {});
 
 // Whether the text has the form of these digests: 64 hex digits.
 bool IsSha256(absl::string_view text);

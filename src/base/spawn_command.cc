@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -52,6 +53,16 @@ absl::StatusOr<pid_t> SpawnCommand(std::vector<std::string> arguments, int input
   const absl::StatusOr<pid_t> pid = StartChildProcess(std::move(arguments), Environment(), actions);
   posix_spawn_file_actions_destroy(&actions);
   return pid;
+}
+
+bool AwaitEnd(pid_t pid, std::chrono::steady_clock::time_point deadline, int* status) {
+  // It is looked at often, and not for long.
+  constexpr timespec kLook = {0, 2000000};
+  while (waitpid(pid, status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    nanosleep(&kLook, nullptr);
+  }
+  return true;
 }
 
 int ExitCodeOf(int wait_status) {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ absl::StatusOr<Pipe> MakePipe();
 // Starts a program, looked for on PATH, in a process group of its own, without what makes a process part of a Slurm job
 // in its environment (see RunCommand), and with no descriptors but these. NOT_FOUND: there is no such program.
 absl::StatusOr<pid_t> SpawnCommand(std::vector<std::string> arguments, int input, int output, int error);
+
+// Waits for a process that has closed its outputs, and so is about to end; then `status` is waitpid's. False: the time
+// is over before.
+bool AwaitEnd(pid_t pid, std::chrono::steady_clock::time_point deadline, int* status);
 
 // The exit code of a status of waitpid; 128 + the signal, where one ended it.
 int ExitCodeOf(int wait_status);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace lanista {
 
@@ -35,6 +36,11 @@ std::string DidYouMean(absl::string_view name, const std::vector<std::string>& k
     return "";
   }
   return absl::StrCat("; did you mean '", *nearest, "'?");
+}
+
+std::string AllowedHere(absl::string_view name, const std::vector<std::string>& allowed) {
+  const std::string guess = DidYouMean(name, allowed);
+  return absl::StrCat(guess.empty() ? ";" : guess, " allowed here: ", absl::StrJoin(allowed, ", "));
 }
 
 }  // namespace lanista

@@ -15,6 +15,9 @@ int EditDistance(absl::string_view a, absl::string_view b);
 // Returns "; did you mean 'near'?" if one of `known` is close enough to `name`, ignoring case; else "".
 std::string DidYouMean(absl::string_view name, const std::vector<std::string>& known);
 
+// Returns "; did you mean 'near'? allowed here: a, b, c".
+std::string AllowedHere(absl::string_view name, const std::vector<std::string>& allowed);
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_BASE_SPELLING_H_

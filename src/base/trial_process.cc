@@ -103,8 +103,8 @@ absl::StatusOr<pid_t> Spawn(const std::string& program, int socket, const v1::De
 
 class TrialProcess final : public TrialChannel {
  public:
-  TrialProcess(std::string program, EventAmount most_unrecorded)
-      : program_(std::move(program)), window_(most_unrecorded) {}
+  TrialProcess(std::string program, const TrialProcessOptions& options)
+      : program_(std::move(program)), shared_data_(options.shared_data), window_(options.most_unrecorded) {}
 
   ~TrialProcess() override {
     Kill();
@@ -128,11 +128,12 @@ class TrialProcess final : public TrialChannel {
     LANISTA_ASSIGN_OR_RETURN(pid_, Spawn(program_, child_socket.get(), device));
     // By number: glibc 2.36 declares pidfd_open without C linkage.
     pid_fd_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
-    Limit(device.memory_limit());
+    Limit(device);
     thread_ = std::thread([this] { Serve(); });
 
     v1::TrialRequest setup;
     *setup.mutable_setup()->mutable_device() = device;
+    setup.mutable_setup()->set_shared_data(shared_data_);
     return Send(setup);
   }
 
@@ -167,17 +168,23 @@ class TrialProcess final : public TrialChannel {
   }
 
  private:
-  // Bounds the child's memory and offers it to the kernel first. Best effort: a container may forbid either.
-  void Limit([[maybe_unused]] int64_t memory_limit) const {
+  // Bounds the child's memory and offers it to the kernel before this process, and what trains nothing before all
+  // others. Best effort: a container may forbid either.
+  void Limit(const v1::Device& device) const {
     const rlimit no_core = {0, 0};
     prlimit(pid_, RLIMIT_CORE, &no_core, nullptr);
 #ifndef __SANITIZE_ADDRESS__  // Its shadow memory counts as data.
-    if (memory_limit > 0) {
-      const rlimit data = {static_cast<rlim_t>(memory_limit), static_cast<rlim_t>(memory_limit)};
+    if (device.memory_limit() > 0) {
+      const auto limit = static_cast<rlim_t>(device.memory_limit());
+      const rlimit data = {limit, limit};
       prlimit(pid_, RLIMIT_DATA, &data, nullptr);
     }
 #endif
-    std::ofstream(absl::StrCat("/proc/", pid_, "/oom_score_adj")) << 1000;
+    constexpr int kFirst = 1000;
+    // A container may have raised it, and nobody may lower it.
+    int own = 0;
+    std::ifstream("/proc/self/oom_score_adj") >> own;
+    std::ofstream(absl::StrCat("/proc/", pid_, "/oom_score_adj")) << (device.prepares() ? kFirst : (own + kFirst) / 2);
   }
 
   void Wake() const {
@@ -291,6 +298,7 @@ class TrialProcess final : public TrialChannel {
   }
 
   const std::string program_;
+  const std::string shared_data_;
   // Constant after Start.
   Handlers handlers_;
   UniqueFd socket_;
@@ -315,8 +323,8 @@ class TrialProcess final : public TrialChannel {
 
 }  // namespace
 
-std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program, EventAmount most_unrecorded) {
-  return std::make_unique<TrialProcess>(std::move(program), most_unrecorded);
+std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program, const TrialProcessOptions& options) {
+  return std::make_unique<TrialProcess>(std::move(program), options);
 }
 
 }  // namespace lanista

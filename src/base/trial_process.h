@@ -14,16 +14,20 @@ namespace lanista {
 inline constexpr char kTrialProcessFlag[] = "--trial-process";
 inline constexpr int kTrialProcessSocket = 3;
 
+struct TrialProcessOptions {
+  // See v1::Setup.shared_data.
+  std::string shared_data = {};
+  // While so much of a trial is on its way to the journal, no more of it is read (EventWindow).
+  EventAmount most_unrecorded = {EventWindow::kEvents, EventWindow::kBytes};
+};
+
 // A child process as a TrialChannel.
 //
 // The child has a process group of its own, so that Ctrl-C reaches the head alone. It inherits no other descriptor. It
 // may use Device.memory_limit bytes of data (RLIMIT_DATA, so that the allocator fails with an error), and the kernel
 // kills it first when memory runs out (oom_score_adj). Kill, and the destructor, end the whole group. The child ends by
 // itself when the socket closes, so that it does not outlive its head.
-//
-// `most_unrecorded`: while so much of a trial is on its way to the journal, no more of it is read (EventWindow).
-std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program, EventAmount most_unrecorded = {
-                                                                        EventWindow::kEvents, EventWindow::kBytes});
+std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program, const TrialProcessOptions& options = {});
 
 }  // namespace lanista
 

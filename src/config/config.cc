@@ -123,8 +123,8 @@ absl::Status ReadConfig(const std::string& path, google::protobuf::Message& conf
 }
 
 // What may be set when an experiment goes on.
-constexpr const char* kResumable[] = {"max_trial_number", "max_duration",  "trial_concurrency",
-                                      "training_service", "trial_timeout", "priority"};
+constexpr const char* kResumable[] = {"max_trial_number", "max_duration", "trial_concurrency", "training_service",
+                                      "trial_timeout",    "priority",     "requirements",      "output_limit"};
 
 }  // namespace
 

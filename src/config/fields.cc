@@ -10,12 +10,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/time_util.h"
 #include "protos/graph.pb.h"
+#include "src/base/field_rules.h"
 #include "src/base/spelling.h"
 #include "src/base/status.h"
 #include "src/config/parse.h"
@@ -28,12 +28,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
-
-// "; did you mean 'near'? allowed here: a, b, c".
-std::string Allowed(absl::string_view name, const std::vector<std::string>& allowed) {
-  const std::string guess = DidYouMean(name, allowed);
-  return absl::StrCat(guess.empty() ? ";" : guess, " allowed here: ", absl::StrJoin(allowed, ", "));
-}
 
 std::string TypeName(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
@@ -154,16 +148,7 @@ absl::StatusOr<std::vector<FieldStep>> ParseFieldPath(absl::string_view path) {
 std::string UnknownFieldMessage(const Descriptor& message, absl::string_view name) {
   std::vector<std::string> names;
   for (int i = 0; i < message.field_count(); ++i) names.emplace_back(message.field(i)->name());
-  return absl::StrCat("unknown field '", name, "'", Allowed(name, names));
-}
-
-std::string UnknownEnumValueMessage(const FieldDescriptor& field, absl::string_view value) {
-  std::vector<std::string> names;
-  for (int i = 0; i < field.enum_type()->value_count(); ++i) {
-    const auto* const candidate = field.enum_type()->value(i);
-    if (candidate->number() != 0) names.emplace_back(candidate->name());  // 0 is ..._UNSPECIFIED.
-  }
-  return absl::StrCat("'", value, "' is not a value of '", field.name(), "'", Allowed(value, names));
+  return absl::StrCat("unknown field '", name, "'", AllowedHere(name, names));
 }
 
 std::string WrongTypeMessage(const FieldDescriptor& field, absl::string_view got) {

@@ -26,9 +26,6 @@ absl::StatusOr<std::vector<FieldStep>> ParseFieldPath(absl::string_view path);
 // "unknown field 'x'; did you mean 'y'? allowed here: ...".
 std::string UnknownFieldMessage(const google::protobuf::Descriptor& message, absl::string_view name);
 
-// "'x' is not a value of 'f'; did you mean 'y'? allowed here: ...".
-std::string UnknownEnumValueMessage(const google::protobuf::FieldDescriptor& field, absl::string_view value);
-
 // "'f' wants an integer, got x".
 std::string WrongTypeMessage(const google::protobuf::FieldDescriptor& field, absl::string_view got);
 

@@ -12,6 +12,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/time_util.h"
 #include "nlohmann/json.hpp"
+#include "src/base/field_rules.h"
 #include "src/base/status.h"
 #include "src/config/fields.h"
 #include "src/config/parse.h"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/tokenizer.h"
+#include "src/base/field_rules.h"
 #include "src/config/fields.h"
 #include "src/config/parse.h"
 

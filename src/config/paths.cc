@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -11,7 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
-#include "src/base/status.h"
+#include "protos/experiment.pb.h"
+#include "src/base/component.h"
+#include "src/base/field_rules.h"
 #include "src/config/data_paths.h"
 
 namespace lanista {
@@ -21,50 +23,44 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// VisitPaths of the message at `place`.
-absl::Status VisitBelow(const Message& message, const std::string& place,
-                        const std::function<absl::Status(const std::string&, const std::string&)>& visit) {
-  const Reflection* const reflection = message.GetReflection();
+using PathVisitor = std::function<std::string(const std::string& place, const std::string& path)>;
+
+// Puts visit(place, path) in the place of each path that is set in the message, which is at `place`.
+void MapBelow(const std::string& place, const PathVisitor& visit, Message* message) {
+  const Reflection* const reflection = message->GetReflection();
   std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(message, &fields);
+  reflection->ListFields(*message, &fields);
   for (const FieldDescriptor* field : fields) {
-    const std::string at = absl::StrCat(place, place.empty() ? "" : ".", std::string(field->name()));
-    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map();
-    if (is_message && !field->is_repeated()) {
-      LANISTA_RETURN_IF_ERROR(VisitBelow(reflection->GetMessage(message, field), at, visit));
+    if (field->is_map()) continue;
+    const std::string at = JoinPath(place, field->name());
+    const int size = field->is_repeated() ? reflection->FieldSize(*message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      const std::string value_at = field->is_repeated() ? absl::StrCat(at, "[", i, "]") : at;
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        Message* const part = field->is_repeated() ? reflection->MutableRepeatedMessage(message, field, i)
+                                                   : reflection->MutableMessage(message, field);
+        MapBelow(value_at, visit, part);
+        if (field->message_type() != v1::Custom::descriptor()) continue;
+        const std::string params_at = JoinPath(value_at, "params");
+        MapParamPaths(
+            *message->GetDescriptor(),
+            [&](const std::string& param, const std::string& path) { return visit(JoinPath(params_at, param), path); },
+            static_cast<v1::Custom*>(part));
+      } else if (HoldsPath(*field)) {
+        if (field->is_repeated()) {
+          reflection->SetRepeatedString(message, field, i,
+                                        visit(value_at, reflection->GetRepeatedString(*message, field, i)));
+        } else {
+          reflection->SetString(message, field, visit(value_at, reflection->GetString(*message, field)));
+        }
+      }
     }
-    for (int i = 0; is_message && field->is_repeated() && i < reflection->FieldSize(message, field); ++i) {
-      LANISTA_RETURN_IF_ERROR(
-          VisitBelow(reflection->GetRepeatedMessage(message, field, i), absl::StrCat(at, "[", i, "]"), visit));
-    }
-    if (!HoldsPath(*field)) continue;
-    const std::string path = reflection->GetString(message, field);
-    if (!path.empty()) LANISTA_RETURN_IF_ERROR(visit(at, path));
   }
-  return absl::OkStatus();
 }
 
 }  // namespace
 
-bool HoldsPath(const FieldDescriptor& field) {
-  // message.field.
-  static const auto* const kPaths = new std::set<std::string>{
-      "lanista.v1.IdxConfig.root",
-      "lanista.v1.IdxConfig.images",
-      "lanista.v1.IdxConfig.labels",
-      "lanista.v1.Cifar10Config.root",
-      "lanista.v1.CsvConfig.path",
-      "lanista.v1.CsvConfig.validation_path",
-      "lanista.v1.ImageFolderConfig.root",
-      "lanista.v1.TorchScriptConfig.path",
-      "lanista.v1.GraphFileConfig.path",
-      "lanista.v1.ModuleCandidate.path",
-      "lanista.v1.TableConfig.path",
-      "lanista.v1.SlurmConfig.folder",
-      "lanista.v1.MachineConfig.ssh_key_file",
-  };
-  return kPaths->count(std::string(field.full_name())) > 0;
-}
+bool HoldsPath(const FieldDescriptor& field) { return RulesOf(field).path(); }
 
 std::string UserDirectory() {
   const char* const bazel = std::getenv("BUILD_WORKING_DIRECTORY");
@@ -101,7 +97,17 @@ absl::Status ResolvePaths(Message& config, const std::string& folder) {
 
 absl::Status VisitPaths(const Message& config,
                         const std::function<absl::Status(const std::string& field, const std::string& path)>& visit) {
-  return VisitBelow(config, "", visit);
+  const std::unique_ptr<Message> copy(config.New());
+  copy->CopyFrom(config);
+  absl::Status status;
+  MapBelow(
+      "",
+      [&](const std::string& place, const std::string& path) {
+        if (status.ok() && !path.empty()) status = visit(place, path);
+        return path;
+      },
+      copy.get());
+  return status;
 }
 
 absl::Status BarePathError(const std::string& field, const std::string& path) {
@@ -124,19 +130,8 @@ std::vector<std::string> PathsIn(const Message& config) {
 }
 
 void MapPaths(const std::function<std::string(const std::string&)>& map, Message* config) {
-  const Reflection* const reflection = config->GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(*config, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && !field->is_map()) {
-      if (!field->is_repeated()) MapPaths(map, reflection->MutableMessage(config, field));
-      for (int i = 0; field->is_repeated() && i < reflection->FieldSize(*config, field); ++i) {
-        MapPaths(map, reflection->MutableRepeatedMessage(config, field, i));
-      }
-    } else if (HoldsPath(*field)) {
-      reflection->SetString(config, field, map(reflection->GetString(*config, field)));
-    }
-  }
+  MapBelow(
+      "", [&map](const std::string&, const std::string& path) { return map(path); }, config);
 }
 
 }  // namespace lanista

@@ -22,11 +22,11 @@ std::string UserDirectory();
 // no $HOME.
 absl::StatusOr<std::string> ResolvePath(const std::string& path, const std::string& folder);
 
-// Resolves every field of `config` (and of the messages in it) that holds a path. The list of these fields is in
-// paths.cc: a new dataset adds its own there.
+// Resolves every field of `config` (and of the messages in it) that holds a path, and parameters of `custom` components
+// that do (component.h).
 absl::Status ResolvePaths(google::protobuf::Message& config, const std::string& folder);
 
-// Whether the field holds a path.
+// Whether the field holds a path: its option (rules).path says so (protos/options.proto).
 bool HoldsPath(const google::protobuf::FieldDescriptor& field);
 
 // Calls `visit` with each path in `config` that is not empty, and with the field that it is in
@@ -42,6 +42,20 @@ std::vector<std::string> PathsIn(const google::protobuf::Message& config);
 
 // Puts `map(path)` in the place of each path that is set.
 void MapPaths(const std::function<std::string(const std::string&)>& map, google::protobuf::Message* config);
+
+// The same for the parts of a TrialSpec, a Discover or a SpaceModel that come from the user's configuration. What is
+// not there stays as it is: nothing is only defaulted.
+template <typename Work>
+void MapSpacePaths(const std::function<std::string(const std::string&)>& map, Work* work) {
+  if (work->has_space()) MapPaths(map, work->mutable_space());
+  if (work->has_engine()) MapPaths(map, work->mutable_engine());
+}
+// And for its evaluator.
+template <typename Work>
+void MapWorkPaths(const std::function<std::string(const std::string&)>& map, Work* work) {
+  MapSpacePaths(map, work);
+  if (work->has_evaluator()) MapPaths(map, work->mutable_evaluator());
+}
 
 }  // namespace lanista
 

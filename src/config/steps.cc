@@ -1,12 +1,17 @@
 #include "src/config/steps.h"
 
+#include <memory>
+
+#include "src/base/component.h"
+
 namespace lanista {
 
 std::optional<int> StepsOf(const v1::EvaluatorConfig& evaluator) {
-  const auto epochs = [](const auto& config) { return config.has_max_epochs() ? config.max_epochs() : 1; };
-  if (evaluator.has_classification()) return epochs(evaluator.classification());
-  if (evaluator.has_regression()) return epochs(evaluator.regression());
-  return std::nullopt;
+  const std::shared_ptr<const google::protobuf::Message> config = MessageOf(evaluator);
+  if (config == nullptr) return std::nullopt;
+  const std::optional<int64_t> steps = NumberWithMeaning(*config, v1::FieldRules::STEPS);
+  if (!steps.has_value()) return std::nullopt;
+  return static_cast<int>(*steps);
 }
 
 }  // namespace lanista

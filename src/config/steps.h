@@ -8,8 +8,8 @@
 
 namespace lanista {
 
-// Steps of a model that runs to its end: the epochs of the evaluators that train. nullopt: the configuration does not
-// tell.
+// Steps of a model that runs to its end: the field of the evaluator that has the meaning STEPS (protos/options.proto),
+// the epochs of those that train. nullopt: there is none.
 std::optional<int> StepsOf(const v1::EvaluatorConfig& evaluator);
 
 }  // namespace lanista

@@ -1,6 +1,6 @@
-// What a configuration must hold, and in which ranges: the one place for limits of fields, and for rules over several
-// fields, that can be checked without touching the data. Components check the messages that they are made from with
-// these rules, too.
+// Whether a configuration is right, as far as that can be told without touching the data: by the options of its fields
+// (protos/options.proto), and by the checks that components register for their messages (field_rules.h). This room has
+// the checks of what belongs to no component. Components check the messages that they are made from with this, too.
 #ifndef LANISTA_SRC_CONFIG_VALIDATE_H_
 #define LANISTA_SRC_CONFIG_VALIDATE_H_
 
@@ -9,15 +9,9 @@
 
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
+#include "src/base/field_rules.h"
 
 namespace lanista {
-
-// What is wrong, and where.
-struct Violation {
-  // training_service[0].local.cpu_slots. The last step may be a field that is not set.
-  std::string path;
-  std::string message;
-};
 
 // The first thing that is wrong with `config`, an ExperimentConfig or any message in one; nullopt if it is fine.
 std::optional<Violation> FindViolation(const google::protobuf::Message& config);

@@ -76,6 +76,6 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenCifar10(const v1::Cifar10Config&
 
 }  // namespace
 
-LANISTA_REGISTER(DatasetRegistry, cifar10, v1::Cifar10Config, OpenCifar10);
+LANISTA_REGISTER_BUILT_IN(DatasetRegistry, cifar10, v1::Cifar10Config, OpenCifar10);
 
 }  // namespace lanista::data

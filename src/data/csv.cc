@@ -301,6 +301,6 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenCsv(const v1::CsvConfig& config,
 
 }  // namespace
 
-LANISTA_REGISTER(DatasetRegistry, csv, v1::CsvConfig, OpenCsv);
+LANISTA_REGISTER_BUILT_IN(DatasetRegistry, csv, v1::CsvConfig, OpenCsv);
 
 }  // namespace lanista::data

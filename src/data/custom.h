@@ -32,6 +32,16 @@ inline absl::StatusOr<std::unique_ptr<DataSplits>> Box(absl::StatusOr<DataSplits
 
 }  // namespace lanista::data::internal
 
+namespace lanista::kinds {
+// For LANISTA_REGISTER(dataset, "name", make) and LANISTA_REGISTER(transform, "name", make).
+struct dataset {
+  using Registry = data::DatasetRegistry;
+};
+struct transform {
+  using Registry = data::TransformRegistry;
+};
+}  // namespace lanista::kinds
+
 // Registers `make`: absl::StatusOr<DataSplits>(const lanista::Params&, const DatasetRequest&). `make` must read all of
 // its parameters.
 #define LANISTA_REGISTER_DATASET(name, make)                                                                          \

@@ -73,7 +73,7 @@ struct DatasetRequest {
 };
 
 // Factories take (config, request).
-using DatasetRegistry = Registry<DataSplits, const DatasetRequest&>;
+using DatasetRegistry = Registry<DataSplits, v1::DatasetConfig, const DatasetRequest&>;
 
 // A dataset of samples in memory. REQUIRES: `all` holds float32 inputs, and targets as in Example, both on the CPU with
 // the same leading dimension, at least 1; the tensors are not changed afterwards.

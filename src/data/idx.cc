@@ -158,6 +158,6 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenIdx(const v1::IdxConfig& config,
 
 }  // namespace
 
-LANISTA_REGISTER(DatasetRegistry, idx, v1::IdxConfig, OpenIdx);
+LANISTA_REGISTER_BUILT_IN(DatasetRegistry, idx, v1::IdxConfig, OpenIdx);
 
 }  // namespace lanista::data

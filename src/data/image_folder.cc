@@ -184,6 +184,6 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenImageFolder(const v1::ImageFolde
 
 }  // namespace
 
-LANISTA_REGISTER(DatasetRegistry, image_folder, v1::ImageFolderConfig, OpenImageFolder);
+LANISTA_REGISTER_BUILT_IN(DatasetRegistry, image_folder, v1::ImageFolderConfig, OpenImageFolder);
 
 }  // namespace lanista::data

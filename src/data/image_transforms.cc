@@ -248,10 +248,10 @@ absl::StatusOr<std::unique_ptr<Transform>> MakeResize(const v1::ResizeConfig& co
 
 }  // namespace
 
-LANISTA_REGISTER(TransformRegistry, normalize, v1::NormalizeConfig, MakeNormalize);
-LANISTA_REGISTER(TransformRegistry, random_crop, v1::RandomCropConfig, MakeRandomCrop);
-LANISTA_REGISTER(TransformRegistry, random_flip, v1::RandomFlipConfig, MakeRandomFlip);
-LANISTA_REGISTER(TransformRegistry, random_rotation, v1::RandomRotationConfig, MakeRandomRotation);
-LANISTA_REGISTER(TransformRegistry, resize, v1::ResizeConfig, MakeResize);
+LANISTA_REGISTER_BUILT_IN(TransformRegistry, normalize, v1::NormalizeConfig, MakeNormalize);
+LANISTA_REGISTER_BUILT_IN(TransformRegistry, random_crop, v1::RandomCropConfig, MakeRandomCrop);
+LANISTA_REGISTER_BUILT_IN(TransformRegistry, random_flip, v1::RandomFlipConfig, MakeRandomFlip);
+LANISTA_REGISTER_BUILT_IN(TransformRegistry, random_rotation, v1::RandomRotationConfig, MakeRandomRotation);
+LANISTA_REGISTER_BUILT_IN(TransformRegistry, resize, v1::ResizeConfig, MakeResize);
 
 }  // namespace lanista::data

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/clone.h>
 #include <ATen/ops/empty.h>
 #include <dlfcn.h>
 
@@ -18,6 +19,7 @@
 #include "src/data/prefetch_queue.h"
 #include "src/data/random.h"
 #include "src/data/rows.h"
+#include "src/data/shared_data.h"
 
 namespace lanista::data {
 namespace {
@@ -144,6 +146,8 @@ class Loader::Impl {
     Rows targets(count);
     for (int64_t row = 0; row < count; ++row) {
       LANISTA_ASSIGN_OR_RETURN(Example sample, dataset_->Get(indices[row]));
+      // A copy: a transform that changes its input, although it must not, changes no data of other trials.
+      if (all != nullptr && !transforms_->empty()) sample.input = sample.input.clone();
       const uint64_t seed = MixSeed({options_.order_seed, epoch_seed, static_cast<uint64_t>(indices[row])});
       sample.input = transforms_->Apply(std::move(sample.input), seed);
       LANISTA_RETURN_IF_ERROR(Annotate(inputs.Put(row, sample.input), absl::StrCat("sample ", indices[row])));
@@ -162,7 +166,7 @@ class Loader::Impl {
 Loader::Loader(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const TransformChain> transforms,
                LoaderOptions options) {
   TransformOnce(dataset, transforms);
-  impl_ = std::make_unique<Impl>(std::move(dataset), std::move(transforms), options);
+  impl_ = std::make_unique<Impl>(Shared(std::move(dataset)), std::move(transforms), options);
 }
 
 Loader::~Loader() = default;

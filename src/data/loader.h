@@ -51,7 +51,8 @@ int64_t CountBatches(int64_t samples, const LoaderOptions& options);
 class Loader {
  public:
   // `transforms` are applied to each sample in order. If all are batchable, and the dataset is in memory and the result
-  // not too large, the constructor transforms the whole dataset once. REQUIRES: neither pointer is null; batch_size >=
+  // not too large, the constructor transforms the whole dataset once. Data in memory is shared with other processes, if
+  // ShareDataIn (shared_data.h) was called. REQUIRES: neither pointer is null; batch_size >=
   // 1; threads >= 0.
   Loader(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const TransformChain> transforms,
          LoaderOptions options);

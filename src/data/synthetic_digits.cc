@@ -43,6 +43,6 @@ absl::StatusOr<std::unique_ptr<DataSplits>> OpenSyntheticDigits(const v1::Synthe
 
 }  // namespace
 
-LANISTA_REGISTER(DatasetRegistry, synthetic_digits, v1::SyntheticDigitsConfig, OpenSyntheticDigits);
+LANISTA_REGISTER_BUILT_IN(DatasetRegistry, synthetic_digits, v1::SyntheticDigitsConfig, OpenSyntheticDigits);
 
 }  // namespace lanista::data

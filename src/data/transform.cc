@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
-#include "src/config/validate.h"
 
 namespace lanista::data {
 namespace {
@@ -26,7 +25,7 @@ absl::StatusOr<std::shared_ptr<const TransformChain>> TransformChain::Create(
   for (const auto& list : configs) {
     for (const v1::TransformConfig& config : list) {
       const std::string place = absl::StrCat("transform ", chain->transforms_.size() + 1);
-      LANISTA_RETURN_IF_ERROR(Annotate(CheckConfig(config, ""), place));
+      LANISTA_RETURN_IF_ERROR(Annotate(TransformRegistry::Get().Validate(config), place));
       absl::StatusOr<std::unique_ptr<Transform>> transform = TransformRegistry::Get().Create(config, splits);
       if (!transform.ok()) return Annotate(transform.status(), place);
       absl::StatusOr<std::vector<int64_t>> after = (*transform)->OutputShape(std::move(shape));

@@ -43,7 +43,7 @@ class Transform {
 };
 
 // Factories take (config, splits): normalisation computes its statistics from the training split.
-using TransformRegistry = Registry<Transform, const DataSplits&>;
+using TransformRegistry = Registry<Transform, v1::TransformConfig, const DataSplits&>;
 
 // A sequence of transforms. Immutable: any number of threads may use it.
 class TransformChain {

@@ -1,7 +1,11 @@
 #include "src/devices/device_source.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
@@ -50,6 +54,26 @@ absl::StatusOr<std::vector<v1::Device>> SelectDevices(
   // A block alone has divided the memory by its own devices only.
   for (const size_t slot : sharing) all[slot].set_memory_limit(machine.memory / static_cast<int64_t>(all.size()));
   return all;
+}
+
+std::vector<v1::Device> WithPlace(std::vector<v1::Device> devices) {
+  const bool in_process = std::any_of(devices.begin(), devices.end(),
+                                      [](const v1::Device& device) { return device.isolation() == v1::IN_PROCESS; });
+  if (devices.empty() || in_process) return devices;
+  const auto limit = [](const v1::Device& device) {
+    return device.memory_limit() == 0 ? std::numeric_limits<int64_t>::max() : device.memory_limit();
+  };
+  const int64_t most = limit(*std::max_element(devices.begin(), devices.end(),
+                                               [&](const auto& a, const auto& b) { return limit(a) < limit(b); }));
+  v1::Device place;
+  place.set_prepares(true);
+  place.set_kind(v1::CPU);
+  place.set_threads(1);
+  place.set_memory_limit(most == std::numeric_limits<int64_t>::max() ? 0 : most);
+  place.set_node(devices.front().node());
+  place.set_isolation(v1::PROCESS);
+  devices.push_back(std::move(place));
+  return devices;
 }
 
 }  // namespace lanista

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "protos/experiment.pb.h"
 #include "protos/trial.pb.h"
+#include "src/base/custom.h"
 #include "src/base/registry.h"
 
 namespace lanista {
@@ -20,7 +21,14 @@ class DeviceSource {
   virtual absl::StatusOr<std::vector<v1::Device>> Devices() const = 0;
 };
 
-using DeviceSourceRegistry = Registry<DeviceSource>;
+using DeviceSourceRegistry = Registry<DeviceSource, v1::TrainingServiceConfig>;
+
+namespace kinds {
+// For LANISTA_REGISTER(device_source, "name", make).
+struct device_source {
+  using Registry = DeviceSourceRegistry;
+};
+}  // namespace kinds
 
 // The devices of all blocks but those that bring nodes (node_source.h); without blocks, those of one `local` block with
 // default values. CPU slots without a memory_limit of their own get the machine's memory, divided by the devices of all
@@ -28,6 +36,11 @@ using DeviceSourceRegistry = Registry<DeviceSource>;
 // device is not the only one.
 absl::StatusOr<std::vector<v1::Device>> SelectDevices(
     const google::protobuf::RepeatedPtrField<v1::TrainingServiceConfig>& blocks);
+
+// These devices of a machine, and behind them the place that it offers for preparing work (Device.prepares): a CPU with
+// one thread and as much memory as the largest of them. None where there is no device, or one is IN_PROCESS: there
+// LibTorch's state is the process's.
+std::vector<v1::Device> WithPlace(std::vector<v1::Device> devices);
 
 }  // namespace lanista
 

@@ -177,6 +177,6 @@ absl::StatusOr<std::vector<v1::Device>> LocalDevices(const v1::LocalConfig& conf
   return devices;
 }
 
-LANISTA_REGISTER(DeviceSourceRegistry, local, v1::LocalConfig, MakeLocal);
+LANISTA_REGISTER_BUILT_IN(DeviceSourceRegistry, local, v1::LocalConfig, MakeLocal);
 
 }  // namespace lanista

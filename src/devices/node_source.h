@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "protos/experiment.pb.h"
 #include "protos/node.pb.h"
 #include "src/base/command.h"
+#include "src/base/custom.h"
 #include "src/base/registry.h"
 
 namespace lanista {
@@ -40,13 +42,17 @@ class NodeSource {
     int waiting = 0;
     // All nodes of the head, its own and others.
     std::vector<v1::NodeStatus> nodes;
-    // Whether the head has been told to end meanwhile; may be empty. A Step that does much asks in between.
+    // Whether the head has been told to end meanwhile; may be empty. Then a Step comes to its end within seconds.
     std::function<bool()> ending;
   };
   struct Prospect {
     // So many devices more than there are may be counted on, each with so much memory (0: not known).
     int devices = 0;
     int64_t device_memory = 0;
+    // Of these devices (unspecified: not known), and the labels and data (names) that all of their nodes will have.
+    v1::DeviceKind device_kind = v1::DEVICE_KIND_UNSPECIFIED;
+    std::map<std::string, std::string> labels;
+    std::vector<std::string> data;
     // Nodes that were asked for and have not joined.
     std::vector<v1::NodeStatus> coming;
     // Why there are not enough nodes, for people; empty: nothing is known.
@@ -64,7 +70,14 @@ class NodeSource {
   virtual void End() = 0;
 };
 
-using NodeSourceRegistry = Registry<NodeSource, const NodeSourceContext&>;
+using NodeSourceRegistry = Registry<NodeSource, v1::TrainingServiceConfig, const NodeSourceContext&>;
+
+namespace kinds {
+// For LANISTA_REGISTER(node_source, "name", make).
+struct node_source {
+  using Registry = NodeSourceRegistry;
+};
+}  // namespace kinds
 
 // Whether the block's devices are other machines', so that a NodeSource brings them.
 bool BringsNodes(const v1::TrainingServiceConfig& block);

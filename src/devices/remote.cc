@@ -119,7 +119,7 @@ absl::StatusOr<std::unique_ptr<NodeSource>> MakeRemote(const v1::RemoteConfig& c
   return std::make_unique<MachinesSource>(std::move(machines));
 }
 
-LANISTA_REGISTER(NodeSourceRegistry, remote, v1::RemoteConfig, MakeRemote);
+LANISTA_REGISTER_BUILT_IN(NodeSourceRegistry, remote, v1::RemoteConfig, MakeRemote);
 
 }  // namespace
 }  // namespace lanista

@@ -1,5 +1,6 @@
 // `slurm`: nodes that are submitted to Slurm as there is work for them.
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -79,18 +80,20 @@ class SlurmSource final : public NodeSource {
   Prospect Step(const Situation& situation) override {
     Prospect prospect;
     bool looked = false;
-    // One job after the other, as many as are wanted.
-    while (true) {
+    ending_ = situation.ending;
+    // One job after the other, as many as are wanted. A slow controller takes its time for each.
+    while (!is_ending()) {
       const SlurmJobs::Decision decision = jobs_.Decide(absl::Now(), situation.waiting, situation.nodes);
       prospect.drain.insert(prospect.drain.end(), decision.drain.begin(), decision.drain.end());
       if (!decision.cancel.empty()) Cancel(decision.cancel);
       if (decision.look && !std::exchange(looked, true)) Look();
       if (!decision.submit.has_value() || !Submit(*decision.submit)) break;
-      // A slow controller takes its time for each.
-      if (situation.ending != nullptr && situation.ending()) break;
     }
     prospect.devices = jobs_.ExpectedDevices();
     prospect.device_memory = MemoryPerDevice(config_);
+    prospect.device_kind = config_.gpus() > 0 ? v1::GPU : v1::CPU;
+    prospect.labels = NodePairs(config_, "--label=");
+    for (const auto& [name, folder] : NodePairs(config_, "--data=")) prospect.data.push_back(name);
     prospect.coming = jobs_.Coming();
     prospect.because = jobs_.Because();
     return prospect;
@@ -113,6 +116,15 @@ class SlurmSource final : public NodeSource {
   }
 
  private:
+  bool is_ending() const { return ending_ && ending_(); }
+
+  // Of a Step: once the head is told to end, few seconds are left for all that it runs.
+  absl::StatusOr<CommandAnswer> RunInStep(Command command) const {
+    if (is_ending()) return absl::CancelledError("the head ends");
+    command.ending = ending_;
+    return context_.run_command(command);
+  }
+
   // False: it is to be tried later.
   bool Submit(int number) {
     const std::string name = jobs_.NameOf(number);
@@ -134,14 +146,14 @@ class SlurmSource final : public NodeSource {
   absl::StatusOr<std::string> SubmitAs(const std::string& name) {
     LANISTA_RETURN_IF_ERROR(SaveLedger());
     const Command command = SbatchCommand(config_, node_, name);
-    LANISTA_ASSIGN_OR_RETURN(const CommandAnswer result, context_.run_command(command));
+    LANISTA_ASSIGN_OR_RETURN(const CommandAnswer result, RunInStep(command));
     return ParseSbatch(command, result);
   }
 
   void Look() {
     const absl::Time asked = absl::Now();
     const Command command = SqueueCommand();
-    const absl::StatusOr<CommandAnswer> result = context_.run_command(command);
+    const absl::StatusOr<CommandAnswer> result = RunInStep(command);
     const auto queue = result.ok() ? ParseSqueue(command, *result) : result.status();
     if (queue.ok()) {
       jobs_.Looked(asked, absl::Now(), *queue);
@@ -154,20 +166,20 @@ class SlurmSource final : public NodeSource {
 
   void Cancel(const std::vector<std::string>& ids) {
     spdlog::info("Slurm jobs {} are not needed any more: those that wait are canceled", absl::StrJoin(ids, " "));
-    const absl::Status status = Run(ScancelCommand(ids, /*only_pending=*/true));
+    const Command command = ScancelCommand(ids, /*only_pending=*/true);
+    const absl::Status status = Succeeded(command, RunInStep(command));
     if (!status.ok()) spdlog::warn("{}", std::string(status.message()));
   }
 
   void EndJobs(Command command, const std::string& which) {
     command.limit = kEndLimit;
-    const absl::Status status = Run(command);
+    const absl::Status status = Succeeded(command, context_.run_command(command));
     if (status.ok()) return spdlog::info("Slurm jobs {} are canceled", which);
     spdlog::error("Slurm jobs {} may still be there; cancel them by hand, or start this head again: {}", which,
                   std::string(status.message()));
   }
 
-  absl::Status Run(const Command& command) const {
-    const absl::StatusOr<CommandAnswer> result = context_.run_command(command);
+  static absl::Status Succeeded(const Command& command, const absl::StatusOr<CommandAnswer>& result) {
     if (!result.ok()) return result.status();
     return result->exit_code == 0 ? absl::OkStatus() : absl::UnavailableError(WhatItSaid(command, *result));
   }
@@ -193,6 +205,8 @@ class SlurmSource final : public NodeSource {
   const std::string ledger_file_;
   const UniqueFd lock_;
   SlurmJobs jobs_;
+  // Of the last Step.
+  std::function<bool()> ending_;
   // What is on the disk.
   std::string saved_;
 };
@@ -220,7 +234,7 @@ absl::StatusOr<std::unique_ptr<NodeSource>> MakeSlurm(const v1::SlurmConfig& con
   return std::make_unique<SlurmSource>(config, context, std::move(node), ledger_file, *std::move(lock), ledger);
 }
 
-LANISTA_REGISTER(NodeSourceRegistry, slurm, v1::SlurmConfig, MakeSlurm);
+LANISTA_REGISTER_BUILT_IN(NodeSourceRegistry, slurm, v1::SlurmConfig, MakeSlurm);
 
 }  // namespace
 }  // namespace lanista

@@ -53,6 +53,14 @@ int64_t MemoryPerDevice(const v1::SlurmConfig& config) {
   return config.gpus() > 0 ? 0 : config.memory() / Processors(config);
 }
 
+std::map<std::string, std::string> NodePairs(const v1::SlurmConfig& config, absl::string_view option) {
+  std::map<std::string, std::string> pairs;
+  for (absl::string_view given : config.node_option()) {
+    if (absl::ConsumePrefix(&given, option)) pairs.insert(absl::StrSplit(given, absl::MaxSplits('=', 1)));
+  }
+  return pairs;
+}
+
 Command SbatchCommand(const v1::SlurmConfig& config, const SlurmNode& node, const std::string& name) {
   Command command{{"sbatch", "--parsable", "--job-name=" + name, "--nodes=1", "--ntasks=1",
                    absl::StrCat("--cpus-per-task=", Processors(config)), "--requeue", "--open-mode=append",

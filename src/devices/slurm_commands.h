@@ -2,6 +2,7 @@
 #ifndef LANISTA_SRC_DEVICES_SLURM_COMMANDS_H_
 #define LANISTA_SRC_DEVICES_SLURM_COMMANDS_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ int DevicesPerNode(const v1::SlurmConfig& config);
 
 // Memory of each, as DeviceMemory; 0: not known.
 int64_t MemoryPerDevice(const v1::SlurmConfig& config);
+
+// What its nodes are given by `node_option: "--label=KEY=VALUE"`, for the option "--label=".
+std::map<std::string, std::string> NodePairs(const v1::SlurmConfig& config, absl::string_view option);
 
 // Submits a job of this name, with the script as its input. A node's name is the job's, with ".TIMES" where it was
 // requeued.

@@ -100,7 +100,7 @@ absl::StatusOr<std::unique_ptr<Evaluator>> MakeClassification(const v1::Classifi
                                                [config](int64_t classes) { return MakeCriterion(config, classes); });
 }
 
-LANISTA_REGISTER(EvaluatorRegistry, classification, v1::ClassificationConfig, MakeClassification);
+LANISTA_REGISTER_BUILT_IN(EvaluatorRegistry, classification, v1::ClassificationConfig, MakeClassification);
 
 }  // namespace
 }  // namespace lanista

@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Evaluator>> MakeConstant(const v1::ConstantConfig
   return std::make_unique<ConstantEvaluator>(config.value());
 }
 
-LANISTA_REGISTER(EvaluatorRegistry, constant, v1::ConstantConfig, MakeConstant);
+LANISTA_REGISTER_BUILT_IN(EvaluatorRegistry, constant, v1::ConstantConfig, MakeConstant);
 
 }  // namespace
 }  // namespace lanista

@@ -135,7 +135,7 @@ class Evaluator {
   virtual absl::Status Evaluate(TrialContext& context) = 0;
 };
 
-using EvaluatorRegistry = Registry<Evaluator>;
+using EvaluatorRegistry = Registry<Evaluator, v1::EvaluatorConfig>;
 
 // The models of a trial, which are trained together; numbered from 0. Used by the trial's thread.
 class ModelGroup {

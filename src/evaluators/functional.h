@@ -60,6 +60,13 @@ absl::StatusOr<std::unique_ptr<Evaluator>> MakeFunctionalEvaluator(void (*functi
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeFunctionalEvaluator(void (*function)(TrialContext&),
                                                                    const Params& params);
 
+namespace kinds {
+// For LANISTA_REGISTER(evaluator, "name", make).
+struct evaluator {
+  using Registry = EvaluatorRegistry;
+};
+}  // namespace kinds
+
 }  // namespace lanista
 
 // Registers `function`, a void(TrialContext&) or void(TrialContext&, const MyParams&), for

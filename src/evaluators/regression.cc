@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<Evaluator>> MakeRegression(const v1::RegressionCo
                                                [config](int64_t) { return MakeCriterion(config); });
 }
 
-LANISTA_REGISTER(EvaluatorRegistry, regression, v1::RegressionConfig, MakeRegression);
+LANISTA_REGISTER_BUILT_IN(EvaluatorRegistry, regression, v1::RegressionConfig, MakeRegression);
 
 }  // namespace
 }  // namespace lanista

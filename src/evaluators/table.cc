@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<Evaluator>> MakeTable(const v1::TableConfig& conf
   return std::make_unique<TableEvaluator>(config);
 }
 
-LANISTA_REGISTER(EvaluatorRegistry, table, v1::TableConfig, MakeTable);
+LANISTA_REGISTER_BUILT_IN(EvaluatorRegistry, table, v1::TableConfig, MakeTable);
 
 }  // namespace
 }  // namespace lanista

@@ -1,5 +1,6 @@
 #include "src/experiment/ledger.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,7 +43,8 @@ v1::TellRequest TellOf(const v1::ModelOutcome& outcome, v1::Sample sample, int s
   if (outcome.outcome() != v1::INFEASIBLE) {
     const auto& metrics = outcome.metrics().values();
     const auto value = metrics.find(goals.objectives()[0].metric);
-    if (value != metrics.end()) tell.set_value(value->second);
+    // The rule of Goals::Values. NaN would have no place in the order of a strategy's observations.
+    if (value != metrics.end() && std::isfinite(value->second)) tell.set_value(value->second);
     if (goals.has_several_objectives() && goals.Values(outcome.metrics()).has_value()) {
       for (const Goal& goal : goals.objectives()) tell.add_objectives(metrics.at(goal.metric));
     }

@@ -36,6 +36,9 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
+// The default of ExperimentConfig.output_limit.
+constexpr int64_t kOutputLimit = int64_t{16} << 30;
+
 // The part of a discovery that the journal keeps. Graphs are left out: they are large, and a resume discovers them
 // again.
 v1::Discovered WithoutGraphs(const v1::Discovered& discovered) {
@@ -60,10 +63,13 @@ v1::TrialSpec MakeTrialTemplate(const std::string& id, const v1::ExperimentConfi
   trial.set_order_seed(OrderSeed(seed));
   if (config.has_deterministic()) trial.set_deterministic(config.deterministic());
   if (config.has_trial_timeout()) *trial.mutable_timeout() = config.trial_timeout();
+  trial.set_output_limit(config.has_output_limit() ? config.output_limit() : kOutputLimit);
   *trial.mutable_objectives() = config.objectives();
   *trial.mutable_constraint() = config.constraint();
   trial.set_keep_weights(config.keep_weights().best() > 0);
   trial.set_priority(config.priority());
+  // `requirements {}` requires nothing.
+  if (config.requirements().ByteSizeLong() > 0) *trial.mutable_requirements() = config.requirements();
   return trial;
 }
 

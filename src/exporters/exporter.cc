@@ -12,8 +12,11 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "src/base/hash.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
@@ -121,6 +124,19 @@ absl::Status CheckWeights(const std::vector<ModelRecord>& models, const WeightsO
                    format == "weights" ? "" : "; to export the initial weights instead, add --untrained"));
 }
 
+// Of all files together.
+int64_t BytesOf(const std::vector<std::string>& files) {
+  int64_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    const auto size = static_cast<int64_t>(std::filesystem::file_size(file, error));
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+std::string ExportStem(int rank, int model) { return absl::StrCat(rank, "-model-", model); }
+
 absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std::vector<ModelRecord>& models,
                                       const ExportOptions& options, const GraphConverter& convert) {
   const std::string& format = options.format;
@@ -184,6 +200,21 @@ bool RegisterExporter(const std::string& format, Exporter exporter) {
   return true;
 }
 
+std::optional<std::string> ExportStemOf(absl::string_view file_name) {
+  absl::string_view rest = file_name;
+  const auto take_number = [&rest](int* number) {
+    const absl::string_view digits = rest.substr(0, rest.find_first_not_of("0123456789"));
+    rest.remove_prefix(digits.size());
+    return absl::SimpleAtoi(digits, number);
+  };
+  int rank = 0, model = 0;
+  if (!take_number(&rank) || !absl::ConsumePrefix(&rest, "-model-") || !take_number(&model)) return std::nullopt;
+  std::string stem = ExportStem(rank, model);
+  // Numbers have no zeros before them, a suffix follows, and there is no folder.
+  if (!absl::StartsWith(file_name, stem + ".") || absl::StrContains(file_name, '/')) return std::nullopt;
+  return stem;
+}
+
 std::vector<std::string> ExportFormats() {
   std::vector<std::string> formats;
   for (const auto& entry : Exporters()) formats.push_back(entry.first);
@@ -208,12 +239,15 @@ absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experim
   std::filesystem::create_directories(options.out_dir, error);
   if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", options.out_dir));
   std::vector<std::string> files;
+  int64_t bytes = 0;
   int rank = 0;
   for (const ModelRecord& model : models) {
     ++rank;
-    const std::string stem = absl::StrCat(options.out_dir, "/", rank, "-model-", model.model);
+    const std::string stem = absl::StrCat(options.out_dir, "/", ExportStem(rank, model.model));
     LANISTA_ASSIGN_OR_RETURN(std::vector<std::string> written, exporter(experiment, model, rank, stem));
+    bytes += BytesOf(written);
     files.insert(files.end(), written.begin(), written.end());
+    if (options.check) LANISTA_RETURN_IF_ERROR(options.check(bytes));
   }
   return files;
 }

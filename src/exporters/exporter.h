@@ -5,10 +5,13 @@
 #ifndef LANISTA_SRC_EXPORTERS_EXPORTER_H_
 #define LANISTA_SRC_EXPORTERS_EXPORTER_H_
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "protos/trial.pb.h"
@@ -44,7 +47,14 @@ struct ExportOptions {
   std::string out_dir = ".";
   // Graph formats: models whose weights were not kept are exported with their initial weights.
   bool untrained = false;
+  // Called after each model with the bytes of all files so far. An error ends the export: that is its result. Null:
+  // nobody asks.
+  std::function<absl::Status(int64_t bytes)> check = nullptr;
 };
+
+// What a file that was exported is named after: "1-model-17" of "1-model-17.weights.pt". None: an export writes no file
+// of this name.
+std::optional<std::string> ExportStemOf(absl::string_view file_name);
 
 // Writes the best models as OUT_DIR/RANK-model-ID.SUFFIX: 1-model-17.json. Returns the files' paths, best model first.
 // `weights` and the graph formats need the trained weights, which an experiment keeps if its keep_weights says so.

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -69,6 +71,15 @@ absl::Status CheckReplaceable(const std::string& format, const std::string& stem
   if (format == "onnx") return CheckMark(stem + ".onnx", kOnnxMark);
   if (format == "json") return CheckMark(stem + ".json", kJsonMark);
   return absl::OkStatus();
+}
+
+bool IsSuffixOf(const std::string& format, absl::string_view suffix) {
+  static const auto* const kSuffixes = new std::map<std::string, std::set<std::string>>{
+      {"python", {".py", ".pt"}},   {"torchscript", {".pt"}}, {"cpp", {".h", ".weights.pt"}},
+      {"weights", {".weights.pt"}}, {"onnx", {".onnx"}},      {"json", {".json"}},
+  };
+  const auto found = kSuffixes->find(format);
+  return found != kSuffixes->end() && found->second.count(std::string(suffix)) > 0;
 }
 
 }  // namespace lanista::exporters

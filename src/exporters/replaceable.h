@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace lanista::exporters {
 
@@ -15,6 +16,10 @@ namespace lanista::exporters {
 // an earlier export of that format as far as their names and first bytes tell. FAILED_PRECONDITION names the file that
 // is something else: `cpp` and `weights` write the same STEM.weights.pt, and replace each other's.
 absl::Status CheckReplaceable(const std::string& format, const std::string& stem);
+
+// Whether an export in the format writes STEM and this suffix (".weights.pt"): the files that CheckReplaceable looks
+// at.
+bool IsSuffixOf(const std::string& format, absl::string_view suffix);
 
 }  // namespace lanista::exporters
 

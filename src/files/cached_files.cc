@@ -1,6 +1,9 @@
 #include "src/files/cached_files.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -10,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -29,29 +33,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Assignments whose files come at the same time.
-constexpr int kThreads = 4;
 // Trees that nobody may use just now.
 constexpr size_t kMaxKept = 8;
 constexpr int kMaxNodesOfMachine = 1000;
 // A checkpoint that changes each time while it comes is given up.
 constexpr int kMaxChanges = 5;
-
-// Tells why files are waited for: each new reason once.
-class Reasons {
- public:
-  // Whether trying again may help.
-  bool MayPass(const absl::Status& status) {
-    if (!lanista::MayPass(status)) return false;
-    if (std::exchange(said_, std::string(status.message())) != said_) {
-      spdlog::warn("the head's files cannot be fetched now: {}; trying again", OneLine(ToUtf8(said_)));
-    }
-    return true;
-  }
-
- private:
-  std::string said_;
-};
 
 absl::Status CannotUse(const std::string& path, int error) {
   return absl::UnavailableError(ErrnoToStatus(error, absl::StrCat("cannot use ", path, " (--cache-dir)")).message());
@@ -64,7 +50,7 @@ CachedFiles::CachedFiles(Options options, std::shared_ptr<FileSource> source, st
       source_(std::move(source)),
       deliveries_({options_.look_interval, OutputDeliveries::Options().log_interval, options_.first_delay},
                   std::move(sink)) {
-  queue_.emplace(kThreads, kMaxDevicesOfNode);
+  queue_.emplace(options_.threads, kMaxDevicesOfNode);
 }
 
 CachedFiles::~CachedFiles() {
@@ -83,13 +69,26 @@ std::shared_ptr<Cancellation> CachedFiles::Prepare(const v1::Assignment& assignm
     const std::lock_guard<std::mutex> lock(mutex_);
     running_.insert(cancellation);
   }
-  // A device has one assignment at a time.
+  // A device has one assignment at a time, and perhaps some that were canceled.
   queue_->Post([this, assignment, cancellation, done = std::move(done)] {
     done(Bring(assignment, cancellation.get()));
     const std::lock_guard<std::mutex> lock(mutex_);
     running_.erase(cancellation);
   });
   return cancellation;
+}
+
+std::string CachedFiles::MachineFolder(const std::string& folder, std::string host) {
+  if (host.empty()) {
+    std::array<char, 256> name = {};
+    gethostname(name.data(), name.size() - 1);
+    host = name.data();
+  }
+  // The kernel takes any bytes for a machine's name.
+  for (char& c : host) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_') c = '-';
+  }
+  return absl::StrCat(folder, "/", host);
 }
 
 absl::Status CachedFiles::Claim(const std::string& folder) {
@@ -117,7 +116,7 @@ absl::Status CachedFiles::Open() {
   absl::Status status = absl::AlreadyExistsError("");
   std::string folder;
   for (int number = 1; absl::IsAlreadyExists(status) && number <= kMaxNodesOfMachine; ++number) {
-    folder = absl::StrCat(options_.folder, "/", number);
+    folder = absl::StrCat(MachineFolder(options_.folder, options_.host), "-", number);
     status = Claim(folder);
   }
   LANISTA_RETURN_IF_ERROR(status);
@@ -205,10 +204,15 @@ absl::StatusOr<std::shared_ptr<const InputTree>> CachedFiles::BringInputs(const 
   // The head would name the same files.
   if (std::shared_ptr<const InputTree> tree = FindKept(key)) return tree;
   absl::StatusOr<v1::InputList> list = absl::UnknownError("");
-  Reasons reasons;
+  Reasons reasons("the head's files cannot be fetched now");
+  const auto may_pass = [&reasons](const absl::Status& status) {
+    if (!MayPass(status)) return false;
+    reasons.Say(status);
+    return true;
+  };
   LANISTA_RETURN_IF_ERROR(Retry(cancellation, options_.first_delay, [&] {
     list = source_->List(assignment, cancellation);
-    return reasons.MayPass(list.status());
+    return may_pass(list.status());
   }));
   LANISTA_RETURN_IF_ERROR(list.status());
   const auto get = [&](const v1::InputFile& file) -> absl::StatusOr<FileCache::Pin> {
@@ -224,7 +228,7 @@ absl::StatusOr<std::shared_ptr<const InputTree>> CachedFiles::BringInputs(const 
         fetched = absl::OkStatus();
         return written;
       });
-      return reasons.MayPass(fetched);
+      return may_pass(fetched);
     }));
     return absl::IsDataLoss(pin.status()) ? Annotate(pin.status(), OneLine(ToUtf8(file.path()))) : pin;
   };

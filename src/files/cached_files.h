@@ -1,9 +1,12 @@
 // NodeFiles on a folder of this machine:
 //
-//   DIR/1/lock           held by the node that uses DIR/1; the next one on this machine takes DIR/2
-//         files/         FileCache
-//         trees/         one InputTree a set of inputs; removed when the node begins
-//         assignments/   one folder an assignment: what its trial writes; removed when the node begins
+//   DIR/HOST-1/lock           held by the node that uses DIR/HOST-1; the next one on this machine takes DIR/HOST-2
+//              files/         FileCache
+//              trees/         one InputTree a set of inputs; removed when the node begins
+//              assignments/   one folder an assignment: what its trial writes; removed when the node begins
+//       HOST-shared_data/     data that trial processes have in memory once (src/base/shared_bytes.h)
+//
+// Machines that share DIR have folders of their own: locks of a network's file system may hold on one machine only.
 #ifndef LANISTA_SRC_FILES_CACHED_FILES_H_
 #define LANISTA_SRC_FILES_CACHED_FILES_H_
 
@@ -35,11 +38,18 @@ class CachedFiles : public NodeFiles {
     std::string folder;
     // Of the files in it.
     int64_t max_bytes = 0;
+    // Names the folders of this machine; empty: by its name.
+    std::string host = {};
+    // So many assignments may bring their files at the same time. Others wait.
+    int threads = 4;
     // After an error that may pass: so long at first, and then longer and longer, up to 30 s.
     std::chrono::milliseconds first_delay{1000};
     // How often the checkpoints of running trials are looked at.
     std::chrono::milliseconds look_interval{2000};
   };
+
+  // DIR/HOST, with which the names of this machine's folders in DIR begin. `host`: see Options.
+  static std::string MachineFolder(const std::string& folder, std::string host = "");
 
   // Copies come from `source`, and what trials write goes to `sink`.
   CachedFiles(Options options, std::shared_ptr<FileSource> source, std::shared_ptr<FileSink> sink);

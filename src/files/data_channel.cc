@@ -41,21 +41,6 @@ bool BeginsWork(const v1::TrialRequest& request) {
   return request.has_discover() || request.has_run() || request.has_convert() || request.has_import();
 }
 
-template <typename Work>
-void MapSpace(const DataFolders& folders, Work* work) {
-  const auto here = [&folders](const std::string& path) { return folders.Here(path); };
-  // What is not there stays as it is: nothing is only defaulted.
-  if (work->has_space()) MapPaths(here, work->mutable_space());
-  if (work->has_engine()) MapPaths(here, work->mutable_engine());
-}
-
-template <typename Work>
-void MapWork(const DataFolders& folders, Work* work) {
-  MapSpace(folders, work);
-  if (!work->has_evaluator()) return;
-  MapPaths([&folders](const std::string& path) { return folders.Here(path); }, work->mutable_evaluator());
-}
-
 void MapFiles(const DataFolders& folders, google::protobuf::RepeatedPtrField<v1::FileDigest>* files) {
   for (v1::FileDigest& file : *files) file.set_path(folders.Here(file.path()));
 }
@@ -83,15 +68,16 @@ absl::Status DataChannel::Send(const v1::TrialRequest& request) {
     used_ = names;
   }
   if (names.empty()) return channel_->Send(request);
+  const auto here = [this](const std::string& path) { return folders_.Here(path); };
   v1::TrialRequest mapped = request;
   if (mapped.has_discover()) {
-    MapWork(folders_, mapped.mutable_discover());
+    MapWorkPaths(here, mapped.mutable_discover());
   } else if (mapped.has_run()) {
-    MapWork(folders_, mapped.mutable_run());
+    MapWorkPaths(here, mapped.mutable_run());
     MapFiles(folders_, mapped.mutable_run()->mutable_space_files());
   } else {
     v1::SpaceModel* const model = mapped.mutable_convert()->mutable_model();
-    MapSpace(folders_, model);
+    MapSpacePaths(here, model);
     MapFiles(folders_, model->mutable_space_files());
   }
   return channel_->Send(mapped);

@@ -63,7 +63,10 @@ class FileCache::State : public std::enable_shared_from_this<State> {
         lock.lock();
         continue;
       }
-      if (!found->second.verified && !Verify(found, size, &lock)) continue;
+      if (!found->second.verified) {
+        LANISTA_ASSIGN_OR_RETURN(const bool whole, Verify(found, size, cancellation, &lock));
+        if (!whole) continue;
+      }
       if (found->second.pins == 0 && access(PathOf(sha256).c_str(), R_OK) != 0) {
         // Somebody tidied up.
         Remove(found);
@@ -124,16 +127,20 @@ class FileCache::State : public std::enable_shared_from_this<State> {
     return is_free() ? absl::OkStatus() : absl::CancelledError("it is not needed any more");
   }
 
-  // Reads the file, with the lock open meanwhile. False: it was damaged, and is removed.
-  bool Verify(Entries::iterator entry, int64_t size, std::unique_lock<std::mutex>* lock) {
+  // Reads the file, with the lock open meanwhile. False: it was damaged, and is removed. CANCELLED: it stays, and is
+  // not verified.
+  absl::StatusOr<bool> Verify(Entries::iterator entry, int64_t size, Cancellation* cancellation,
+                              std::unique_lock<std::mutex>* lock) {
     entry->second.busy = true;
     idle_.erase(entry->second.used);
     lock->unlock();
-    const bool whole = IsWhole(entry->first, size);
+    const absl::StatusOr<bool> whole = IsWhole(entry->first, size, cancellation);
     lock->lock();
     entry->second.busy = false;
     changed_.notify_all();
-    if (whole) {
+    if (!whole.ok()) {
+      SetIdle(entry);
+    } else if (*whole) {
       entry->second.verified = true;
     } else {
       Remove(entry);
@@ -141,10 +148,14 @@ class FileCache::State : public std::enable_shared_from_this<State> {
     return whole;
   }
 
-  bool IsWhole(const std::string& sha256, int64_t size) const {
+  absl::StatusOr<bool> IsWhole(const std::string& sha256, int64_t size, Cancellation* cancellation) const {
     FileStamp stamp;
     const absl::StatusOr<UniqueFd> file = OpenRegularFile(PathOf(sha256), &stamp);
-    return file.ok() && stamp.size == size && Sha256OfFile(file->get(), PathOf(sha256)).value_or("") == sha256;
+    if (!file.ok() || stamp.size != size) return false;
+    const absl::StatusOr<std::string> digest =
+        Sha256OfFile(file->get(), PathOf(sha256), [cancellation] { return cancellation->canceled(); });
+    if (absl::IsCancelled(digest.status())) return digest.status();
+    return digest.value_or("") == sha256;
   }
 
   // REQUIRES: the entry is busy, and counts no bytes yet. Where this fails it counts none, either.
@@ -250,9 +261,6 @@ class FileCache::State : public std::enable_shared_from_this<State> {
 
 absl::StatusOr<FileCache> FileCache::Open(const std::string& folder, int64_t max_bytes,
                                           std::function<bool()> make_room) {
-  if (folder.empty()) {
-    return absl::FailedPreconditionError("there is no folder for copies of the head's files: add --cache-dir DIR");
-  }
   const auto state = std::make_shared<State>(folder, max_bytes, std::move(make_room));
   LANISTA_RETURN_IF_ERROR(state->Load());
   return FileCache(state);

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/open_beneath.h"
+#include "src/base/read_file.h"
 #include "src/base/sha256_stream.h"
 #include "src/base/status.h"
 #include "src/base/unfinished_files.h"
@@ -118,15 +119,11 @@ absl::StatusOr<bool> FileSetReader::Next(std::string* piece) {
     }
     const int64_t left = found_[file_].stamp.size - offset_;
     if (left == 0) continue;
-    piece->resize(std::min(kPieceBytes, static_cast<size_t>(left)));
-    ssize_t count = 0;
-    do {
-      count = pread(held ? held_[file_].get() : open_.get(), &(*piece)[0], piece->size(), offset_);
-    } while (count < 0 && errno == EINTR);
-    if (count < 0) return CannotRead(path, std::generic_category().message(errno));
-    if (count == 0) return HasChanged(path);
-    piece->resize(static_cast<size_t>(count));
-    offset_ += count;
+    const size_t most = std::min(kPieceBytes, static_cast<size_t>(left));
+    const absl::Status read = ReadPiece(held ? held_[file_].get() : open_.get(), path, offset_, most, piece);
+    if (!read.ok()) return absl::FailedPreconditionError(read.message());
+    if (piece->empty()) return HasChanged(path);
+    offset_ += static_cast<int64_t>(piece->size());
     return true;
   }
   return false;

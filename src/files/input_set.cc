@@ -87,14 +87,15 @@ std::string NormalPath(const std::string& path) {
   return normal;
 }
 
-absl::StatusOr<std::string> FileDigests::Of(int file, const FileStamp& stamp, const std::string& path) {
+absl::StatusOr<std::string> FileDigests::Of(int file, const FileStamp& stamp, const std::string& path,
+                                            const std::function<bool()>& stop) {
   const std::pair<dev_t, ino_t> key(stamp.device, stamp.inode);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = known_.find(key);
     if (found != known_.end() && found->second.first == stamp) return found->second.second;
   }
-  LANISTA_ASSIGN_OR_RETURN(std::string digest, Sha256OfFile(file, path));
+  LANISTA_ASSIGN_OR_RETURN(std::string digest, Sha256OfFile(file, path, stop));
   struct stat info = {};
   if (fstat(file, &info) != 0 || FileStamp::Of(info) != stamp) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is being written; wait until it is complete"));
@@ -106,7 +107,8 @@ absl::StatusOr<std::string> FileDigests::Of(int file, const FileStamp& stamp, co
   return digest;
 }
 
-absl::StatusOr<InputSet> InputSet::Read(const v1::AssignmentInputs& inputs, FileDigests* digests) {
+absl::StatusOr<InputSet> InputSet::Read(const v1::AssignmentInputs& inputs, FileDigests* digests,
+                                        const std::function<bool()>& stop) {
   Walk walk;
   for (const std::string& path : inputs.paths()) {
     const bool is_graph =
@@ -129,7 +131,7 @@ absl::StatusOr<InputSet> InputSet::Read(const v1::AssignmentInputs& inputs, File
     if (absl::IsNotFound(file.status())) continue;
     if (absl::IsFailedPrecondition(file.status()) && !listing.is_named) continue;
     LANISTA_RETURN_IF_ERROR(file.status());
-    LANISTA_ASSIGN_OR_RETURN(std::string digest, digests->Of(file->get(), stamp, path));
+    LANISTA_ASSIGN_OR_RETURN(std::string digest, digests->Of(file->get(), stamp, path, stop));
     v1::InputFile& listed = set.files_.emplace_back();
     listed.set_path(path);
     listed.set_size(stamp.size);

@@ -3,6 +3,7 @@
 #define LANISTA_SRC_FILES_INPUT_SET_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -22,8 +23,10 @@ inline constexpr size_t kMaxInputFiles = 200000;
 // Digests of files that were read before and have not changed since. Thread-safe; what it remembers is bounded.
 class FileDigests {
  public:
-  // Of an open file with this stamp. Errors name `path`; FAILED_PRECONDITION: it was written meanwhile.
-  absl::StatusOr<std::string> Of(int file, const FileStamp& stamp, const std::string& path);
+  // Of an open file with this stamp. Errors name `path`; FAILED_PRECONDITION: it was written meanwhile. CANCELLED: see
+  // Sha256OfFile.
+  absl::StatusOr<std::string> Of(int file, const FileStamp& stamp, const std::string& path,
+                                 const std::function<bool()>& stop = {});
 
  private:
   std::mutex mutex_;
@@ -37,8 +40,9 @@ class InputSet {
   // Lists files, folders with all that is in them and below them, and the archives that graphs name. What is not there,
   // is a device or a pipe, or is a graph that cannot be read, is left out: whoever reads it says what is wrong with it.
   // FAILED_PRECONDITION names what is there and cannot be read; RESOURCE_EXHAUSTED: there are too many files. Reads all
-  // of them that `digests` does not know.
-  static absl::StatusOr<InputSet> Read(const v1::AssignmentInputs& inputs, FileDigests* digests);
+  // of them that `digests` does not know. CANCELLED: see Sha256OfFile.
+  static absl::StatusOr<InputSet> Read(const v1::AssignmentInputs& inputs, FileDigests* digests,
+                                       const std::function<bool()>& stop = {});
 
   // Sorted by path, each path once.
   const std::vector<v1::InputFile>& files() const { return files_; }

@@ -33,17 +33,8 @@ std::string LocalWork::output_folder(int model) const { return absl::StrCat(fold
 
 std::string LocalWork::checkpoint_folder(int model) const { return absl::StrCat(folder_, "/checkpoint-", model); }
 
-template <typename Work>
-void LocalWork::MapInputs(Work* work) const {
-  const auto map = [this](const std::string& path) { return Here(path); };
-  // What is not there stays as it is: nothing is only defaulted.
-  if (work->has_space()) MapPaths(map, work->mutable_space());
-  if (work->has_engine()) MapPaths(map, work->mutable_engine());
-  if (work->has_evaluator()) MapPaths(map, work->mutable_evaluator());
-}
-
 void LocalWork::ToHere(v1::TrialSpec* spec) const {
-  MapInputs(spec);
+  MapWorkPaths([this](const std::string& path) { return Here(path); }, spec);
   for (v1::FileDigest& file : *spec->mutable_space_files()) {
     if (inputs_ == nullptr || IsDataPath(file.path())) continue;
     file.set_sha256(inputs_->DigestHere(NormalPath(file.path()), file.sha256()));
@@ -56,7 +47,9 @@ void LocalWork::ToHere(v1::TrialSpec* spec) const {
   }
 }
 
-void LocalWork::ToHere(v1::Discover* request) const { MapInputs(request); }
+void LocalWork::ToHere(v1::Discover* request) const {
+  MapWorkPaths([this](const std::string& path) { return Here(path); }, request);
+}
 
 void LocalWork::ToHead(v1::Discovered* discovered) const {
   if (inputs_ == nullptr) return;

@@ -38,9 +38,6 @@ class LocalWork {
   void ToHead(v1::ModelEvent* event) const;
 
  private:
-  // Of the spaces and evaluators in it.
-  template <typename Work>
-  void MapInputs(Work* work) const;
   std::string Here(const std::string& path) const;
   std::string AtHead(const std::string& text) const;
 

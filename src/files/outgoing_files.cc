@@ -1,14 +1,12 @@
 #include "src/files/outgoing_files.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/read_file.h"
 #include "src/base/sha256.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
@@ -104,17 +102,15 @@ absl::Status OutgoingFiles::Read(int number, const std::function<bool(absl::stri
   }
   LANISTA_ASSIGN_OR_RETURN(const UniqueFd file, OpenRegularFile(source.path, nullptr));
   // No more than was listed: what follows would be taken for the next file.
-  int64_t left = list_.files(number).size();
-  std::string piece(kPieceBytes, '\0');
-  while (left > 0) {
-    const ssize_t count = read(file.get(), &piece[0], static_cast<size_t>(std::min<int64_t>(left, kPieceBytes)));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return ErrnoToStatus(errno, absl::StrCat("cannot read ", source.path));
-    if (count == 0) {
+  const int64_t size = list_.files(number).size();
+  std::string piece;
+  for (int64_t offset = 0; offset < size; offset += static_cast<int64_t>(piece.size())) {
+    const auto most = static_cast<size_t>(std::min<int64_t>(size - offset, kPieceBytes));
+    LANISTA_RETURN_IF_ERROR(ReadPiece(file.get(), source.path, offset, most, &piece));
+    if (piece.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(source.path, " became shorter while it was sent"));
     }
-    if (!take(absl::string_view(piece.data(), static_cast<size_t>(count)))) return absl::OkStatus();
-    left -= count;
+    if (!take(piece)) return absl::OkStatus();
   }
   return absl::OkStatus();
 }

@@ -188,15 +188,13 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
     absl::Status sent;
     int changes = 0;
     int unknown = 0;
-    bool warned = false;
+    Reasons reasons(absl::StrCat(tag_, "what it wrote waits for the head"));
     const absl::Status tried = Retry(cancellation, options_.first_delay, [&] {
       sent = send();
       unknown = absl::IsNotFound(sent) ? unknown + 1 : 0;
       const bool again = absl::IsDataLoss(sent) ? ++changes < kMaxChanges : MayPass(sent) && unknown < kMaxUnknown;
       if (cancellation != &canceled_ || !again) return false;
-      if (!std::exchange(warned, true)) {
-        spdlog::warn("{}what it wrote waits for the head: {}", tag_, OneLine(ToUtf8(sent.message())));
-      }
+      reasons.Say(sent);
       return true;
     });
     return tried.ok() ? sent : tried;

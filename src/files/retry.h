@@ -5,8 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "spdlog/spdlog.h"
+#include "src/base/display_text.h"
+#include "src/base/utf8.h"
 #include "src/files/cancellation.h"
 
 namespace lanista {
@@ -29,6 +34,23 @@ inline absl::Status Retry(Cancellation* cancellation, std::chrono::milliseconds 
     delay = std::min(2 * delay, kLongestDelay);
   }
 }
+
+// Tells in the log why something is tried again: each new reason once.
+class Reasons {
+ public:
+  // `what`: of the line of the log, which goes on with the reason.
+  explicit Reasons(std::string what) : what_(std::move(what)) {}
+
+  void Say(const absl::Status& reason) {
+    const std::string message(reason.message());
+    if (std::exchange(last_, message) == message) return;
+    spdlog::warn("{}: {}; trying again", what_, OneLine(ToUtf8(message)));
+  }
+
+ private:
+  const std::string what_;
+  std::string last_;
+};
 
 }  // namespace lanista
 

@@ -63,7 +63,7 @@ std::optional<std::vector<double>> Goals::Values(const v1::Metrics& metrics) con
   std::vector<double> values;
   for (const Goal& goal : objectives_) {
     const double* const value = Find(metrics, goal.metric);
-    if (value == nullptr || std::isnan(*value)) return std::nullopt;
+    if (value == nullptr || !std::isfinite(*value)) return std::nullopt;
     values.push_back(Turned(*value, goal.objective));
   }
   return values;

@@ -48,8 +48,8 @@ class Goals {
   // The same for limits alone.
   bool Limits(absl::string_view metric) const;
 
-  // The values of all objectives, with signs that make larger values better; nullopt if one of the metrics is missing
-  // or NaN.
+  // The values of all objectives, with signs that make larger values better; nullopt if one of the metrics is missing,
+  // NaN or infinite: such a result says that something went wrong, not how good the model is.
   std::optional<std::vector<double>> Values(const v1::Metrics& metrics) const;
 
   // The same for a model that may be among the best: nullopt also if it did not succeed or breaks a limit.

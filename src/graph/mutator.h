@@ -73,7 +73,7 @@ using ModuleReader = std::function<absl::StatusOr<v1::ModelGraph>(const std::str
 
 // Built-in mutators are registered under their field in v1::MutatorConfig, users' under a name
 // (LANISTA_REGISTER_MUTATOR). Each gets the whole MutatorConfig, for its `also`, and a reader of modules.
-using MutatorRegistry = Registry<Mutator, const v1::MutatorConfig&, const ModuleReader&>;
+using MutatorRegistry = Registry<Mutator, v1::MutatorConfig, const v1::MutatorConfig&, const ModuleReader&>;
 
 // The base model with its mutators, ready to be materialised many times.
 class GraphSpace {
@@ -110,6 +110,13 @@ class GraphSpace {
 };
 
 }  // namespace lanista::graph
+
+namespace lanista::kinds {
+// For LANISTA_REGISTER(mutator, "name", make).
+struct mutator {
+  using Registry = graph::MutatorRegistry;
+};
+}  // namespace lanista::kinds
 
 // Registers `make`, an absl::StatusOr<std::unique_ptr<lanista::graph::Mutator>>(const lanista::Params&, const
 // lanista::v1::MutatorConfig&, const lanista::graph::ModuleReader&), for `mutator { custom { name: "NAME" } }`. `make`

@@ -1,6 +1,7 @@
 #include "src/launcher/command_line.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,8 +12,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "src/base/spelling.h"
+#include "src/launcher/completion.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/man_page.h"
 
 namespace lanista {
 namespace {
@@ -22,6 +27,40 @@ std::string ProgramName(int argc, const char* const* argv) {
   const std::string path = argc > 0 ? argv[0] : "";
   const std::string name = path.substr(path.rfind('/') + 1);
   return name.empty() ? "lanista" : name;
+}
+
+OptionDescription Describe(const CLI::Option& option) {
+  OptionDescription description;
+  for (const std::string& name : option.get_lnames()) description.names.push_back("--" + name);
+  if (description.names.empty()) description.names = {option.get_name(/*positional=*/true)};
+  description.description = option.get_description();
+  if (option.get_group() != "Options") description.group = option.get_group();
+  if (option.get_type_size() != 0) {
+    // "TEXT:{json,text}": the type, and its validators.
+    const std::string type = option.get_type_name();
+    description.value = type.substr(0, type.find(':'));
+    const size_t choices = type.find(":{");
+    if (choices != std::string::npos) {
+      const size_t begin = choices + 2;
+      description.choices = absl::StrSplit(type.substr(begin, type.find('}', begin) - begin), ',');
+    }
+    description.default_value = option.get_default_str();
+  }
+  description.required = option.get_required();
+  return description;
+}
+
+// Those of a command or a program, without --help; options under a heading come last.
+std::vector<OptionDescription> DescribeOptions(const CLI::App& app, bool arguments) {
+  std::vector<OptionDescription> descriptions;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional() == arguments && option != app.get_help_ptr()) {
+      descriptions.push_back(Describe(*option));
+    }
+  }
+  std::stable_sort(descriptions.begin(), descriptions.end(),
+                   [](const OptionDescription& a, const OptionDescription& b) { return a.group < b.group; });
+  return descriptions;
 }
 
 constexpr char kPageCertificate[] = "serve the page by HTTPS; its certificate (PEM)";
@@ -42,8 +81,21 @@ class Parser {
     AddExperimentCommands();
     AddHeadCommands();
     AddGraphCommands();
+    AddInit();
     AddCommand("devices", "what this machine offers");
     AddCommand("version", "versions of Lanista and of what it stands on");
+    AddSelfDescription();
+  }
+
+  CommandTree Describe() const {
+    CommandTree tree{line_.program, app_.get_description(), DescribeOptions(app_, /*arguments=*/false), {}};
+    for (const CLI::App* command : app_.get_subcommands(nullptr)) {
+      if (command->get_group().empty()) continue;
+      tree.commands.push_back({command->get_name(), command->get_description(),
+                               DescribeOptions(*command, /*arguments=*/true),
+                               DescribeOptions(*command, /*arguments=*/false)});
+    }
+    return tree;
   }
 
   // Fills the CommandLine. Returns a value where no command is to run: help was asked for, or there is a mistake.
@@ -58,6 +110,8 @@ class Parser {
       return CommandLineExit{kExitUsage, Mistake(error), json};
     }
     if (version_) line_.command = "version";
+    if (line_.command == "completion") return CommandLineExit{kExitDone, CompletionScript(Describe(), shell_)};
+    if (line_.command == "man") return Man();
     if (line_.command == "web" && line_.web.empty()) line_.web = "127.0.0.1:8081";
     if (line_.command.empty()) {
       return CommandLineExit{kExitUsage, absl::StrCat("name a command; see `", line_.program, " --help`"), line_.json};
@@ -152,6 +206,15 @@ class Parser {
         ->allow_extra_args(false);
   }
 
+  // What this machine is called by experiments that require it.
+  void AddLabels(CLI::App* command) {
+    command
+        ->add_option("--label", line_.labels,
+                     "KEY=VALUE: a label of this machine, for experiments that require it (requirements.node_labels); "
+                     "may be repeated")
+        ->allow_extra_args(false);
+  }
+
   void AddSize(CLI::App* command, const char* option, uint64_t* bytes, const char* by_default,
                const char* description) {
     command->add_option(option, *bytes, description)
@@ -218,6 +281,7 @@ class Parser {
     CLI::App* const run = AddConfigCommand("run", "run an experiment to its end on this machine's devices");
     AddDurable(run);
     AddData(run);
+    AddLabels(run);
     AddRunPage(run);
     CLI::Option* const certificate =
         AddCertificate(run, "encrypt; the certificate (PEM) of the page and of the port for nodes");
@@ -230,6 +294,7 @@ class Parser {
         "resume", "go on with an experiment that was interrupted or stopped, or that may have higher limits (--set)");
     AddDurable(resume);
     AddData(resume);
+    AddLabels(resume);
     CLI::Option* const head_to_resume = AddHead(resume);
     AddRunPage(resume);
     AddNodePort(resume);
@@ -253,6 +318,7 @@ class Parser {
     CLI::App* const validate =
         AddConfigCommand("validate", "check a configuration, print the space's choices and its size; run nothing");
     AddData(validate);
+    AddLabels(validate);
     validate->add_flag("--explain-cgo", line_.explain_cgo,
                        "show what models of the engine `cgo` would share, what not, and why");
     validate->add_option("--samples", line_.samples, "--explain-cgo: how many models, as the strategy proposes them")
@@ -262,7 +328,7 @@ class Parser {
     AddHead(AddExperimentCommand("show", "an experiment: state, counts, the best models"));
     CLI::App* const trials =
         AddExperimentCommand("trials", "all models of an experiment with their attempts and metrics");
-    CLI::Option* const head = AddHead(trials);
+    AddHead(trials);
     trials->add_option("--sort", line_.trials.sort, "model (default), best or duration")
         ->check(CLI::IsMember({"model", "best", "duration"}));
     CLI::Option* const status =
@@ -272,8 +338,7 @@ class Parser {
                 CLI::ignore_case));
     CLI::Option* const csv =
         trials->add_flag("--csv", line_.csv, "the models that succeeded as a table, which the evaluator `table` reads")
-            ->excludes(status)
-            ->excludes(head);
+            ->excludes(status);
     CLI::Option* const log =
         trials->add_flag("--log", line_.log, "what the trials of these models printed, each with its last attempt")
             ->excludes(csv);
@@ -288,8 +353,7 @@ class Parser {
     trials->add_flag("--merged", line_.merged, "what models of the engine `cgo` shared, what fell back, and why")
         ->excludes(csv)
         ->excludes(log)
-        ->excludes(status)
-        ->excludes(head);
+        ->excludes(status);
     trials->add_option("--limit", line_.trials.limit, "at most so many models")->check(CLI::Range(1, 1000000000));
     CLI::App* const export_command = AddExperimentCommand("export", "write the best models to files");
     export_command->add_option("--top", line_.top, "how many")->check(CLI::Range(1, 1000000))->capture_default_str();
@@ -298,6 +362,8 @@ class Parser {
     export_command->add_flag("--untrained", line_.untrained,
                              "also models whose trained weights were not kept, with their initial ones");
     AddData(export_command);
+    // A head has data of its own.
+    export_command->get_option("--data")->excludes(AddHead(export_command));
     export_command->add_option("--out", line_.out, "the folder for the files")->capture_default_str();
     CLI::App* const delete_command = AddExperimentCommand("delete", "delete an experiment with all its files");
     delete_command->add_flag("--yes", line_.yes, "do not ask; needed where stdin is no terminal");
@@ -343,6 +409,7 @@ class Parser {
     AddPage(serve);
     AddDevices(serve);
     AddData(serve);
+    AddLabels(serve);
     serve->add_option("--config", line_.config,
                       "the head's own configuration: training_service blocks, also for nodes that it asks for itself");
     serve
@@ -380,6 +447,7 @@ class Parser {
         ->capture_default_str();
     AddSize(node, "--cache-size", &line_.cache_size, "20GB", "how large these copies may be together: 500MB, 2TB");
     AddData(node);
+    AddLabels(node);
     node->add_option("--give-up-after", line_.give_up_after,
                      "seconds without a head after which what runs here, and the node, are ended")
         ->check(CLI::Range(1, 100000000))
@@ -402,6 +470,37 @@ class Parser {
         ->capture_default_str();
     AddGraphCommand("show-graph", "a graph as a tree, with shapes, parameters and FLOPs")
         ->add_option("--svg", line_.svg, "also draw it into this file (needs Graphviz's `dot`)");
+  }
+
+  void AddInit() {
+    CLI::App* const init = AddCommand(
+        "init", "write a project of your own, ready to build: a space, data, an evaluator, a strategy and tests");
+    init->add_option("DIR", line_.folder, "the folder of the project; it must not exist, or be empty")->required();
+    init->add_option("--build", line_.build_tool, "what builds it: cmake, with an installed Lanista, or bazel")
+        ->check(CLI::IsMember({"cmake", "bazel"}))
+        ->capture_default_str();
+    init->add_option("--source", line_.source, "--build bazel: the folder of Lanista's sources");
+  }
+
+  // What scripts/install.sh asks for. The help shows neither.
+  void AddSelfDescription() {
+    CLI::App* const completion = AddCommand("completion", "a script that completes the command line in a shell");
+    completion->group("");
+    completion->add_option("SHELL", shell_, "bash, zsh or fish")
+        ->required()
+        ->check(CLI::IsMember(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
+    CLI::App* const man = AddCommand("man", "a page for man(1)");
+    man->group("");
+    CLI::Option* const page = man->add_option("PAGE", page_, "its name; default: the program's");
+    man->add_flag("--list", list_pages_, "print the names of all pages")->excludes(page);
+  }
+
+  CommandLineExit Man() const {
+    const CommandTree tree = Describe();
+    if (list_pages_) return {kExitDone, absl::StrJoin(ManPageNames(tree), "\n") + "\n"};
+    const absl::StatusOr<std::string> page = ManPage(tree, page_.empty() ? tree.program : page_);
+    if (page.ok()) return {kExitDone, *page};
+    return {kExitUsage, std::string(page.status().message()), line_.json};
   }
 
   // The command that was named; nullptr: none was.
@@ -450,6 +549,9 @@ class Parser {
 
   CommandLine& line_;
   bool version_ = false;
+  std::string shell_;
+  std::string page_;
+  bool list_pages_ = false;
   const std::shared_ptr<CLI::Formatter> formatter_ = std::make_shared<CLI::Formatter>();
   CLI::App app_;
 };
@@ -461,6 +563,12 @@ std::variant<CommandLine, CommandLineExit> ParseCommandLine(int argc, const char
   line.program = ProgramName(argc, argv);
   if (std::optional<CommandLineExit> exit = Parser(&line).Parse(argc, argv)) return *std::move(exit);
   return line;
+}
+
+CommandTree DescribeCommandLine(const std::string& program) {
+  CommandLine line;
+  line.program = program;
+  return Parser(&line).Describe();
 }
 
 }  // namespace lanista

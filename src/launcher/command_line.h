@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "src/launcher/command_tree.h"
+
 namespace lanista {
 
 // Which models `trials` shows, and in which order.
@@ -42,7 +44,7 @@ struct CommandLine {
   // What the user called the program by, without its folder.
   std::string program = "lanista";
   // run, resume, validate, devices, version, list, show, trials, export, delete, import, convert, show-graph, serve,
-  // submit, watch, stop, node, nodes, drain or web.
+  // submit, watch, stop, node, nodes, drain, web or init.
   std::string command;
 
   // Global: before or after the command.
@@ -79,8 +81,8 @@ struct CommandLine {
   std::string out = ".";
   bool untrained = false;
 
-  // list, show, trials, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. submit, stop, nodes,
-  // drain: never empty. node: empty where head_file has it.
+  // list, show, trials, export, delete, watch, resume: "HOST:PORT" of a head; empty: the state folder. submit, stop,
+  // nodes, drain: never empty. node: empty where head_file has it.
   std::string head;
   // With `head`, run and serve.
   SafetyOptions safety;
@@ -100,6 +102,8 @@ struct CommandLine {
   int lost_after = 120;
   // run, resume, validate, export, serve, node: NAME=DIR each.
   std::vector<std::string> data;
+  // run, resume, validate, serve, node: KEY=VALUE each.
+  std::vector<std::string> labels;
   // serve: of what an experiment uploads, and of all that is kept. In bytes.
   uint64_t upload_limit = uint64_t{1} << 30;
   uint64_t upload_space = uint64_t{20} << 30;
@@ -137,6 +141,11 @@ struct CommandLine {
   // "keep" or "init".
   std::string weights = "keep";
   std::string svg;
+
+  // init: the folder of the new project; "cmake" or "bazel"; for the latter, the sources of Lanista.
+  std::string folder;
+  std::string build_tool = "cmake";
+  std::string source;
 };
 
 // Nothing is left to do but to print a text and to end.
@@ -148,8 +157,12 @@ struct CommandLineExit {
   bool json = false;
 };
 
-// Parses the command line. `--help` and mistakes (exit code 2) come as CommandLineExit.
+// Parses the command line. `--help`, mistakes (exit code 2), and what `man` and `completion` print come as
+// CommandLineExit.
 std::variant<CommandLine, CommandLineExit> ParseCommandLine(int argc, const char* const* argv);
+
+// All commands and options of a program of this name.
+CommandTree DescribeCommandLine(const std::string& program);
 
 }  // namespace lanista
 

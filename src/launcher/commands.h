@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "src/config/labels.h"
 #include "src/launcher/command_line.h"
 #include "src/launcher/trial_program.h"
 
@@ -17,11 +18,14 @@ struct CommandContext {
   TrialProgram trial_program;
   // An error where --state-dir names no folder: for commands that need one.
   absl::StatusOr<std::string> state_dir;
+  // Of this machine (--label).
+  Labels labels = {};
 };
 
 absl::StatusOr<int> RunExperiment(const CommandContext& context);
 absl::StatusOr<int> ResumeExperiment(const CommandContext& context);
 absl::StatusOr<int> ValidateExperiment(const CommandContext& context);
+absl::StatusOr<int> InitProject(const CommandContext& context);
 absl::StatusOr<int> ShowDevices(const CommandContext& context);
 absl::StatusOr<int> ShowVersion(const CommandContext& context);
 absl::StatusOr<int> ListExperiments(const CommandContext& context);

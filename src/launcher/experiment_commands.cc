@@ -1,6 +1,7 @@
-// list, show, trials, export, delete: what journals tell.
+// The commands that read journals: list, show, trials, export, delete.
 #include <unistd.h>
 
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "src/base/display_text.h"
@@ -22,6 +24,7 @@
 #include "src/launcher/export_models.h"
 #include "src/launcher/head_connection.h"
 #include "src/launcher/interrupt_note.h"
+#include "src/launcher/received_export.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
@@ -43,7 +46,7 @@ absl::StatusOr<JournalReader> OpenExperiment(const CommandContext& context) {
   return JournalReader::Open(folder);
 }
 
-// "digits-k3f9 (DONE, 18 models)"; the id alone where the journal cannot be read.
+// "digits-k3f9 (DONE, 18 models)"; only the id if the journal cannot be read.
 std::string Described(const std::string& id, const absl::StatusOr<Json>& document) {
   if (!document.ok()) return id;
   return absl::StrCat(id, " (", (*document)["status"].get<std::string>(), ", ",
@@ -57,7 +60,7 @@ absl::StatusOr<Json> DocumentOf(const StateDir& state_dir, const std::string& id
   return ShowDocument(reader);
 }
 
-// Asks the user on the terminal, whatever stdout is. INVALID_ARGUMENT: there is none.
+// Asks the user on the terminal, even if stdout is none. INVALID_ARGUMENT: there is no terminal.
 absl::StatusOr<bool> Ask(const std::string& question) {
   if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) {
     return absl::InvalidArgumentError("nobody can be asked whether to delete it: add --yes to delete it unasked");
@@ -69,7 +72,7 @@ absl::StatusOr<bool> Ask(const std::string& question) {
   return answer == "y" || answer == "yes";
 }
 
-// Prints a document, or what people see of it.
+// Prints a document as JSON, or its form for people.
 int Print(const CommandContext& context, const Json& document, std::string (*text)(const Json&, int width)) {
   if (context.line.json) {
     PrintJson(document);
@@ -79,20 +82,28 @@ int Print(const CommandContext& context, const Json& document, std::string (*tex
   return kExitDone;
 }
 
-// `trials --csv`: of the models in `document` those that succeeded.
-absl::StatusOr<int> PrintCsv(const CommandContext& context, const JournalReader& reader, Json* document) {
-  if (context.line.json) return absl::InvalidArgumentError("--csv and --json exclude each other: take one of them");
-  const size_t all = (*document)["models"].size();
-  SelectTrials(context.line.trials.sort, "SUCCEEDED", /*limit=*/0, document);
-  const size_t without_result = all - (*document)["models"].size();
-  SelectTrials("model", "", context.line.trials.limit, document);
-  TrialsCsvOptions options;
-  options.for_terminal = isatty(STDOUT_FILENO) != 0;
-  LANISTA_ASSIGN_OR_RETURN(const std::string csv, TrialsCsv(reader, *document, options));
-  PrintText(csv);
-  if (without_result > 0) {
-    PrintNote(absl::StrCat(Counted(static_cast<int64_t>(without_result), "model"), " did not succeed and ",
-                           without_result == 1 ? "is" : "are", " not in the table"));
+// `export --head`. Returns the paths of the files.
+absl::StatusOr<std::vector<std::string>> ExportFromHead(const CommandContext& context, const std::string& out,
+                                                        const std::function<void(const std::string&)>& warn) {
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
+  v1::DownloadRequest request;
+  request.set_experiment(context.line.experiment);
+  request.set_top(context.line.top);
+  request.set_format(context.line.format);
+  request.set_untrained(context.line.untrained);
+  ReceivedExport received(context.line.format, out, warn);
+  LANISTA_RETURN_IF_ERROR(
+      head->Download(request, [&received](const v1::DownloadReply& reply) { return received.Take(reply); }));
+  return received.Finish();
+}
+
+// `trials --csv`: a TrialsCsvDocument.
+int PrintCsv(const Json& document) {
+  PrintText(absl::StrJoin(document["lines"].get<std::vector<std::string>>(), "\n"));
+  const auto left_out = document["left_out"].get<int64_t>();
+  if (left_out > 0) {
+    PrintNote(absl::StrCat(Counted(left_out, "model"), " did not succeed and ", left_out == 1 ? "is" : "are",
+                           " not in the table"));
   }
   return kExitDone;
 }
@@ -127,7 +138,12 @@ absl::StatusOr<int> ShowExperiment(const CommandContext& context) {
 
 absl::StatusOr<int> ShowTrials(const CommandContext& context) {
   if (context.line.log) return ShowTrialLogs(context);
+  if (context.line.csv && context.line.json) {
+    return absl::InvalidArgumentError("--csv and --json exclude each other: take one of them");
+  }
   const TrialsSelection& selection = context.line.trials;
+  TrialsCsvOptions csv;
+  csv.for_terminal = isatty(STDOUT_FILENO) != 0;
   if (!context.line.head.empty()) {
     LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
     v1::ListTrialsRequest request;
@@ -135,28 +151,39 @@ absl::StatusOr<int> ShowTrials(const CommandContext& context) {
     request.set_sort(selection.sort);
     request.set_status(selection.status);
     request.set_limit(selection.limit);
+    if (context.line.merged) request.set_view(v1::ListTrialsRequest::MERGED);
+    if (context.line.csv) request.set_view(v1::ListTrialsRequest::CSV);
+    request.set_for_terminal(csv.for_terminal);
     LANISTA_ASSIGN_OR_RETURN(const Json document, head->ListTrials(request));
-    return Print(context, document, TrialsText);
+    if (context.line.csv) return PrintCsv(document);
+    return Print(context, document, context.line.merged ? MergedTrialsText : TrialsText);
   }
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
   if (context.line.merged) {
     LANISTA_ASSIGN_OR_RETURN(const Json merged, MergedTrialsDocument(reader));
     return Print(context, merged, MergedTrialsText);
   }
+  if (context.line.csv) {
+    LANISTA_ASSIGN_OR_RETURN(const Json table, TrialsCsvDocument(reader, selection.limit, csv));
+    return PrintCsv(table);
+  }
   LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
-  if (context.line.csv) return PrintCsv(context, reader, &document);
   SelectTrials(selection.sort, selection.status, selection.limit, &document);
   return Print(context, document, TrialsText);
 }
 
 absl::StatusOr<int> ExportModels(const CommandContext& context) {
   const InterruptNote interrupted("interrupted: a file that was not finished was not written");
-  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
   LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(context.line.out, UserDirectory()));
-  const ExportOptions options{context.line.top, context.line.format, out, context.line.untrained};
-  LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                           ExportWithTrialProgram(reader, options, context.trial_program,
-                                                  [](const std::string& warning) { PrintWarning(warning); }));
+  const auto warn = [](const std::string& warning) { PrintWarning(warning); };
+  std::vector<std::string> files;
+  if (!context.line.head.empty()) {
+    LANISTA_ASSIGN_OR_RETURN(files, ExportFromHead(context, out, warn));
+  } else {
+    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
+    const ExportOptions options{context.line.top, context.line.format, out, context.line.untrained};
+    LANISTA_ASSIGN_OR_RETURN(files, ExportWithTrialProgram(reader, options, context.trial_program, warn));
+  }
   return Print(context, {{"files", files}}, [](const Json& document, int) {
     std::string text;
     for (const Json& file : document["files"]) absl::StrAppend(&text, Printable(file.get<std::string>()), "\n");

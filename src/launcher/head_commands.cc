@@ -31,14 +31,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// An experiment that can be watched, wherever it is.
+// An experiment that can be watched: on a head, or in the state folder.
 struct Watched {
   std::function<absl::StatusOr<HeadExperiment>()> get;
-  // Calls the function with all events up to the end.
+  // Calls the function with each event, up to the end of the experiment.
   std::function<absl::Status(const std::function<void(const v1::ExperimentEvent&)>&)> follow;
 };
 
-// A wake-up that waits to be taken.
+// A wake-up that is kept until a thread waits for it.
 class WakeUp {
  public:
   void Give() {
@@ -76,7 +76,7 @@ absl::Status FollowHere(Experiments& experiments, const std::string& id,
   }
 }
 
-// Shows an experiment until its end, then what came of it.
+// Shows an experiment until its end, and then its results.
 absl::StatusOr<int> WatchToEnd(const CommandContext& context, const Watched& watched) {
   const InterruptNote interrupted("interrupted: the experiment goes on");
   LANISTA_ASSIGN_OR_RETURN(const HeadExperiment before, watched.get());
@@ -128,7 +128,7 @@ absl::StatusOr<int> SubmitExperiment(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, head->Create(request));
   if (!context.line.watch) return PrintId(context, reply.experiment(), reply.experiment());
   if (!context.line.json) PrintLine(reply.experiment());
-  // The progress goes past stdio.
+  // The progress display does not use stdio, so stdio is flushed first.
   std::fflush(stdout);
   return WatchOnHead(context, *head, reply.experiment());
 }

@@ -13,10 +13,10 @@
 namespace lanista {
 namespace {
 
-// So long a head that has gone may stay away while it is watched.
+// How long a head may be unreachable while it is watched.
 constexpr absl::Duration kAwayLimit = absl::Minutes(1);
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(300);
-// A watch that takes longer than connecting may take was there, even where nothing happened.
+// A watch that lasts longer than a connection attempt can take was connected, even if no event came.
 constexpr absl::Duration kConnectedAfter = absl::Seconds(10);
 
 }  // namespace

@@ -30,12 +30,12 @@ struct HeadExperiment {
   v1::ExperimentConfig config;
 };
 
-// `experiment`: as typed.
+// `experiment` is the text that the user typed.
 absl::StatusOr<HeadExperiment> GetFromHead(HeadClient& head, const std::string& experiment);
 
-// Calls `on_event` with all events behind `request`'s last one, up to the end of the experiment, also of a head that
-// goes for a moment: then `note` says so. Counts up the request's last event, so that after an error one can go on.
-// Errors: those of HeadClient::Watch.
+// Calls `on_event` with all events after `request`'s last one, up to the end of the experiment. If the head is
+// unreachable for a moment, calls `note` and connects again. Updates the request's last event, so that the caller can
+// continue after an error. Errors: those of HeadClient::Watch.
 absl::Status FollowOnHead(HeadClient& head, v1::WatchRequest* request,
                           const std::function<void(const v1::ExperimentEvent&)>& on_event,
                           const std::function<void(absl::string_view note)>& note);

@@ -29,16 +29,21 @@ constexpr size_t kTokenBytes = 32;
 absl::StatusOr<Address> ListenAddress(const CommandLine& line) {
   absl::StatusOr<Address> address = ParseAddress(line.listen);
   if (!address.ok()) return Annotate(address.status(), "--listen");
-  if (address->is_loopback() || line.insecure) return address;
   std::vector<std::string> missing;
   if (line.safety.tls_cert.empty()) missing.push_back("--tls-cert FILE --tls-key FILE");
   if (line.safety.token_file.empty()) missing.push_back("--token-file FILE");
-  if (missing.empty()) return address;
+  LANISTA_RETURN_IF_ERROR(CheckReach(line, *address, absl::StrCat("--listen ", line.listen),
+                                     "whoever does so could run programs as you", missing, "docs/cluster.md"));
+  return address;
+}
+
+absl::Status CheckReach(const CommandLine& line, const Address& address, const std::string& option,
+                        const std::string& danger, const std::vector<std::string>& missing, const std::string& docs) {
+  if (address.is_loopback() || line.insecure || missing.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "--listen ", line.listen, ": other machines reach it, and whoever does so could run programs as you. Add ",
-      absl::StrJoin(missing, " and "),
-      " (docs/cluster.md has the commands that make them); or listen on 127.0.0.1 (and use `ssh -L` from "
-      "elsewhere); or add --insecure where you trust the whole network"));
+      option, ": other machines reach it, and ", danger, ". Add ", absl::StrJoin(missing, " and "), " (", docs,
+      " has the commands that make them); or listen on 127.0.0.1 (and use `ssh -L` from elsewhere); or add "
+      "--insecure where you trust the whole network"));
 }
 
 absl::StatusOr<PortProtection> ProtectionOf(const SafetyOptions& options) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,6 +24,12 @@ using TrainingServices = google::protobuf::RepeatedPtrField<v1::TrainingServiceC
 
 // --listen. INVALID_ARGUMENT: others reach it, and TLS or a token is missing.
 absl::StatusOr<Address> ListenAddress(const CommandLine& line);
+
+// OK if what is `missing` to listen there (options of the command line) need not be given: nothing is, other machines
+// do not reach the address, or the user wants it so (--insecure). INVALID_ARGUMENT else, with the `option`, why it is a
+// danger, and the page of the documentation that has the commands.
+absl::Status CheckReach(const CommandLine& line, const Address& address, const std::string& option,
+                        const std::string& danger, const std::vector<std::string>& missing, const std::string& docs);
 
 // The files for encryption and tokens.
 absl::StatusOr<PortProtection> ProtectionOf(const SafetyOptions& options);

@@ -13,7 +13,7 @@
 
 namespace lanista {
 
-// As long as an object of this class lives, SIGINT, SIGTERM and SIGHUP print its note to stderr and end the process
+// While an object of this class lives, SIGINT, SIGTERM and SIGHUP print its note to stderr and end the process
 // with kExitKilled.
 class InterruptNote {
  public:

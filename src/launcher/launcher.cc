@@ -34,6 +34,7 @@ const std::map<std::string, Command>& Commands() {
       {"run", RunExperiment},
       {"resume", ResumeExperiment},
       {"validate", ValidateExperiment},
+      {"init", InitProject},
       {"devices", ShowDevices},
       {"version", ShowVersion},
       {"list", ListExperiments},
@@ -115,6 +116,9 @@ int RunCommandLine(int argc, char** argv, const LauncherOptions& options) {
   absl::StatusOr<DataFolders> data = DataFolders::Parse(line.data, UserDirectory());
   if (!data.ok()) return ReportError(data.status(), line);
   context.trial_program.data = *std::move(data);
+  absl::StatusOr<Labels> labels = ParseLabels(line.labels);
+  if (!labels.ok()) return ReportError(labels.status(), line);
+  context.labels = *std::move(labels);
   LoggingOptions logging;
   if (!line.log_level.empty()) logging.console_level = line.log_level;
   const absl::Status logging_status = SetUpLogging(logging);

@@ -21,14 +21,17 @@
 #include "caf/scoped_actor.hpp"
 #include "spdlog/spdlog.h"
 #include "src/base/logging.h"
+#include "src/base/shared_bytes.h"
 #include "src/base/status.h"
 #include "src/base/trial_channel.h"
 #include "src/base/trial_process.h"
+#include "src/base/unique_id.h"
 #include "src/devices/device_source.h"
 #include "src/devices/local.h"
 #include "src/experiment/setup.h"
 #include "src/files/data_channel.h"
 #include "src/launcher/actor_system.h"
+#include "src/launcher/device_requirements.h"
 #include "src/launcher/node_bridge.h"
 #include "src/launcher/node_sources.h"
 #include "src/storage/journal.h"
@@ -36,7 +39,10 @@
 namespace lanista {
 namespace {
 
-// Final states, on their way from the watching actor to who waits.
+// Sources of nodes have this long to end what they started: a machine behind ssh takes half a minute.
+constexpr std::chrono::seconds kSourcesLimit(40);
+
+// The final states of experiments: an actor that watches sets them, and other threads wait for them.
 class FinalStates {
  public:
   void Set(const std::string& experiment, const v1::StateChanged& state) {
@@ -59,7 +65,7 @@ class FinalStates {
   std::map<std::string, v1::StateChanged> states_;
 };
 
-// Hands events to the launcher's function; ends after the last.
+// Passes events to the launcher's function, and ends after the last event.
 WatcherActor::behavior_type Watch(WatcherActor::pointer self, LocalHead::Watcher watcher, FinalStates* final_states) {
   return {[self, watcher = std::move(watcher), final_states](const v1::ExperimentEvent& event) {
     watcher(event);
@@ -69,12 +75,12 @@ WatcherActor::behavior_type Watch(WatcherActor::pointer self, LocalHead::Watcher
   }};
 }
 
-// Hands all events to the function of a head that serves clients.
+// Passes all events to the function of a head that serves clients.
 WatcherActor::behavior_type WatchServed(WatcherActor::pointer, LocalHead::Watcher watcher) {
   return {[watcher = std::move(watcher)](const v1::ExperimentEvent& event) { watcher(event); }};
 }
 
-// A channel that counts the constructions of a space that its other side announces.
+// A channel that counts how often the trial process announces that it constructs a model.
 class CountingChannel : public TrialChannel {
  public:
   CountingChannel(std::unique_ptr<TrialChannel> channel, std::atomic<int>* constructions)
@@ -97,7 +103,7 @@ class CountingChannel : public TrialChannel {
   std::atomic<int>& constructions_;
 };
 
-// Whether it says that this machine offers no device.
+// Whether the configuration says that this machine offers no device.
 bool SelectsNothing(const v1::ExperimentConfig& config) {
   const auto& blocks = config.training_service();
   return !blocks.empty() && std::all_of(blocks.begin(), blocks.end(), [](const v1::TrainingServiceConfig& block) {
@@ -122,6 +128,7 @@ class LocalHead::Impl {
         state_dir_(options.state_dir),
         end_limit_(options.end_limit),
         telemetry_(options.telemetry),
+        shared_data_(devices_.size() > 1 ? options.shared_data : ""),
         system_(system_config_) {
     const SpawnWorker spawn_worker = [this, trial_program = options.trial_program](
                                          int number, const v1::Device& device,
@@ -131,26 +138,26 @@ class LocalHead::Impl {
       config.device = device;
       config.make_channel = [this, trial_program, in_process = device.isolation() == v1::IN_PROCESS] {
         return std::make_unique<CountingChannel>(
-            WithData(in_process ? trial_program.in_process() : MakeTrialProcess(trial_program.path),
-                     trial_program.data),
+            WithData(
+                in_process ? trial_program.in_process() : MakeTrialProcess(trial_program.path, {shared_data_.path()}),
+                trial_program.data),
             &constructions_);
       };
       const WorkerActor worker = system_.spawn<caf::detached>(Worker, std::move(config), owner);
       live_.Add(worker, absl::StrCat("the worker of ", DeviceName(device)));
       return worker;
     };
-    // Loading LibTorch is work for one processor.
     const bool serves = options.served != nullptr;
     std::set<std::string> nodes;
     if (serves) {
       const v1::KnownNodes known = ReadKnownNodes(state_dir_);
       for (const v1::KnownNode& node : known.nodes()) nodes.insert(node.name());
     }
-    // What strategies compute on the system's threads holds up no device.
+    // Detached: a strategy that computes on the actor system's threads does not delay the devices.
     service_ = system_.spawn<caf::detached>(
-        TrainingService,
-        TrainingServiceOptions{devices_, spawn_worker, std::max(2, AvailableProcessors()), serves || options.open,
-                               telemetry_, options.lost_after, nodes, options.trial_program.data.names()});
+        TrainingService, TrainingServiceOptions{WithPlace(devices_), spawn_worker, std::max(2, AvailableProcessors()),
+                                                serves || options.open, telemetry_, options.lost_after, nodes,
+                                                options.trial_program.data.names(), options.labels});
     live_.Add(service_, "the training service");
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
     HeadOptions head{state_dir_, service_, live_, serves, options.max_priority};
@@ -160,9 +167,10 @@ class LocalHead::Impl {
     live_.Add(head_, "the head");
   }
 
-  // Ends all actors. Returns the names of those that do not end: then this object must live as long as the process.
+  // Ends all actors, and what sources of nodes have started. Returns the names of what does not end; this object must
+  // then live as long as the process.
   std::vector<std::string> Shutdown() {
-    // What they have started ends while the actors do.
+    // The nodes that the sources have started end at the same time as the actors.
     if (sources_.has_value()) sources_->Stop();
     caf::anon_send_exit(head_, caf::exit_reason::user_shutdown);
     if (nodes_.has_value()) nodes_->End();
@@ -170,12 +178,16 @@ class LocalHead::Impl {
     for (const WatcherActor& watcher : watchers_) caf::anon_send_exit(watcher, caf::exit_reason::user_shutdown);
     if (served_) caf::anon_send_exit(served_, caf::exit_reason::user_shutdown);
     std::vector<std::string> left = live_.WaitForNone(end_limit_);
-    if (sources_.has_value()) sources_->Wait();
+    if (sources_.has_value()) {
+      for (const std::string& source : sources_->Wait(kSourcesLimit)) {
+        left.push_back(absl::StrCat("what ", source, " started, which may still be there"));
+      }
+    }
     return left;
   }
 
-  // From now on nobody waits for an answer. An actor that is busy for long (its disk hangs, a strategy is replayed)
-  // ends when it can; what it answers then is for nobody.
+  // Lets all waiting callers return. An actor that is busy for long (its disk hangs, or it replays a strategy) ends
+  // later, and its answer is dropped.
   void ReleaseCallers() {
     {
       const std::lock_guard<std::mutex> lock(callers_->mutex);
@@ -184,8 +196,8 @@ class LocalHead::Impl {
     callers_->changed.notify_all();
   }
 
-  // Sends a request to the head; `done` gets the answer, or UNAVAILABLE where the head ends before. As long as it
-  // takes: what may take for ever has a deadline where it happens.
+  // Sends a request to the head; `done` gets the answer, or UNAVAILABLE if the head ends first. There is no time-out:
+  // the actors have deadlines for whatever may hang.
   template <typename Answer, typename... Message>
   void Request(std::function<void(absl::StatusOr<Answer>)> done, Message... message) {
     system_.spawn([head = head_, done = std::move(done), message...](caf::event_based_actor* self) {
@@ -207,9 +219,9 @@ class LocalHead::Impl {
     });
   }
 
-  // The answer to a request to the head; UNAVAILABLE once ReleaseCallers was called.
+  // The answer to a request to the head; UNAVAILABLE once ReleaseCallers was called, CANCELLED once it was abandoned.
   template <typename Answer, typename... Message>
-  absl::StatusOr<Answer> Ask(Message... message) {
+  absl::StatusOr<Answer> AskUnless(const Abandoned& abandoned, Message... message) {
     // Both stay until the answer comes, which may be later than this call returns.
     const std::shared_ptr<Callers> callers = callers_;
     const auto answer = std::make_shared<std::optional<absl::StatusOr<Answer>>>();
@@ -225,17 +237,32 @@ class LocalHead::Impl {
           },
           std::move(message)...);
     }
-    callers->changed.wait(lock, [&] { return answer->has_value() || callers->released; });
+    const auto is_over = [&] { return answer->has_value() || callers->released; };
+    while (!callers->changed.wait_for(lock, kAbandonedInterval, is_over)) {
+      if (abandoned && abandoned()) return absl::CancelledError("nobody waits for the answer any more");
+    }
     if (!answer->has_value()) return absl::UnavailableError("the head has ended");
     return *std::move(*answer);
   }
+  template <typename Answer, typename... Message>
+  absl::StatusOr<Answer> Ask(Message... message) {
+    return AskUnless<Answer>(nullptr, std::move(message)...);
+  }
 
-  // Goes on with these; returns once the head has had all requests.
+  // A discovery that still waits is not wanted any more.
+  void Withdraw(const std::string& asked_by) {
+    v1::CancelExperiment cancel;
+    cancel.set_experiment(asked_by);
+    cancel.set_discovery(true);
+    caf::anon_send(service_, std::move(cancel));
+  }
+
+  // Resumes these experiments; returns once the head has received all requests.
   void ResumeAll(const std::vector<v1::ResumeExperiment>& requests) {
     caf::scoped_actor self(system_);
-    // What goes wrong is in the log.
+    // Errors are logged.
     for (const v1::ResumeExperiment& request : requests) self->send(head_, request, served_);
-    // One sender's messages are handled in order.
+    // This answer comes after the others, because the messages of one sender are handled in order.
     self->request(head_, caf::infinite, v1::StopExperiment()).receive([] {}, [](const caf::error&) {});
   }
 
@@ -244,7 +271,7 @@ class LocalHead::Impl {
     ask.set_experiment(experiment);
     std::string because;
     caf::scoped_actor self(system_);
-    // Where the service has ended, nothing waits.
+    // If the service has ended, nothing waits for a device.
     self->request(service_, caf::infinite, std::move(ask))
         .receive([&](const v1::Waiting& waiting) { because = waiting.because(); }, [](const caf::error&) {});
     return because;
@@ -287,6 +314,9 @@ class LocalHead::Impl {
   const WatcherActor& served() const { return served_; }
 
  private:
+  // How often a call that waits checks whether its answer is still needed.
+  static constexpr std::chrono::milliseconds kAbandonedInterval{100};
+
   // Threads that wait for answers.
   struct Callers {
     std::mutex mutex;
@@ -298,6 +328,8 @@ class LocalHead::Impl {
   const StateDir state_dir_;
   const std::chrono::milliseconds end_limit_;
   const TelemetryPtr telemetry_;
+  // Before the system, whose end is the end of the trial processes. A single process shares nothing.
+  const SharedBytesFolder shared_data_;
   const std::shared_ptr<Callers> callers_ = std::make_shared<Callers>();
   // Before the system, whose destructor waits for the actors that use them.
   FinalStates final_states_;
@@ -317,7 +349,7 @@ class LocalHead::Impl {
 LocalHead::LocalHead(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 LocalHead::~LocalHead() {
-  // The actors use it.
+  // If actors are left, they still use it.
   if (LeaveBehind(impl_->Shutdown())) static_cast<void>(impl_.release());
 }
 
@@ -325,7 +357,7 @@ bool LocalHead::LeftActorsBehind() { return left_actors_behind; }
 
 absl::StatusOr<NodeGateway*> LocalHead::AcceptNodes(std::chrono::milliseconds lost_after) {
   LANISTA_ASSIGN_OR_RETURN(NodesOptions options, PrepareForNodes(impl_->state_dir(), lost_after));
-  // What `run` left behind is nothing that a head goes on with by itself.
+  // Only a head that serves clients resumes what an earlier head left; `run` does not.
   if (impl_->served() != nullptr) RememberNodes(impl_->state_dir(), &options);
   return impl_->AcceptNodes(std::move(options));
 }
@@ -337,18 +369,30 @@ absl::Status LocalHead::SeekNodes(const google::protobuf::RepeatedPtrField<v1::T
 
 absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, const v1::ExperimentConfig& config) {
   const bool open = options.open || options.served != nullptr;
-  // Elsewhere it waits for a node that has it.
+  // With an open pool, trials wait for a node that has the data.
   if (!open) LANISTA_RETURN_IF_ERROR(options.trial_program.data.CheckHas(config));
   std::vector<v1::Device> devices;
   if (!open || !SelectsNothing(config)) {
     LANISTA_ASSIGN_OR_RETURN(devices, SelectDevices(config.training_service()));
   }
   if (devices.empty() && !open) {
-    // Without nodes (`validate`) one process of this machine does what they would.
+    // No node can join (`validate`): one process of this machine takes their part.
     LANISTA_ASSIGN_OR_RETURN(devices, SelectDevices({}));
     devices.resize(1);
   }
-  // More devices than trials would start processes for nothing.
+  const size_t fitting = PutFittingFirst(config.requirements(), options.labels, &devices);
+  if (!open && !options.discovers_only) {
+    // Elsewhere trials wait for a node.
+    const std::string why = WhyNoDeviceFits(config.requirements(), options.labels, devices);
+    if (!why.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("requirements: ", why,
+                       "; change them, or this machine's devices and labels (training_service, --label), or submit the "
+                       "experiment to a head whose nodes meet them"));
+    }
+    devices.resize(fitting);
+  }
+  // Further devices would only start processes that get no trial.
   const int wanted =
       config.has_trial_concurrency() ? std::max(1, config.trial_concurrency()) : static_cast<int>(devices.size());
   if (static_cast<int>(devices.size()) > wanted) devices.resize(static_cast<size_t>(wanted));
@@ -362,12 +406,16 @@ absl::StatusOr<std::unique_ptr<LocalHead>> LocalHead::Start(Options options, con
   return std::unique_ptr<LocalHead>(new LocalHead(std::make_unique<Impl>(std::move(options), std::move(devices))));
 }
 
-absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& config, int plan_models) {
+absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& config, int plan_models,
+                                                  const Abandoned& abandoned) {
   v1::ValidateExperiment validate;
   *validate.mutable_config() = config;
   validate.set_plan_models(plan_models);
-  LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, impl_->Ask<v1::Validated>(std::move(validate)));
-  LANISTA_RETURN_IF_ERROR(StatusFromProto(validated.error()));
+  const std::string asked_by = NewUniqueId();
+  validate.set_asked_by(asked_by);
+  absl::StatusOr<v1::Validated> validated = impl_->AskUnless<v1::Validated>(abandoned, std::move(validate));
+  if (absl::IsCancelled(validated.status())) impl_->Withdraw(asked_by);
+  if (validated.ok()) LANISTA_RETURN_IF_ERROR(StatusFromProto(validated->error()));
   return validated;
 }
 
@@ -389,8 +437,8 @@ absl::Status LocalHead::Resume(const std::string& experiment, const v1::Experime
 
 namespace {
 
-// The configuration of an experiment that a served head left before its end; nullopt: it is none, or was to be stopped.
-// Then its end is recorded now.
+// The configuration of an experiment that an earlier serving head has not finished; nullopt if there is nothing to
+// resume. If the experiment was being stopped, its end is recorded now.
 absl::StatusOr<std::optional<v1::ExperimentConfig>> ConfigOfServed(const StateDir& state_dir, const std::string& id) {
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, JournalReader::Open(folder));
@@ -413,8 +461,9 @@ absl::StatusOr<std::string> LocalHead::Create(const v1::ExperimentConfig& config
   return submitted.experiment();
 }
 
-absl::Status LocalHead::Resume(const std::string& experiment, const v1::ExperimentConfig& config) {
-  return impl_->Ask<v1::Submitted>(ResumeRequest(experiment, config), impl_->served()).status();
+absl::Status LocalHead::Resume(const std::string& experiment, const v1::ExperimentConfig& config,
+                               const Abandoned& abandoned) {
+  return impl_->AskUnless<v1::Submitted>(abandoned, ResumeRequest(experiment, config), impl_->served()).status();
 }
 
 void LocalHead::ResumeServed() {

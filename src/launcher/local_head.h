@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "protos/messages.pb.h"
+#include "src/config/labels.h"
 #include "src/devices/node_source.h"
 #include "src/launcher/trial_program.h"
 #include "src/service/experiment_runner.h"
@@ -34,34 +35,41 @@ class LocalHead : public ExperimentRunner {
   using Watcher = std::function<void(const v1::ExperimentEvent&)>;
 
   struct Options {
-    // For journals and logs; opened read-only where nothing is submitted.
+    // For journals and logs. May be opened read-only if nothing is submitted.
     StateDir state_dir;
     // How trial processes are started. Where the pool is not open, all data that a configuration names must be here.
     TrialProgram trial_program;
-    // For a head that serves clients: sees all that Create and the Resume of ExperimentRunner start. Their journals say
-    // that they are served.
+    // For a head that serves clients: gets the events of all experiments that Create and the Resume of ExperimentRunner
+    // start. The journals of these experiments say that they are served.
     Watcher served = {};
-    // Experiments that ask for a higher priority get this one.
+    // The highest priority; experiments that ask for a higher one get this one.
     int max_priority = std::numeric_limits<int>::max();
-    // How long the end waits for actors that are busy.
+    // How long the destructor waits for busy actors.
     std::chrono::milliseconds end_limit{10000};
-    // What it measures of itself.
+    // The measurements of this head.
     TelemetryPtr telemetry = std::make_shared<Telemetry>();
-    // Its pool of devices is open: nodes may join, and what finds no device waits for one. So it is where `served` is
-    // set.
+    // Whether nodes may join, so that a trial without a device waits for one. A head with `served` is always open.
     bool open = false;
-    // How long trials of a head before wait for their nodes to return.
+    // How long trials of an earlier head wait until their nodes return.
     std::chrono::milliseconds lost_after{std::chrono::minutes(2)};
+    // Of this machine.
+    Labels labels = {};
+    // Its devices discover spaces alone (`validate`): they need not meet an experiment's requirements.
+    bool discovers_only = false;
+    // A folder by which its trial processes share large data. Empty: each has its own.
+    std::string shared_data = {};
   };
 
   // Starts an actor system with the devices that `config.training_service` selects. A head that serves clients needs
   // none of its own (`local { cpu_slots: 0 }`). Errors: no such GPU, no memory to read, ...
+  // INVALID_ARGUMENT, where the pool is not open: no device meets `config.requirements`.
   static absl::StatusOr<std::unique_ptr<LocalHead>> Start(Options options, const v1::ExperimentConfig& config);
   ~LocalHead() override;
 
   // Discovers the space and checks the evaluator in a trial process; runs nothing. With plan_models > 0, the strategy
   // proposes that many models, and the answer explains how the engine would run them. Blocks.
-  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models) override;
+  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models,
+                                         const Abandoned& abandoned = nullptr) override;
 
   // Starts an experiment and returns its id. Blocks until its space is known and everything is checked: errors are the
   // configuration's (exit code 2), and nothing was started or recorded. `config` has been through LoadConfig.
@@ -74,13 +82,14 @@ class LocalHead : public ExperimentRunner {
 
   // For Options.served.
   absl::StatusOr<std::string> Create(const v1::ExperimentConfig& config, const std::string& request_id) override;
-  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config) override;
-  // Goes on with what served heads left; what cannot go on is in the log, and what was STOPPING is STOPPED. Returns
-  // once this process holds all of it.
+  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config,
+                      const Abandoned& abandoned = nullptr) override;
+  // Resumes the experiments that earlier serving heads have not finished. Those that cannot be resumed are logged, and
+  // those that were STOPPING become STOPPED. Returns once this process holds the locks of all of them.
   void ResumeServed();
 
-  // Does what the destructor would, and afterwards all calls return: those that wait, however busy the head is, and
-  // those that come later, with UNAVAILABLE. Nothing is done afterwards.
+  // Ends what runs, as the destructor does. Calls that wait now, and later calls, return UNAVAILABLE even if the head
+  // is busy.
   void End();
 
   std::string WaitingFor(const std::string& experiment) override;

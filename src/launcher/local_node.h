@@ -28,20 +28,21 @@ class LocalNode {
     // Its name, program, version and devices.
     v1::NodeHello hello;
     TrialProgram trial_program;
-    // For copies of files, where this machine does not see the head's.
+    // For copies of the head's files, if this machine does not see them.
     CachedFiles::Options cache;
     std::chrono::milliseconds give_up_after{std::chrono::hours(1)};
-    // A head welcomed it: called each time, on a thread of the node's. Must not block.
+    // Called each time a head has accepted this node, on a thread of the node. Must not block.
     std::function<void()> on_joined;
   };
 
   explicit LocalNode(Options options);
   ~LocalNode();
 
-  // Ends what runs, says so to the head, and ends the node; returns at once.
+  // Ends the trials, tells the head, and ends the node; returns at once.
   void Leave(const std::string& because);
 
-  // Blocks until the node ends. OK: it left. UNAVAILABLE: there was no head for too long. Else why none takes it.
+  // Blocks until the node has ended. OK: it left. UNAVAILABLE: no head was reached for too long. Other errors say why
+  // the head refuses the node.
   absl::Status Wait();
 
  private:

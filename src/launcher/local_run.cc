@@ -35,6 +35,8 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(const CommandContext& c
                                                          const v1::ExperimentConfig& config) {
   LocalHead::Options options{state_dir, context.trial_program};
   options.open = SeeksNodes(config.training_service());
+  options.labels = context.labels;
+  options.shared_data = state_dir.SharedDataFolder();
   std::unique_ptr<LocalRun> run(new LocalRun(context, state_dir, options.telemetry));
   LANISTA_ASSIGN_OR_RETURN(run->head_, LocalHead::Start(std::move(options), config));
   if (SeeksNodes(config.training_service())) {

@@ -24,7 +24,7 @@ class RunPage;
 // An experiment of the state folder that is to go on.
 struct EarlierExperiment {
   std::string id;
-  // What it goes on with.
+  // The configuration to resume it with.
   v1::ExperimentConfig config;
   EarlierProgress progress;
 };
@@ -38,8 +38,8 @@ absl::StatusOr<EarlierExperiment> FindEarlier(const std::string& state_dir, cons
 // head() are for one thread.
 class LocalRun {
  public:
-  // Starts a head with the devices that `config` selects, and listens for nodes where it brings some. `context`: where
-  // it listens and shows its page; must outlive this.
+  // Starts a head with the devices that `config` selects, and listens for nodes if `config` has blocks that bring
+  // nodes. `context` says where to listen and where to show the page; it must outlive this object.
   static absl::StatusOr<std::unique_ptr<LocalRun>> Open(const CommandContext& context, const StateDir& state_dir,
                                                         const v1::ExperimentConfig& config);
   // End; then the page closes.
@@ -52,11 +52,11 @@ class LocalRun {
   // is destroyed. Call it at most once, before Submit or Resume. INVALID_ARGUMENT names the option.
   absl::Status OpenPage(std::function<void(const std::string& experiment, const std::string& reason)> stop);
 
-  // After End it does nothing more, but a display may still ask it.
+  // After End the head does nothing more, but a display may still read its counters.
   LocalHead& head() { return *head_; }
-  // Where nodes join; empty: the configuration brings none.
+  // The address at which nodes join; empty if the configuration brings none.
   std::string node_address() const;
-  // Empty: there is no page.
+  // The address of the page; empty if there is none.
   std::string page_link() const;
 
   // See LocalHead. The page learns of all events that `watcher` gets, and before it does.
@@ -75,7 +75,7 @@ class LocalRun {
   const TelemetryPtr telemetry_;
   std::unique_ptr<RunPage> page_;
   std::unique_ptr<LocalHead> head_;
-  // Its calls wait for the head, and it uses it.
+  // Destroyed before the head, which it uses.
   std::unique_ptr<NodePort> port_;
   bool ended_ = false;
 };

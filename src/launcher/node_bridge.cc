@@ -86,7 +86,7 @@ void NodeBridge::Ask(Message message, std::function<void(absl::StatusOr<Answer>)
 }
 
 void NodeBridge::Beat(const v1::BeatRequest& request, std::function<void(const absl::Status&)> done) {
-  // No other actor has a part in it: it waits for no thread of the system's.
+  // Only this actor is involved, so the call never waits for a thread of the actor system.
   caf::anon_send(nodes_, std::make_shared<Heartbeat>(request, std::move(done)));
 }
 

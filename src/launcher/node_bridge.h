@@ -15,26 +15,26 @@
 
 namespace lanista {
 
-// All but the service, for a head with this state folder: a new name for its life, and the folder's marker, which it
-// makes where it is missing. Errors: it cannot be written.
+// The options of a head with this state folder, without the service: a new name for this run of the head, and the
+// folder's marker, which is made if it is missing. Errors: the marker cannot be written.
 absl::StatusOr<NodesOptions> PrepareForNodes(const StateDir& state_dir, std::chrono::milliseconds lost_after);
 
-// The nodes that the head before had, as it wrote them down (NodesOptions.remember). None where there is no such file,
-// or it cannot be read: then what nodes have runs again.
+// The nodes of the earlier head, as it recorded them (NodesOptions.remember). None if there is no such file or it
+// cannot be read; then the trials that these nodes still run are run again.
 v1::KnownNodes ReadKnownNodes(const StateDir& state_dir);
 
-// The same with them, for a head that goes on with what the one before it had, and that writes its own down.
+// Adds these nodes to the options, for a head that takes them over and records its own nodes.
 void RememberNodes(const StateDir& state_dir, NodesOptions* options);
 
-// Owns the actor, which has a thread of its own. `system` outlives it.
+// Owns the actor, which has its own thread. `system` outlives this object.
 class NodeBridge : public NodeGateway {
  public:
   NodeBridge(caf::actor_system* system, TrainingServiceActor service, NodesOptions options);
 
   const NodesActor& actor() const { return nodes_; }
-  // What List adds: nodes that have not joined. REQUIRES: nobody has called List.
+  // Sets the function for the nodes that List adds: those that have not joined yet. REQUIRES: List was not called yet.
   void set_coming(std::function<std::vector<v1::NodeStatus>()> coming) { coming_ = std::move(coming); }
-  // Ends the actor: what is asked from now on gets UNAVAILABLE.
+  // Ends the actor; later calls get UNAVAILABLE.
   void End();
 
   void Receive(const NodeLinkPtr& link, v1::NodeMessage message) override;
@@ -48,7 +48,7 @@ class NodeBridge : public NodeGateway {
   void Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) override;
 
  private:
-  // Asks the actor; `done` gets the answer on a thread of the system's.
+  // Asks the actor; `done` gets the answer on a thread of the actor system.
   template <typename Answer, typename Message>
   void Ask(Message message, std::function<void(absl::StatusOr<Answer>)> done);
 

@@ -65,8 +65,8 @@ class HeadFile {
   Address last_;
 };
 
-// Whether the files that `access` names can be used, and the token may travel to the head. Where the head has not
-// written its file yet, the latter shows at the first dial.
+// OK if the files that `access` names can be used, and the token may be sent to the head. If the head has not written
+// its file yet, the latter is checked by the first connection.
 absl::Status CheckAccess(HeadAccess access, HeadFile* head_file) {
   if (head_file != nullptr) {
     const absl::StatusOr<Address> address = head_file->Read();
@@ -75,13 +75,13 @@ absl::Status CheckAccess(HeadAccess access, HeadFile* head_file) {
   return MakeChannel(access).status();
 }
 
-// So often the trial program is started at most, to see that it comes up, where it is killed each time.
+// How often the trial program is started at most to check that it comes up, if each process is killed from outside.
 constexpr int kMaxStarts = 3;
 
-// Signals that come so shortly after the first one are the same one.
+// Signals that come this soon after the first one count as the same one.
 constexpr std::chrono::seconds kSameSignal(1);
 
-// When Slurm will end the job that this process belongs to; nullopt: it belongs to none, or nobody knows.
+// When Slurm will end the job that this process belongs to; nullopt if it belongs to none, or if the time is unknown.
 std::optional<absl::Time> JobEnd() {
   const SlurmShare share = ReadSlurmShare(std::getenv);
   if (share.job.empty() || share.job_end.has_value()) return share.job_end;
@@ -91,7 +91,7 @@ std::optional<absl::Time> JobEnd() {
   return ParseSlurmTime(answer->output);
 }
 
-// What the node says of itself.
+// The description of this node for the head.
 absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   v1::NodeHello hello;
   LANISTA_ASSIGN_OR_RETURN(const std::vector<v1::Device> devices,
@@ -99,7 +99,7 @@ absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   hello.set_name(context.line.name.empty() ? devices.front().node() : context.line.name);
   const absl::Status name = CheckNodeName(hello.name());
   if (!name.ok()) return Annotate(name, "--name");
-  for (const v1::Device& device : devices) {
+  for (const v1::Device& device : WithPlace(devices)) {
     *hello.add_devices() = device;
     hello.mutable_devices()->rbegin()->set_node(hello.name());
   }
@@ -109,8 +109,8 @@ absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
     *hello.mutable_ends() = ToTimestamp(*ends);
     *hello.mutable_began() = Now();
   }
-  // A node whose trial processes do not come up would lose every trial that it gets. One that is killed is no reason to
-  // end for ever, as a bad program is.
+  // A node whose trial processes do not come up would lose every trial that it gets. A process that was killed from
+  // outside is not the program's fault and is tried again.
   absl::Status starts;
   for (int tries = 0; tries < kMaxStarts; ++tries) {
     starts = TrialSession::Start(context.trial_program).status();
@@ -139,7 +139,9 @@ absl::StatusOr<int> RunNode(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(options.hello, DescribeNode(context));
   options.trial_program = context.trial_program;
   for (const std::string& name : context.trial_program.data.names()) options.hello.add_data(name);
-  // Without a home folder there is none by default, and whoever needs it says so: where files are shared nobody does.
+  options.hello.mutable_labels()->insert(context.labels.begin(), context.labels.end());
+  // Without a home folder there is no default. That is an error only when files have to be copied, which is not the
+  // case if this machine sees the head's files.
   if (line.cache_dir != CommandLine().cache_dir || std::getenv("HOME") != nullptr) {
     LANISTA_ASSIGN_OR_RETURN(options.cache.folder, ResolvePath(line.cache_dir, UserDirectory()));
   }
@@ -167,7 +169,7 @@ absl::StatusOr<int> RunNode(const CommandContext& context) {
   });
   const absl::Status end = node.Wait();
   if (end.ok()) return kExitDone;
-  // Another try would end in the same way.
+  // Starting the node again would not help.
   if (EndsNode(end)) return absl::FailedPreconditionError(end.message());
   return end;
 }

@@ -14,7 +14,7 @@ absl::StatusOr<std::unique_ptr<NodePort>> NodePort::Open(const CommandContext& c
                                                          const TelemetryPtr& telemetry) {
   LANISTA_ASSIGN_OR_RETURN(const Address wanted, ListenAddress(context.line));
   LANISTA_ASSIGN_OR_RETURN(const PortProtection protection, ProtectionOf(context.line.safety));
-  std::unique_ptr<NodePort> port(new NodePort(state_dir));
+  std::unique_ptr<NodePort> port(new NodePort(state_dir, context.trial_program));
   LANISTA_ASSIGN_OR_RETURN(port->tunnel_token_, TunnelToken::MakeIfWanted(blocks));
   LANISTA_ASSIGN_OR_RETURN(port->server_,
                            HeadServer::Start(wanted, &port->experiments_, protection, telemetry,

@@ -10,6 +10,8 @@
 #include "src/launcher/commands.h"
 #include "src/launcher/head_port.h"
 #include "src/launcher/local_head.h"
+#include "src/launcher/trial_model_maker.h"
+#include "src/launcher/trial_program.h"
 #include "src/rpc/head_server.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
@@ -17,26 +19,29 @@
 
 namespace lanista {
 
-// Nodes join there, and clients may look at what is there; nobody can submit. Must be closed before the head ends, and
-// destroyed before it is.
+// Nodes join here, and clients may read and export; nobody can submit. Must be closed before the head ends, and
+// destroyed before the head is destroyed.
 class NodePort {
  public:
-  // Listens, and asks for the nodes of these blocks. `context` says where, and how it is protected.
+  // Listens, and requests the nodes of these blocks. `context` says where to listen, and how the port is protected.
   static absl::StatusOr<std::unique_ptr<NodePort>> Open(const CommandContext& context, LocalHead& head,
                                                         const TrainingServices& blocks, const StateDir& state_dir,
                                                         const TelemetryPtr& telemetry);
 
-  // Where nodes of other machines reach it.
+  // The address at which nodes of other machines reach it.
   std::string address() const { return address_.ToText(); }
-  // What comes from now on gets UNAVAILABLE.
+  // Later calls get UNAVAILABLE.
   void Close() { server_->Close(); }
 
  private:
-  explicit NodePort(const StateDir& state_dir) : experiments_(state_dir, /*runner=*/nullptr, &news_) {}
+  NodePort(const StateDir& state_dir, const TrialProgram& trial_program)
+      : model_maker_(trial_program),
+        experiments_(state_dir, /*runner=*/nullptr, &news_, {kMaxExperiments, {}, &model_maker_}) {}
 
   News news_;
+  TrialModelMaker model_maker_;
   Experiments experiments_;
-  // Before the server, which reads its file.
+  // Declared before the server, which reads its file.
   std::optional<TunnelToken> tunnel_token_;
   std::unique_ptr<HeadServer> server_;
   Address address_;

@@ -20,7 +20,7 @@ NodeSources::NodeSources(caf::actor_system* system, TrainingServiceActor service
 
 NodeSources::~NodeSources() {
   Stop();
-  Wait();
+  for (Source& source : sources_) source.thread.join();
 }
 
 void NodeSources::Add(const std::string& name, std::unique_ptr<NodeSource> source) {
@@ -41,15 +41,19 @@ std::vector<v1::NodeStatus> NodeSources::Coming() const {
 void NodeSources::Stop() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    stopped_ = true;
+    if (!std::exchange(stopped_, true)) stopped_at_ = std::chrono::steady_clock::now();
   }
   changed_.notify_all();
 }
 
-void NodeSources::Wait() {
-  for (Source& source : sources_) {
-    if (source.thread.joinable()) source.thread.join();
+std::vector<std::string> NodeSources::Wait(std::chrono::milliseconds limit) {
+  std::vector<std::string> left;
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (const Source& source : sources_) {
+    if (!changed_.wait_until(lock, stopped_at_ + limit, [&source] { return source.ended; }))
+      left.push_back(source.name);
   }
+  return left;
 }
 
 void NodeSources::Run(Source& source) {
@@ -58,7 +62,8 @@ void NodeSources::Run(Source& source) {
   while (!stopped_) {
     lock.unlock();
     NodeSource::Situation situation;
-    // The nodes first: a device that joins in between makes less wait, not more.
+    // The nodes are asked first: if a device joins between the two questions, the result is too little waiting work,
+    // never too much.
     situation.nodes = ListNodes();
     situation.waiting = AskDemand(source.name, prospect);
     situation.ending = [this] {
@@ -70,7 +75,7 @@ void NodeSources::Run(Source& source) {
       spdlog::info("node {} has nothing to do, or is replaced: it is drained", node);
       v1::DrainNodeRequest request;
       request.set_node(node);
-      // Where it is gone, nothing has to be done.
+      // If the node is gone, nothing has to be done.
       nodes_.Drain(request, [](const absl::Status&) {});
     }
     lock.lock();
@@ -79,6 +84,9 @@ void NodeSources::Run(Source& source) {
   }
   lock.unlock();
   source.source->End();
+  lock.lock();
+  source.ended = true;
+  changed_.notify_all();
 }
 
 std::vector<v1::NodeStatus> NodeSources::ListNodes() {
@@ -99,10 +107,13 @@ int NodeSources::AskDemand(const std::string& name, const NodeSource::Prospect& 
   expect.set_program(program_);
   expect.set_devices(prospect.devices);
   expect.set_device_memory(prospect.device_memory);
+  expect.set_device_kind(prospect.device_kind);
+  expect.mutable_labels()->insert(prospect.labels.begin(), prospect.labels.end());
+  for (const std::string& name : prospect.data) expect.add_data(name);
   expect.set_because(prospect.because);
   int waiting = 0;
   caf::scoped_actor self(system_);
-  // Where the service has ended, nothing waits.
+  // If the service has ended, nothing waits for a device.
   self->request(service_, caf::infinite, std::move(expect))
       .receive([&](const v1::DeviceDemand& demand) { waiting = demand.waiting(); }, [](const caf::error&) {});
   return waiting;

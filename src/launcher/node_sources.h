@@ -18,25 +18,26 @@
 
 namespace lanista {
 
-// Gives each source a thread, on which every second it learns what waits and which nodes there are. What it says
-// reaches the training service and, by `nodes`, its nodes. Thread-safe.
+// Gives each source a thread, which tells it every second how much work waits and which nodes there are. The source's
+// decisions go to the training service and, through `nodes`, to its nodes. Thread-safe.
 class NodeSources {
  public:
-  // All of them outlive it. `program`: of the nodes' trial processes (a build ID).
+  // The arguments outlive this object. `program` is the build ID of the nodes' trial program.
   NodeSources(caf::actor_system* system, TrainingServiceActor service, NodeGateway* nodes, std::string program);
   // Stop and Wait.
   ~NodeSources();
 
-  // `name`: no other source's.
+  // REQUIRES: no other source has this name.
   void Add(const std::string& name, std::unique_ptr<NodeSource> source);
 
-  // Nodes that were asked for and have not joined.
+  // The nodes that were requested and have not joined yet.
   std::vector<v1::NodeStatus> Coming() const;
 
-  // The sources end what they have started; returns at once.
+  // Tells the sources to end the nodes that they have started; returns at once.
   void Stop();
-  // Until they have.
-  void Wait();
+  // Waits until they have done so, but at most for `limit` after the first Stop. Returns the names of those that have
+  // not; this object must then live as long as the process. REQUIRES: Stop() was called.
+  std::vector<std::string> Wait(std::chrono::milliseconds limit);
 
  private:
   struct Source {
@@ -44,13 +45,14 @@ class NodeSources {
     std::unique_ptr<NodeSource> source;
     // Protected by mutex_.
     std::vector<v1::NodeStatus> coming;
+    bool ended = false;
     std::thread thread;
   };
 
   void Run(Source& source);
-  // Empty where the nodes' actor has ended.
+  // Empty if the nodes' actor has ended.
   std::vector<v1::NodeStatus> ListNodes();
-  // Says what may come, and returns how much waits for it.
+  // Tells the training service which devices may come, and returns how much work waits for them.
   int AskDemand(const std::string& name, const NodeSource::Prospect& prospect);
 
   caf::actor_system& system_;
@@ -63,6 +65,7 @@ class NodeSources {
   // Protected by mutex_; elements stay where they are.
   std::list<Source> sources_;
   bool stopped_ = false;
+  std::chrono::steady_clock::time_point stopped_at_;
 };
 
 }  // namespace lanista

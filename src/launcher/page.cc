@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/config/paths.h"
+#include "src/launcher/head_port.h"
 #include "src/launcher/trial_model_maker.h"
 #include "src/rpc/address.h"
 #include "src/service/experiment_runner.h"
@@ -15,7 +16,7 @@
 namespace lanista {
 namespace {
 
-// What the page cannot do in this mode, and what does it.
+// Messages for actions that the page cannot do in this mode; they name the command that can.
 WebActions ActionsOf(const std::string& mode) {
   WebActions actions;
   if (mode == "run") {
@@ -28,14 +29,16 @@ WebActions ActionsOf(const std::string& mode) {
   return actions;
 }
 
-// For the page of a search: it can be stopped.
+// The actions of the page of a search: it can only be stopped.
 class StoppingRunner : public ExperimentRunner {
  public:
   explicit StoppingRunner(std::function<void(const std::string&, const std::string&)> stop) : stop_(std::move(stop)) {}
 
-  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig&, int) override { return Refusal(); }
+  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig&, int, const Abandoned&) override {
+    return Refusal();
+  }
   absl::StatusOr<std::string> Create(const v1::ExperimentConfig&, const std::string&) override { return Refusal(); }
-  absl::Status Resume(const std::string&, const v1::ExperimentConfig&) override { return Refusal(); }
+  absl::Status Resume(const std::string&, const v1::ExperimentConfig&, const Abandoned&) override { return Refusal(); }
   void Stop(const std::string& experiment, const std::string& reason) override { stop_(experiment, reason); }
 
  private:
@@ -48,20 +51,17 @@ class StoppingRunner : public ExperimentRunner {
 
 absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::string& state_dir, const std::string& mode) {
   const std::string option = mode == "view" ? "--listen" : "--web";
-  // A port alone is one of this machine's.
+  // A port without a host means this machine only.
   const bool port_only = !absl::StrContains(line.web, ':');
   const absl::StatusOr<Address> address = ParseAddress(port_only ? absl::StrCat("127.0.0.1:", line.web) : line.web);
   if (!address.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(option, ": '", line.web, "' is no address; write PORT or HOST:PORT, for example 8081"));
   }
-  if (!address->is_loopback() && !line.insecure && line.safety.tls_cert.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(option, " ", line.web,
-                     ": other machines reach it, and what is sent is not encrypted. Add --tls-cert FILE --tls-key FILE "
-                     "(docs/web.md has the commands that make them); or listen on 127.0.0.1 (and use `ssh -L` from "
-                     "elsewhere); or add --insecure where you trust the whole network"));
-  }
+  std::vector<std::string> missing;
+  if (line.safety.tls_cert.empty()) missing.push_back("--tls-cert FILE --tls-key FILE");
+  LANISTA_RETURN_IF_ERROR(CheckReach(line, *address, absl::StrCat(option, " ", line.web),
+                                     "what is sent is not encrypted", missing, "docs/web.md"));
   if (!address->is_loopback() && line.web_token == "none") {
     return absl::InvalidArgumentError(
         absl::StrCat("--web-token none: only where no other machine reaches the page; ", line.web, " is not such"));
@@ -70,7 +70,7 @@ absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::strin
   options.host = address->host;
   options.port = address->port;
   options.names = line.web_hosts;
-  // The certificate of `serve` is its other port's, first: a page that stays on this machine needs none.
+  // With `serve`, --tls-cert is for the gRPC port first; a page that only this machine reaches needs no certificate.
   if (mode != "serve" || !address->is_loopback()) {
     LANISTA_ASSIGN_OR_RETURN(options.tls_certificate_file, ResolvePath(line.safety.tls_cert, UserDirectory()));
     LANISTA_ASSIGN_OR_RETURN(options.tls_key_file, ResolvePath(line.safety.tls_key, UserDirectory()));
@@ -78,7 +78,7 @@ absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::strin
   options.api = {mode, ActionsOf(mode)};
   if (line.web_token == "none") return options;
   LANISTA_ASSIGN_OR_RETURN(options.token, StateToken(state_dir));
-  // What only shows has no measurements.
+  // `web` runs nothing, so it has no measurements.
   if (mode == "view") return options;
   LANISTA_ASSIGN_OR_RETURN(options.metrics_token, StateToken(state_dir, kMetricsToken));
   return options;

@@ -22,25 +22,25 @@ namespace lanista {
 // "serve" or "view". INVALID_ARGUMENT names the option.
 absl::StatusOr<WebOptions> PageOptions(const CommandLine& line, const std::string& state_dir, const std::string& mode);
 
-// Of the experiments that a page shows, where nothing else is to be said of them.
+// The default options for the experiments that a page shows.
 Experiments::Options ForPage(ModelMaker* model_maker);
 
 // "page: http://...".
 std::string PageLine(const std::string& link);
 
-// The page of a search that this process runs. It reads the journal, as any other reader does: the search does not wait
-// for it.
+// The page of a search that this process runs. It reads the journal as any other reader does, so the search never waits
+// for the page.
 class RunPage {
  public:
-  // `telemetry`: of the head that runs it. `stop`: asks the search to stop; called on any thread, until this is
-  // destroyed.
+  // `telemetry` belongs to the head that runs the search. `stop` asks the search to stop; it may be called on any
+  // thread until this object is destroyed.
   static absl::StatusOr<std::unique_ptr<RunPage>> Start(
       const CommandLine& line, const StateDir& state_dir, const TrialProgram& trial_program, TelemetryPtr telemetry,
       std::function<void(const std::string& experiment, const std::string& reason)> stop);
   ~RunPage();
 
   const std::string& link() const;
-  // Something was recorded. Does not block.
+  // Tells the page that an event was recorded. Does not block.
   void OnEvent(const v1::ExperimentEvent& event);
 
  private:

@@ -24,11 +24,11 @@ namespace lanista {
 namespace {
 
 constexpr int kMinBarWidth = 10;
-// Kinds of failures that are kept apart; a line each. The rest counts as one.
+// At most this many kinds of failures are counted separately, with a line each. All further kinds count as one.
 constexpr size_t kMaxKinds = 20;
 // Lines of the block about failures.
 constexpr size_t kMaxFailureLines = 3;
-// Learning the space may take this long without a word: on a terminal, and elsewhere (between two lines).
+// How long discovery may take before a line says what it does: on a terminal, and elsewhere (also between two lines).
 constexpr absl::Duration kQuietOnTerminal = absl::Seconds(1);
 constexpr absl::Duration kQuietElsewhere = absl::Seconds(30);
 
@@ -56,20 +56,20 @@ int Percent(int done, int total) {
   return total <= 0 ? 100 : static_cast<int>(int64_t{100} * std::min(done, total) / total);
 }
 
-// "44 models/h"; nothing before there is a rate.
+// "44 models/h"; empty as long as the rate is unknown.
 std::string Rate(int models, absl::Duration elapsed) {
   const double hours = absl::ToDoubleHours(elapsed);
   if (models == 0 || hours <= 0) return "";
   return absl::StrFormat(models / hours < 10 ? "  %.1f models/h" : "  %.0f models/h", models / hours);
 }
 
-// A random search without memory may propose a model again, and so may a strategy of the user's own.
+// Whether a model may be proposed twice: by a random search without dedup, or by a user's own strategy.
 bool MayRepeat(const v1::StrategyConfig& strategy) {
   return strategy.has_custom() ||
          (strategy.has_random() && strategy.random().has_dedup() && !strategy.random().dedup());
 }
 
-// As CostLimits (src/experiment/cost_limits.h) has it, where the head knows the graphs.
+// The same rule as in CostLimits (src/experiment/cost_limits.h), which applies if the head knows the graphs.
 bool MayPassOver(const v1::ExperimentConfig& config, const Goals& goals) {
   if (config.evaluator().has_table() || !(config.engine().has_graph() || config.engine().has_cgo())) return false;
   return goals.Limits(kParamsMetric) || goals.Limits(kFlopsMetric) || goals.Limits(kMemoryMetric);
@@ -80,7 +80,7 @@ std::optional<int> MaxModels(const v1::ExperimentConfig& config) {
   return config.max_trial_number();
 }
 
-// "  failed 2", or nothing.
+// "  failed 2"; empty for 0.
 std::string Count(const char* what, int count) { return count == 0 ? "" : absl::StrCat("  ", what, " ", count); }
 
 }  // namespace
@@ -117,7 +117,7 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
       learning_since_(now),
       next_tick_(now + kQuietElsewhere) {
   if (!earlier.has_value()) return;
-  // Those that were canceled run again.
+  // Canceled models run again.
   succeeded_ = earlier->counts.succeeded;
   failed_ = earlier->counts.failed;
   stopped_early_ = earlier->counts.stopped_early;
@@ -131,10 +131,10 @@ Progress::Progress(const v1::ExperimentConfig& config, bool live, absl::Time now
 }
 
 std::optional<int> Progress::total() const {
-  // Nothing else comes, however many were expected.
+  // No further models come, even if more were expected.
   if (state_ == v1::DONE) return finished();
   if (!space_size_ || (passes_over_ && !max_models_)) return max_models_;
-  // Models that break a limit take no part of max_trial_number, but they are models of the space.
+  // Models that break a limit do not count towards max_trial_number, but they count as models of the space.
   const int left = std::max(0, *space_size_ - infeasible_);
   return max_models_ ? std::min(*max_models_, left) : left;
 }
@@ -201,7 +201,7 @@ std::vector<std::string> Progress::OnModel(const v1::ModelEvent& event, absl::Ti
   } else if (event.has_ended()) {
     took_[event.model()] = now - running->second.start;
     running_.erase(running);
-    // Once for the trial.
+    // Said once for the trial, not for each of its models.
     if (event.ended().outcome() == v1::UNMERGED && unmerged_.insert(event.trial()).second) {
       return {absl::StrCat(ReasonLine(event.ended().failure().message()), "; all of its models run again, each alone")};
     }
@@ -273,7 +273,7 @@ std::string Progress::BestLine() const {
   std::vector<std::string> values;
   for (size_t i = 0; i < best.values.size(); ++i) {
     const auto& [metric, objective] = goals_.objectives()[i];
-    // Where `default` is all that counts, its name tells nothing.
+    // If `default` is the only objective, its name tells nothing.
     const bool named = best.values.size() > 1 || metric != kDefaultMetric;
     values.push_back(absl::StrCat(named ? OneLine(metric) + " " : "", FormatNumber(Turned(best.values[i], objective))));
   }
@@ -355,7 +355,7 @@ std::vector<std::string> Progress::Block(int height, int width, absl::Time now) 
   }
   size_t shown = 0;
   for (const auto& [key, running] : running_) {
-    // One more line may have to say how many are not shown.
+    // The last line says how many slots are not shown, if there is more than one.
     if (lines.size() + 1 == room && running_.size() - shown > 1) {
       lines.push_back(absl::StrCat("  and ", running_.size() - shown, " more"));
       break;

@@ -17,9 +17,9 @@
 namespace lanista {
 namespace {
 
-// Between two redraws.
+// The time between two redraws.
 constexpr std::chrono::milliseconds kRedrawInterval(100);
-// Until the times in the block have changed.
+// After this time the durations in the block are out of date.
 constexpr std::chrono::seconds kTick(1);
 
 void WriteTo(int file, const std::string& bytes) {
@@ -31,7 +31,7 @@ void WriteTo(int file, const std::string& bytes) {
   }
 }
 
-// Whether the environment variable is set to something.
+// Whether the environment variable is set and not empty.
 bool IsSet(const char* variable) {
   const char* const value = std::getenv(variable);
   return value != nullptr && *value != '\0';

@@ -22,6 +22,7 @@
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"
 #include "src/launcher/head_connection.h"
+#include "src/launcher/head_port.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/local_run.h"
 #include "src/launcher/page.h"
@@ -38,13 +39,15 @@ namespace lanista {
 namespace {
 
 // What Ctrl-C does: the first signal stops the experiment; the second ends the process, and so does any signal before
-// the experiment has started or after it has ended. Says which of these happened. Thread-safe.
+// the experiment has started or after it has ended. Where nodes are being ended that were started for it, the first
+// signal says so only. Says which of these happened. Thread-safe.
 class Interrupt {
  public:
-  // `quiet`: no display will show that the experiment is stopping (--json).
-  explicit Interrupt(bool quiet) : quiet_(quiet) {}
+  // `quiet`: no display will show that the experiment is stopping (--json). `brings_nodes`: what was started for the
+  // experiment elsewhere (Slurm jobs) has to be ended with the head.
+  Interrupt(bool quiet, bool brings_nodes) : quiet_(quiet), brings_nodes_(brings_nodes) {}
 
-  // The head is there. It outlives the call of Ended.
+  // The head was started. It outlives the call of Ended.
   void HeadStarted(LocalHead& head) {
     const std::lock_guard<std::mutex> lock(mutex_);
     head_ = &head;
@@ -55,13 +58,20 @@ class Interrupt {
     experiment_ = experiment;
   }
 
-  // The head is about to go.
-  void Ended() {
+  // The head is about to end.
+  void Ending() {
     const std::lock_guard<std::mutex> lock(mutex_);
     head_ = nullptr;
+    ends_nodes_ = brings_nodes_;
   }
 
-  // The user asked for it on the page.
+  // It has gone.
+  void Ended() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ends_nodes_ = false;
+  }
+
+  // The user stopped the search on the page.
   void Stop(const std::string& experiment, const std::string& reason) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (head_ == nullptr) return;
@@ -69,7 +79,7 @@ class Interrupt {
     head_->Stop(experiment, reason);
   }
 
-  // After the end: blocks until the next signal.
+  // Blocks until the next signal. Called after the end of the experiment.
   void WaitForSignal() {
     std::unique_lock<std::mutex> lock(mutex_);
     waits_ = true;
@@ -95,26 +105,36 @@ class Interrupt {
       head_->Stop(experiment_, "stopped by the user");
       return;
     }
+    if (ends_nodes_ && !std::exchange(said_, true)) {
+      return PrintNote(
+          "the nodes that were started for it (Slurm jobs, machines) are being ended; another Ctrl-C leaves them");
+    }
+    const bool leaves_nodes = brings_nodes_ && (head_ != nullptr || ends_nodes_);
+    const char* const nodes = leaves_nodes ? "; look for nodes that were started for it (`squeue --me`)" : "";
     if (experiment_.empty()) {
-      PrintNote("interrupted: the experiment had not started");
+      PrintNote(absl::StrCat("interrupted: the experiment had not started", nodes));
     } else if (head_ != nullptr) {
       PrintNote(absl::StrCat("ended at once: what was reported until now is in the journal of ", experiment_,
-                             ", and `resume` goes on from there"));
+                             ", and `resume` goes on from there", nodes));
     } else {
-      PrintNote(absl::StrCat("interrupted: ", experiment_, " has ended and is recorded"));
+      PrintNote(absl::StrCat("interrupted: ", experiment_, " has ended and is recorded", nodes));
     }
-    // Trial processes end with the connection to this one.
+    // Trial processes end by themselves when the connection to this process closes.
     _exit(kExitKilled);
   }
 
  private:
   mutable std::mutex mutex_;
   const bool quiet_;
+  const bool brings_nodes_;
   // Protected by mutex_, as is what follows.
   LocalHead* head_ = nullptr;
   std::string experiment_;
   bool stopped_ = false;
-  // In WaitForSignal.
+  // Its nodes are being ended; and the user knows.
+  bool ends_nodes_ = false;
+  bool said_ = false;
+  // Whether WaitForSignal is running.
   bool waits_ = false;
   std::condition_variable signaled_;
 };
@@ -169,12 +189,13 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
   CatchStopSignals();
   signal(SIGPIPE, SIG_IGN);  // The search goes on where nobody reads its progress any more.
   // The page may use it until the end of `run`.
-  Interrupt interrupt(line.json);
+  Interrupt interrupt(line.json, SeeksNodes(config.training_service()));
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run, LocalRun::Open(context, state_dir, config));
   if (!run->node_address().empty()) PrintNote(absl::StrCat("nodes join at ", run->node_address()));
   const auto end_run = [&] {
-    interrupt.Ended();
+    interrupt.Ending();
     run->End();
+    interrupt.Ended();
   };
   interrupt.HeadStarted(run->head());
   const SignalThread signals([&](int count) { interrupt.OnSignal(count); });
@@ -184,7 +205,7 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
     LANISTA_RETURN_IF_ERROR(run->OpenPage([&interrupt](const std::string& experiment, const std::string& reason) {
       interrupt.Stop(experiment, reason);
     }));
-    // With --json stdout has the one document.
+    // With --json, stdout holds exactly one document.
     line.json ? PrintNote(PageLine(run->page_link())) : PrintLine(PageLine(run->page_link()));
     std::fflush(stdout);
   }
@@ -196,7 +217,7 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
     if (display) display->OnEvent(event);
   });
   if (!id.ok()) {
-    // Where the user stopped it on the page before it began, the watcher may still be telling of that.
+    // If the user has stopped the search on the page before it began, the watcher may still be running.
     end_run();
     return id.status();
   }

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders in folders: links may lead in circles.
+// The greatest depth of folders: links may lead in circles.
 constexpr int kMaxDepth = 40;
 
 // The paths of this machine, each once. INVALID_ARGUMENT names the field of one that is not here.
@@ -42,7 +42,8 @@ absl::StatusOr<std::map<std::string, v1::PathStamp>> StampPaths(const v1::Experi
   return stamps;
 }
 
-// Of a file, or of all files in a folder. What cannot be looked at counts nothing: whoever reads it says so.
+// The size of a file, or of all files in a folder. A file that cannot be read counts as 0: reading it later gives the
+// error.
 int64_t BytesOf(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return static_cast<int64_t>(fs::file_size(path, error));
@@ -60,7 +61,7 @@ int64_t BytesOf(const std::string& path) {
   return bytes;
 }
 
-// Before all of it is read for its digests.
+// Checked before the files are read for their digests.
 absl::Status CheckSize(const std::vector<std::string>& paths, int64_t limit) {
   int64_t bytes = 0;
   for (const std::string& path : paths) {

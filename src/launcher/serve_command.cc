@@ -15,8 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
 #include "src/base/build_id.h"
+#include "src/base/file_lock.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
+#include "src/base/unique_fd.h"
 #include "src/config/config.h"
 #include "src/config/paths.h"
 #include "src/launcher/commands.h"
@@ -51,7 +53,19 @@ absl::StatusOr<v1::ExperimentConfig> HeadDevices(const CommandLine& line) {
   return config;
 }
 
-// As many open files as this user may have: each connection is one, and journals must never lack theirs.
+// One `serve` a state folder: a second one would take uploads on their way to the first for leftovers, and both would
+// write down their nodes in one file.
+absl::StatusOr<UniqueFd> TakeAlone(const StateDir& state_dir) {
+  const std::string path = absl::StrCat(state_dir.root(), "/serve.lock");
+  absl::StatusOr<UniqueFd> lock = LockFile(path);
+  if (!absl::IsAlreadyExists(lock.status())) return lock;
+  return absl::FailedPreconditionError(absl::StrCat("the state folder ", state_dir.root(), " is served by process ",
+                                                    LockHolder(path).value_or(0),
+                                                    ": stop that one first, or choose another --state-dir"));
+}
+
+// Raises the limit of open files to the most that this user may have: each connection takes one, and journals must
+// always get theirs.
 void RaiseFileLimit() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -69,6 +83,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(const std::string head_file, ResolvePath(line.head_file, UserDirectory()));
   LANISTA_ASSIGN_OR_RETURN(const v1::ExperimentConfig devices, HeadDevices(line));
   LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
+  LANISTA_ASSIGN_OR_RETURN(const UniqueFd alone, TakeAlone(state_dir));
   std::optional<WebOptions> page;
   if (!line.web.empty()) {
     LANISTA_ASSIGN_OR_RETURN(page, PageOptions(line, state_dir.root(), "serve"));
@@ -90,6 +105,8 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
                              [&news](const v1::ExperimentEvent& event) { news.Publish(event.experiment()); },
                              line.max_priority};
   options.lost_after = std::chrono::seconds(line.lost_after);
+  options.labels = context.labels;
+  options.shared_data = state_dir.SharedDataFolder();
   const TelemetryPtr telemetry = options.telemetry;
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), devices));
   TrialModelMaker model_maker(context.trial_program);
@@ -103,7 +120,7 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   Experiments experiments(state_dir, head.get(), &news, experiments_options);
   LANISTA_ASSIGN_OR_RETURN(const std::optional<TunnelToken> tunnel_token,
                            TunnelToken::MakeIfWanted(devices.training_service()));
-  // First the port: without it nothing may run.
+  // The port comes first: if it cannot be opened, nothing may run.
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server,
                            HeadServer::Start(wanted, &experiments, protection, telemetry,
                                              tunnel_token.has_value() ? tunnel_token->file() : ""));
@@ -113,10 +130,10 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
     LANISTA_ASSIGN_OR_RETURN(web, WebServer::Start(*page, &experiments));
   }
   const absl::Cleanup end = [&] {
-    // Clients hear that the head ends before they could see that nobody runs their experiments.
+    // Clients are told that the head ends before they can see that their experiments run no more.
     server->Close();
     if (web != nullptr) web->Close();
-    // Calls that wait for the head return.
+    // Makes calls that wait for the head return.
     head->End();
     web.reset();
     server.reset();
@@ -124,9 +141,9 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head->AcceptNodes(std::chrono::seconds(line.lost_after)));
   LANISTA_RETURN_IF_ERROR(
       SeekNodes(context, *head, devices.training_service(), state_dir.root(), *server, tunnel_token));
-  // Without a trial program nobody's is another one.
+  // If there is no trial program here, nodes may have any.
   server->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));
-  // Before anybody can ask: what goes on is never seen as interrupted.
+  // Done before clients can ask, so that nobody sees these experiments as interrupted.
   head->ResumeServed();
   server->Open();
   if (web != nullptr) web->Open();

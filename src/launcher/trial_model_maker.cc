@@ -94,8 +94,16 @@ absl::StatusOr<ModelMaker::Exported> TrialModelMaker::Export(const std::string& 
     exported.warnings.insert(exported.warnings.end(), converted.warnings().begin(), converted.warnings().end());
     return std::vector<std::string>(converted.files().begin(), converted.files().end());
   };
+  const auto check = [&](int64_t bytes) -> absl::Status {
+    if (abandoned && abandoned()) return absl::CancelledError("nobody waits for it any more");
+    if (bytes <= options_.max_exported_bytes) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("one export may have ", options_.max_exported_bytes >> 20,
+                     " MiB here, and this one has more: export fewer models at a time, or with `export` where the "
+                     "state folder is"));
+  };
   LANISTA_ASSIGN_OR_RETURN(exported.files,
-                           ExportBest(reader, {request.top, request.format, out, request.untrained}, convert));
+                           ExportBest(reader, {request.top, request.format, out, request.untrained, check}, convert));
   return exported;
 }
 

@@ -28,6 +28,8 @@ class TrialModelMaker final : public ModelMaker {
     TrialSession::Limits limits;
     // Of graphs that were made and are kept.
     size_t max_kept_bytes = 32 << 20;
+    // Of the files of one export.
+    int64_t max_exported_bytes = int64_t{8} << 30;
   };
 
   explicit TrialModelMaker(TrialProgram program) : TrialModelMaker(std::move(program), Options()) {}

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
@@ -9,7 +10,9 @@
 #include "src/config/config.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
+#include "src/launcher/device_requirements.h"
 #include "src/launcher/exit_codes.h"
+#include "src/launcher/head_port.h"
 #include "src/launcher/interrupt_note.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/progress_view.h"
@@ -29,8 +32,9 @@ absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
     LANISTA_ASSIGN_OR_RETURN(root, context.state_dir);
   }
   const StateDir state_dir = StateDir::OpenReadOnly(root);
-  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalHead> head,
-                           LocalHead::Start({state_dir, context.trial_program}, config));
+  LocalHead::Options options{state_dir, context.trial_program};
+  options.discovers_only = true;
+  LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), config));
   absl::StatusOr<v1::Validated> answer;
   {
     const ProgressView progress(config, StandardError(), [&] { return head->constructions(); });
@@ -38,19 +42,25 @@ absl::StatusOr<int> ValidateExperiment(const CommandContext& context) {
   }
   LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, std::move(answer));
   LANISTA_ASSIGN_OR_RETURN(const Space space, Space::FromProto(std::move(*validated.mutable_space())));
+  std::vector<std::string> warnings(space.spec().warnings().begin(), space.spec().warnings().end());
+  if (!SeeksNodes(config.training_service())) {
+    const std::string why = WhyNoDeviceFits(config.requirements(), context.labels, head->Devices());
+    if (!why.empty()) {
+      warnings.push_back(absl::StrCat("requirements: ", why, "; `run` refuses it here, a head (`submit`) takes it"));
+    }
+  }
   if (context.line.json) {
     LANISTA_ASSIGN_OR_RETURN(nlohmann::ordered_json document, SpaceDocument(config.name(), space.spec()));
-    document["warnings"] = space.spec().warnings();
+    document["warnings"] = warnings;
     document["plan"] = context.line.explain_cgo ? PlanDocument(validated.plan()) : nlohmann::ordered_json();
     PrintJson(document);
     return kExitDone;
   }
   PrintText(space.Describe());
   PrintLine(absl::StrCat("size: ", SpaceSizeText(space.size() ? space.size()->get_str() : "")));
-  for (const std::string& warning : space.spec().warnings()) PrintLine(absl::StrCat("warning: ", warning));
+  for (const std::string& warning : warnings) PrintLine(absl::StrCat("warning: ", warning));
   if (context.line.explain_cgo) PrintText(absl::StrCat("\n", PlanText(PlanDocument(validated.plan())), "\n"));
-  const bool warned = !space.spec().warnings().empty();
-  PrintLine(absl::StrCat(context.line.config, warned ? " can run; see the warnings above." : " is fine."));
+  PrintLine(absl::StrCat(context.line.config, warnings.empty() ? " is fine." : " can run; see the warnings above."));
   return kExitDone;
 }
 

@@ -1,10 +1,9 @@
 #include "src/rpc/address.h"
 
-#include <arpa/inet.h>
-
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "src/base/loopback.h"
 
 namespace lanista {
 
@@ -12,11 +11,7 @@ std::string Address::ToText() const { return absl::StrCat(host, ":", port); }
 
 std::string Address::bare_host() const { return absl::StartsWith(host, "[") ? host.substr(1, host.size() - 2) : host; }
 
-bool Address::is_loopback() const {
-  in_addr v4 = {};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  return host == "localhost" || host == "[::1]";
-}
+bool Address::is_loopback() const { return IsLoopbackHost(host); }
 
 absl::StatusOr<Address> ParseAddress(absl::string_view text) {
   const size_t colon = text.rfind(':');

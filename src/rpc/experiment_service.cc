@@ -1,12 +1,14 @@
 #include "src/rpc/experiment_service.h"
 
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/base/json_line.h"
 #include "src/base/status.h"
+#include "src/rpc/download_messages.h"
 #include "src/rpc/grpc_status.h"
 #include "src/rpc/refused_call.h"
 #include "src/rpc/stream_writer.h"
@@ -17,34 +19,41 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxStreams = 1000;
+// Each holds a document of all models.
+constexpr int kMaxTrialLists = 8;
+// A client that takes longer for one message of such a list has gone, or does not mean it.
+constexpr std::chrono::seconds kTrialListLimit(60);
 // Each is written by one of a few threads.
 constexpr int kMaxUploads = 16;
 // A client that sends nothing for so long has gone, or does not mean it.
 constexpr std::chrono::seconds kUploadIdleLimit(60);
+// And one that takes nothing.
+constexpr std::chrono::seconds kDownloadIdleLimit(60);
 // Of a request: configurations with graphs in them are the largest.
 constexpr size_t kMaxRequestBytes = 16 << 20;
 // Of ListTrialsReply.json, as soon as it has more: well below the 4 MiB that clients take by default.
 constexpr size_t kPageBytes = 1 << 20;
 
-// The pages of a document of `trials`.
+// The pages of a document whose last key has its entries, as that of `trials` has its models.
 class TrialPages {
  public:
-  explicit TrialPages(Json document) : models_(std::move(document["models"])), document_(std::move(document)) {}
+  explicit TrialPages(Json document)
+      : key_(std::prev(document.end()).key()), entries_(std::move(document[key_])), document_(std::move(document)) {}
 
   // False: there are no more.
   bool Next(std::string* text) {
-    if (!first_ && next_ == models_.size()) return false;
+    if (!first_ && next_ == entries_.size()) return false;
     text->clear();
-    while (next_ < models_.size() && text->size() < kPageBytes) {
-      absl::StrAppend(text, text->empty() ? "" : ",", JsonLine(models_[next_]));
+    while (next_ < entries_.size() && text->size() < kPageBytes) {
+      absl::StrAppend(text, text->empty() ? "" : ",", JsonLine(entries_[next_]));
       // It is not needed any more, and may be large.
-      models_[next_++] = nullptr;
+      entries_[next_++] = nullptr;
     }
     *text = absl::StrCat("[", *text, "]");
     if (std::exchange(first_, false)) {
-      document_["models"] = Json::array();
+      document_[key_] = Json::array();
       std::string head = JsonLine(document_);
-      // `models` is its last key: "[]}" makes room for the first of them.
+      // "[]}" at its end makes room for the first of them.
       head.resize(head.size() - 3);
       *text = absl::StrCat(head, *text, "}");
     }
@@ -52,28 +61,36 @@ class TrialPages {
   }
 
  private:
-  Json models_;
+  const std::string key_;
+  Json entries_;
   Json document_;
   size_t next_ = 0;
   bool first_ = true;
 };
 
+// One of `most` that there may be at a time, counted in `taken`, for as long as the result lives. Else
+// RESOURCE_EXHAUSTED says `why_not`.
+absl::StatusOr<std::shared_ptr<void>> Take(std::atomic<int>* taken, int most, const std::string& why_not) {
+  const std::shared_ptr<void> one(nullptr, [taken](void*) { --*taken; });
+  if (++*taken <= most) return one;
+  return absl::ResourceExhaustedError(why_not);
+}
+
 }  // namespace
 
-template <typename Request, typename Reply>
-grpc::ServerUnaryReactor* ExperimentServiceImpl::Answer(Context* context, WorkQueue& queue,
-                                                        absl::StatusOr<Reply> (Experiments::*method)(const Request&),
-                                                        const Request* request, Reply* reply) {
+template <typename Call, typename Request, typename Reply>
+grpc::ServerUnaryReactor* ExperimentServiceImpl::AnswerBy(Context* context, WorkQueue& queue, Call call,
+                                                          const Request* request, Reply* reply) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   if (request->ByteSizeLong() > kMaxRequestBytes) {
     reactor->Finish(ToGrpcStatus(absl::ResourceExhaustedError(
         absl::StrCat("a request may have ", kMaxRequestBytes >> 20, " MiB, this one has more"))));
     return reactor;
   }
-  const bool taken = queue.TryPost([this, reactor, method, request, reply] {
+  const bool taken = queue.TryPost([this, reactor, call = std::move(call), request, reply] {
     absl::Status status = CheckOpen();
     if (status.ok()) {
-      absl::StatusOr<Reply> result = (experiments_.*method)(*request);
+      absl::StatusOr<Reply> result = call(*request);
       if (result.ok()) reply->Swap(&*result);
       status = result.status();
     }
@@ -85,6 +102,33 @@ grpc::ServerUnaryReactor* ExperimentServiceImpl::Answer(Context* context, WorkQu
   return reactor;
 }
 
+template <typename Request, typename Reply>
+grpc::ServerUnaryReactor* ExperimentServiceImpl::AnswerLate(
+    Context* context, Waits& waits,
+    absl::StatusOr<Reply> (Experiments::*method)(const Request&, const ExperimentRunner::Abandoned&),
+    const Request* request, Reply* reply) {
+  const absl::StatusOr<std::shared_ptr<void>> taken =
+      Take(&waits.calls, kMaxWaits,
+           absl::StrCat(kMaxWaits, " calls of this kind wait for this head's devices already; try again later"));
+  if (!taken.ok()) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpcStatus(taken.status()));
+    return reactor;
+  }
+  const auto call = [this, context, method, waiting = *taken](const Request& each) {
+    return (experiments_.*method)(each, [context] { return context->IsCancelled(); });
+  };
+  return AnswerBy(context, waits.queue, call, request, reply);
+}
+
+template <typename Request, typename Reply>
+grpc::ServerUnaryReactor* ExperimentServiceImpl::Answer(Context* context, WorkQueue& queue,
+                                                        absl::StatusOr<Reply> (Experiments::*method)(const Request&),
+                                                        const Request* request, Reply* reply) {
+  const auto call = [this, method](const Request& each) { return (experiments_.*method)(each); };
+  return AnswerBy(context, queue, call, request, reply);
+}
+
 grpc::ServerUnaryReactor* ExperimentServiceImpl::Create(Context* context, const v1::CreateExperimentRequest* request,
                                                         v1::CreateExperimentReply* reply) {
   return Answer(context, works_, &Experiments::Create, request, reply);
@@ -93,7 +137,7 @@ grpc::ServerUnaryReactor* ExperimentServiceImpl::Create(Context* context, const 
 grpc::ServerUnaryReactor* ExperimentServiceImpl::Validate(Context* context,
                                                           const v1::ValidateExperimentRequest* request,
                                                           v1::ValidateExperimentReply* reply) {
-  return Answer(context, waits_, &Experiments::Validate, request, reply);
+  return AnswerLate(context, validations_, &Experiments::Validate, request, reply);
 }
 
 grpc::ServerUnaryReactor* ExperimentServiceImpl::Get(Context* context, const v1::GetExperimentRequest* request,
@@ -113,7 +157,7 @@ grpc::ServerUnaryReactor* ExperimentServiceImpl::Stop(Context* context, const v1
 
 grpc::ServerUnaryReactor* ExperimentServiceImpl::Resume(Context* context, const v1::ResumeExperimentRequest* request,
                                                         v1::ResumeExperimentReply* reply) {
-  return Answer(context, waits_, &Experiments::Resume, request, reply);
+  return AnswerLate(context, resumptions_, &Experiments::Resume, request, reply);
 }
 
 grpc::ServerUnaryReactor* ExperimentServiceImpl::Delete(Context* context, const v1::DeleteExperimentRequest* request,
@@ -126,13 +170,14 @@ grpc::ServerUnaryReactor* ExperimentServiceImpl::GetTrial(Context* context, cons
   return Answer(context, works_, &Experiments::GetTrial, request, reply);
 }
 
-grpc::ServerWriteReactor<v1::ListTrialsReply>* ExperimentServiceImpl::ListTrials(Context*,
+grpc::ServerWriteReactor<v1::ListTrialsReply>* ExperimentServiceImpl::ListTrials(Context* context,
                                                                                  const v1::ListTrialsRequest* request) {
   using Writer = StreamWriter<v1::ListTrialsReply>;
   const std::shared_ptr<Writer> writer = Writer::Start(&works_);
-  writer->SetMake([this, request = *request, stream = TakeStream(), pages = std::shared_ptr<TrialPages>()](
+  writer->LimitWrites(context, kTrialListLimit);
+  writer->SetMake([this, request = *request, list = TakeTrialList(), pages = std::shared_ptr<TrialPages>()](
                       v1::ListTrialsReply* reply) mutable -> absl::StatusOr<Writer::Made> {
-    LANISTA_RETURN_IF_ERROR(stream.status());
+    LANISTA_RETURN_IF_ERROR(list.status());
     LANISTA_RETURN_IF_ERROR(CheckOpen());
     if (pages == nullptr) {
       LANISTA_ASSIGN_OR_RETURN(Json document, experiments_.ListTrials(request));
@@ -176,25 +221,48 @@ grpc::ServerUnaryReactor* ExperimentServiceImpl::FindPaths(Context* context, con
   return Answer(context, works_, &Experiments::FindPaths, request, reply);
 }
 
-grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>* ExperimentServiceImpl::Upload(Context*) {
+grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>* ExperimentServiceImpl::Upload(Context* context) {
   using Refused = RefusedCall<grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>>;
   absl::Status status = CheckOpen();
   if (!status.ok()) return new Refused(status);
   absl::StatusOr<std::shared_ptr<void>> slot = TakeUpload();
   if (!slot.ok()) return new Refused(slot.status());
-  return UploadStream::Start(&experiments_, &upload_works_, *std::move(slot), kUploadIdleLimit);
+  return UploadStream::Start(context, &experiments_, &upload_works_, *std::move(slot), kUploadIdleLimit);
+}
+
+grpc::ServerWriteReactor<v1::DownloadReply>* ExperimentServiceImpl::Download(Context* context,
+                                                                             const v1::DownloadRequest* request) {
+  using Writer = StreamWriter<v1::DownloadReply>;
+  using Refused = RefusedCall<grpc::ServerWriteReactor<v1::DownloadReply>>;
+  const absl::Status status = CheckOpen();
+  if (!status.ok()) return new Refused(status);
+  // At once: each of the queue's threads may be busy for minutes.
+  absl::StatusOr<std::shared_ptr<void>> taken = TakeDownload();
+  if (!taken.ok()) return new Refused(taken.status());
+  const std::shared_ptr<Writer> writer = Writer::Start(&download_works_);
+  writer->LimitWrites(context, kDownloadIdleLimit);
+  const auto abandoned = [this, &writer = *writer] { return !open_ || writer.canceled(); };
+  writer->SetMake(
+      [this, request = *request, slot = *std::move(taken), abandoned, messages = std::shared_ptr<DownloadMessages>()](
+          v1::DownloadReply* reply) mutable -> absl::StatusOr<Writer::Made> {
+        LANISTA_RETURN_IF_ERROR(CheckOpen());
+        if (messages == nullptr) {
+          absl::StatusOr<ExportedFiles> exported = experiments_.Export(request, abandoned);
+          // What was given up because this head ends is said to be so.
+          if (!exported.ok()) LANISTA_RETURN_IF_ERROR(CheckOpen());
+          if (!exported.ok()) return exported.status();
+          LANISTA_ASSIGN_OR_RETURN(messages, DownloadMessages::Make(*std::move(exported)));
+        }
+        LANISTA_ASSIGN_OR_RETURN(const bool more, messages->Next(reply));
+        return more ? Writer::Made::kWrite : Writer::Made::kEnd;
+      });
+  writer->Wake();
+  return writer.get();
 }
 
 void ExperimentServiceImpl::Close() {
   open_ = false;
   experiments_.WakeWatches();
-}
-
-absl::StatusOr<std::shared_ptr<void>> ExperimentServiceImpl::TakeUpload() {
-  const std::shared_ptr<void> slot(nullptr, [this](void*) { --uploads_; });
-  if (++uploads_ <= kMaxUploads) return slot;
-  return absl::ResourceExhaustedError(
-      absl::StrCat("this head takes ", kMaxUploads, " uploads at a time; try again in a moment"));
 }
 
 absl::Status ExperimentServiceImpl::CheckOpen() const {
@@ -203,9 +271,22 @@ absl::Status ExperimentServiceImpl::CheckOpen() const {
 }
 
 absl::StatusOr<std::shared_ptr<void>> ExperimentServiceImpl::TakeStream() {
-  const std::shared_ptr<void> stream(nullptr, [this](void*) { --streams_; });
-  if (++streams_ <= kMaxStreams) return stream;
-  return absl::ResourceExhaustedError(absl::StrCat("this head has ", kMaxStreams, " streams already; try again"));
+  return Take(&streams_, kMaxStreams, absl::StrCat("this head has ", kMaxStreams, " streams already; try again"));
+}
+
+absl::StatusOr<std::shared_ptr<void>> ExperimentServiceImpl::TakeUpload() {
+  return Take(&uploads_, kMaxUploads,
+              absl::StrCat("this head takes ", kMaxUploads, " uploads at a time; try again in a moment"));
+}
+
+absl::StatusOr<std::shared_ptr<void>> ExperimentServiceImpl::TakeTrialList() {
+  return Take(&trial_lists_, kMaxTrialLists,
+              absl::StrCat("this head sends ", kMaxTrialLists, " lists of trials at a time; try again in a moment"));
+}
+
+absl::StatusOr<std::shared_ptr<void>> ExperimentServiceImpl::TakeDownload() {
+  return Take(&downloads_, kMaxDownloads,
+              absl::StrCat(kMaxDownloads, " clients of this head export already; try again in a moment"));
 }
 
 }  // namespace lanista

@@ -13,7 +13,10 @@
 
 namespace lanista {
 
-// No call of gRPC's waits for a disk or a device: threads of three queues do. Outlives the server that it is in.
+// So many clients may export at a time. Each has a thread, and its files are on the head's disk.
+inline constexpr int kMaxDownloads = 8;
+
+// No call of gRPC's waits for a disk or a device: threads of queues do. Outlives the server that it is in.
 class ExperimentServiceImpl : public v1::ExperimentService::CallbackService {
  public:
   explicit ExperimentServiceImpl(Experiments* experiments) : experiments_(*experiments) {}
@@ -47,8 +50,26 @@ class ExperimentServiceImpl : public v1::ExperimentService::CallbackService {
   grpc::ServerUnaryReactor* FindPaths(Context* context, const v1::FindPathsRequest* request,
                                       v1::FindPathsReply* reply) override;
   grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>* Upload(Context* context) override;
+  grpc::ServerWriteReactor<v1::DownloadReply>* Download(Context* context, const v1::DownloadRequest* request) override;
 
-  // Answers with what `method` returns, on a thread of `queue`.
+  // What may wait for a device, a thread for each call.
+  static constexpr int kMaxWaits = 16;
+  struct Waits {
+    std::atomic<int> calls{0};
+    WorkQueue queue{kMaxWaits, kMaxWaits};
+  };
+
+  // Answers with what `call` returns, on a thread of `queue`.
+  template <typename Call, typename Request, typename Reply>
+  grpc::ServerUnaryReactor* AnswerBy(Context* context, WorkQueue& queue, Call call, const Request* request,
+                                     Reply* reply);
+  // The same for a method that may wait, until its client has gone. RESOURCE_EXHAUSTED, at once: kMaxWaits do already.
+  template <typename Request, typename Reply>
+  grpc::ServerUnaryReactor* AnswerLate(Context* context, Waits& waits,
+                                       absl::StatusOr<Reply> (Experiments::*method)(const Request&,
+                                                                                    const ExperimentRunner::Abandoned&),
+                                       const Request* request, Reply* reply);
+  // The same for any other method.
   template <typename Request, typename Reply>
   grpc::ServerUnaryReactor* Answer(Context* context, WorkQueue& queue,
                                    absl::StatusOr<Reply> (Experiments::*method)(const Request&), const Request* request,
@@ -56,8 +77,10 @@ class ExperimentServiceImpl : public v1::ExperimentService::CallbackService {
   // What a stream holds as long as it lives; RESOURCE_EXHAUSTED: there are too many.
   absl::StatusOr<std::shared_ptr<void>> TakeStream();
 
-  // The same for uploads, which are fewer.
+  // The same for uploads, lists of trials and downloads, which are fewer.
   absl::StatusOr<std::shared_ptr<void>> TakeUpload();
+  absl::StatusOr<std::shared_ptr<void>> TakeTrialList();
+  absl::StatusOr<std::shared_ptr<void>> TakeDownload();
 
   // UNAVAILABLE unless it is open.
   absl::Status CheckOpen() const;
@@ -66,14 +89,19 @@ class ExperimentServiceImpl : public v1::ExperimentService::CallbackService {
   std::atomic<bool> open_{false};
   std::atomic<int> streams_{0};
   std::atomic<int> uploads_{0};
+  std::atomic<int> trial_lists_{0};
+  std::atomic<int> downloads_{0};
   // Short looks at the disk.
   WorkQueue reads_{4, 1000};
   // What writes or reads much.
   WorkQueue works_{4, 1000};
-  // What waits for devices: nothing else may wait behind it.
-  WorkQueue waits_{16, 100};
+  // Nothing else may wait behind these, nor one of them behind the other.
+  Waits validations_;
+  Waits resumptions_;
   // What clients send: disks may be slow.
   WorkQueue upload_works_{2, 100};
+  // Exports, and their files: a thread for each, because one that waits for its turn must not hold up another's files.
+  WorkQueue download_works_{kMaxDownloads, 0};
 };
 
 }  // namespace lanista

@@ -86,6 +86,18 @@ class PieceWriter {
   bool ok_ = true;
 };
 
+// The last key of the document.
+const char* EntriesOf(v1::ListTrialsRequest::View view) {
+  switch (view) {
+    case v1::ListTrialsRequest::MERGED:
+      return "trials";
+    case v1::ListTrialsRequest::CSV:
+      return "lines";
+    default:
+      return "models";
+  }
+}
+
 absl::Status Damaged() { return absl::DataLossError("the head's answer is no document: is it another version?"); }
 
 }  // namespace
@@ -258,6 +270,28 @@ absl::StatusOr<std::string> HeadClient::Upload(const v1::UploadList& list, const
   return reply.folder();
 }
 
+absl::Status HeadClient::Download(const v1::DownloadRequest& request,
+                                  const std::function<absl::Status(const v1::DownloadReply&)>& take) {
+  LANISTA_RETURN_IF_ERROR(impl_->Connect());
+  grpc::ClientContext context;
+  const auto stream = impl_->stub().Download(&context, request);
+  v1::DownloadReply reply;
+  absl::Status taken;
+  while (taken.ok() && stream->Read(&reply)) taken = take(reply);
+  if (!taken.ok()) context.TryCancel();
+  const grpc::Status ended = stream->Finish();
+  LANISTA_RETURN_IF_ERROR(taken);
+  const absl::Status status = impl_->ToStatus(ended);
+  if (absl::IsCancelled(status)) return absl::UnavailableError("the head has ended the export");
+  // That of a format says what it cannot express.
+  if (absl::IsUnimplemented(status) && status.message().empty()) {
+    return absl::FailedPreconditionError(
+        "the head cannot export: it is older than this Lanista; install the same release on both machines, or export "
+        "where its state folder is");
+  }
+  return status;
+}
+
 absl::StatusOr<Json> HeadClient::ListAll() {
   std::vector<Json> entries;
   v1::ListExperimentsRequest request;
@@ -279,16 +313,17 @@ absl::StatusOr<Json> HeadClient::ListTrials(const v1::ListTrialsRequest& request
   grpc::ClientContext context;
   const auto stream = impl_->stub().ListTrials(&context, request);
   v1::ListTrialsReply reply;
+  const std::string key = EntriesOf(request.view());
   Json document;
   while (stream->Read(&reply)) {
     Json page = Json::parse(reply.json(), nullptr, false);
     if (document.is_null()) {
       document = std::move(page);
-      if (!document.is_object() || !document["models"].is_array()) return Damaged();
+      if (!document.is_object() || !document[key].is_array()) return Damaged();
       continue;
     }
     if (!page.is_array()) return Damaged();
-    for (Json& model : page) document["models"].push_back(std::move(model));
+    for (Json& entry : page) document[key].push_back(std::move(entry));
   }
   LANISTA_RETURN_IF_ERROR(impl_->ToStatus(stream->Finish()));
   if (document.is_null()) return Damaged();

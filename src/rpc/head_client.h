@@ -40,11 +40,15 @@ class HeadClient {
   // with this position in the list to its argument, which returns false where no more are wanted.
   using ReadFile = std::function<absl::Status(int file, const std::function<bool(absl::string_view)>& take)>;
   absl::StatusOr<std::string> Upload(const v1::UploadList& list, const ReadFile& read);
+  // Exports at the head, and gives what comes to `take`, on this thread, in its order; an error of `take` ends it, and
+  // is returned. May take minutes.
+  absl::Status Download(const v1::DownloadRequest& request,
+                        const std::function<absl::Status(const v1::DownloadReply&)>& take);
   // The document of `nodes`.
   absl::StatusOr<nlohmann::ordered_json> ListNodes();
   // The document of `list`, of all pages.
   absl::StatusOr<nlohmann::ordered_json> ListAll();
-  // The document of `trials`, of all pages.
+  // The document of `trials`, or of another view of it, of all pages.
   absl::StatusOr<nlohmann::ordered_json> ListTrials(const v1::ListTrialsRequest& request);
 
   // Calls `on_event` with each event behind request.after, on this thread, until the experiment ends (OK) or

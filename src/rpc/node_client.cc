@@ -32,6 +32,11 @@ constexpr int kMaxLostBeats = 3;
 constexpr milliseconds kMinBeatInterval(50);
 constexpr milliseconds kMaxBeatInterval(60000);
 
+// The head does not take the token.
+bool IsRefused(const absl::Status& status) {
+  return absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
+}
+
 // One stream. Writes one message at a time, and queues those that wait.
 class Stream final : public grpc::ClientBidiReactor<v1::NodeMessage, v1::HeadMessage>,
                      public HeadLink,
@@ -199,13 +204,14 @@ class NodeClient::Impl {
     }
     stream->WaitUntil(std::chrono::steady_clock::now() + kWelcomeLimit, /*or_welcome=*/true);
     *was_welcome = stream->beat_interval().has_value();
+    ever_welcome_ = ever_welcome_ || *was_welcome;
     absl::Status why = *was_welcome ? Beat(*stub, *stream) : absl::UnavailableError("the head does not answer");
     if (!stream->end().has_value()) stream->Close();
     const absl::Status end = stream->WaitForEnd();
     // A stream that was given up has no reason of its own.
     if (!absl::IsCancelled(end)) why = end;
     const std::string head = absl::StrCat("head ", access.address.ToText());
-    if (absl::IsUnavailable(why) || absl::IsCancelled(why)) {
+    if (absl::IsUnavailable(why) || absl::IsCancelled(why) || (ever_welcome_ && IsRefused(why))) {
       why = absl::UnavailableError(absl::StrCat(head, ": ", why.message()));
     }
     if (absl::IsUnimplemented(why)) {
@@ -225,6 +231,7 @@ class NodeClient::Impl {
   absl::Status Beat(v1::NodeService::Stub& stub, Stream& stream) const {
     const milliseconds interval = *stream.beat_interval();
     int lost = 0;
+    bool said = false;
     while (true) {
       stream.WaitUntil(std::chrono::steady_clock::now() + interval, /*or_welcome=*/false);
       if (const std::optional<absl::Status> end = stream.end()) return *end;
@@ -235,6 +242,18 @@ class NodeClient::Impl {
       *request.mutable_now() = Now();
       v1::BeatReply reply;
       const absl::Status status = FromGrpcStatus(stub.Beat(&context, request, &reply));
+      if (IsRefused(status)) {
+        if (!std::exchange(said, true)) {
+          spdlog::warn("what runs goes on, but the node needs another token to join again: {}",
+                       std::string(status.message()));
+        }
+        v1::NodeMessage message;
+        *message.mutable_beat() = request;
+        stream.Send(std::move(message));
+        lost = 0;
+        continue;
+      }
+      said = false;
       lost = status.ok() ? 0 : lost + 1;
       if (absl::IsNotFound(status) || lost >= kMaxLostBeats) return absl::UnavailableError(status.message());
     }
@@ -246,6 +265,7 @@ class NodeClient::Impl {
   std::mt19937_64 random_;
   // Why the last dial failed before anything was sent; empty: it did not.
   std::string mistake_;
+  bool ever_welcome_ = false;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -22,7 +22,9 @@ namespace lanista {
 // the access are read, anew.
 //
 // Once the head has welcomed the node it is told at HeadHello.beat_interval that the node is there, by calls of their
-// own. Where it does not answer these, or does not know the node, the stream is given up for another one.
+// own. Where it does not answer these, or does not know the node, the stream is given up for another one. Where it
+// refuses them, because it takes the node's token no more, the stream says the same. A node that was welcome once does
+// not end because of its token: that may be about to be replaced.
 class NodeClient {
  public:
   // Called one at a time for each stream, on any thread; none may block.

@@ -158,6 +158,8 @@ class NodeServiceImpl::Stream final : public grpc::ServerBidiReactor<v1::NodeMes
 NodeServiceImpl::NodeServiceImpl()
     : files_(kFileThreads, kMaxFileStreams), deliveries_(kFileThreads, kMaxFileStreams) {}
 
+NodeServiceImpl::~NodeServiceImpl() { inputs_->SetOpen(false); }
+
 void NodeServiceImpl::Accept(NodeGateway* nodes, std::string program, std::chrono::milliseconds hello_limit) {
   nodes_ = nodes;
   hello_limit_ = hello_limit;
@@ -165,6 +167,7 @@ void NodeServiceImpl::Accept(NodeGateway* nodes, std::string program, std::chron
 }
 
 void NodeServiceImpl::Open() {
+  inputs_->SetOpen(true);
   const std::lock_guard<std::mutex> lock(mutex_);
   open_ = true;
 }
@@ -176,6 +179,7 @@ void NodeServiceImpl::Close() {
     open_ = false;
     streams = streams_;
   }
+  inputs_->SetOpen(false);
   for (const std::shared_ptr<Stream>& stream : streams) stream->Close(absl::UnavailableError("the head ends"));
 }
 
@@ -234,7 +238,8 @@ grpc::ServerWriteReactor<Message>* NodeServiceImpl::WriteAnswer(Ask ask, Make ma
   });
   const absl::Status open = CheckOpen();
   if (open.ok() && !too_many) {
-    ask([asked, weak = std::weak_ptr<Writer>(writer)](absl::StatusOr<Answer> answer) {
+    const std::weak_ptr<Writer> weak = writer;
+    ask(weak, [asked, weak](absl::StatusOr<Answer> answer) {
       asked->Set(std::move(answer));
       if (const std::shared_ptr<Writer> woken = weak.lock()) woken->Wake();
     });
@@ -247,19 +252,22 @@ grpc::ServerWriteReactor<Message>* NodeServiceImpl::WriteAnswer(Ask ask, Make ma
 
 template <typename Message, typename Make>
 grpc::ServerWriteReactor<Message>* NodeServiceImpl::WriteInputs(const v1::ListInputsRequest& request, Make make) {
-  return WriteAnswer<Message, v1::AssignmentInputs>(
-      [&](std::function<void(absl::StatusOr<v1::AssignmentInputs>)> done) { nodes_->Inputs(request, std::move(done)); },
+  return WriteAnswer<Message, ServedInputs::SetPtr>(
+      [&](std::weak_ptr<const void> stream, ServedInputs::Done done) {
+        nodes_->Inputs(request, [weak = std::weak_ptr<ServedInputs>(inputs_), stream = std::move(stream),
+                                 done = std::move(done)](absl::StatusOr<v1::AssignmentInputs> inputs) {
+          if (!inputs.ok()) return done(inputs.status());
+          if (const std::shared_ptr<ServedInputs> served = weak.lock()) served->List(*inputs, stream, done);
+        });
+      },
       std::move(make));
 }
 
 grpc::ServerWriteReactor<v1::InputList>* NodeServiceImpl::ListInputs(Context*, const v1::ListInputsRequest* request) {
   return WriteInputs<v1::InputList>(
       *request,
-      [this, set = ServedInputs::SetPtr(), file = size_t{0}, folder = size_t{0}](
-          const v1::AssignmentInputs& inputs, v1::InputList* list) mutable -> absl::StatusOr<bool> {
-        if (set == nullptr) {
-          LANISTA_ASSIGN_OR_RETURN(set, inputs_.List(inputs));
-        }
+      [file = size_t{0}, folder = size_t{0}](const ServedInputs::SetPtr& set,
+                                             v1::InputList* list) mutable -> absl::StatusOr<bool> {
         for (int count = 0; count < kFilesOfMessage; ++count) {
           if (folder < set->folders().size()) {
             list->add_folders(set->folders()[folder++]);
@@ -280,9 +288,9 @@ grpc::ServerWriteReactor<v1::FilePiece>* NodeServiceImpl::FetchInput(Context*, c
   return WriteInputs<v1::FilePiece>(
       asked,
       [this, sha256 = request->sha256(), file = std::shared_ptr<ServedFile>()](
-          const v1::AssignmentInputs& inputs, v1::FilePiece* piece) mutable -> absl::StatusOr<bool> {
+          const ServedInputs::SetPtr& set, v1::FilePiece* piece) mutable -> absl::StatusOr<bool> {
         if (file == nullptr) {
-          LANISTA_ASSIGN_OR_RETURN(ServedFile opened, inputs_.Open(inputs, sha256));
+          LANISTA_ASSIGN_OR_RETURN(ServedFile opened, inputs_->Open(*set, sha256));
           file = std::make_shared<ServedFile>(std::move(opened));
         }
         return file->Next(piece->mutable_bytes());
@@ -306,7 +314,9 @@ grpc::ServerWriteReactor<v1::CheckpointPart>* NodeServiceImpl::FetchCheckpoint(
   asked.set_instance(request->instance());
   asked.set_assignment(request->assignment());
   return WriteAnswer<v1::CheckpointPart, v1::AssignmentOutputs>(
-      [&](std::function<void(absl::StatusOr<v1::AssignmentOutputs>)> done) { nodes_->Outputs(asked, std::move(done)); },
+      [&](const std::weak_ptr<const void>&, std::function<void(absl::StatusOr<v1::AssignmentOutputs>)> done) {
+        nodes_->Outputs(asked, std::move(done));
+      },
       [model = request->model(), reader = std::shared_ptr<FileSetReader>()](
           const v1::AssignmentOutputs& outputs, v1::CheckpointPart* part) mutable -> absl::StatusOr<bool> {
         if (reader != nullptr) return reader->Next(part->mutable_bytes());

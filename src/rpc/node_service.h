@@ -21,6 +21,7 @@ namespace lanista {
 class NodeServiceImpl : public v1::NodeService::CallbackService {
  public:
   NodeServiceImpl();
+  ~NodeServiceImpl() override;
 
   // See HeadServer. Until Accept all calls get UNAVAILABLE; nodes whose streams end so try again.
   void Accept(NodeGateway* nodes, std::string program, std::chrono::milliseconds hello_limit);
@@ -45,7 +46,7 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
 
   // UNAVAILABLE unless it is open.
   absl::Status CheckOpen();
-  // A stream that `make` writes, once it has been answered what `ask` asks the gateway.
+  // A stream that `make` writes, once it has been answered what `ask` asks, for the stream.
   template <typename Message, typename Answer, typename Ask, typename Make>
   grpc::ServerWriteReactor<Message>* WriteAnswer(Ask ask, Make make);
   // The answer being what the assignment reads.
@@ -62,7 +63,8 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   bool open_ = false;
   std::set<std::shared_ptr<Stream>> streams_;
 
-  ServedInputs inputs_;
+  // Shared: the gateway may answer when this has ended.
+  const std::shared_ptr<ServedInputs> inputs_ = std::make_shared<ServedInputs>();
   // Streams of files. Last: its threads use the rest.
   std::atomic<int> file_streams_{0};
   WorkQueue files_;

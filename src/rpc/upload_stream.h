@@ -3,7 +3,6 @@
 #define LANISTA_SRC_RPC_UPLOAD_STREAM_H_
 
 #include <chrono>
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -15,68 +14,64 @@
 #include "protos/service.pb.h"
 #include "src/base/work_queue.h"
 #include "src/service/experiments.h"
+#include "src/service/upload_session.h"
 
 namespace lanista {
 
-//   Listing --(1)--> Answering --(2)--> Receiving --(3)--> Answering --(4)--> Finished
-//
-//   1. The last part of the list came.
-//   2. The client knows what is wanted.
-//   3. All of that came. Where nothing is wanted it goes on at once.
-//   4. The client knows the folder.
-//
-// Reads, writes and work on the disk take turns: whoever has the turn is the only one to touch the state. Any error
-// ends the stream, and so does a client that says nothing for `idle_limit`.
+// Carries an UploadSession: reads a request, lets the session handle it on the queue, writes the answers, and reads
+// again. Reads, writes and work on the disk take turns: whoever has the turn is the only one to touch the state. Any
+// error ends the stream, and so does a client that says or reads nothing for `idle_limit`.
 class UploadStream final : public grpc::ServerBidiReactor<v1::UploadRequest, v1::UploadReply>,
                            public std::enable_shared_from_this<UploadStream> {
  public:
-  // Lives until its call is done. `slot`: what it holds as long as it lives. `queue` does what takes long.
-  static UploadStream* Start(Experiments* experiments, WorkQueue* queue, std::shared_ptr<void> slot,
-                             std::chrono::milliseconds idle_limit);
+  // Lives until its call, that of `context`, is done. `slot`: what it holds as long as it lives. `queue` does what
+  // takes long.
+  static UploadStream* Start(grpc::CallbackServerContext* context, Experiments* experiments, WorkQueue* queue,
+                             std::shared_ptr<void> slot, std::chrono::milliseconds idle_limit);
 
  private:
-  UploadStream(Experiments* experiments, WorkQueue* queue, std::shared_ptr<void> slot,
-               std::chrono::milliseconds idle_limit)
-      : experiments_(*experiments), queue_(*queue), slot_(std::move(slot)), idle_limit_(idle_limit) {}
+  // What the client is to do.
+  enum class Client { kWaits, kSends, kReads };
 
+  UploadStream(grpc::CallbackServerContext* context, Experiments* experiments, WorkQueue* queue,
+               std::shared_ptr<void> slot, std::chrono::milliseconds idle_limit)
+      : context_(*context),
+        queue_(*queue),
+        slot_(std::move(slot)),
+        idle_limit_(idle_limit),
+        session_([experiments](v1::UploadList list) { return experiments->BeginUpload(std::move(list)); }) {}
+
+  // The client has `idle_limit` for it from now on.
+  void Await(Client client);
   void Read();
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone() override;
 
   // On the queue: does what the request asks for.
-  absl::Status Handle();
-  absl::Status HandleList(v1::UploadList part);
-  // The upload has begun: says what is wanted.
-  void Answer();
-  absl::Status AnswerIfComplete();
+  void Handle();
   // Writes the next reply, or reads, or ends.
   void GoOn();
   // REQUIRES: it is the caller's turn.
   void End(const absl::Status& status);
-  // The client has said nothing for too long.
+  // The client took too long for what it was to do.
   void OnIdle();
 
-  Experiments& experiments_;
+  grpc::CallbackServerContext& context_;
   WorkQueue& queue_;
   const std::shared_ptr<void> slot_;
   const std::chrono::milliseconds idle_limit_;
   std::shared_ptr<UploadStream> self_;
 
   // Of whose turn it is.
+  UploadSession session_;
   v1::UploadRequest request_;
   std::deque<v1::UploadReply> replies_;
-  v1::UploadList list_;
-  int64_t list_bytes_ = 0;
-  // Null: the list is not complete.
-  std::unique_ptr<Upload> upload_;
-  bool done_ = false;
-  // While it reads.
   std::unique_ptr<grpc::Alarm> alarm_;
 
   std::mutex mutex_;
   // Protected by mutex_.
-  bool reading_ = false;
+  Client client_ = Client::kWaits;
   bool ended_ = false;
 };
 

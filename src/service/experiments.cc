@@ -28,6 +28,8 @@
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
 #include "src/views/documents.h"
+#include "src/views/merged_view.h"
+#include "src/views/trials_csv.h"
 
 namespace lanista {
 namespace {
@@ -39,6 +41,7 @@ constexpr size_t kMaxEventBytes = 1 << 20;
 constexpr int kDefaultPage = 100;
 constexpr int kMaxPage = 1000;
 constexpr int kMaxPlanModels = 1000;
+constexpr int kMaxExported = 1000;
 constexpr int64_t kMaxRequestId = 100;
 constexpr int kMaxLogBytes = 1 << 20;
 // Of texts for people, which lists repeat.
@@ -160,13 +163,14 @@ absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateEx
   return reply;
 }
 
-absl::StatusOr<v1::ValidateExperimentReply> Experiments::Validate(const v1::ValidateExperimentRequest& request) {
+absl::StatusOr<v1::ValidateExperimentReply> Experiments::Validate(const v1::ValidateExperimentRequest& request,
+                                                                  const ExperimentRunner::Abandoned& abandoned) {
   LANISTA_RETURN_IF_ERROR(CheckRunner());
   LANISTA_RETURN_IF_ERROR(CheckRange(request.plan_models(), 0, kMaxPlanModels, "plan_models"));
   LANISTA_RETURN_IF_ERROR(CheckPaths(request.config(), request.shared_paths()));
   LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, CompleteConfig(request.config()));
   LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
-  LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, runner_->Validate(config, request.plan_models()));
+  LANISTA_ASSIGN_OR_RETURN(v1::Validated validated, runner_->Validate(config, request.plan_models(), abandoned));
   v1::ValidateExperimentReply reply;
   reply.mutable_space()->Swap(validated.mutable_space());
   if (validated.has_plan()) reply.mutable_plan()->Swap(validated.mutable_plan());
@@ -236,7 +240,8 @@ absl::StatusOr<v1::StopExperimentReply> Experiments::Stop(const v1::StopExperime
   return absl::FailedPreconditionError(absl::StrCat("nobody runs ", id, ": its process ended before it did"));
 }
 
-absl::StatusOr<v1::ResumeExperimentReply> Experiments::Resume(const v1::ResumeExperimentRequest& request) {
+absl::StatusOr<v1::ResumeExperimentReply> Experiments::Resume(const v1::ResumeExperimentRequest& request,
+                                                              const ExperimentRunner::Abandoned& abandoned) {
   LANISTA_RETURN_IF_ERROR(CheckRunner());
   LANISTA_RETURN_IF_ERROR(CheckSize(request.set_size(), kMaxSets, "set", "entries"));
   v1::ResumeExperimentReply reply;
@@ -257,7 +262,7 @@ absl::StatusOr<v1::ResumeExperimentReply> Experiments::Resume(const v1::ResumeEx
     return absl::StartsWith(one, "training_service");
   });
   if (sets_devices) LANISTA_RETURN_IF_ERROR(CapByTrainingService(&config));
-  LANISTA_RETURN_IF_ERROR(runner_->Resume(reply.experiment(), config));
+  LANISTA_RETURN_IF_ERROR(runner_->Resume(reply.experiment(), config, abandoned));
   LANISTA_RETURN_IF_ERROR(AwaitRunning(reply.experiment(), folder, earlier_states));
   return reply;
 }
@@ -306,6 +311,9 @@ absl::Status Experiments::CheckPaths(const v1::ExperimentConfig& config,
 }
 
 absl::StatusOr<Json> Experiments::ListTrials(const v1::ListTrialsRequest& request) {
+  if (!v1::ListTrialsRequest::View_IsValid(request.view())) {
+    return absl::InvalidArgumentError(absl::StrCat("view: this head has no view ", static_cast<int>(request.view())));
+  }
   LANISTA_RETURN_IF_ERROR(CheckWord(request.sort(), {"model", "best", "duration"}, "sort"));
   LANISTA_RETURN_IF_ERROR(
       CheckWord(absl::AsciiStrToUpper(request.status()),
@@ -315,6 +323,12 @@ absl::StatusOr<Json> Experiments::ListTrials(const v1::ListTrialsRequest& reques
   LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
+  if (request.view() == v1::ListTrialsRequest::MERGED) return MergedTrialsDocument(reader);
+  if (request.view() == v1::ListTrialsRequest::CSV) {
+    TrialsCsvOptions options;
+    options.for_terminal = request.for_terminal();
+    return TrialsCsvDocument(reader, request.limit(), options);
+  }
   LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
   SelectTrials(request.sort().empty() ? "model" : request.sort(), request.status(), request.limit(), &document);
   return document;
@@ -380,12 +394,21 @@ absl::StatusOr<std::shared_ptr<const std::string>> Experiments::Graph(const Expe
   return options_.model_maker->Graph(place.folder, model, abandoned);
 }
 
-absl::StatusOr<ModelMaker::Exported> Experiments::Export(const ExperimentPlace& place,
-                                                         const ModelMaker::ExportRequest& request,
-                                                         const std::string& out,
-                                                         const ModelMaker::Abandoned& abandoned) {
+absl::StatusOr<ExportedFiles> Experiments::Export(const v1::DownloadRequest& request,
+                                                  const ModelMaker::Abandoned& abandoned) {
   LANISTA_RETURN_IF_ERROR(CheckModelMaker());
-  return options_.model_maker->Export(place.folder, request, out, abandoned);
+  ModelMaker::ExportRequest wanted;
+  if (request.has_top()) {
+    LANISTA_RETURN_IF_ERROR(CheckRange(request.top(), 1, kMaxExported, "top"));
+    wanted.top = request.top();
+  }
+  if (!request.format().empty()) wanted.format = request.format();
+  wanted.untrained = request.untrained();
+  LANISTA_ASSIGN_OR_RETURN(const ExperimentPlace place, Locate(request.experiment()));
+  LANISTA_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Make());
+  LANISTA_ASSIGN_OR_RETURN(ModelMaker::Exported exported,
+                           options_.model_maker->Export(place.folder, wanted, folder.path(), abandoned));
+  return ExportedFiles{std::move(folder), std::move(exported.files), std::move(exported.warnings)};
 }
 
 absl::StatusOr<ExperimentPlace> Experiments::Locate(const std::string& experiment) const {

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
 #include "protos/service.pb.h"
+#include "src/base/temporary_folder.h"
 #include "src/service/experiment_runner.h"
 #include "src/service/model_maker.h"
 #include "src/service/news.h"
@@ -69,6 +70,16 @@ struct TrialLog {
   std::string text;
 };
 
+// What an export wrote.
+struct ExportedFiles {
+  // All of it is there, and goes with it.
+  TemporaryFolder folder;
+  // Paths, best model first.
+  std::vector<std::string> files;
+  // What the user should know about them.
+  std::vector<std::string> warnings;
+};
+
 // The requests are checked here; errors name the field. Thread-safe. Calls read the disk, and block where the runner's
 // do.
 class Experiments {
@@ -96,14 +107,17 @@ class Experiments {
       : state_dir_(std::move(state_dir)), runner_(runner), news_(*news), options_(std::move(options)) {}
 
   absl::StatusOr<v1::CreateExperimentReply> Create(const v1::CreateExperimentRequest& request);
-  absl::StatusOr<v1::ValidateExperimentReply> Validate(const v1::ValidateExperimentRequest& request);
+  // `abandoned`, here and below: see ExperimentRunner.
+  absl::StatusOr<v1::ValidateExperimentReply> Validate(const v1::ValidateExperimentRequest& request,
+                                                       const ExperimentRunner::Abandoned& abandoned = nullptr);
   absl::StatusOr<v1::GetExperimentReply> Get(const v1::GetExperimentRequest& request);
   absl::StatusOr<v1::ListExperimentsReply> List(const v1::ListExperimentsRequest& request);
   absl::StatusOr<v1::StopExperimentReply> Stop(const v1::StopExperimentRequest& request);
   // Returns once the journal says that the experiment runs; else the error is why it does not.
-  absl::StatusOr<v1::ResumeExperimentReply> Resume(const v1::ResumeExperimentRequest& request);
+  absl::StatusOr<v1::ResumeExperimentReply> Resume(const v1::ResumeExperimentRequest& request,
+                                                   const ExperimentRunner::Abandoned& abandoned = nullptr);
   absl::StatusOr<v1::DeleteExperimentReply> Delete(const v1::DeleteExperimentRequest& request);
-  // The document of `trials`.
+  // The document of `trials`, or of another view of it.
   absl::StatusOr<nlohmann::ordered_json> ListTrials(const v1::ListTrialsRequest& request);
   absl::StatusOr<v1::FindPathsReply> FindPaths(const v1::FindPathsRequest& request);
   // FAILED_PRECONDITION: clients cannot upload here.
@@ -116,8 +130,7 @@ class Experiments {
   // Those of ModelMaker: they may take minutes.
   absl::StatusOr<std::shared_ptr<const std::string>> Graph(const ExperimentPlace& place, int model,
                                                            const ModelMaker::Abandoned& abandoned);
-  absl::StatusOr<ModelMaker::Exported> Export(const ExperimentPlace& place, const ModelMaker::ExportRequest& request,
-                                              const std::string& out, const ModelMaker::Abandoned& abandoned);
+  absl::StatusOr<ExportedFiles> Export(const v1::DownloadRequest& request, const ModelMaker::Abandoned& abandoned);
 
   // What `experiment` of a request stands for: an id, the beginning of one, or "latest".
   absl::StatusOr<ExperimentPlace> Locate(const std::string& experiment) const;

@@ -14,8 +14,8 @@ namespace lanista {
 // Thread-safe. A call may take minutes: it first waits for its turn.
 //
 // NOT_FOUND: there is no such model. FAILED_PRECONDITION: it cannot be made, and why (models of this experiment have no
-// graphs, no trial program). RESOURCE_EXHAUSTED: too many calls wait already. CANCELLED: nobody waits for the result.
-// INTERNAL says how the trial process ended, where it did not answer.
+// graphs, no trial program). RESOURCE_EXHAUSTED: too many calls wait already, or the files are too large. CANCELLED:
+// nobody waits for the result. INTERNAL says how the trial process ended, where it did not answer.
 class ModelMaker {
  public:
   // True once nobody waits for the result any more. Asked again and again while a call waits; must not block.
@@ -24,7 +24,7 @@ class ModelMaker {
   // As `export` takes them.
   struct ExportRequest {
     int top = 1;
-    std::string format;
+    std::string format = "json";
     bool untrained = false;
   };
 

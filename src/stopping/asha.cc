@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Stopper>> MakeAsha(const v1::AshaConfig& config, 
                                 config.has_reduction_factor() ? config.reduction_factor() : 4);
 }
 
-LANISTA_REGISTER(StopperRegistry, asha, v1::AshaConfig, MakeAsha);
+LANISTA_REGISTER_BUILT_IN(StopperRegistry, asha, v1::AshaConfig, MakeAsha);
 
 }  // namespace
 }  // namespace lanista

@@ -4,9 +4,11 @@
 // others, as in ASHA (Li et al., 2020).
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/field_rules.h"
 #include "src/stopping/brackets.h"
 #include "src/stopping/rungs.h"
 #include "src/stopping/stopper.h"
@@ -52,7 +54,15 @@ absl::StatusOr<std::unique_ptr<Stopper>> MakeHyperband(const v1::HyperbandConfig
   return std::make_unique<Hyperband>(context, MakeBrackets(min_steps, max_steps, factor), max_steps, factor);
 }
 
-LANISTA_REGISTER(StopperRegistry, hyperband, v1::HyperbandConfig, MakeHyperband);
+std::optional<Violation> CheckHyperband(const v1::HyperbandConfig& hyperband, const std::string& path) {
+  const int min_steps = hyperband.has_min_steps() ? hyperband.min_steps() : 1;
+  if (!hyperband.has_max_steps() || hyperband.max_steps() >= min_steps) return std::nullopt;
+  return Violation{JoinPath(path, "max_steps"),
+                   absl::StrCat("must be at least 'min_steps', which is ", min_steps, ", got ", hyperband.max_steps())};
+}
+
+LANISTA_REGISTER_CHECK(v1::HyperbandConfig, CheckHyperband);
+LANISTA_REGISTER_BUILT_IN(StopperRegistry, hyperband, v1::HyperbandConfig, MakeHyperband);
 
 }  // namespace
 }  // namespace lanista

@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<Stopper>> MakeMedian(const v1::MedianConfig& conf
   return std::make_unique<Median>(context, options);
 }
 
-LANISTA_REGISTER(StopperRegistry, median, v1::MedianConfig, MakeMedian);
+LANISTA_REGISTER_BUILT_IN(StopperRegistry, median, v1::MedianConfig, MakeMedian);
 
 }  // namespace
 }  // namespace lanista

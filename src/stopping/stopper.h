@@ -48,7 +48,14 @@ class Stopper {
 };
 
 // Factories take (config, context).
-using StopperRegistry = Registry<Stopper, const StoppingContext&>;
+using StopperRegistry = Registry<Stopper, v1::EarlyStoppingConfig, const StoppingContext&>;
+
+namespace kinds {
+// For LANISTA_REGISTER(stopper, "name", make).
+struct stopper {
+  using Registry = StopperRegistry;
+};
+}  // namespace kinds
 
 }  // namespace lanista
 

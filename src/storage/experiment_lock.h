@@ -14,11 +14,8 @@
 
 namespace lanista {
 
-// Locks the file `lock` in an experiment's folder, and writes the pid and host into it for people. The kernel releases
-// the lock when the process ends, however it ends; programs that the process starts do not inherit it.
-//
-// This is an open-file-description lock (fcntl F_OFD_SETLK) rather than flock, because one can ask who holds it without
-// taking it for a moment, which would make another process's Acquire fail.
+// Locks the file `lock` in an experiment's folder (see LockFile). The kernel releases the lock when the process ends,
+// however it ends.
 class ExperimentLock {
  public:
   // FAILED_PRECONDITION names the pid that holds it; NOT_FOUND if there is no such folder. Never waits.

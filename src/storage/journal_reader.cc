@@ -162,7 +162,8 @@ absl::StatusOr<std::vector<ModelRecord>> JournalReader::BestModels(int count) co
   if (goals.only_default()) {
     const bool minimize = goals.objectives()[0].objective == v1::MINIMIZE;
     return Collect([&](const auto& visit) {
-      return QueryModels(absl::StrCat("WHERE outcome = 'SUCCEEDED' AND value IS NOT NULL ORDER BY value ",
+      // The rule of Goals::BestValues in SQL: NaN, which is NULL here, and infinities (9e999) do not count.
+      return QueryModels(absl::StrCat("WHERE outcome = 'SUCCEEDED' AND abs(value) < 9e999 ORDER BY value ",
                                       minimize ? "ASC" : "DESC", ", model LIMIT ", count),
                          visit);
     });

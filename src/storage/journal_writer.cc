@@ -362,6 +362,7 @@ absl::Status JournalWriter::Statements::WriteOutcome(int64_t time, const v1::Mod
 }
 
 std::string DeviceName(const v1::Device& device) {
+  if (device.prepares()) return "its place for discoveries";
   return absl::StrCat(device.kind() == v1::GPU ? "cuda:" : "cpu:", device.index());
 }
 

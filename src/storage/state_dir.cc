@@ -85,6 +85,8 @@ StateDir StateDir::OpenReadOnly(const std::string& path) {
   return StateDir(error ? path : absolute.lexically_normal().string());
 }
 
+std::string StateDir::SharedDataFolder() const { return absl::StrCat(root_, "/shared_data"); }
+
 absl::StatusOr<std::string> StateDir::ExperimentFolder(absl::string_view id) const {
   LANISTA_RETURN_IF_ERROR(CheckExperimentId(id));
   return absl::StrCat(root_, "/experiments/", id);

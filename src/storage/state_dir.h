@@ -7,6 +7,7 @@
 //                        trials/      what evaluators left behind: one folder a trial
 //                        checkpoints/ what lets lost attempts go on: one folder a model, until it has a result
 //                        incoming/    what nodes deliver, while it is on its way
+//   STATE/shared_data/                data that trial processes have in memory once (src/base/shared_bytes.h)
 //   STATE/uploads/                    what clients brought for their experiments (src/service/uploads.h)
 //
 // Ids from outside are checked before they touch the file system.
@@ -37,6 +38,9 @@ class StateDir {
   static StateDir OpenReadOnly(const std::string& path);
 
   const std::string& root() const { return root_; }
+
+  // STATE/shared_data, whether it is there or not.
+  std::string SharedDataFolder() const;
 
   // STATE/experiments/ID, whether it is there or not. INVALID_ARGUMENT for an impossible id.
   absl::StatusOr<std::string> ExperimentFolder(absl::string_view id) const;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/field_rules.h"
 #include "src/base/hash.h"
 #include "src/base/status.h"
 #include "src/strategies/strategy.h"
@@ -88,7 +89,17 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeChain(const v1::ChainConfig& confi
   return std::make_unique<Chain>(std::move(stages));
 }
 
-LANISTA_REGISTER(StrategyRegistry, chain, v1::ChainConfig, MakeChain);
+std::optional<Violation> CheckChain(const v1::ChainConfig& chain, const std::string& path) {
+  for (int i = 0; i + 1 < chain.stage_size(); ++i) {
+    if (chain.stage(i).has_models()) continue;
+    return Violation{absl::StrCat(JoinPath(path, "stage"), "[", i, "].models"),
+                     "is required: only the last stage may leave it out, the next stages would never get their turn"};
+  }
+  return std::nullopt;
+}
+
+LANISTA_REGISTER_CHECK(v1::ChainConfig, CheckChain);
+LANISTA_REGISTER_BUILT_IN(StrategyRegistry, chain, v1::ChainConfig, MakeChain);
 
 }  // namespace
 }  // namespace lanista

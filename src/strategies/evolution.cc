@@ -8,9 +8,11 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/base/field_rules.h"
 #include "src/space/draw.h"
 #include "src/strategies/proposals.h"
 #include "src/strategies/strategy.h"
@@ -95,7 +97,16 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeEvolution(const v1::EvolutionConfi
   return std::make_unique<Evolution>(context, options);
 }
 
-LANISTA_REGISTER(StrategyRegistry, evolution, v1::EvolutionConfig, MakeEvolution);
+std::optional<Violation> CheckEvolution(const v1::EvolutionConfig& evolution, const std::string& path) {
+  constexpr int kDefaultPopulation = 100;
+  const int population = evolution.has_population() ? evolution.population() : kDefaultPopulation;
+  if (evolution.sample() <= population) return std::nullopt;
+  return Violation{JoinPath(path, "sample"),
+                   absl::StrCat("must be at most 'population', which is ", population, ", got ", evolution.sample())};
+}
+
+LANISTA_REGISTER_CHECK(v1::EvolutionConfig, CheckEvolution);
+LANISTA_REGISTER_BUILT_IN(StrategyRegistry, evolution, v1::EvolutionConfig, MakeEvolution);
 
 }  // namespace
 }  // namespace lanista

@@ -181,7 +181,7 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeGridSearch(const v1::GridSearchCon
   return std::make_unique<ShuffledGridSearch>(context);
 }
 
-LANISTA_REGISTER(StrategyRegistry, grid_search, v1::GridSearchConfig, MakeGridSearch);
+LANISTA_REGISTER_BUILT_IN(StrategyRegistry, grid_search, v1::GridSearchConfig, MakeGridSearch);
 
 }  // namespace
 }  // namespace lanista

@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeNsga2(const v1::Nsga2Config& confi
   return std::make_unique<Nsga2>(context, options);
 }
 
-LANISTA_REGISTER(StrategyRegistry, nsga2, v1::Nsga2Config, MakeNsga2);
+LANISTA_REGISTER_BUILT_IN(StrategyRegistry, nsga2, v1::Nsga2Config, MakeNsga2);
 
 }  // namespace
 }  // namespace lanista

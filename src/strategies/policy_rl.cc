@@ -150,7 +150,7 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakePolicyRl(const v1::PolicyRlConfig&
   return std::make_unique<PolicyRl>(context, options);
 }
 
-LANISTA_REGISTER(StrategyRegistry, policy_rl, v1::PolicyRlConfig, MakePolicyRl);
+LANISTA_REGISTER_BUILT_IN(StrategyRegistry, policy_rl, v1::PolicyRlConfig, MakePolicyRl);
 
 }  // namespace
 }  // namespace lanista

@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeRandom(const v1::RandomConfig& con
   return std::make_unique<RandomStrategy>(context, config.has_dedup() ? config.dedup() : true);
 }
 
-LANISTA_REGISTER(StrategyRegistry, random, v1::RandomConfig, MakeRandom);
+LANISTA_REGISTER_BUILT_IN(StrategyRegistry, random, v1::RandomConfig, MakeRandom);
 
 }  // namespace
 }  // namespace lanista

@@ -114,7 +114,14 @@ class Strategy {
 };
 
 // Factories take (config, context). The context's space outlives the strategy.
-using StrategyRegistry = Registry<Strategy, const StrategyContext&>;
+using StrategyRegistry = Registry<Strategy, v1::StrategyConfig, const StrategyContext&>;
+
+namespace kinds {
+// For LANISTA_REGISTER(strategy, "name", make).
+struct strategy {
+  using Registry = StrategyRegistry;
+};
+}  // namespace kinds
 
 }  // namespace lanista
 

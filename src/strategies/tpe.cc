@@ -132,7 +132,7 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeTpe(const v1::TpeConfig& config, c
   return std::make_unique<Tpe>(context, options);
 }
 
-LANISTA_REGISTER(StrategyRegistry, tpe, v1::TpeConfig, MakeTpe);
+LANISTA_REGISTER_BUILT_IN(StrategyRegistry, tpe, v1::TpeConfig, MakeTpe);
 
 }  // namespace
 }  // namespace lanista

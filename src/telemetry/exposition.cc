@@ -165,10 +165,14 @@ std::string PrometheusText(const Telemetry& telemetry) {
       CounterOf("lanista_trials_started_total", "Trials that a device was given.", Number(telemetry.trials_started)));
   families.push_back(NumbersOf(
       MetricType::Counter, "lanista_trials_ended_total",
-      "Trials that ended: because they had finished (also where their models failed), or with their device's worker.",
-      "end", {{"finished", Number(telemetry.trials_finished)}, {"lost", Number(telemetry.trials_lost)}}));
+      "Trials that left their device: they had finished (also where their models failed), were lost with a worker of "
+      "the head's machine, or came back from a node that had not begun with them.",
+      "end",
+      {{"finished", Number(telemetry.trials_finished)},
+       {"lost", Number(telemetry.trials_lost)},
+       {"returned", Number(telemetry.trials_returned)}}));
   families.push_back(GaugeOf("lanista_queue_oldest_age_seconds",
-                             "How long the trial that came first has waited for a device; 0: none waits.",
+                             "How long the trial that waits longest has waited for a device; 0: none waits.",
                              std::chrono::duration<double>(telemetry.oldest_queued.Age(now)).count()));
   families.push_back(GaugeOf("lanista_discoveries_queued", "Spaces that wait for a device that discovers them.",
                              Number(telemetry.discoveries_queued)));

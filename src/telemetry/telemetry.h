@@ -48,6 +48,8 @@ struct Telemetry {
   Counter trials_finished;
   // They went down with their worker.
   Counter trials_lost;
+  // Their nodes had not begun with them: they were queued again, or had been canceled meanwhile.
+  Counter trials_returned;
   Gauge discoveries_queued;
   // The trial that has waited longest.
   Since oldest_queued;

@@ -1,8 +1,10 @@
 #include "src/trial/model_context.h"
 
+#include <sys/stat.h>
 #include <torch/utils.h>
 #include <torch/version.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -59,6 +61,9 @@ v1::Metrics ToProto(const MetricMap& metrics) {
 // What a report may hold: the head keeps all of it, for all models.
 constexpr size_t kMostMetrics = 1000;
 constexpr size_t kLongestName = 200;
+
+// The least time between two looks at the files of the output folder.
+constexpr std::chrono::seconds kCheckInterval(1);
 
 // Serialises equal messages to equal bytes: the entries of maps have a fixed order.
 std::string DeterministicBytes(const google::protobuf::MessageLite& message) {
@@ -202,6 +207,11 @@ void ModelContext::ExportOnnx(const at::Tensor& example) {
 
 void ModelContext::ReportIntermediate(const MetricMap& metrics) {
   CheckMetrics(metrics);
+  if (const auto now = std::chrono::steady_clock::now(); now >= next_check_) {
+    next_check_ = now + kCheckInterval;
+    if (const absl::Status status = CheckOutputs(); !status.ok())
+      throw std::runtime_error(std::string(status.message()));
+  }
   const int step = next_step_++;
   // It is recorded, with the same metrics.
   if (resumed_ && step < model_.reported_steps()) return;
@@ -260,7 +270,24 @@ absl::Status ModelContext::FindCheckpoint(Evaluator& evaluator) {
 absl::Status ModelContext::Finish() {
   if (trial_.spec.keep_weights()) LANISTA_RETURN_IF_ERROR(KeepWeights());
   if (LacksCosts()) Build();
-  return absl::OkStatus();
+  return CheckOutputs();
+}
+
+absl::Status ModelContext::CheckOutputs() const {
+  namespace fs = std::filesystem;
+  if (trial_.spec.output_limit() <= 0) return absl::OkStatus();
+  int64_t bytes = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(model_.output_folder(), error);
+  for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
+    // What is gone since counts as nothing; the targets of links are not this model's.
+    struct stat info = {};
+    if (lstat(entry->path().c_str(), &info) == 0 && S_ISREG(info.st_mode)) bytes += info.st_size;
+  }
+  if (bytes <= trial_.spec.output_limit()) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the evaluator left files of ", bytes, " bytes in ",
+                                                   model_.output_folder(), "; output_limit allows ",
+                                                   trial_.spec.output_limit()));
 }
 
 absl::Status ModelContext::KeepWeights() {

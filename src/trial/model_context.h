@@ -3,6 +3,7 @@
 #define LANISTA_SRC_TRIAL_MODEL_CONTEXT_H_
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -99,6 +100,8 @@ class ModelContext final : public TrialContext {
   // Whether goals name costs that are neither computed nor reported, although the model can be built.
   bool LacksCosts() const;
   absl::Status KeepWeights();
+  // RESOURCE_EXHAUSTED if the files in the output folder are larger than allowed.
+  absl::Status CheckOutputs() const;
   // Adds the costs to the final metrics; fails `result` if a metric that goals name is not among them.
   void CompleteMetrics(GuardResult* result);
   // OK if there is something to go on from; NOT_FOUND if there is nothing at all.
@@ -120,6 +123,8 @@ class ModelContext final : public TrialContext {
   // that cannot be computed.
   std::optional<GuardResult> refused_;
   std::optional<MetricMap> final_;
+  // When the files of the output folder are next counted.
+  std::chrono::steady_clock::time_point next_check_;
   int next_step_ = 0;
   int sequence_ = 0;
 };

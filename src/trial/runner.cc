@@ -20,6 +20,7 @@
 #include "engines/model_builder.h"
 #include "src/base/out_of_memory.h"
 #include "src/base/status.h"
+#include "src/data/shared_data.h"
 #include "src/goals/goals.h"
 #include "src/trial/attempt_log.h"
 #include "src/trial/graph_requests.h"
@@ -33,11 +34,11 @@
 namespace lanista {
 namespace {
 
-// Bytes of this process in memory.
-int64_t ResidentBytes() {
-  int64_t total_pages = 0, resident_pages = 0;
-  std::ifstream("/proc/self/statm") >> total_pages >> resident_pages;
-  return resident_pages * sysconf(_SC_PAGESIZE);
+// Bytes in memory that are this process's alone: without programs, and without data that processes share.
+int64_t PrivateBytes() {
+  int64_t total_pages = 0, resident_pages = 0, shared_pages = 0;
+  std::ifstream("/proc/self/statm") >> total_pages >> resident_pages >> shared_pages;
+  return (resident_pages - shared_pages) * sysconf(_SC_PAGESIZE);
 }
 
 // An idle process is replaced once it has grown by this share of the memory that its evaluator's data left free: what
@@ -126,7 +127,8 @@ void TrialRunner::SetUp(const v1::Setup& setup) {
   device_ = setup.device();
   device_.set_threads(std::max(1, device_.threads()));
   at::set_num_threads(device_.threads());
-  prepared_bytes_ = ResidentBytes();
+  data::ShareDataIn(setup.shared_data());
+  prepared_bytes_ = PrivateBytes();
   v1::TrialEvent event;
   event.mutable_ready()->set_pid(getpid());
   event.mutable_ready()->set_libtorch_version(TORCH_VERSION);
@@ -159,11 +161,13 @@ void TrialRunner::Discover(const v1::Discover& request) {
     LANISTA_RETURN_IF_ERROR((*evaluator)->CheckSpace(discovered.mutable_space()));
     for (v1::FileDigest& file : (*evaluator)->Files()) *discovered.mutable_space()->add_files() = std::move(file);
     if (request.space().has_choices()) return absl::OkStatus();  // There are no models to try.
+    const int warnings = discovered.space().warnings_size();
     if (request.trying_failed().empty()) {
       LANISTA_RETURN_IF_ERROR(TryModels(request, **builder, **evaluator, discovered.mutable_space()));
     } else {
       discovered.mutable_space()->add_warnings(request.trying_failed());
     }
+    discovered.set_tries_failed(discovered.space().warnings_size() > warnings);
     LANISTA_ASSIGN_OR_RETURN(auto graph_space, (*builder)->GraphSpace(request.space()));
     // Optional: with large constants it would not fit beside the space.
     if (graph_space.has_value() && graph_space->ByteSizeLong() <= kMaxGraphSpaceBytes) {
@@ -222,12 +226,12 @@ std::string TrialRunner::OutgrownBecause() const {
   if (limit <= 0 || device_.isolation() == v1::IN_PROCESS) return "";
   const auto prepared = static_cast<double>(prepared_bytes_);
   const double most = prepared + kRecycleAtShare * std::max(limit - prepared, kLeastRoom * limit);
-  if (static_cast<double>(ResidentBytes()) <= most) return "";
+  if (static_cast<double>(PrivateBytes()) <= most) return "";
   // Perhaps the allocator keeps what the models gave back.
   malloc_trim(0);
-  const int64_t resident = ResidentBytes();
-  if (static_cast<double>(resident) <= most) return "";
-  return absl::StrCat("its memory grew from ", prepared_bytes_ >> 20, " MiB, with its data, to ", resident >> 20,
+  const int64_t bytes = PrivateBytes();
+  if (static_cast<double>(bytes) <= most) return "";
+  return absl::StrCat("its memory grew from ", prepared_bytes_ >> 20, " MiB, with its data, to ", bytes >> 20,
                       " MiB (memory_limit: ", device_.memory_limit() >> 20, " MiB)");
 }
 
@@ -338,7 +342,7 @@ absl::StatusOr<Evaluator*> TrialRunner::PreparedEvaluator(const v1::EvaluatorCon
     LANISTA_RETURN_IF_ERROR(evaluator->Prepare(order_seed));
     evaluator_ = std::move(evaluator);
     evaluator_key_ = key;
-    prepared_bytes_ = ResidentBytes();
+    prepared_bytes_ = PrivateBytes();
   }
   return evaluator_.get();
 }

@@ -74,7 +74,7 @@ class TrialRunner {
   // What the last trial left for the next.
   std::unique_ptr<Evaluator> evaluator_;
   std::string evaluator_key_;
-  // Bytes of the process in memory after its evaluator was prepared: they stay from trial to trial.
+  // Private bytes of the process in memory after its evaluator was prepared: they stay from trial to trial.
   int64_t prepared_bytes_ = 0;
   std::string checked_space_;
 };

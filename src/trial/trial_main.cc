@@ -206,10 +206,21 @@ void ExplainNullPointers() {
 #endif
 }
 
+// Batch systems and service managers may send the signals that ask a node to end to all processes below it. The node
+// then decides what becomes of its trials: the worker ends this process by its socket or by SIGKILL. The handler does
+// nothing; ignored signals would stay ignored in programs that user code starts.
+void LeaveEndingToTheWorker() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
 }  // namespace
 
 int TrialMain() {
   ExplainNullPointers();
+  LeaveEndingToTheWorker();
   // Programs that user code starts must not inherit the socket, and must not write to the head's stdout.
   fcntl(kTrialProcessSocket, F_SETFD, FD_CLOEXEC);
   dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -1,5 +1,6 @@
 #include "src/views/nodes_view.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,9 @@ Json NodesDocument(const v1::NodeList& list, const std::string& program) {
                                     : Json()},
          {"version", node.version()},
          {"because", node.because()},
-         {"data", Json(std::vector<std::string>(node.data().begin(), node.data().end()))}});
+         {"data", Json(std::vector<std::string>(node.data().begin(), node.data().end()))},
+         // By key.
+         {"labels", Json(std::map<std::string, std::string>(node.labels().begin(), node.labels().end()))}});
   }
   return {{"nodes", nodes}};
 }
@@ -66,15 +69,18 @@ std::string NodesText(const Json& document, int width) {
                    {"program", Align::kLeft},
                    {"since", Align::kLeft},
                    {"version", Align::kLeft},
-                   {"data", Align::kLeft, /*optional=*/true}});
+                   {"data", Align::kLeft, /*optional=*/true},
+                   {"labels", Align::kLeft, /*optional=*/true}});
   for (const Json& node : document["nodes"]) {
     const std::string program = node["program"].get<std::string>().substr(0, kShortProgram);
-    table.AddRow({node["name"].get<std::string>(), node["state"].get<std::string>(),
-                  absl::StrCat(node["devices"].get<int>()), absl::StrCat(node["busy"].get<int>()),
-                  node["state"] == "COMING" ? node["because"].get<std::string>() : TrialsText(node["trials"]),
-                  program + (node["other_program"] == true ? " (other program)" : ""),
-                  node["since"].is_null() ? "" : node["since"].get<std::string>(), node["version"].get<std::string>(),
-                  absl::StrJoin(node["data"].get<std::vector<std::string>>(), ", ")});
+    table.AddRow(
+        {node["name"].get<std::string>(), node["state"].get<std::string>(), absl::StrCat(node["devices"].get<int>()),
+         absl::StrCat(node["busy"].get<int>()),
+         node["state"] == "COMING" ? node["because"].get<std::string>() : TrialsText(node["trials"]),
+         program + (node["other_program"] == true ? " (other program)" : ""),
+         node["since"].is_null() ? "" : node["since"].get<std::string>(), node["version"].get<std::string>(),
+         absl::StrJoin(node["data"].get<std::vector<std::string>>(), ", "),
+         absl::StrJoin(node["labels"].get<std::map<std::string, std::string>>(), ", ", absl::PairFormatter("="))});
   }
   table.Fit(width);
   return table.ToText();

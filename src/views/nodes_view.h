@@ -19,7 +19,8 @@ namespace lanista {
 //   "other_program": whether that is another one than the head's own; null: the head has none,
 //   "since": when it joined (COMING: was asked for), "version": Lanista's there,
 //   "because": COMING: why it is not there; else empty,
-//   "data": [names]: the data that it has (data://NAME)
+//   "data": [names]: the data that it has (data://NAME),
+//   "labels": {key: value}
 // }]}, by name.
 // `program`: the head's own; empty: it has none.
 nlohmann::ordered_json NodesDocument(const v1::NodeList& list, const std::string& program);

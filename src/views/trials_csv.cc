@@ -10,10 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "src/base/display_text.h"
 #include "src/base/metric_names.h"
 #include "src/base/status.h"
 #include "src/space/space.h"
+#include "src/views/documents.h"
 
 namespace lanista {
 namespace {
@@ -161,6 +163,16 @@ absl::StatusOr<std::string> TrialsCsv(const JournalReader& reader, const Json& d
     writer.EndLine();
   }
   return writer.TakeText();
+}
+
+absl::StatusOr<Json> TrialsCsvDocument(const JournalReader& reader, int limit, const TrialsCsvOptions& options) {
+  LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
+  const size_t all = document["models"].size();
+  SelectTrials("model", "SUCCEEDED", /*limit=*/0, &document);
+  const size_t left_out = all - document["models"].size();
+  SelectTrials("model", "", limit, &document);
+  LANISTA_ASSIGN_OR_RETURN(const std::string csv, TrialsCsv(reader, document, options));
+  return Json{{"left_out", left_out}, {"lines", std::vector<std::string>(absl::StrSplit(csv, '\n'))}};
 }
 
 }  // namespace lanista

@@ -23,6 +23,11 @@ struct TrialsCsvOptions {
 absl::StatusOr<std::string> TrialsCsv(const JournalReader& reader, const nlohmann::ordered_json& document,
                                       const TrialsCsvOptions& options);
 
+// The table as a document for transport: {"left_out": how many models did not succeed, "lines": the table, split at
+// each LF}. At most `limit` models are in it (0: all). Errors: see TrialsCsv.
+absl::StatusOr<nlohmann::ordered_json> TrialsCsvDocument(const JournalReader& reader, int limit,
+                                                         const TrialsCsvOptions& options);
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_VIEWS_TRIALS_CSV_H_

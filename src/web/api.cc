@@ -2,7 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,7 +16,6 @@
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "src/base/status.h"
-#include "src/base/temporary_folder.h"
 #include "src/base/utf8.h"
 #include "src/base/version.h"
 #include "src/storage/journal.h"
@@ -35,7 +36,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kExperiment[] = "api/v1/experiments/*";
 constexpr int kMaxLogBytes = 1 << 20;
-constexpr int kMaxExported = 1000;
 // A header has room for three times as many.
 constexpr size_t kMaxWarningBytes = 2000;
 
@@ -353,18 +353,19 @@ HttpResponse Api::Export(const HttpRequest& request, const ExperimentPlace& plac
   for (const absl::Status& status : {top.status(), format.status(), untrained.status()}) {
     if (!status.ok()) return ErrorResponse(status);
   }
-  if (*top < 1 || *top > kMaxExported) {
-    return ErrorResponse(400, absl::StrCat("top: must be from 1 to ", kMaxExported, ", got ", *top));
-  }
-  const absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Make();
-  if (!folder.ok()) return ErrorResponse(folder.status());
-  const absl::StatusOr<ModelMaker::Exported> exported =
-      experiments_.Export(place, {static_cast<int>(*top), *format, *untrained}, folder->path(), request.abandoned);
+  v1::DownloadRequest wanted;
+  wanted.set_experiment(place.id);
+  // What no field holds is out of range, too.
+  wanted.set_top(
+      static_cast<int>(std::clamp<int64_t>(*top, std::numeric_limits<int>::min(), std::numeric_limits<int>::max())));
+  wanted.set_format(*format);
+  wanted.set_untrained(*untrained);
+  const absl::StatusOr<ExportedFiles> exported = experiments_.Export(wanted, request.abandoned);
   // As it was asked for, it can never be done.
   if (absl::IsUnimplemented(exported.status())) return ErrorResponse(422, exported.status().message());
   if (!exported.ok()) return ErrorResponse(exported.status());
   absl::StatusOr<PackedFiles> packed =
-      PackFiles(exported->files, absl::StrCat(place.id, "-best-", *top, "-", *format), folder->path());
+      PackFiles(exported->files, absl::StrCat(place.id, "-best-", *top, "-", *format), exported->folder.path());
   if (!packed.ok()) return ErrorResponse(packed.status());
   HttpResponse response = Attachment(std::move(packed->file), packed->name);
   if (!exported->warnings.empty()) {
@@ -435,7 +436,7 @@ HttpResponse Api::Resume(const HttpRequest& request, const std::string& experime
       resume.add_set(set.get<std::string>());
     }
   }
-  return Answer(experiments_.Resume(resume), [](const v1::ResumeExperimentReply& reply) {
+  return Answer(experiments_.Resume(resume, request.abandoned), [](const v1::ResumeExperimentReply& reply) {
     return Json{{"id", reply.experiment()}};
   });
 }

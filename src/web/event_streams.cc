@@ -4,7 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/json_util.h"
+#include "spdlog/spdlog.h"
+#include "src/base/display_text.h"
+#include "src/base/logging.h"
 #include "src/base/status.h"
+#include "src/base/utf8.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -25,7 +29,13 @@ Text EncodeEvents(const std::vector<v1::ExperimentEvent>& events) {
   std::string list;
   for (const v1::ExperimentEvent& event : events) {
     std::string json;
-    if (!google::protobuf::util::MessageToJsonString(event, &json, options).ok()) continue;
+    const auto encoded = google::protobuf::util::MessageToJsonString(event, &json, options);
+    if (!encoded.ok()) {
+      // A time beyond the year 9999, say, from a damaged journal. The page shows the rest.
+      spdlog::error("{}the page does not see fact {}: {}", LogTag(event.experiment()), event.number(),
+                    OneLine(ToUtf8(std::string(encoded.message()))));
+      continue;
+    }
     absl::StrAppend(&list, list.empty() ? "" : ",", json);
   }
   // Last words are no fact, and have no number.

@@ -1,6 +1,5 @@
 #include "src/web/guard.h"
 
-#include <arpa/inet.h>
 #include <openssl/crypto.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "src/base/loopback.h"
 
 namespace lanista {
 namespace {
@@ -24,14 +24,8 @@ std::string HostName(absl::string_view host) {
   return absl::AsciiStrToLower(digits ? host.substr(0, colon) : host);
 }
 
-bool IsLoopback(const std::string& name) {
-  in_addr address = {};
-  if (inet_pton(AF_INET, name.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24 == 127;
-  return name == "localhost" || name == "[::1]";
-}
-
 bool IsOurs(const std::string& name, const GuardOptions& options) {
-  return IsLoopback(name) || std::find(options.hosts.begin(), options.hosts.end(), name) != options.hosts.end();
+  return IsLoopbackHost(name) || std::find(options.hosts.begin(), options.hosts.end(), name) != options.hosts.end();
 }
 
 // Whether the page that a browser sends this for is ours. Programs send neither header.
@@ -46,7 +40,7 @@ bool IsOfOurPage(const HttpRequest& request, const GuardOptions& options, bool a
   if (absl::EqualsIgnoreCase(host, request.Header("host"))) return true;
   // Behind a proxy, which asks by another name than the browser does.
   const std::string name = HostName(host);
-  return !IsLoopback(name) && IsOurs(name, options);
+  return !IsLoopbackHost(name) && IsOurs(name, options);
 }
 
 bool Writes(const std::string& method) { return method != "GET" && method != "HEAD" && method != "OPTIONS"; }

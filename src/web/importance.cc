@@ -77,7 +77,7 @@ Json ImportanceDocument(const ExperimentTable& table, absl::string_view metric, 
   for (const TableModel& model : table.models()) {
     if (!model.outcome.has_value() || model.outcome->outcome() != v1::SUCCEEDED) continue;
     const auto found = model.outcome->metrics().values().find(std::string(metric));
-    if (found == model.outcome->metrics().values().end() || std::isnan(found->second)) continue;
+    if (found == model.outcome->metrics().values().end() || !std::isfinite(found->second)) continue;
     models.push_back(&model);
     values.push_back(Turned(found->second, objective));
   }

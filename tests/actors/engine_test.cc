@@ -103,6 +103,7 @@ class EngineTest : public ActorTest {
     options.trial_template.set_experiment("e");
     options.trial_template.set_program("P");
     options.trial_template.set_priority(7);
+    options.trial_template.mutable_requirements()->set_device_kind(v1::GPU);
     options.folder = "folder";
     options.share.set_trials(2);
     v1::Choice& width = *options.space.add_choices();
@@ -161,13 +162,13 @@ class EngineTest : public ActorTest {
   std::vector<v1::ModelOutcome> outcomes_;
   std::vector<v1::TrialSpec> queued_;
   int cancels_ = 0;
-  // What the service heard: trials and models, and trials.
+  // The service was told: stopped models (trial and model), and recorded trials and models.
   std::vector<std::pair<int, int>> stopped_;
   std::vector<int> recorded_, recorded_models_;
   std::vector<v1::WantDevices> wanted_;
   v1::ReturningTrials returning_;
   EngineOptions options_;
-  // What the owner heard.
+  // The messages that the owner got.
   std::vector<int> shares_;
   std::vector<v1::TrialPlan> plans_;
   bool journal_broken_ = false;
@@ -273,7 +274,7 @@ TEST_F(EngineTest, SaysWhyATrialHasOneModel) {
 
 TEST_F(EngineTest, SaysWhatATrialWasMeantToShare) {
   models_per_trial_ = 2;
-  // Of six models four run at once; the first one of those that wait is stopped.
+  // Four of six models run at once; the first of the two that wait is stopped.
   RunModels(6);
   ASSERT_EQ(plans_.size(), 2u);
   EXPECT_EQ(plans_[1].memory(), 1000);
@@ -372,7 +373,7 @@ TEST_F(EngineTest, AModelThatFailsMergedRunsAgainAloneBeforeNewWork) {
   models_per_trial_ = 2;
   RunModels(6);
   ASSERT_EQ(queued_.size(), 2u);
-  // As where bad models are dropped: the other goes on.
+  // As with on_bad_model: DROP, the other model goes on.
   End(0, v1::FAILED, "boom", 1);
   EXPECT_TRUE(outcomes_.empty());
   EXPECT_EQ(queued_.size(), 2u) << "both trials still run";
@@ -465,7 +466,7 @@ TEST_F(EngineTest, AStoppedModelLeavesTheMergedTrialThatWaits) {
 
 TEST_F(EngineTest, ARetryOfAStoppedModelIsDropped) {
   RunModels(3);
-  // It waits: no room was left by the end of the first attempt.
+  // The model waits, because there was no free device when its first attempt ended.
   v1::RunAgain again;
   *again.mutable_model() = MakeModel(1, 2);
   caf::anon_send(engine_, again);
@@ -606,6 +607,7 @@ TEST_F(EngineTest, SaysForHowManyTrialsItWantsDevices) {
   EXPECT_EQ(wanted_[0].experiment(), "e");
   EXPECT_EQ(wanted_[0].program(), "P");
   EXPECT_EQ(wanted_[0].priority(), 7);
+  EXPECT_EQ(wanted_[0].requirements().device_kind(), v1::GPU);
   EXPECT_FALSE(wanted_[0].has_most_trials());
   RunModels(3);
   End(0, v1::SUCCEEDED);

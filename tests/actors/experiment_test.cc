@@ -172,7 +172,7 @@ class ExperimentTest : public ActorTest {
     caf::anon_send(experiment_, Planned(trial, models));
   }
 
-  // What the strategy does when asked.
+  // Answers a request as the strategy would.
   v1::AskReply Execute(const v1::AskRequest& ask) {
     executed_.push_back(absl::StrCat("ask ", ask.count()));
     v1::AskReply reply;
@@ -231,30 +231,30 @@ class ExperimentTest : public ActorTest {
   bool strategy_error_ = false;
   bool silent_when_empty_ = false;
   bool journal_broken_ = false;
-  // It cannot write this any more, nor what follows.
+  // The first state that the journal cannot write; all later writes fail, too.
   v1::ExperimentState journal_breaks_at_ = v1::EXPERIMENT_STATE_UNSPECIFIED;
   int64_t max_duration_seconds_ = 0;
   int trial_concurrency_ = 0;
-  // They hold back their answers.
+  // Whether strategy and journal hold back their answers.
   bool hold_asks_ = false;
   bool hold_writes_ = false;
   std::deque<std::pair<caf::typed_response_promise<v1::AskReply>, v1::AskReply>> asks_;
   std::deque<std::pair<caf::typed_response_promise<v1::Recorded>, v1::JournalBatch>> writes_;
-  // What the journal has, and whether it says that it is alive.
+  // The facts in the journal, and whether it answers pings.
   std::vector<v1::JournalRecord> facts_;
   bool journal_alive_ = true;
   std::vector<caf::typed_response_promise<v1::Ack>> pings_;
   std::vector<v1::ExperimentEvent> watched_;
-  // What the experiment goes on with.
+  // The state with which the experiment resumes.
   StartingPoint start_;
   std::vector<v1::RunAgain> again_;
-  // It has a stopper that owes these verdicts.
+  // Whether there is a stopper, and the verdicts that it still owes.
   bool has_stopper_ = false;
   std::vector<caf::typed_response_promise<v1::StopVerdict>> verdicts_;
   // Sequence numbers up to which the engine heard that events are recorded.
   std::vector<int> acknowledged_;
   std::vector<std::string> removed_checkpoints_;
-  // So many samples more come with each outcome that the strategy hears of.
+  // The number of further samples with each outcome that the strategy is told.
   int samples_a_tell_ = 0;
   // The engine does not cancel what runs: the experiment stays.
   bool keep_open_ = false;
@@ -619,7 +619,7 @@ TEST_F(ExperimentTest, AStrategyThatHasNothingYetIsAskedAgainOnceItHasHeardOfWha
   samples_a_tell_ = 0;
   EndOne(v1::SUCCEEDED);
   ASSERT_EQ(asks_.size(), 1u);
-  // It was asked, has nothing to propose, and says so after the last model in flight has ended.
+  // The strategy was asked and has nothing to propose; its answer comes after the last model in flight has ended.
   samples_a_tell_ = 1;
   EndOne(v1::SUCCEEDED);
   hold_asks_ = false;
@@ -858,7 +858,7 @@ TEST_F(ExperimentTest, TelemetryCountsWhatIsRecordedAndOnce) {
   }
   EXPECT_EQ(telemetry_->attempts_ended[v1::SUCCEEDED].value(), 1u);
   EXPECT_EQ(telemetry_->models_ended[v1::SUCCEEDED].value(), 1u);
-  // Of more than one second, and at most 2.5.
+  // The bucket of times above one second, up to 2.5 seconds.
   EXPECT_EQ(Histogram::kBounds[13], 2.5);
   EXPECT_EQ(telemetry_->journal_acknowledgement.count(13), 1u);
   caf::anon_send(experiment_, ended);

@@ -34,7 +34,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What the test is told on threads of the actors, and waits for.
+// Events that come on threads of the actors; the test waits for them.
 class Events {
  public:
   void Add(const v1::ExperimentEvent& event) {
@@ -61,7 +61,7 @@ class Events {
     });
     return *found;
   }
-  // Until it is said that there is something to look at, without what.
+  // Waits for an event that only says that there is news.
   void WaitForNews(const std::string& experiment) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] {
@@ -81,7 +81,7 @@ class Events {
     const std::lock_guard<std::mutex> lock(mutex_);
     return trials_;
   }
-  // Until it is said that an attempt has started.
+  // Waits for the event that an attempt has started.
   void WaitForStart(const std::string& experiment) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] {
@@ -97,7 +97,7 @@ class Events {
     }
     changed_.notify_all();
   }
-  // What the experiments that began, or went on, wanted back: once there are so many of them.
+  // Waits for `count` experiments that began or were resumed, and returns the trials that they want back.
   std::vector<v1::ReturningTrials> WaitForReturning(size_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return returning_.size() >= count; });
@@ -210,7 +210,7 @@ class HeadTest : public ::testing::Test {
     caf::anon_send_exit(service_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(watcher_, caf::exit_reason::user_shutdown);
     EXPECT_TRUE(live_.WaitForNone(std::chrono::minutes(5)).empty()) << "all actors of experiments end with the head";
-    // They hold the head, and it holds the journals of what did not begin.
+    // Held discoveries hold the head, and the head holds the journals of experiments that did not begin.
     held_discoveries_.clear();
     caf::scoped_actor(system_)->wait_for(std::exchange(head_, nullptr));
     std::filesystem::remove_all(state_);
@@ -285,13 +285,13 @@ class HeadTest : public ::testing::Test {
   v1::Discovered discovered_;
   // Trials do not end by themselves.
   bool hold_trials_ = false;
-  // So many are not answered but lost.
+  // How many discoveries are lost instead of answered.
   std::atomic<int> lost_discoveries_{0};
-  // So many are not needed, because nodes have returned.
+  // How many discoveries are not needed, because nodes have returned.
   std::atomic<int> nodes_have_returned_{0};
-  // So many were asked for.
+  // How many discoveries were requested.
   std::atomic<int> discoveries_{0};
-  // Discoveries do not end.
+  // Whether discoveries are held back.
   bool hold_discoveries_ = false;
   std::vector<caf::typed_response_promise<v1::Discovered>> held_discoveries_;
   Events events_;
@@ -380,7 +380,7 @@ TEST_F(HeadTest, AnExperimentWhoseNodesReturnWithItsTrialsGoesOnWithoutADiscover
   caf::anon_send(owner, started);
   events_.WaitForStart(id);
   EXPECT_EQ(events_.WaitForReturning(1)[0].trials_size(), 0);
-  // As after a kill: only the journal is left.
+  // Only the journal is left, as after a kill.
   caf::anon_send_exit(owner, caf::exit_reason::kill);
   events_.WaitForState(id, v1::EXPERIMENT_FAILED);
 
@@ -423,7 +423,7 @@ TEST_F(HeadTest, WhatIsCreatedIsRecordedBeforeItsSpaceIsKnown) {
   EXPECT_NE(Create(Search(), "").value(), Create(Search(), "").value());
   EXPECT_EQ(telemetry_->experiments[v1::CREATED].value(), 4);
 
-  // It can be stopped before it begins.
+  // An experiment can be stopped before it begins.
   v1::StopExperiment stop;
   stop.set_experiment(*id);
   stop.set_reason("enough");
@@ -460,7 +460,7 @@ TEST_F(HeadTest, WhatIsWrongWithACreatedExperimentIsItsEnd) {
   const JournalReader reader = Read(*id);
   EXPECT_EQ(reader.State()->change.reason(), end.state().reason());
 
-  // What needs no trial process to be known is no experiment at all.
+  // An error that is found without a trial process creates no experiment.
   v1::ExperimentConfig warm = Search();
   warm.mutable_warm_start()->set_experiment("nobody");
   EXPECT_TRUE(absl::IsNotFound(Create(warm, "").status()));
@@ -489,7 +489,7 @@ TEST_F(HeadTest, WhatIsToGoOnCanBeStoppedBeforeItDoes) {
   hold_trials_ = true;
   const std::string id = Create(Search(), "").value();
   events_.WaitForTrials(1);
-  // As after a kill: only the journal is left.
+  // Only the journal is left, as after a kill.
   caf::anon_send_exit(events_.WaitForTrials(1), caf::exit_reason::kill);
   events_.WaitForState(id, v1::EXPERIMENT_FAILED);
   EXPECT_EQ(Read(id).State()->change.state(), v1::RUNNING);
@@ -515,7 +515,7 @@ TEST_F(HeadTest, WhatIsToGoOnCanBeStoppedBeforeItDoes) {
 }
 
 TEST_F(HeadTest, WhatNeverBeganAndCannotGoOnHasFailed) {
-  // As after a kill before its space was known.
+  // As after a kill that came before the space was known.
   v1::ExperimentCreated created;
   *created.mutable_config() = Search();
   created.set_served(true);

@@ -26,7 +26,7 @@ struct FakeHead : HeadLink {
   void Send(v1::NodeMessage message) override { sent.push_back(std::move(message)); }
   void Close() override { closed = true; }
 
-  // What was sent since the last call, in short.
+  // The messages that were sent since the last call, in short form.
   std::vector<std::string> Take() {
     std::vector<std::string> lines;
     for (const v1::NodeMessage& message : std::exchange(sent, {})) {
@@ -56,10 +56,10 @@ struct FakeHead : HeadLink {
   bool closed = false;
 };
 
-// What trials write, which arrives when the test says so.
+// The files that trials write; they arrive when the test says so.
 struct FakeOutputs : TrialOutputs {
   struct State {
-    // What was asked for, in short, and how to answer it: by model; 0: the rest.
+    // The requests, in short form, and their answers by model; 0 is for the files of no model.
     std::vector<std::string> asked;
     std::map<int, Done> done;
     bool gone = false;
@@ -96,7 +96,7 @@ struct FakeFiles : NodeFiles {
   bool follows = false;
   std::shared_ptr<FakeOutputs::State> outputs = std::make_shared<FakeOutputs::State>();
   std::vector<std::string> asked;
-  // Of the last one.
+  // Of the last call.
   Done done;
   std::shared_ptr<Cancellation> cancellation;
 };
@@ -241,7 +241,7 @@ class NodeTest : public ActorTest {
     Prepared(Work());
     head->Take();
   }
-  // What the model wrote (0: the rest) has arrived, or will not.
+  // Says that the files of the model (0: the files of no model) have arrived, or why they will not.
   void Delivered(int model, const absl::Status& status = absl::OkStatus()) {
     files_.outputs->done.at(model)(status);
     Run();
@@ -303,7 +303,7 @@ TEST_F(NodeTest, WhatTheHeadSaysOfAnAssignmentReachesItsWorker) {
   message.mutable_cancel()->set_assignment("a");
   Say(head, message);
   EXPECT_THAT(Told(), ElementsAre("trial 7", "stop 7 1", "recorded 7 64", "cancel 7"));
-  // What it does not have.
+  // An assignment that the node does not have.
   message.mutable_cancel()->set_assignment("b");
   Say(head, message);
   SayReceived(head, "b", 5);
@@ -339,7 +339,7 @@ TEST_F(NodeTest, WhatTheHeadHasNotReceivedIsSaidAgain) {
   EXPECT_THAT(second->Take(), ElementsAre("hello 1"));
   Welcome(second, "a", 2);
   EXPECT_THAT(second->Take(), ElementsAre("a 3 event 3", "a 4 event 4", "a 5 ended", "device 0 idle warm"));
-  // Until it is known that the head has all of it.
+  // The node announces the trial until it knows that the head has all of its events.
   Close(second, absl::UnavailableError("cut"));
   const auto third = Open();
   EXPECT_THAT(third->Take(), ElementsAre("hello 1"));
@@ -578,17 +578,48 @@ TEST_F(NodeTest, WhatWasCanceledMeanwhileDoesNotBegin) {
   cancel.mutable_cancel()->set_assignment("a");
   Say(head, cancel);
   EXPECT_TRUE(files_.cancellation->canceled());
-  Prepared(absl::CancelledError("canceled"));
-  ASSERT_EQ(head->sent.size(), 3u);
+  ASSERT_EQ(head->sent.size(), 3u) << "it does not wait for the end of the preparation";
   EXPECT_EQ(head->sent[0].news().event().ended().outcome(), v1::CANCELED);
   EXPECT_EQ(head->sent[0].news().event().attempt(), 1);
   EXPECT_THAT(head->Take(), ElementsAre("a 1 event 1", "a 2 ended", "device 0 idle"));
   EXPECT_THAT(Told(), IsEmpty());
   // The device is free.
+  const NodeFiles::Done canceled = std::move(files_.done);
   SayReceived(head, "a", 2);
   Say(head, TrialAssignment("b"));
+  // However the first one ends, it is nobody's.
+  canceled(Work());
+  Run();
+  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(head->Take(), IsEmpty());
   Prepared(Work());
   EXPECT_THAT(Told(), ElementsAre("trial 7"));
+}
+
+TEST_F(NodeTest, ADiscoveryThatIsCanceledWhileItsFilesComeEnds) {
+  Start();
+  const auto head = JoinElsewhere();
+  v1::HeadMessage discover;
+  discover.mutable_assignment()->set_id("a");
+  discover.mutable_assignment()->mutable_discover();
+  Say(head, discover);
+  v1::HeadMessage cancel;
+  cancel.mutable_cancel()->set_assignment("a");
+  Say(head, cancel);
+  EXPECT_TRUE(files_.cancellation->canceled());
+  ASSERT_EQ(head->sent.size(), 2u);
+  EXPECT_EQ(StatusFromProto(head->sent[0].news().discovered().error()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(head->sent[1].device().idle(), true);
+  Prepared(absl::CancelledError("canceled"));
+  EXPECT_THAT(Told(), IsEmpty());
+  // One that has begun ends by itself.
+  discover.mutable_assignment()->set_id("b");
+  Say(head, discover);
+  Prepared(Work());
+  head->Take();
+  cancel.mutable_cancel()->set_assignment("b");
+  Say(head, cancel);
+  EXPECT_THAT(head->Take(), IsEmpty());
 }
 
 TEST_F(NodeTest, FilesThatNobodyCanReadEndTheAssignment) {

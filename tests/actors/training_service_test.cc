@@ -24,8 +24,11 @@ using ::testing::HasSubstr;
 class TrainingServiceTest : public ActorTest {
  protected:
   void StartService(int devices, bool open = false) {
+    StartWith(std::vector<v1::Device>(static_cast<size_t>(devices)), open);
+  }
+  void StartWith(std::vector<v1::Device> devices, bool open) {
     service_ = Spawn(TrainingService,
-                     TrainingServiceOptions{std::vector<v1::Device>(static_cast<size_t>(devices)),
+                     TrainingServiceOptions{std::move(devices),
                                             SpawnWorker([this](int number, const v1::Device&, const WorkerOwnerActor&) {
                                               ++spawned_;
                                               return workers_[number] = MakeWorker(std::make_shared<int>(number));
@@ -53,6 +56,8 @@ class TrainingServiceTest : public ActorTest {
                 auto promise = self->make_response_promise<v1::Discovered>();
                 v1::Discovered discovered;
                 discovered.set_program(program_);
+                discovered.set_tries_failed(tries_failed_);
+                discovered.set_out_of_memory(out_of_memory_);
                 if (answers_) promise.deliver(std::move(discovered));
                 return promise;
               }};
@@ -61,20 +66,46 @@ class TrainingServiceTest : public ActorTest {
 
   // A device of that node joins, with so many GiB. Returns its number.
   int Join(const std::string& node, const std::string& program = "", int gib = 0,
-           std::optional<absl::Duration> life = std::nullopt, const std::vector<std::string>& data = {}) {
+           std::optional<absl::Duration> life = std::nullopt, const std::vector<std::string>& data = {},
+           const std::map<std::string, std::string>& labels = {}, v1::DeviceKind kind = v1::GPU) {
     const auto number = std::make_shared<int>(-1);
     const WorkerActor worker = MakeWorker(number);
     v1::DeviceJoined joined;
-    joined.mutable_device()->set_kind(v1::GPU);
+    joined.mutable_device()->set_kind(kind);
     joined.mutable_device()->set_node(node);
     joined.mutable_device()->set_memory(int64_t{gib} << 30);
+    if (kind == v1::CPU) joined.mutable_device()->set_memory_limit(int64_t{gib} << 30);
     joined.set_program(program);
     if (life.has_value()) *joined.mutable_ends() = ToTimestamp(absl::Now() + *life);
     v1::NodeOffer offer;
     offer.mutable_data()->Add(data.begin(), data.end());
+    offer.mutable_labels()->insert(labels.begin(), labels.end());
     *number = Ask<v1::DeviceAdded>(joined, offer, worker).worker();
     workers_[*number] = worker;
     return *number;
+  }
+  // A node's place for preparing work joins, and is idle. Returns its number.
+  int JoinPlace(const std::string& node, const std::vector<std::string>& data = {}) {
+    const auto number = std::make_shared<int>(-1);
+    const WorkerActor worker = MakeWorker(number);
+    v1::DeviceJoined joined;
+    joined.mutable_device()->set_kind(v1::CPU);
+    joined.mutable_device()->set_node(node);
+    joined.mutable_device()->set_prepares(true);
+    v1::NodeOffer offer;
+    offer.mutable_data()->Add(data.begin(), data.end());
+    *number = Ask<v1::DeviceAdded>(joined, offer, worker).worker();
+    workers_[*number] = worker;
+    Ready(*number, /*warm=*/false);
+    return *number;
+  }
+  // A GPU of node "n", which trains trial 1 of experiment "a". Returns its number.
+  int JoinBusy() {
+    const int gpu = Join("n");
+    Ready(gpu);
+    Submit("a", 1);
+    EXPECT_EQ(assigned_[gpu], std::vector<int>{1});
+    return gpu;
   }
   // Trial of experiment "a" that ran on node "n", with these models; the owner wants it back.
   void Await(int trial, std::vector<int> models = {1}) {
@@ -132,10 +163,11 @@ class TrainingServiceTest : public ActorTest {
     caf::anon_send(service_, recorded);
     Run();
   }
-  void Hold(const std::string& node, bool hold) {
+  void Hold(const std::string& node, bool hold, bool leaving = false) {
     v1::HoldNode message;
     message.set_node(node);
     message.set_hold(hold);
+    message.set_leaving(leaving);
     caf::anon_send(service_, message);
     Run();
   }
@@ -156,8 +188,13 @@ class TrainingServiceTest : public ActorTest {
     return Ask<v1::Waiting>(ask).because();
   }
   // A source of nodes says so; returns what waits for it.
-  int Expect(int devices, const std::string& because, const std::string& program = "", int gib = 0) {
+  int Expect(int devices, const std::string& because, const std::string& program = "", int gib = 0,
+             v1::DeviceKind kind = v1::DEVICE_KIND_UNSPECIFIED, const std::map<std::string, std::string>& labels = {},
+             const std::vector<std::string>& data = {}) {
     v1::ExpectDevices expect;
+    *expect.mutable_data() = {data.begin(), data.end()};
+    expect.set_device_kind(kind);
+    expect.mutable_labels()->insert(labels.begin(), labels.end());
     expect.set_source("slurm");
     expect.set_devices(devices);
     expect.set_because(because);
@@ -172,7 +209,7 @@ class TrainingServiceTest : public ActorTest {
   }
   // The experiment wants devices; shares_ will say what it gets.
   void Want(const std::string& experiment, std::optional<int> most = std::nullopt, int priority = 0,
-            const std::string& program = "") {
+            const std::string& program = "", const std::optional<v1::RequirementsConfig>& requirements = std::nullopt) {
     DeviceUserActor& user = users_[experiment];
     if (user == nullptr) {
       user = Spawn([this, experiment](DeviceUserActor::pointer) -> DeviceUserActor::behavior_type {
@@ -188,6 +225,7 @@ class TrainingServiceTest : public ActorTest {
     wants.set_program(program);
     wants.set_priority(priority);
     if (most.has_value()) wants.set_most_trials(*most);
+    if (requirements.has_value()) *wants.mutable_requirements() = *requirements;
     caf::anon_send(service_, wants, user);
     Run();
   }
@@ -214,6 +252,20 @@ class TrainingServiceTest : public ActorTest {
   }
   void Submit(const std::string& experiment, int trial) {
     caf::anon_send(service_, MakeTrial(experiment, trial), owner_);
+    Run();
+  }
+  static v1::RequirementsConfig Require(v1::DeviceKind kind, int gib = 0,
+                                        const std::map<std::string, std::string>& labels = {}) {
+    v1::RequirementsConfig requirements;
+    if (kind != v1::DEVICE_KIND_UNSPECIFIED) requirements.set_device_kind(kind);
+    if (gib > 0) requirements.set_min_device_memory(int64_t{gib} << 30);
+    requirements.mutable_node_labels()->insert(labels.begin(), labels.end());
+    return requirements;
+  }
+  void SubmitRequiring(const v1::RequirementsConfig& requirements, const std::string& experiment, int trial) {
+    v1::TrialSpec spec = MakeTrial(experiment, trial);
+    *spec.mutable_requirements() = requirements;
+    caf::anon_send(service_, spec, owner_);
     Run();
   }
   // A trial that reads a table at this path.
@@ -254,7 +306,7 @@ class TrainingServiceTest : public ActorTest {
     caf::anon_send_exit(workers_[worker], caf::exit_reason::kill);
     Run();
   }
-  // As the worker of a node that is not there any more.
+  // The worker goes down as that of a lost node does.
   void Leave(int worker, const absl::Status& why = absl::UnavailableError("its node is lost")) {
     Spawn([this, worker, why](caf::event_based_actor* self) { self->send_exit(workers_[worker], ToCafError(why)); });
     Run();
@@ -267,16 +319,18 @@ class TrainingServiceTest : public ActorTest {
   int spawned_ = 0;
   std::map<int, std::vector<int>> assigned_;
   std::vector<int> canceled_;
-  // What workers heard: models that stop, and sequence numbers.
+  // The messages to workers: models to stop, and recorded sequence numbers.
   std::vector<int> stopped_;
   std::vector<int> recorded_;
   std::vector<int> discoveries_;
   bool answers_ = true;
   bool refuses_ = false;
-  // Of those who discover.
+  // Of discoveries.
   std::string program_;
+  bool tries_failed_ = false;
+  bool out_of_memory_ = false;
   std::map<std::string, DeviceUserActor> users_;
-  // What users were told last, and how often.
+  // What each user was told last, and how often it was told.
   std::map<std::string, int> shares_, planning_gib_, told_;
   std::optional<absl::Status> discovered_;
   std::vector<v1::ModelEvent> events_;
@@ -328,7 +382,7 @@ TEST_F(TrainingServiceTest, WhatDoesNotComeBackIsLostWithTheHead) {
   ExpectLostWithHead(9);
   EXPECT_EQ(WaitingFor("a"), "");
   EXPECT_EQ(telemetry_->trials_running.value(), 0);
-  // Nobody waits for it any more.
+  // No experiment waits for this trial any more.
   Return("n", {Held("a", 9)});
   EXPECT_TRUE(kept_->empty());
 }
@@ -403,7 +457,7 @@ TEST_F(TrainingServiceTest, WhatIsCanceledOrStoppedDoesNotWaitForItsNode) {
   caf::anon_send(service_, cancel);
   Run();
   EXPECT_EQ(canceled_, std::vector<int>{9});
-  // Where its node leaves without another word, it is lost; a node that knows better says so before.
+  // If the node leaves without reporting an end, the attempt is lost; otherwise the node reports the end first.
   Leave(100);
   ASSERT_EQ(events_.size(), 5u);
   EXPECT_EQ(events_[4].ended().outcome(), v1::CANCELED);
@@ -765,7 +819,7 @@ TEST_F(TrainingServiceTest, WhatNodesHaveNoRoomForKeepsNobodyElseWaiting) {
   };
   refuse();
   refuse();
-  // It has fewer trials running than the other one, and has waited for longer.
+  // This experiment has fewer running trials than the other one, and has waited longer.
   const int device = Join("n1");
   Ready(device);
   EXPECT_THAT(WaitingFor("large"), HasSubstr("a file of 30 bytes has no room"));
@@ -830,6 +884,146 @@ TEST_F(TrainingServiceTest, ATrialThatFitsOnlyWhereNothingStartsSaysSo) {
   SubmitFor("p", 12, 1);
   EXPECT_EQ(assigned_.count(small), 0u);
   EXPECT_THAT(WaitingFor("a"), HasSubstr("each of the 1 that could run it is down, or its node is silent or drained"));
+}
+
+TEST_F(TrainingServiceTest, ATrialDoesNotWaitForRoomOnANodeThatDrains) {
+  StartService(0, /*open=*/true);
+  const int large = Join("large", "p", 24), small = Join("small", "p", 8);
+  for (const int worker : {large, small}) Ready(worker);
+  // While the node is silent it may be back at once.
+  Hold("large", true);
+  SubmitFor("p", 12, 1);
+  EXPECT_EQ(assigned_.count(small), 0u);
+  EXPECT_EQ(Expect(1, "", "p", 8), 0);
+  Hold("large", true, /*leaving=*/true);
+  EXPECT_EQ(assigned_[small], std::vector<int>{1});
+  EXPECT_EQ(WaitingFor("a"), "");
+}
+
+TEST_F(TrainingServiceTest, ATrialDoesNotWaitForRoomOnADeviceThatFailsAgainAndAgain) {
+  v1::Device large, small;
+  large.set_memory_limit(int64_t{24} << 30);
+  small.set_memory_limit(int64_t{8} << 30);
+  TrainingServiceOptions options;
+  options.devices = {large, small};
+  options.spawn_worker = [this](int number, const v1::Device&, const WorkerOwnerActor&) {
+    return workers_[number] = MakeWorker(std::make_shared<int>(number));
+  };
+  options.open = true;
+  service_ = Spawn(TrainingService, std::move(options));
+  owner_ = MakeOwner();
+  Run();
+  Ready(1);
+  SubmitFor("", 12, 1);
+  for (int down = 1; down <= 3; ++down) {
+    Kill(0);
+    EXPECT_EQ(assigned_.count(1), 0u) << "it may work yet";
+    if (down > 1) RunDelayed();
+  }
+  Kill(0);
+  EXPECT_EQ(assigned_[1], std::vector<int>{1});
+  // It is tried again all the same, and gets work once it is there.
+  RunDelayed();
+  Ready(0);
+  SubmitFor("", 12, 2);
+  EXPECT_EQ(assigned_[0], std::vector<int>{2});
+}
+
+TEST_F(TrainingServiceTest, ATrialGoesToADeviceThatMeetsItsRequirementsAndHoldsNobodyUp) {
+  StartService(0, /*open=*/true);
+  const int cpu = Join("n1", "", 32, std::nullopt, {}, {{"gpu", "a100"}}, v1::CPU);
+  const int small = Join("n2", "", 8, std::nullopt, {}, {{"gpu", "a100"}});
+  const int other = Join("n3", "", 16, std::nullopt, {}, {{"gpu", "t4"}});
+  const int fits = Join("n4", "", 16, std::nullopt, {}, {{"gpu", "a100"}, {"rack", "7"}});
+  for (const int worker : {cpu, small, other}) Ready(worker);
+  SubmitRequiring(Require(v1::GPU, 16, {{"gpu", "a100"}}), "a", 1);
+  EXPECT_TRUE(assigned_.empty());
+  EXPECT_EQ(WaitingFor("a"), "") << "for its turn";
+  SubmitRequiring(Require(v1::CPU), "b", 2);
+  SubmitRequiring(Require(v1::DEVICE_KIND_UNSPECIFIED, 0, {{"gpu", "t4"}}), "c", 3);
+  Submit("d", 4);
+  EXPECT_EQ(assigned_[cpu], std::vector<int>{2});
+  EXPECT_EQ(assigned_[other], std::vector<int>{3});
+  EXPECT_EQ(assigned_[small], std::vector<int>{4});
+  Ready(fits);
+  EXPECT_EQ(assigned_[fits], std::vector<int>{1});
+}
+
+TEST_F(TrainingServiceTest, DevicesOfAlmostTheSameMemoryAreToldApart) {
+  StartService(0, /*open=*/true);
+  // Of one kind.
+  const auto join = [this](int mib) {
+    const auto number = std::make_shared<int>(-1);
+    const WorkerActor worker = MakeWorker(number);
+    v1::DeviceJoined joined;
+    joined.mutable_device()->set_kind(v1::GPU);
+    joined.mutable_device()->set_node("n");
+    joined.mutable_device()->set_memory(int64_t{mib} << 20);
+    *number = Ask<v1::DeviceAdded>(joined, v1::NodeOffer(), worker).worker();
+    workers_[*number] = worker;
+    return *number;
+  };
+  const int less = join(16384), more = join(16400);
+  v1::RequirementsConfig requirements;
+  requirements.set_min_device_memory(int64_t{16400} << 20);
+  Want("a", std::nullopt, 0, "", requirements);
+  EXPECT_EQ(shares_["a"], 1);
+  Ready(less);
+  SubmitRequiring(requirements, "a", 1);
+  EXPECT_TRUE(assigned_.empty());
+  Ready(more);
+  EXPECT_EQ(assigned_[more], std::vector<int>{1});
+  Leave(more);
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("none has at least 16.0156 GiB (the largest has 16 GiB)"));
+}
+
+TEST_F(TrainingServiceTest, WhatFindsNoDeviceThatMeetsItsRequirementsSaysForWhatItWaits) {
+  StartService(0, /*open=*/true);
+  const v1::RequirementsConfig requirements = Require(v1::GPU, 16, {{"gpu", "a100"}});
+  SubmitRequiring(requirements, "a", 1);
+  EXPECT_EQ(WaitingFor("a"),
+            "a device that meets its requirements (GPU, at least 16 GiB, label gpu=a100): this head has none of its "
+            "own, and no node has joined it");
+  Join("n1", "", 32, std::nullopt, {}, {}, v1::CPU);
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("of 1 device, none is a GPU"));
+  Join("n2", "", 8);
+  EXPECT_THAT(WaitingFor("a"),
+              HasSubstr("of 2 devices, 1 is a GPU, none of these has at least 16 GiB (the largest has 8 GiB)"));
+  Join("n3");
+  Join("n4", "", 24);
+  EXPECT_THAT(WaitingFor("a"), HasSubstr("of 4 devices, 3 are GPUs, 1 of these has at least 16 GiB, none of these has "
+                                         "the label gpu=a100"));
+  const int fits = Join("n5", "", 24, std::nullopt, {}, {{"gpu", "a100"}});
+  EXPECT_EQ(WaitingFor("a"), "");
+  Hold("n5", true);
+  EXPECT_EQ(WaitingFor("a"),
+            "a device that meets its requirements (GPU, at least 16 GiB, label gpu=a100): each of the 1 that could run "
+            "it is down, or its node is silent or drained");
+  Hold("n5", false);
+  Ready(fits);
+  EXPECT_EQ(assigned_[fits], std::vector<int>{1});
+}
+
+TEST_F(TrainingServiceTest, TheShareOfAnExperimentIsOfTheDevicesThatMeetItsRequirements) {
+  StartService(0, /*open=*/true);
+  for (int i = 0; i < 4; ++i) Join("n1", "", 8, std::nullopt, {}, {}, v1::CPU);
+  Join("n2", "", 16);
+  Join("n2", "", 16);
+  Want("a", std::nullopt, 0, "", Require(v1::GPU));
+  Want("b");
+  EXPECT_EQ(shares_, (std::map<std::string, int>{{"a", 2}, {"b", 4}}));
+  EXPECT_EQ(planning_gib_, (std::map<std::string, int>{{"a", 16}, {"b", 8}}));
+  Expect(3, "", "", 0, v1::CPU);
+  EXPECT_EQ(shares_["a"], 2) << "they would not do";
+  Expect(3, "", "", 0, v1::GPU);
+  EXPECT_EQ(shares_["a"], 5);
+  v1::ListDevices list;
+  *list.mutable_requirements() = Require(v1::GPU, 16);
+  EXPECT_EQ(Ask<v1::DeviceList>(list).devices_size(), 2);
+  // A node that drains takes no share any more.
+  Expect(0, "");
+  Hold("n2", true, /*leaving=*/true);
+  EXPECT_EQ(shares_, (std::map<std::string, int>{{"a", 1}, {"b", 4}}));
 }
 
 TEST_F(TrainingServiceTest, InAnOpenPoolNoDeviceIsGivenUp) {
@@ -993,7 +1187,7 @@ TEST_F(TrainingServiceTest, ATrialGoesWhereThereIsRoomForItOrElseWhereThereIsMos
   EXPECT_EQ(assigned_[large], (std::vector<int>{1, 3})) << "it fits nowhere, and is tried";
   SubmitFor("", 0, 4);
   EXPECT_EQ(assigned_[small], (std::vector<int>{2, 4}));
-  // Where the largest leaves, the next one is.
+  // When the largest device leaves, the next largest one counts.
   SubmitFor("", 10, 5);
   Leave(large);
   Ended("a", 4);
@@ -1078,6 +1272,23 @@ TEST_F(TrainingServiceTest, ADiscoveryThatWaitsCanBeCanceled) {
   EXPECT_TRUE(absl::IsCancelled(*discovered_));
   Ready(Join("n1"));
   EXPECT_TRUE(discoveries_.empty());
+}
+
+TEST_F(TrainingServiceTest, TheWorkerHearsThatADiscoveryIsCanceled) {
+  StartService(0, /*open=*/true);
+  answers_ = false;
+  Ready(Join("n1"));
+  Discover("a");
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("b");
+  cancel.set_discovery(true);
+  caf::anon_send(service_, cancel);
+  Run();
+  EXPECT_TRUE(canceled_.empty()) << "another one's";
+  cancel.set_experiment("a");
+  caf::anon_send(service_, cancel);
+  Run();
+  EXPECT_EQ(canceled_, std::vector<int>{0}) << "of no trial";
 }
 
 TEST_F(TrainingServiceTest, DevicesAreSharedBetweenExperimentsAsTheyComeAndGo) {
@@ -1172,6 +1383,7 @@ TEST_F(TrainingServiceTest, TelemetryKnowsWhatWaitsAndWhatRuns) {
   Leave(joined);
   EXPECT_EQ(told(), "1 queued, 1 running, 0 discoveries; 1 busy, 0 idle, 0 held, 0 down");
   EXPECT_EQ(telemetry_->trials_lost.value(), 0u);
+  EXPECT_EQ(telemetry_->trials_returned.value(), 1u);
 
   // A device of this machine stays, and waits for its next worker after the second one, which did nothing.
   Kill(0);
@@ -1219,6 +1431,37 @@ TEST_F(TrainingServiceTest, NodesThatAreTooSmallAreNotAskedFor) {
   EXPECT_EQ(Expect(1, "", "P1", 8), 0) << "it waits for the large one";
   EXPECT_EQ(Expect(1, "", "P1", 32), 1);
   EXPECT_EQ(Expect(1, "", "P1"), 1) << "nobody knows how large they are";
+}
+
+TEST_F(TrainingServiceTest, NodesThatWouldNotMeetTheRequirementsAreNotAskedFor) {
+  StartService(1, /*open=*/true);
+  Ready(0);
+  SubmitRequiring(Require(v1::GPU, 16, {{"gpu", "a100"}}), "a", 1);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::CPU, {{"gpu", "a100"}}), 0);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::GPU), 0);
+  EXPECT_EQ(Expect(1, "", "", 8, v1::GPU, {{"gpu", "a100"}}), 0);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::GPU, {{"gpu", "a100"}}), 1)
+      << "nobody knows how large they are, and the idle device of this machine does not do";
+  // Now it is known: another one would be as small.
+  const int small = Join("n1", "", 8, std::nullopt, {}, {{"gpu", "a100"}});
+  Leave(small);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::GPU, {{"gpu", "a100"}}), 0);
+}
+
+TEST_F(TrainingServiceTest, NodesThatWouldLackTheDataAreNotAskedFor) {
+  StartService(0, /*open=*/true);
+  SubmitReading("data://mnist/train.csv", "a", 1);
+  Discover("c", "data://imagenet");
+  EXPECT_EQ(Expect(1, ""), 0);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DEVICE_KIND_UNSPECIFIED, {}, {"mnist"}), 1);
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DEVICE_KIND_UNSPECIFIED, {}, {"imagenet", "mnist"}), 2);
+}
+
+TEST_F(TrainingServiceTest, IdleDevicesWithoutTheDataOfADiscoveryAreNotEnough) {
+  StartService(1, /*open=*/true);
+  Ready(0);
+  Discover("c", "data://imagenet");
+  EXPECT_EQ(Expect(1, "", "", 0, v1::DEVICE_KIND_UNSPECIFIED, {}, {"imagenet"}), 1);
 }
 
 TEST_F(TrainingServiceTest, DevicesOfThisMachineThatAreAboutToBeginAreEnough) {
@@ -1273,6 +1516,141 @@ TEST_F(TrainingServiceTest, ATrialForWhichNoJobIsLongEnoughGoesOnFromItsCheckpoi
   Ready(brief);
   SubmitFor("P1", 0, 2);
   EXPECT_EQ(assigned_[brief], std::vector<int>{2});
+}
+
+TEST_F(TrainingServiceTest, ADiscoveryBeginsBesideDevicesThatTrain) {
+  std::vector<v1::Device> devices(2);
+  devices[1].set_prepares(true);
+  StartWith(devices, /*open=*/true);
+  Ready(0);
+  Ready(1, /*warm=*/false);
+  Discover();
+  EXPECT_EQ(discoveries_, std::vector<int>{0}) << "its process is warm for the trials";
+  Ready(0);
+  Submit("a", 1);
+  Submit("a", 2);
+  discovered_.reset();
+  Discover("b");
+  EXPECT_EQ(discoveries_, (std::vector<int>{0, 1}));
+  EXPECT_TRUE(discovered_.value().ok());
+  Ready(1);
+  EXPECT_EQ(assigned_[0], std::vector<int>{1});
+  EXPECT_TRUE(assigned_[1].empty()) << "a trial waits for a device";
+  EXPECT_EQ(WaitingFor("a"), "");
+  // Nobody counts it.
+  EXPECT_EQ(CountDevices(), 1);
+  Want("a");
+  EXPECT_EQ(shares_["a"], 1);
+  EXPECT_EQ(Expect(0, ""), 1);
+  int64_t devices_counted = 0;
+  for (const DeviceUse use : {DeviceUse::kIdle, DeviceUse::kBusy, DeviceUse::kHeld, DeviceUse::kDown}) {
+    devices_counted += telemetry_->devices[use].value();
+  }
+  EXPECT_EQ(devices_counted, 1);
+}
+
+TEST_F(TrainingServiceTest, APlaceKeepsNoPoolAlive) {
+  std::vector<v1::Device> devices(2);
+  devices[1].set_prepares(true);
+  StartWith(devices, /*open=*/false);
+  Ready(1);
+  Submit("a", 1);
+  for (int i = 0; i < 4; ++i) {
+    Kill(0);
+    RunDelayed();
+  }
+  ASSERT_EQ(events_.size(), 1u) << "its only device is given up";
+  EXPECT_EQ(events_[0].ended().outcome(), v1::LOST);
+  Discover();
+  EXPECT_FALSE(discovered_.value().ok());
+}
+
+TEST_F(TrainingServiceTest, ADiscoveryThatIsLostWithItsNodeGoesToAnotherNodesPlace) {
+  StartService(0, /*open=*/true);
+  JoinBusy();
+  const int first = JoinPlace("n");
+  answers_ = false;
+  Discover();
+  EXPECT_EQ(discoveries_, std::vector<int>{first});
+  answers_ = true;
+  const int second = JoinPlace("m");
+  EXPECT_EQ(discoveries_.size(), 1u);
+  Leave(first);
+  EXPECT_EQ(discoveries_, (std::vector<int>{first, second}));
+  EXPECT_TRUE(discovered_.value().ok());
+}
+
+TEST_F(TrainingServiceTest, PlacesOfHeldNodesAndThoseWithoutTheDataTakeNothing) {
+  StartService(0, /*open=*/true);
+  JoinBusy();
+  const int held = JoinPlace("n", {"d"});
+  Hold("n", true);
+  const int without = JoinPlace("m");
+  Discover("", "data://d/x.csv");
+  EXPECT_TRUE(discoveries_.empty());
+  Hold("n", false);
+  EXPECT_EQ(discoveries_, std::vector<int>{held});
+  Discover("", "/x.csv");
+  EXPECT_EQ(discoveries_.back(), without);
+}
+
+TEST_F(TrainingServiceTest, WhatDoesNotRunInAPlaceIsDiscoveredOnAGpuOfItsMachine) {
+  StartService(0, /*open=*/true);
+  const int gpu = JoinBusy();
+  const int place = JoinPlace("n");
+  tries_failed_ = true;
+  Discover();
+  EXPECT_EQ(discoveries_, std::vector<int>{place});
+  EXPECT_FALSE(discovered_.has_value());
+  Ready(place);
+  EXPECT_EQ(discoveries_.size(), 1u) << "the place cannot do it";
+  Ended("a", 1);
+  Ready(gpu);
+  EXPECT_EQ(discoveries_, (std::vector<int>{place, gpu}));
+  EXPECT_TRUE(discovered_.value().ok()) << "the device has the last word";
+}
+
+TEST_F(TrainingServiceTest, WithoutGpusTheWordOfAPlaceStands) {
+  std::vector<v1::Device> devices(2);
+  devices[1].set_prepares(true);
+  StartWith(devices, /*open=*/true);
+  Ready(1);
+  tries_failed_ = true;
+  Discover();
+  EXPECT_EQ(discoveries_, std::vector<int>{1});
+  EXPECT_TRUE(discovered_.value().ok());
+  // But what trains may have taken its memory.
+  Ready(1);
+  discovered_.reset();
+  out_of_memory_ = true;
+  Discover();
+  EXPECT_EQ(discoveries_.back(), 1);
+  EXPECT_FALSE(discovered_.has_value());
+  Ready(1);
+  out_of_memory_ = false;
+  Ready(0);
+  EXPECT_EQ(discoveries_, (std::vector<int>{1, 1, 0}));
+  EXPECT_TRUE(discovered_.value().ok());
+}
+
+TEST_F(TrainingServiceTest, ADiscoveryWithoutAnExperimentIsWithdrawnByWhatAskedForIt) {
+  StartService(0, /*open=*/true);
+  v1::Discover discover;
+  discover.set_asked_by("request");
+  Spawn([this, discover](caf::event_based_actor* self) {
+    self->request(service_, caf::infinite, discover)
+        .then([](const v1::Discovered&) { ADD_FAILURE(); },
+              [this](const caf::error& error) { discovered_ = FromCafError(error); });
+  });
+  Run();
+  EXPECT_EQ(telemetry_->discoveries_queued.value(), 1);
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("request");
+  cancel.set_discovery(true);
+  caf::anon_send(service_, cancel);
+  Run();
+  EXPECT_TRUE(absl::IsCancelled(discovered_.value()));
+  EXPECT_EQ(telemetry_->discoveries_queued.value(), 0);
 }
 
 }  // namespace

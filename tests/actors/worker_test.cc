@@ -320,12 +320,15 @@ TEST_F(WorkerTest, AProcessThatSaysWhatCannotBeFailsItsTrialAndIsReplaced) {
 }
 
 TEST_F(WorkerTest, AProcessThatSomebodyElseKilledIsNotItsModelsFault) {
-  StartWarmWorker();
-  Assign(MakeTrial("e", 1));
-  SayStarted(1);
-  Exit(SIGKILL);
-  EXPECT_EQ(events_.back().ended().outcome(), v1::LOST);
-  EXPECT_EQ(events_.back().ended().failure().reason(), v1::WORKER_LOST);
+  for (const int signal : {SIGKILL, SIGTERM, SIGINT, SIGHUP}) {
+    StartWarmWorker();
+    Assign(MakeTrial("e", 1));
+    SayStarted(1);
+    Exit(signal);
+    EXPECT_EQ(events_.back().ended().outcome(), v1::LOST) << signal;
+    EXPECT_EQ(events_.back().ended().failure().reason(), v1::WORKER_LOST) << signal;
+    ready_ = 0;
+  }
 }
 
 TEST_F(WorkerTest, ADeadProcessFailsTheModelsThatHadNotEndedWithTheSignal) {
@@ -846,6 +849,40 @@ TEST_F(WorkerTest, GivesUpWhereTheProgramCannotBeStarted) {
   Assign(MakeTrial("e", 1));
   EXPECT_EQ(processes_.size(), 1u);
   EXPECT_TRUE(processes_.back()->gone);
+}
+
+TEST_F(WorkerTest, AnIdleProcessForPreparingWorkEndsAfterAWhile) {
+  device_.set_prepares(true);
+  StartWarmWorker();
+  EXPECT_FALSE(process().gone);
+  RunDelayed();
+  EXPECT_TRUE(process().gone);
+  EXPECT_EQ(ready_, 1) << "that could cross with work";
+  Discover();
+  ASSERT_EQ(processes_.size(), 2u);
+  SayReady();
+  EXPECT_TRUE(process().requests.at(0).has_discover());
+  SayDiscovered();
+  EXPECT_TRUE(discovered_.has_value());
+}
+
+TEST_F(WorkerTest, AnIdleProcessOfADeviceStays) {
+  StartWarmWorker();
+  RunDelayed();
+  EXPECT_FALSE(process().gone);
+}
+
+TEST_F(WorkerTest, WhatADiscoveryTookOfTheMemoryBesideTrialsIsNoFaultOfItsSpace) {
+  device_.set_prepares(true);
+  StartWorker();
+  Discover();
+  SayReady();
+  SayDiscovering(MakeSample(1), /*trying=*/true);
+  Exit(SIGKILL, /*out_of_memory=*/true);
+  ASSERT_TRUE(discovered_.has_value());
+  EXPECT_TRUE(discovered_->out_of_memory());
+  EXPECT_TRUE(discovered_->has_error());
+  EXPECT_EQ(processes_.size(), 1u) << "not tried again beside them";
 }
 
 }  // namespace

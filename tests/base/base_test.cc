@@ -78,7 +78,7 @@ TEST(ClockTest, CountsFinerThanSecondsAndNeverBackHere) {
 struct Thing {
   std::string text;
 };
-using ThingRegistry = Registry<Thing, int>;
+using ThingRegistry = Registry<Thing, v1::StrategyConfig, int>;
 
 absl::StatusOr<std::unique_ptr<Thing>> MakeRandomThing(const v1::RandomConfig& config, int number) {
   return std::make_unique<Thing>(Thing{absl::StrCat("random ", config.dedup(), " ", number)});
@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Thing>> MakeRandomThing(const v1::RandomConfig& c
 absl::StatusOr<std::unique_ptr<Thing>> MakeOwnThing(const v1::Custom& config, int number) {
   return std::make_unique<Thing>(Thing{absl::StrCat("own ", config.params().at("width").i(), " ", number)});
 }
-LANISTA_REGISTER(ThingRegistry, random, v1::RandomConfig, MakeRandomThing);
+LANISTA_REGISTER_BUILT_IN(ThingRegistry, random, v1::RandomConfig, MakeRandomThing);
 LANISTA_REGISTER_CUSTOM(ThingRegistry, "own", MakeOwnThing);
 
 TEST(RegistryTest, MakesWhatTheOneofNames) {

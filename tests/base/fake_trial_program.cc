@@ -62,6 +62,11 @@ void Obey(const std::string& order) {
     return;
   }
   if (order == "surroundings") return Say(Surroundings());
+  if (order == "oom score") {
+    std::string score;
+    std::ifstream("/proc/self/oom_score_adj") >> score;
+    return Say(score);
+  }
   if (order.rfind("getenv ", 0) == 0) {
     const char* const value = std::getenv(order.substr(7).c_str());
     return Say(value == nullptr ? "not set" : value);

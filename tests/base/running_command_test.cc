@@ -13,6 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/base/command.h"
 #include "src/base/unique_fd.h"
 
 namespace lanista {
@@ -78,7 +79,7 @@ TEST_F(RunningCommandTest, WaitingEndsWhenItIsStoppedOrLate) {
   EXPECT_EQ(command->Next(stop_.get(), RunningCommand::Clock::now()), Event::kDeadline);
   eventfd_write(stop_.get(), 1);
   EXPECT_EQ(command->Next(stop_.get(), kNever), Event::kStopped);
-  // Of what it does not read, a pipe holds 64 KiB.
+  // The command does not read, and a pipe holds only 64 KiB.
   EXPECT_TRUE(absl::IsCancelled(command->Write(std::string(1 << 20, 'x'), stop_.get())));
 }
 
@@ -119,6 +120,23 @@ TEST_F(RunningCommandTest, NothingThatItHasStartedStays) {
   while (!is_gone() && RunningCommand::Clock::now() < give_up)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(is_gone());
+}
+
+TEST(CommandTest, WhereNobodyWaitsForItAnyLongerItIsKilled) {
+  Command command;
+  command.arguments = {"sleep", "600"};
+  command.limit = std::chrono::minutes(10);
+  command.ending = [] { return true; };
+  command.grace = std::chrono::milliseconds(1);
+  const absl::Status killed = RunCommand(command).status();
+  EXPECT_TRUE(absl::IsCancelled(killed)) << killed;
+  EXPECT_THAT(std::string(killed.message()), HasSubstr("sleep"));
+  // What is done within the time that is left has done its work.
+  command.arguments = {"echo", "done"};
+  command.grace = std::chrono::minutes(10);
+  const absl::StatusOr<CommandAnswer> answer = RunCommand(command);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->output, "done\n");
 }
 
 }  // namespace

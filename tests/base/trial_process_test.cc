@@ -61,7 +61,7 @@ class TrialProcessTest : public ::testing::Test {
     ASSERT_EQ(channel_->Send(request), absl::OkStatus());
   }
 
-  // What was said once there are so many events, or when the process is gone.
+  // Waits for so many events, or for the end of the process; returns all events.
   std::vector<std::string> Said(size_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return said_.size() >= count || !exits_.empty(); });
@@ -118,6 +118,22 @@ TEST_F(TrialProcessTest, TheChildHasItsGroupItsLimitItsThreadsAndNoDescriptorOfO
   Order("surroundings");
   EXPECT_THAT(Said(2), ::testing::ElementsAre("ready", absl::StrCat("own group; 0 1 2 3 ; ", limit, "; 3")));
   close(inherited);
+}
+
+TEST_F(TrialProcessTest, WhereMemoryRunsOutWhatTrainsNothingGoesFirst) {
+  int own = 0;
+  std::ifstream("/proc/self/oom_score_adj") >> own;
+  v1::Device device;
+  Start(device);
+  Order("oom score");
+  EXPECT_THAT(Said(2), ::testing::ElementsAre("ready", absl::StrCat((own + 1000) / 2)));
+  channel_ = nullptr;
+  exits_.clear();
+  said_.clear();
+  device.set_prepares(true);
+  Start(device);
+  Order("oom score");
+  EXPECT_THAT(Said(2), ::testing::ElementsAre("ready", "1000"));
 }
 
 TEST_F(TrialProcessTest, TheChildOfAGpuSeesThatOneAlone) {
@@ -203,7 +219,7 @@ TEST_F(TrialProcessTest, ReadsNoMoreReportsThanMayBeUnrecorded) {
   Start();
   const std::string file = ::testing::TempDir() + "/reports";
   OrderTrial("report until nobody reads " + file);
-  // It hears what it is told nevertheless, however much that is, and what it wrote is read to the end.
+  // Requests still reach the process, however large they are, and its events are read to the end.
   v1::TrialRequest request;
   request.mutable_cancel()->set_experiment("exit" + std::string(4 << 20, ' '));
   ASSERT_EQ(channel_->Send(request), absl::OkStatus());

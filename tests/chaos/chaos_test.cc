@@ -37,7 +37,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kNodes = 4;
-// So many nodes may be ill at a time: the others get on with the work.
+// How many nodes may be faulty at a time; the others go on with the work.
 constexpr int kMaxIll = 2;
 constexpr int kLostAfterSeconds = 4;
 constexpr std::chrono::minutes kLimit(40);
@@ -100,7 +100,7 @@ class Chaos {
     if (has_disk) faults_.push_back({"a full disk", [this] { return FillDisk(); }});
   }
 
-  // Until `done` says so; looks again and again. False: that took too long.
+  // Polls until `done` returns true. Returns false if that takes too long.
   bool Run(const std::function<bool()>& done) {
     Clock::time_point next = Clock::now();
     while (!done()) {
@@ -261,7 +261,7 @@ class Chaos {
     if (!cluster_.head_runs()) return "";
     const int number = Pick();
     if (number < 0) return "";
-    // It may not have joined yet, or again.
+    // The node may not have joined yet, or not again.
     if (cluster_.Ask({"drain", At(number).name()}).exit_code != 0) {
       IsWell(number);
       return "";
@@ -346,7 +346,7 @@ class Chaos {
   const Clock::time_point begin_ = Clock::now();
   std::mt19937 random_;
   std::vector<Fault> faults_;
-  // What is left of the round: indices of faults_.
+  // The faults that are left in this round: indices of faults_.
   std::vector<size_t> round_;
   std::vector<Cure> cures_;
   std::vector<bool> ill_;
@@ -389,7 +389,7 @@ class ChaosTest : public ::testing::Test {
   static nlohmann::json Trials(const std::string& id, const std::string& state) {
     return RunCommand(kLanista, {"trials", id, "--json", "--state-dir", state}).Json();
   }
-  // What became of each model: its sample and its metrics.
+  // The sample and the metrics of each model.
   void RunUndisturbed() {
     const std::string state = FreshFolder();
     for (Experiment& experiment : experiments_) {

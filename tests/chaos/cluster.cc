@@ -116,7 +116,7 @@ std::vector<pid_t> Cluster::Processes(const std::string& program) const {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     int pid = 0;
     if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == getpid()) continue;
-    // Of one that ends meanwhile both are empty.
+    // If the process ends meanwhile, both files are empty.
     if (Content(entry.path() / "environ").find(marked) == std::string::npos) continue;
     if (program.empty() || Content(entry.path() / "comm") == program + "\n") found.push_back(pid);
   }

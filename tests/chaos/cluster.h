@@ -31,11 +31,11 @@ class Cluster {
     void Signal(int signal) const;
     // Whether a head has welcomed it since it was started; waits so long for that.
     bool HasJoined(int seconds);
-    // It has ended, and was not waited for.
+    // Whether the process has ended but was not waited for.
     bool HasEnded() const;
-    // Waits until it has, and returns BackgroundCommand::Wait.
+    // Waits for its end; returns BackgroundCommand::Wait.
     int Wait();
-    // Nothing passes in either direction, or all does.
+    // Lets no bytes pass in either direction, or all of them again.
     void Cut(bool cut);
 
    private:
@@ -46,7 +46,7 @@ class Cluster {
     bool joined_ = false;
   };
 
-  // Nothing is started. `state`: the head's state folder. `lost_after`: serve's, in seconds.
+  // Starts nothing. `state` is the head's state folder; `lost_after` is the option of `serve`, in seconds.
   Cluster(std::string state, int nodes, int lost_after);
   // Ends what still runs.
   ~Cluster();
@@ -57,7 +57,7 @@ class Cluster {
   void StartHead();
   bool head_runs() const { return head_ != nullptr; }
   void SignalHead(int signal) const;
-  // As Node's.
+  // Waits for the end of the head, as Node::Wait does.
   int WaitForHead();
 
   std::vector<std::unique_ptr<Node>>& nodes() { return nodes_; }
@@ -67,8 +67,8 @@ class Cluster {
   // Runs a command that talks to the head.
   CommandResult Ask(std::vector<std::string> arguments) const;
 
-  // What this object, and whoever it started, has started and still runs: only programs of this name, where one is
-  // given.
+  // The running processes that this object, or one of its processes, has started; if `program` is given, only those
+  // of that name.
   std::vector<pid_t> Processes(const std::string& program = "") const;
 
  private:

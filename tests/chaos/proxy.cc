@@ -19,10 +19,10 @@
 namespace lanista {
 namespace {
 
-// What waits in a direction of a connection. The rest waits with who sent it.
+// The most bytes that wait in one direction of a connection. Further bytes wait at their sender.
 constexpr size_t kMaxWaiting = 1 << 20;
 constexpr size_t kPiece = 16 << 10;
-// How often bytes are looked at that wait for their time.
+// How often delayed bytes are checked.
 constexpr int kTickMs = 5;
 
 sockaddr_in Address(const std::string& ip, uint16_t port) {

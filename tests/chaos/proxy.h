@@ -15,11 +15,11 @@ namespace lanista {
 // Listens, and hands what comes to a port of this machine. It has a thread of its own; its calls may come from any.
 class Proxy {
  public:
-  // What passes. Bytes that do not pass are not lost: they wait, as they do in TCP where packets are lost.
+  // Which bytes pass. The others are not lost but wait, as they do in TCP when packets are lost.
   struct Link {
     bool to_target = true;
     bool from_target = true;
-    // Of a connection, in each direction; 0: no limit.
+    // The limit of each connection, in each direction; 0: no limit.
     int bytes_per_second = 0;
     std::chrono::milliseconds delay{0};
   };
@@ -32,7 +32,7 @@ class Proxy {
 
   // "127.0.0.1:40000".
   const std::string& address() const { return address_; }
-  // Where connections go that come from now on; without a target they wait.
+  // Sets the target of later connections; without a target they wait.
   void SetTarget(uint16_t port);
   void SetLink(const Link& link);
   // Ends all connections at once (RST), as a router that restarts does.
@@ -82,7 +82,7 @@ class Proxy {
   bool reset_ = false;
   bool ended_ = false;
 
-  // Of the thread.
+  // Used by the thread alone.
   std::list<Connection> connections_;
   std::thread thread_;
 };

@@ -22,7 +22,7 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  // Of this end.
+  // The address of this end.
   const std::string& ip() const { return ip_; }
   // Pulls the plug, or puts it in. Connections live on, as they do on a real wire.
   void Plug(bool in) const;

@@ -5,11 +5,11 @@ The first argument is the program. PYTHONPATH: where the package `lanista` lies,
 
 import concurrent.futures
 import datetime
+import hashlib
 import itertools
 import json
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
@@ -26,7 +26,7 @@ import lanista
 from lanista import client as lanista_client
 from lanista import files as lanista_files
 from lanista.client import Client, ExperimentConfig, load_config
-from lanista.config import PATH_FIELDS
+from lanista.config import map_paths
 from lanista.protos import messages_pb2, service_pb2, service_pb2_grpc
 
 # Where Bazel, or the user, started the test: the root of the sources.
@@ -279,6 +279,26 @@ class RealHead(Folder):
         with self.assertRaisesRegex(lanista_client.NotFoundError, "model: .* has no model 9"):
             experiment.log(9)
 
+    def test_an_export_is_what_the_command_line_exports(self):
+        experiment = self.client.submit(table_search(self.folder))
+        with self.assertRaisesRegex(lanista_client.LanistaError, "top: must be from 1 to 1000"):
+            experiment.export(self.folder / "none", top=0)
+        experiment.wait()
+        out = self.folder / "out"
+        paths = experiment.export(out, top=3)
+        self.assertEqual([os.path.basename(path) for path in paths], [f"{n}-model-{41 - n}.json" for n in (1, 2, 3)])
+        command = [LANISTA, "export", experiment.id, "--top", "3", "--out", self.folder / "offline"]
+        subprocess.run([*command, "--state-dir", self.folder / "state"], stdout=subprocess.DEVNULL, check=True)
+        for path in paths:
+            offline = self.folder / "offline" / os.path.basename(path)
+            self.assertEqual(pathlib.Path(path).read_bytes(), offline.read_bytes())
+        self.assertEqual(len(os.listdir(out)), 3)
+        with self.assertRaises(FileExistsError):
+            experiment.export(out, top=3)
+        self.assertEqual(experiment.export(out, top=3, overwrite=True), paths)
+        with self.assertRaisesRegex(lanista_client.FailedPreconditionError, "need"):
+            experiment.export(out, format="python")
+
     def test_the_example_runs(self):
         try:
             import torch
@@ -286,7 +306,7 @@ class RealHead(Folder):
             self.skipTest("torch is not installed")
         example = ROOT / "examples" / "python" / "search.py"
         self.assertLessEqual(len(example.read_text().splitlines()), 40)
-        command = [sys.executable, example, self.head.address, LANISTA, "--state-dir", self.folder / "state"]
+        command = [sys.executable, example, self.head.address]
         environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(lanista.__file__))}
         done = subprocess.run(
             command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, text=True, check=True
@@ -323,6 +343,8 @@ class Script(service_pb2_grpc.ExperimentServiceServicer):
         # What Create and Watch do, one call after the other.
         self.create = itertools.repeat(lambda context: None)
         self.watch = iter(())
+        # What Download answers.
+        self.download = []
 
     def List(self, request, context):
         self.metadata.append(dict(context.invocation_metadata()))
@@ -340,6 +362,9 @@ class Script(service_pb2_grpc.ExperimentServiceServicer):
 
     def FindPaths(self, request, context):
         return service_pb2.FindPathsReply(found=[True] * len(request.paths))
+
+    def Download(self, request, context):
+        return iter(self.download)
 
     def Watch(self, request, context):
         self.watches.append(request.after)
@@ -439,6 +464,51 @@ class ScriptedHead(Folder):
         client = self.connect(self.serve())
         self.assertEqual([experiment.id for experiment in client.experiments()], ["c", "b", "a"])
         self.assertEqual([model["id"] for model in self.submit(client).trials()], [1, 2, 3, 4])
+
+    def test_only_what_was_announced_is_written(self):
+        experiment = self.submit(self.connect(self.serve()))
+        out = self.folder / "out"
+        Reply = service_pb2.DownloadReply
+
+        def listed(*names, content=b"content"):
+            digest = hashlib.sha256(content).digest()
+            files = [service_pb2.DownloadFile(name=name, sha256=digest, size=len(content)) for name in names]
+            return Reply(list=service_pb2.DownloadList(files=files))
+
+        self.script.download = [
+            Reply(warning="no names"), listed(b"1-model-3.py", b"1-model-3.pt"), Reply(content=b"contentcon"),
+            Reply(content=b"tent"),
+        ]
+        with self.assertWarnsRegex(UserWarning, "no names") as caught:
+            paths = experiment.export(out, format="python")
+        self.assertEqual(caught.filename, __file__)
+        self.assertEqual([os.path.basename(path) for path in paths], ["1-model-3.py", "1-model-3.pt"])
+        self.assertEqual([pathlib.Path(path).read_bytes() for path in paths], [b"content"] * 2)
+
+        fine = listed(b"2-model-4.py")
+        for replies in (
+            [],
+            [Reply(content=b"content")],
+            [listed()],
+            [listed(b"2-model-4.py", b"2-model-4.py")],
+            [listed(b"../2-model-4.py")],
+            [listed(b"/tmp/2-model-4.py")],
+            [listed(b".bashrc")],
+            [fine],
+            [fine, Reply(content=b"conten")],
+            [fine, Reply(content=b"Content")],
+        ):
+            self.script.download = replies
+            with self.assertRaises(lanista_client.LanistaError) as caught:
+                experiment.export(out, format="python")
+            self.assertEqual(caught.exception.code, "DATA_LOSS")
+            self.assertEqual(sorted(os.listdir(out)), ["1-model-3.pt", "1-model-3.py"])
+        self.script.download = [fine, Reply(content=b"content"), Reply(content=b"more")]
+        with self.assertRaises(lanista_client.LanistaError):
+            experiment.export(out, format="python")
+        self.script.download = [listed(b"1-model-3.py")]
+        with self.assertRaises(FileExistsError):
+            experiment.export(out, format="python")
 
     def test_whoever_leaves_a_watch_ends_it(self):
         self.script.watch = iter([itertools.count(1)])
@@ -557,9 +627,33 @@ class Configurations(Folder):
         with self.assertRaisesRegex(lanista_client.InvalidArgumentError, "latin.textproto: is no text in UTF-8"):
             load_config(self.folder / "latin.textproto")
 
-    def test_the_fields_that_hold_paths_are_those_of_the_command_line(self):
-        source = (ROOT / "src" / "config" / "paths.cc").read_text()
-        self.assertEqual(set(re.findall(r'"(lanista\.v1\.\w+\.\w+)"', source)), PATH_FIELDS)
+    def test_paths_are_found_by_the_options_of_their_fields(self):
+        config = load_config(
+            {
+                "space": {
+                    "torchscript": {"path": "net.pt"},
+                    "mutator": [{"layer_choice": {"candidate": [{"module": {"path": "block.pt"}}]}}],
+                },
+                "evaluator": {"table": {"path": "data://tables/a.csv"}},
+                "training_service": [{"local": {}}, {"slurm": {"folder": "~/jobs"}}],
+            }
+        )
+        found = {}
+
+        def note(field, path):
+            found[field] = path
+            return path
+
+        map_paths(config, note)
+        self.assertEqual(
+            found,
+            {
+                "space.torchscript.path": os.path.abspath("net.pt"),
+                "space.mutator[0].layer_choice.candidate[0].module.path": os.path.abspath("block.pt"),
+                "evaluator.table.path": "data://tables/a.csv",
+                "training_service[1].slurm.folder": os.path.expanduser("~/jobs"),
+            },
+        )
 
 
 class Installation(Folder):

@@ -179,6 +179,7 @@ TEST_F(ConfigTest, RangesAreChecked) {
   EXPECT_EQ(error("trial_concurrency: -1"), "c.textproto:4:1: trial_concurrency: must be at least 1, got -1");
   EXPECT_EQ(error("priority: 1001"), "c.textproto:4:1: priority: must be in [-1000, 1000], got 1001");
   EXPECT_EQ(error("priority: -1000"), "");
+  EXPECT_EQ(error("output_limit: 0"), "c.textproto:4:1: output_limit: must be at least 1, got 0");
   EXPECT_EQ(error("max_duration { }"), "c.textproto:4:1: max_duration: must be a positive duration");
   EXPECT_EQ(error("trial_timeout { seconds: -1 }"), "c.textproto:4:1: trial_timeout: must be a positive duration");
   EXPECT_EQ(error("trial_timeout { nanos: 1 }"), "c.textproto:4:1: trial_timeout: must be at least 0.001s");
@@ -225,6 +226,42 @@ TEST_F(ConfigTest, NodesThatAreAskedForAreChecked) {
   }
   EXPECT_THAT(error("slurm { node_option: 'x' }"), HasSubstr("slurm.node_option[0]"));
   EXPECT_EQ(error("remote {}"), "");
+}
+
+TEST_F(ConfigTest, RequirementsAreChecked) {
+  const std::string rest = "space { registered: \"net\" } strategy { random {} } evaluator { constant {} }\n";
+  const auto error = [&](const std::string& fields) { return TextError(rest + "requirements { " + fields + " }"); };
+  EXPECT_EQ(error("device_kind: GPU min_device_memory: 17179869184 node_labels { key: 'gpu' value: 'a100' } "
+                  "node_labels { key: 'example.org/rack' value: '7' }"),
+            "");
+  EXPECT_EQ(error(""), "");
+  EXPECT_THAT(error("device_kind: TPU"), HasSubstr("allowed here: CPU, GPU"));
+  EXPECT_EQ(error("min_device_memory: 0"),
+            "c.textproto:2:16: requirements.min_device_memory: must be at least 1, got 0");
+  EXPECT_THAT(error("node_labels { key: 'a b' value: 'c' }"),
+              HasSubstr("requirements.node_labels: 'a b': the key of a label has 1 to 64 letters"));
+  EXPECT_THAT(error("node_labels { key: 'gpu' }"),
+              HasSubstr("requirements.node_labels.gpu: '': the value of a label has 1 to 64 letters"));
+  EXPECT_THAT(error("labels {}"), HasSubstr("unknown field 'labels'"));
+
+  const absl::StatusOr<v1::ExperimentConfig> config = Load(
+      rest,
+      {"requirements.device_kind=GPU", "requirements.min_device_memory=1000", "requirements.node_labels.gpu=a100"});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->requirements().device_kind(), v1::GPU);
+  EXPECT_EQ(config->requirements().min_device_memory(), 1000);
+  EXPECT_EQ(config->requirements().node_labels().at("gpu"), "a100");
+  EXPECT_EQ(
+      TextError(rest, {"requirements.node_labels.gpu=a 100"}),
+      "--set requirements.node_labels.gpu: requirements.node_labels.gpu: 'a 100': the value of a label has 1 to 64 "
+      "letters, digits, '_', '.', '/' or '-', and begins with a letter or a digit");
+  // They are placement: an experiment may go on elsewhere.
+  const auto elsewhere = ConfigToResume(*config, {"requirements.node_labels.gpu=t4"});
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
+  EXPECT_EQ(elsewhere->requirements().node_labels().at("gpu"), "t4");
+  const auto anywhere = ConfigToResume(*config, {"requirements={}"});
+  ASSERT_TRUE(anywhere.ok()) << anywhere.status();
+  EXPECT_EQ(anywhere->requirements().ByteSizeLong(), 0u);
 }
 
 TEST_F(ConfigTest, MachinesThatAreStartedOverSshAreChecked) {

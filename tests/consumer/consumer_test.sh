@@ -94,3 +94,11 @@ succeeded=$(grep -c '"status": *"SUCCEEDED"' "$TEST_TMPDIR/trials") || true
 # A folder that holds something is left alone.
 if "$lanista/scripts/new_workspace.sh" "$workspace" 2>"$TEST_TMPDIR/refused"; then fail "$workspace was overwritten"; fi
 grep -q "is not empty" "$TEST_TMPDIR/refused" || fail "no reason: $(cat "$TEST_TMPDIR/refused")"
+
+# The project that `lanista init` writes for Bazel loads and analyses, too.
+my_program init "$TEST_TMPDIR/user/init" --build bazel --source "$lanista" >"$TEST_TMPDIR/out" || fail "init failed"
+in_project() {
+  (cd "$TEST_TMPDIR/user/init" && HOME=$TEST_TMPDIR/home "$bazel" --max_idle_secs=60 --output_base="$TEST_TMPDIR/bazel_init" "$@")
+}
+in_project build --noshow_progress --nobuild //... || fail "Bazel does not take the project that init writes"
+in_project shutdown

@@ -62,7 +62,8 @@ TEST(Registries, HoldAllThatIsBuiltIn) {
   EXPECT_THAT(DatasetRegistry::Get().Names(), ElementsAre("cifar10", "csv", "idx", "image_folder", "synthetic_digits",
                                                           "custom:blobs", "custom:broken", "custom:uneven"));
   EXPECT_THAT(TransformRegistry::Get().Names(),
-              ElementsAre("normalize", "random_crop", "random_flip", "random_rotation", "resize", "custom:halve"));
+              ElementsAre("normalize", "random_crop", "random_flip", "random_rotation", "resize", "custom:halve",
+                          "custom:spoil"));
 }
 
 TEST(OpenDataset, WithNothingSetNamesWhatThereIs) { EXPECT_THAT(Open(""), IsInvalid("synthetic_digits")); }

@@ -17,16 +17,22 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "src/base/hash.h"
+#include "src/base/shared_bytes.h"
+#include "src/base/temporary_folder.h"
 #include "src/data/custom.h"
 #include "src/data/random.h"
+#include "src/data/shared_data.h"
 #include "src/data/transform.h"
 #include "tests/data/status_matchers.h"
 
@@ -457,6 +463,82 @@ TEST(Loader, RefusesSamplesOfDifferentShapes) {
   Loader loader(std::make_shared<Ragged>(CountingImages(4, 1, 1, 1)), NoTransforms(), Options(2, false, 1));
   loader.StartEpoch(0);
   EXPECT_THAT(loader.Next(), IsInvalid("sample 1: samples of one batch differ: [2] and [1]"));
+}
+
+// ---- data that processes share
+
+// Changes its input, which transforms must not do.
+class Spoil : public Transform {
+ public:
+  at::Tensor Apply(const at::Tensor& input, SampleRandom&) const override { return input.mul_(2); }
+};
+
+absl::StatusOr<std::unique_ptr<Transform>> MakeSpoil(const Params&, const DataSplits&) {
+  return std::make_unique<Spoil>();
+}
+LANISTA_REGISTER_TRANSFORM("spoil", MakeSpoil);
+
+class SharedDataTest : public ::testing::Test {
+ protected:
+  ~SharedDataTest() override { ShareDataIn(""); }
+
+  // 1.2 MiB of images, transformed so.
+  static Loader MakeLoader(const std::vector<std::string>& transforms) {
+    const DataSplits splits = SplitsOf(CountingImages(400, 1, 28, 28));
+    LoaderOptions options;
+    options.batch_size = 50;
+    options.order = SampleOrder::kShuffled;
+    return Loader(splits.train, MakeChain(transforms, splits).value(), options);
+  }
+
+  int CountFiles() const {
+    std::error_code error;
+    const std::filesystem::directory_iterator files(folder_, error);
+    return error ? 0 : static_cast<int>(std::distance(files, std::filesystem::directory_iterator()));
+  }
+
+ private:
+  const TemporaryFolder temporary_ = TemporaryFolder::Make().value();
+
+ protected:
+  const std::string folder_ = temporary_.path() + "/shared";
+};
+
+TEST_F(SharedDataTest, LoadersServeTheSameBitsFromOneCopy) {
+  const std::vector<std::vector<std::string>> chains = {
+      {}, {"normalize { mean: [2] std: [3] }"}, {"custom { name: 'halve' }"}, {"random_flip {}"}};
+  for (const auto& chain : chains) {
+    ShareDataIn("");
+    Loader alone = MakeLoader(chain);
+    EXPECT_EQ(CountFiles(), 0);
+    ShareDataIn(folder_);
+    {
+      Loader first = MakeLoader(chain);
+      Loader second = MakeLoader(chain);
+      EXPECT_EQ(CountFiles(), 1) << "the targets are too small";
+      const std::vector<Example> expected = Epoch(alone, 1);
+      EXPECT_TRUE(Same(Epoch(first, 1), expected));
+      EXPECT_TRUE(Same(Epoch(second, 1), expected));
+    }
+    RemoveUnusedSharedBytes(folder_);
+    EXPECT_EQ(CountFiles(), 0);
+  }
+}
+
+TEST_F(SharedDataTest, WhatCannotBeSharedIsServedAsItIs) {
+  Loader alone = MakeLoader({});
+  ShareDataIn("/proc/no_such_folder");
+  Loader loader = MakeLoader({});
+  EXPECT_TRUE(Same(Epoch(loader, 1), Epoch(alone, 1)));
+}
+
+TEST_F(SharedDataTest, ATransformThatChangesItsInputChangesNoData) {
+  for (const std::string& folder : {std::string(), folder_}) {
+    ShareDataIn(folder);
+    Loader loader = MakeLoader({"custom { name: 'spoil' }"});
+    const std::vector<Example> first = Epoch(loader, 1);
+    EXPECT_TRUE(Same(Epoch(loader, 1), first));
+  }
 }
 
 }  // namespace

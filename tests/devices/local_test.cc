@@ -128,5 +128,26 @@ TEST(LocalDevicesTest, GpusAreThoseThatThisProcessMaySee) {
             "local.gpu_indices: there is no GPU 2 here (there is: 0, 1; CUDA_VISIBLE_DEVICES is 'GPU-b,GPU-a')");
 }
 
+TEST(LocalDevicesTest, BesideTheDevicesThereIsAPlaceForPreparingWork) {
+  const std::vector<v1::Device> devices = *LocalDevices({}, MakeMachine(4));
+  const std::vector<v1::Device> all = WithPlace(devices);
+  ASSERT_EQ(all.size(), devices.size() + 1);
+  const v1::Device& place = all.back();
+  EXPECT_TRUE(place.prepares());
+  EXPECT_EQ(place.kind(), v1::CPU);
+  EXPECT_EQ(place.threads(), 1);
+  EXPECT_EQ(place.memory_limit(), devices[0].memory_limit());
+  EXPECT_EQ(place.node(), "here");
+  EXPECT_FALSE(all.front().prepares());
+
+  std::vector<v1::Device> with_gpu = devices;
+  with_gpu.emplace_back().set_kind(v1::GPU);
+  EXPECT_EQ(WithPlace(with_gpu).back().memory_limit(), 0) << "as the GPU's trial process";
+  EXPECT_TRUE(WithPlace({}).empty());
+  std::vector<v1::Device> in_process(1);
+  in_process[0].set_isolation(v1::IN_PROCESS);
+  EXPECT_EQ(WithPlace(in_process).size(), 1u);
+}
+
 }  // namespace
 }  // namespace lanista

@@ -172,9 +172,14 @@ TEST_F(SlurmTest, VariablesThatHideJobsAreNotForSqueue) {
 TEST_F(SlurmTest, AHeadThatIsToldToEndSubmitsNoMore) {
   const auto source = Make();
   NodeSource::Situation situation = Waiting(6);
-  situation.ending = [] { return true; };
+  situation.ending = [this] { return Calls("sbatch") > 0; };
   source->Step(situation);
   EXPECT_EQ(Calls("sbatch"), 1);
+  const int looks = Calls("squeue");
+  source->Step(situation);
+  EXPECT_EQ(Calls("squeue"), looks) << "nor does it look";
+  source->End();
+  EXPECT_EQ(Calls("scancel"), 1) << "but what there is goes";
 }
 
 TEST_F(SlurmTest, TheEndLeavesNoJob) {
@@ -201,13 +206,18 @@ TEST_F(SlurmTest, AFileThatIsNoLedgerIsNotOverwritten) {
 TEST_F(SlurmTest, WithGpusTheyAreTheDevices) {
   const auto source = Make(
       "slurm { cpus: 8 gpus: 2 memory: 1073741825 time_limit { seconds: 7200 } option: \"--qos=x\" "
-      "node_option: \"--tls-ca=/a b\" }");
-  EXPECT_EQ(source->Step(Waiting(2)).devices, 2);
+      "node_option: \"--tls-ca=/a b\" node_option: \"--label=gpu=a100\" node_option: \"--label=rack=7\" "
+      "node_option: \"--data=mnist=/data/mnist\" }");
+  const NodeSource::Prospect prospect = source->Step(Waiting(2));
+  EXPECT_EQ(prospect.devices, 2);
+  EXPECT_EQ(prospect.device_kind, v1::GPU);
+  EXPECT_EQ(prospect.labels, (std::map<std::string, std::string>{{"gpu", "a100"}, {"rack", "7"}}));
+  EXPECT_EQ(prospect.data, std::vector<std::string>{"mnist"});
   const std::string calls = Read(root_ + "/calls");
   for (const char* const argument : {"--gres=gpu:2", "--mem=1025M", "--time=120", "--qos=x"}) {
     EXPECT_THAT(calls, HasSubstr(argument));
   }
-  EXPECT_THAT(Read(root_ + "/script"), HasSubstr("--cpu-slots 0 --gpus 0,1 '--tls-ca=/a b'"));
+  EXPECT_THAT(Read(root_ + "/script"), HasSubstr("--cpu-slots 0 --gpus 0,1 '--tls-ca=/a b' '--label=gpu=a100'"));
 }
 
 TEST(SlurmCommandsTest, SqueueIsRead) {

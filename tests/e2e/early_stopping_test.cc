@@ -106,7 +106,7 @@ TEST_F(EarlyStoppingTest, ModelsThatLeadNowhereAreStoppedAndEverybodySaysSo) {
 }
 
 TEST_F(EarlyStoppingTest, AHeadThatIsKilledAtAnyMomentChangesNothing) {
-  // As many as outlive the kills.
+  // Enough models, so that some are left after the last kill.
   const int models = 8 + 2 * Kills();
   const std::vector<std::string> start = {"run", config_, "--set", absl::StrCat("max_trial_number=", models)};
   const std::string undisturbed_state = FreshFolder();
@@ -191,7 +191,7 @@ constexpr char kEightModels[] =
     "params { key: 'bad' value { list { values { i: 8 } } } } }";
 
 TEST_F(EarlyStoppingTest, ATrialHearsThatItsModelIsStopped) {
-  // It reports two steps, and ends when it hears that it may.
+  // The evaluator reports two steps, and ends once the model is stopped.
   const CommandResult run =
       Run({"run", config_, "--json", "--set", kEightModels, "--set", "early_stopping={ custom { name: 'odd models' } }",
            "--set", "evaluator={ custom { name: 'talkative' params { key: 'wait' value { b: true } } } }", "--set",

@@ -8,7 +8,9 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -234,8 +236,9 @@ TEST(FaultTest, TrialProcessesThatAreKilledBetweenTrialsHoldNothingUp) {
   const std::string state = FreshFolder();
   const std::string config = WriteFile("endless.textproto", kEndlessSearch);
   BackgroundCommand run(kLanista, {"run", config, "--state-dir", state, "--set", "max_trial_number=60"});
-  for (int kills = 0; kills < 6; ++kills) {
-    for (int models = 0; models < 5; ++models) ASSERT_TRUE(run.WaitForLine(" succeeded"));
+  // A model that three processes were lost with has failed.
+  for (int kills = 0; kills < 2; ++kills) {
+    for (int models = 0; models < 15; ++models) ASSERT_TRUE(run.WaitForLine(" succeeded"));
     for (const pid_t child : run.Children()) kill(child, SIGKILL);
   }
   EXPECT_EQ(run.Wait(), 0);
@@ -287,6 +290,60 @@ TEST(FaultTest, CtrlCStopsCleanly) {
   const nlohmann::json trials =
       RunCommand(kLanista, {"trials", experiment["id"], "--json", "--state-dir", state}).Json();
   for (const auto& model : trials["models"]) EXPECT_EQ(model["status"], "CANCELED") << model;
+}
+
+// A named pipe to or from a program of the test's.
+class NamedPipe {
+ public:
+  explicit NamedPipe(const std::string& path) {
+    mkfifo(path.c_str(), 0600);
+    // With both ends in one hand nobody waits for the other side.
+    fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  }
+  ~NamedPipe() { close(fd_); }
+  NamedPipe(const NamedPipe&) = delete;
+  NamedPipe& operator=(const NamedPipe&) = delete;
+
+  // Waits until something was written into it; false: nothing was within a minute.
+  bool Wait() const {
+    pollfd end = {fd_, POLLIN, 0};
+    return poll(&end, 1, 60000) == 1;
+  }
+  void Write(const std::string& line) const {
+    EXPECT_EQ(write(fd_, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+TEST(FaultTest, ASecondCtrlCDoesNotKeepSlurmJobsFromBeingCanceled) {
+  const std::string folder = FreshFolder();
+  // Called as Slurm's programs are.
+  const auto program = [&](const std::string& name, const std::string& body) {
+    std::ofstream(folder + "/" + name) << "#!/bin/sh\ncd " << folder << "\n" << body << "\n";
+    chmod((folder + "/" + name).c_str(), 0755);
+  };
+  program(
+      "sbatch",
+      "cat > script; for a; do case $a in --job-name=*) echo \"101|PENDING|${a#*=}|Priority\" > queue;; esac; done; "
+      "echo 101; echo 101 > submitted");
+  program("squeue", "cat queue 2> /dev/null; true");
+  program("scancel", "echo \"$*\" > canceling; read line < go");
+  const NamedPipe submitted(folder + "/submitted"), canceling(folder + "/canceling"), go(folder + "/go");
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", absl::StrCat(folder, ":", path).c_str(), 1);
+  const std::string config =
+      WriteFile("waiting.textproto", absl::StrCat(kWaitingSearch, "training_service { slurm { min_nodes: 1 } }"));
+  BackgroundCommand run(kFaultyProgram, {"run", config, "--state-dir", FreshFolder()});
+  setenv("PATH", path.c_str(), 1);
+  ASSERT_TRUE(run.WaitForLine("models in the space"));
+  ASSERT_TRUE(submitted.Wait());
+  kill(run.pid(), SIGINT);
+  ASSERT_TRUE(canceling.Wait());
+  kill(run.pid(), SIGINT);
+  go.Write("on\n");
+  EXPECT_EQ(run.Wait(), 1) << "as after one Ctrl-C";
 }
 
 TEST(FaultTest, MaxDurationEndsARun) {

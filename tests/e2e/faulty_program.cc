@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,7 +41,7 @@ namespace nn = lanista::nn;
   while (true) never.wait(lock);
 }
 
-// Where a process reads from the FIFO at `path`: tells it so, and waits for ever. Else returns.
+// If a process reads from the FIFO at `path`, writes to it and waits for ever; otherwise returns.
 void TellAndHang(const std::string& path) {
   const int fifo = open(path.c_str(), O_WRONLY | O_NONBLOCK);
   if (fifo < 0) return;
@@ -69,6 +70,7 @@ class FaultyModel : public nn::ModelSpace {
     while (fault_ == "memory") hoard_.push_back(torch::ones({1 << 24}));
     const auto calls = calls_.add_(1).item<int64_t>();
     late |= calls >= kLate;
+    if (fault_ == "prints" && calls == 1) std::puts("hello from a model");
     if (fault_ == "tells" && calls == kLate) TellAndHang(fifo_);
     x = output_(torch::relu(hidden_(x.flatten(1))));
     return fault_ == "nan" || (fault_ == "late nan" && calls > kLate) ? x * std::numeric_limits<float>::quiet_NaN() : x;

@@ -127,7 +127,8 @@ TEST_F(UploadedFilesTest, DataIsReadWhereANodeHasIt) {
     for (const nlohmann::json& attempt : model["attempts"]) nodes.insert(attempt["node"].get<std::string>());
   }
   EXPECT_EQ(nodes, std::set<std::string>{"with"});
-  for (const nlohmann::json& node : Ask({"nodes", "--json"}).Json()["nodes"]) {
+  const nlohmann::json document = Ask({"nodes", "--json"}).Json();
+  for (const nlohmann::json& node : document["nodes"]) {
     EXPECT_EQ(node["data"], node["name"] == "with" ? nlohmann::json::array({"tables"}) : nlohmann::json::array());
   }
 }

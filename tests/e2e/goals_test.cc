@@ -114,7 +114,8 @@ TEST_F(GoalsTest, TheExampleFindsAFrontOfSmallNetworks) {
     flops = best["metrics"]["flops"];
   }
   EXPECT_LT(flops, 1e12) << "there is a front";
-  for (const nlohmann::json& model : Run({"trials", "latest", "--json"}).Json()["models"]) {
+  const nlohmann::json document = Run({"trials", "latest", "--json"}).Json();
+  for (const nlohmann::json& model : document["models"]) {
     EXPECT_LE(model["metrics"]["final"]["params"], 50000);
   }
 }

@@ -71,9 +71,10 @@ class NodeTest : public ::testing::Test {
     listen_ = head_;
   }
 
-  std::unique_ptr<BackgroundCommand> StartNode(const std::string& name, std::vector<std::string> more = {}) const {
+  std::unique_ptr<BackgroundCommand> StartNode(const std::string& name, std::vector<std::string> more = {},
+                                               const std::string& program = kLanista) const {
     more.insert(more.begin(), {"node", "--head", head_, "--cpu-slots", "1", "--name", name});
-    auto node = std::make_unique<BackgroundCommand>(kLanista, more);
+    auto node = std::make_unique<BackgroundCommand>(program, more);
     EXPECT_TRUE(node->WaitForLine(absl::StrCat("joined ", head_, " as ", name)));
     return node;
   }
@@ -88,13 +89,13 @@ class NodeTest : public ::testing::Test {
     kill(head_process_->pid(), SIGKILL);
     EXPECT_EQ(head_process_->Wait(), -SIGKILL);
   }
-  // Until that model has reported a few steps.
+  // Waits until the model has reported a few steps.
   void WatchSteps(const std::string& id, int model) const {
     Watch(id, [&](const v1::ExperimentEvent& event) {
       return event.model().model() == model && event.model().intermediate().step() >= 2;
     });
   }
-  // It ended as if nothing had been: one attempt a model, and each step once.
+  // Checks that the experiment ended as if undisturbed: one attempt for each model, and each step once.
   void ExpectNothingTwice(const std::string& id) const {
     const nlohmann::json trials = ExpectUndisturbed(id);
     for (const nlohmann::json& model : trials["models"]) {
@@ -121,8 +122,8 @@ class NodeTest : public ::testing::Test {
     Watch(id, [](const v1::ExperimentEvent&) { return false; });
   }
 
-  // What became of each model: its sample and its metrics.
-  // It came to its end, with the results of a `run` that nothing disturbed.
+  // The sample and the metrics of each model.
+  // Checks that the experiment is done, with the results of an undisturbed `run`.
   nlohmann::json ExpectUndisturbed(const std::string& id) const {
     EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "DONE");
     const nlohmann::json trials = Ask({"trials", id, "--json"}).Json();
@@ -160,7 +161,7 @@ class NodeTest : public ::testing::Test {
 };
 
 TEST_F(NodeTest, TwoNodesGiveTheResultsOfOneMachine) {
-  // It waits for a node.
+  // The experiment waits for a node.
   const std::string id = Submit();
   EXPECT_THAT(Ask({"nodes"}).out, HasSubstr("no node has joined"));
   const auto a = StartNode("a"), b = StartNode("b");
@@ -172,6 +173,20 @@ TEST_F(NodeTest, TwoNodesGiveTheResultsOfOneMachine) {
   EXPECT_THAT(Ask({"nodes"}).out, HasSubstr("JOINED"));
   WatchToEnd(id);
   EXPECT_THAT(NodesOf(ExpectUndisturbed(id), "SUCCEEDED"), ::testing::ElementsAre("a", "b"));
+}
+
+TEST_F(NodeTest, ANodeOfAnotherProgramGetsNoTrialOfThisOne) {
+  const auto a = StartNode("a");
+  const std::string id = Submit();
+  WatchOutcomes(id, 1);
+  const auto other = StartNode("other", {}, kFaultyProgram);
+  const nlohmann::json document = Ask({"nodes", "--json"}).Json();
+  for (const nlohmann::json& node : document["nodes"]) {
+    EXPECT_EQ(node["other_program"], node["name"] == "other") << node;
+  }
+  EXPECT_THAT(Ask({"nodes"}).out, HasSubstr("(other program)"));
+  WatchToEnd(id);
+  EXPECT_THAT(NodesOf(ExpectUndisturbed(id), "SUCCEEDED"), ::testing::ElementsAre("a"));
 }
 
 TEST_F(NodeTest, ANodeThatIsKilledCostsNoResult) {
@@ -190,6 +205,8 @@ TEST_F(NodeTest, ANodeThatIsEndedHandsBackWhatItRan) {
   const auto a = StartNode("a"), b = StartNode("b");
   const std::string id = Submit();
   WatchOutcomes(id, 5);
+  // As batch systems do it that signal all processes of a job, children first.
+  for (const pid_t child : a->Children()) kill(child, SIGTERM);
   kill(a->pid(), SIGTERM);
   EXPECT_EQ(a->Wait(), 0);
   EXPECT_EQ(Ask({"nodes", "--json"}).Json()["nodes"].size(), 1u);
@@ -207,7 +224,7 @@ TEST_F(NodeTest, ADrainedNodeEndsItsWorkAndGoes) {
   EXPECT_EQ(a->Wait(), 0);
   EXPECT_EQ(Ask({"nodes", "--json"}).Json()["nodes"].size(), 1u);
   WatchToEnd(id);
-  // What crossed with the node's leaving had not begun, and was queued again.
+  // Trials that were sent while the node left had not begun, and were queued again.
   EXPECT_THAT(NodesOf(ExpectUndisturbed(id), "LOST"), IsEmpty());
 }
 
@@ -304,7 +321,7 @@ TEST_F(NodeTest, ANodeThatStoodStillForTooLongBeginsAnew) {
   EXPECT_TRUE(a->WaitForLine("joined"));
   ExpectUndisturbed(id);
   EXPECT_EQ(Ask({"nodes", "--json"}).Json()["nodes"].size(), 2u);
-  // It works again.
+  // Nodes get work again.
   kill(b->pid(), SIGTERM);
   EXPECT_EQ(b->Wait(), 0);
   const std::string next = Submit();
@@ -344,9 +361,13 @@ TEST_F(NodeTest, ANodeThatDoesNotSeeTheHeadsFilesGetsThem) {
   WatchToEnd(id);
   EXPECT_EQ(Ask({"show", id, "--json"}).Json()["models"]["succeeded"], 3);
   int copies = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(cache + "/1/files")) {
-    EXPECT_EQ(entry.path().filename().string().size(), 64u);
-    ++copies;
+  // Of this machine's first node, the only one.
+  for (const auto& node : std::filesystem::directory_iterator(cache)) {
+    if (!std::filesystem::exists(node.path() / "files")) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(node.path() / "files")) {
+      EXPECT_EQ(entry.path().filename().string().size(), 64u);
+      ++copies;
+    }
   }
   EXPECT_EQ(copies, 1);
   EXPECT_EQ(Ask({"show", id, "--json"}).Json()["best"][0]["default"], 0.75);
@@ -399,7 +420,7 @@ TEST_F(NodeTest, WeightsOfNodesThatSeeNoFilesArriveBeforeTheirModelsAreDone) {
     EXPECT_EQ(exported.exit_code, 0) << exported.err;
     EXPECT_FALSE(std::filesystem::is_empty(out));
   }
-  // Nobody keeps those of the others.
+  // The weights of the other models are not kept.
   ASSERT_EQ(weights().size(), 2u);
   EXPECT_TRUE(std::filesystem::is_empty(experiment + "/incoming"));
   // Without them the export is an error, and no initial weights.
@@ -410,9 +431,58 @@ TEST_F(NodeTest, WeightsOfNodesThatSeeNoFilesArriveBeforeTheirModelsAreDone) {
   EXPECT_THAT(missing.err, HasSubstr("are missing"));
 }
 
+TEST_F(NodeTest, WhatMergedTrialsLeftOnNodesThatSeeNoFilesOutlivesTheirNode) {
+  std::ofstream(state_ + "/marker") << "another folder";
+  const std::string config = WriteFile("merged.textproto", R"(
+    name: "merged"
+    space {
+      registered: "some_bad"
+      params { key: "fault" value { s: "prints" } }
+      params { key: "bad" value { list { values { i: 3 } } } }
+    }
+    engine { cgo {} }
+    strategy { grid_search {} }
+    evaluator {
+      classification {
+        dataset { synthetic_digits { train_samples: 60 validation_samples: 30 } }
+        batch_size: 20
+        max_epochs: 1
+      }
+    }
+    keep_weights { best: 2 }
+    seed: 5
+  )");
+  const std::string cache = FreshFolder();
+  const auto a = StartNode("a", {"--cache-dir", cache}, kFaultyProgram);
+  const auto b = StartNode("b", {"--cache-dir", cache}, kFaultyProgram);
+  const std::string id = Ask({"submit", config, "--json"}).Json().value("id", "");
+  ASSERT_NE(id, "");
+  WatchToEnd(id);
+  const nlohmann::json show = Ask({"show", id, "--json"}).Json();
+  EXPECT_EQ(show["models"]["succeeded"], 8);
+  EXPECT_EQ(show["space_size"], "8");
+  const nlohmann::json models = Ask({"trials", id, "--json"}).Json()["models"];
+  ASSERT_EQ(models.size(), 8u);
+  std::string used;
+  for (const nlohmann::json& model : models) {
+    EXPECT_FALSE(model["attempts"][0]["merged_with"].empty()) << model;
+    used = model["attempts"][0]["node"];
+  }
+  const auto& dead = used == "a" ? a : b;
+  kill(dead->pid(), SIGKILL);
+  EXPECT_EQ(dead->Wait(), -SIGKILL);
+
+  EXPECT_THAT(Ask({"trials", id, "--log"}).out, HasSubstr("hello from a model"));
+  const std::string out = FreshFolder();
+  const CommandResult exported = RunCommand(
+      kFaultyProgram, {"export", id, "--top", "2", "--format", "weights", "--out", out, "--state-dir", state_});
+  EXPECT_EQ(exported.exit_code, 0) << exported.err;
+  EXPECT_FALSE(std::filesystem::is_empty(out));
+}
+
 TEST_F(NodeTest, ATrialGoesOnFromItsCheckpointAfterItsNodeWasKilled) {
   std::ofstream(state_ + "/marker") << "another folder";
-  // It has not ended by itself when its node is killed. Its checkpoints are those of whole epochs.
+  // A search that is long enough not to end before its node is killed. Checkpoints are written after whole epochs.
   const std::string config = WriteFile("long.textproto", R"(
     name: "long"
     space { registered: "mlp" }
@@ -464,13 +534,11 @@ TEST_F(NodeTest, WhatATrialPrintedAndLeftComesFromANodeThatSeesNoFiles) {
     max_trial_number: 1
     seed: 42
   )");
-  BackgroundCommand node(kFaultyProgram, {"node", "--head", head_, "--cpu-slots", "1", "--name", "a", "--cache-dir",
-                                          FreshFolder() + "/cache"});
-  EXPECT_TRUE(node.WaitForLine("joined"));
+  const auto node = StartNode("a", {"--cache-dir", FreshFolder() + "/cache"}, kFaultyProgram);
   const std::string id = Ask({"submit", config, "--json"}).Json().value("id", "");
   ASSERT_NE(id, "");
   WatchToEnd(id);
-  kill(node.pid(), SIGKILL);
+  kill(node->pid(), SIGKILL);
   EXPECT_THAT(Ask({"trials", id, "--log", "--model", "1"}).out, HasSubstr("hello from the evaluator"));
   EXPECT_TRUE(std::filesystem::exists(absl::StrCat(state_, "/experiments/", id, "/trials/1/note.txt")));
 }

@@ -96,7 +96,8 @@ TEST_F(ObjectivesTest, WhatAModelOfCodeCostsIsKnownOnceItIsBuilt) {
   EXPECT_GE(infeasible, 1);
   EXPECT_EQ(show["models"]["total"], 5 + infeasible);
   EXPECT_THAT(run.out, HasSubstr(absl::StrCat(infeasible, " infeasible")));
-  for (const nlohmann::json& model : Latest("trials").Json()["models"]) {
+  const nlohmann::json document = Latest("trials").Json();
+  for (const nlohmann::json& model : document["models"]) {
     const double params = model["metrics"]["final"]["params"];
     EXPECT_EQ(model["status"] == "INFEASIBLE", params > 60000) << model;
     EXPECT_EQ(model["violation"] > 0, params > 60000) << model;

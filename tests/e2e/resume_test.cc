@@ -161,6 +161,29 @@ constexpr char kConstantSearch[] = R"(
   seed: 1
 )";
 
+// Journals of older versions are shown as those of today.
+TEST(OldJournalTest, IsShownAsItWas) {
+  const std::string state = FreshFolder();
+  const std::string config = WriteFile("constant.textproto", kConstantSearch);
+  ASSERT_EQ(RunCommand(kLanista, {"run", config, "--state-dir", state}).exit_code, 0);
+  const std::string id = OnlyExperiment(state)["id"];
+  const auto show = [&](const std::string& command) {
+    return RunCommand(kLanista, {command, id, "--state-dir", state, "--json"}).Json();
+  };
+  const nlohmann::json models = show("trials")["models"], experiment = show("show");
+  MakeVersion2(absl::StrCat(state, "/experiments/", id, "/journal.db"));
+  const nlohmann::json old_models = show("trials")["models"], old_experiment = show("show");
+  ASSERT_EQ(old_models.size(), 20u);
+  for (size_t model = 0; model < models.size(); ++model) {
+    for (const char* const key : {"id", "status", "sample", "metrics"}) {
+      EXPECT_EQ(old_models[model][key], models[model][key]) << key;
+    }
+  }
+  for (const char* const key : {"id", "status", "models", "best"})
+    EXPECT_EQ(old_experiment[key], experiment[key]) << key;
+  EXPECT_EQ(OnlyExperiment(state)["models"]["succeeded"], 20);
+}
+
 class ResumeCommandTest : public ::testing::Test {
  protected:
   CommandResult Run(const std::vector<std::string>& arguments) {
@@ -249,7 +272,7 @@ TEST_F(ResumeCommandTest, AFullDiskPausesTheExperimentUntilThereIsRoom) {
   const SmallDisk disk(state_, "400k");
   if (!disk.mounted()) GTEST_SKIP() << "only root may mount";
   BackgroundCommand run(kLanista, {"run", config_, "--state-dir", state_, "--set", "max_trial_number=3000"});
-  // Nothing is told any more where nothing can be recorded.
+  // As long as nothing can be recorded, no further success is shown.
   while (run.WaitForLine(" succeeded", /*seconds=*/3)) {
   }
   EXPECT_EQ(OnlyExperiment(state_)["status"], "RUNNING");

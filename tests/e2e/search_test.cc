@@ -1,7 +1,14 @@
 // Searches that go well, as a user sees them.
+#include <signal.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -103,6 +110,48 @@ TEST(SearchTest, TheSameSeedGivesTheSameMetricsWhateverTheSlotsAndLoaderThreads)
   EXPECT_EQ(expected.size(), 4u);
   EXPECT_EQ(metrics({"training_service.local.cpu_slots=1", "evaluator.classification.loader_threads=3"}), expected);
   EXPECT_NE(metrics({"seed=43"}), expected);
+}
+
+TEST(SearchTest, SlotsShareTheirDataToTheSameBits) {
+  const std::string config = WriteFile("tiny.textproto", kTinySearch);
+  const auto arguments = [&](const std::string& state, int slots, int epochs) {
+    return std::vector<std::string>{"run",
+                                    config,
+                                    "--json",
+                                    "--state-dir",
+                                    state,
+                                    "--set",
+                                    "max_trial_number=4",
+                                    "--set",
+                                    "evaluator.classification.dataset.synthetic_digits.train_samples=600",
+                                    "--set",
+                                    "evaluator.classification.dataset.synthetic_digits.validation_samples=400",
+                                    "--set",
+                                    absl::StrCat("evaluator.classification.max_epochs=", epochs),
+                                    "--set",
+                                    absl::StrCat("training_service.local.cpu_slots=", slots)};
+  };
+  const auto metrics = [&](int slots) {
+    const std::string state = FreshFolder();
+    const std::string id = RunCommand(kLanista, arguments(state, slots, 1)).Json()["id"];
+    EXPECT_FALSE(std::filesystem::exists(state + "/shared_data"));
+    return MetricsOf(RunCommand(kLanista, {"trials", id, "--json", "--state-dir", state}).Json());
+  };
+  const auto alone = metrics(1);
+  EXPECT_EQ(alone.size(), 4u);
+  EXPECT_EQ(metrics(2), alone);
+
+  // While a search runs, there is one file of each part of the data.
+  const std::string state = FreshFolder();
+  std::vector<std::string> endless = arguments(state, 2, 1'000'000);
+  endless.erase(std::find(endless.begin(), endless.end(), "--json"));
+  BackgroundCommand run(kLanista, endless);
+  ASSERT_TRUE(run.WaitForLine("models in the space"));
+  const std::filesystem::directory_iterator files(state + "/shared_data");
+  EXPECT_EQ(std::distance(files, std::filesystem::directory_iterator()), 2);
+  ASSERT_EQ(kill(run.pid(), SIGINT), 0);
+  run.Wait();
+  EXPECT_FALSE(std::filesystem::exists(state + "/shared_data"));
 }
 
 TEST(SearchTest, JsonConfigurationsWorkToo) {

@@ -35,6 +35,22 @@ constexpr char kConstantSearch[] = R"(
   seed: 1
 )";
 
+// Its first trial takes longer than any test.
+constexpr char kLongSearch[] = R"(
+  name: "long"
+  space { registered: "mnist_cnn" }
+  strategy { random {} }
+  evaluator {
+    classification {
+      dataset { synthetic_digits { train_samples: 5000 validation_samples: 20 } }
+      batch_size: 20
+      max_epochs: 1000
+    }
+  }
+  max_trial_number: 1
+  seed: 1
+)";
+
 // `serve` on a port that nobody else has, and commands that talk to it.
 class ServeTest : public ::testing::Test {
  protected:
@@ -113,6 +129,10 @@ TEST_F(ServeTest, ASubmittedSearchRunsAndIsShownAsOffline) {
                                                   {"trials", "constant"},
                                                   {"trials", "latest", "--json"},
                                                   {"trials", "latest", "--sort", "best", "--limit", "3"},
+                                                  {"trials", "latest", "--csv"},
+                                                  {"trials", "latest", "--csv", "--limit", "3"},
+                                                  {"trials", "latest", "--merged"},
+                                                  {"trials", "latest", "--merged", "--json"},
                                                   {"list"},
                                                   {"list", "--json"}}) {
     const CommandResult on_head = Ask(command), offline = AskOffline(command);
@@ -145,7 +165,7 @@ TEST_F(ServeTest, OneRequestMakesOneExperiment) {
 
 TEST_F(ServeTest, AHeadThatIsKilledGoesOnAndItsWatchersMissAndRepeatNothing) {
   const std::string id = Submit({"--set", "max_trial_number=1500"});
-  // Whoever watches from the command line waits for its return.
+  // `watch` waits until the head returns.
   BackgroundCommand shown(kLanista, {"watch", id, "--head", head_});
   std::vector<int64_t> seen;
   for (const int outcomes : {5, 40}) {
@@ -180,7 +200,7 @@ TEST_F(ServeTest, OnlyWhatAServerHadGoesOnByItself) {
   kill(run.pid(), SIGKILL);
   run.Wait();
   const std::string stopped = Submit({"--set", "max_trial_number=1000000"});
-  // What runs elsewhere is not stopped here, and what is stopped stays so.
+  // The head does not stop an experiment that another process runs; one that it stopped stays stopped.
   EXPECT_EQ(Ask({"stop", "own"}).exit_code, 2);
   EXPECT_EQ(Ask({"stop", stopped, "--json"}).Json()["id"], stopped);
   WatchToEnd(stopped);
@@ -195,7 +215,7 @@ TEST_F(ServeTest, OnlyWhatAServerHadGoesOnByItself) {
   EXPECT_EQ(Ask({"show", stopped, "--json"}).Json()["status"], "STOPPED");
   EXPECT_EQ(Ask({"delete", id, "--yes"}).exit_code, 2) << "it runs";
 
-  // It goes on here once it is told to, and then by itself.
+  // After `resume` the experiment belongs to this head, which goes on with it after each restart.
   const CommandResult resumed = Ask({"resume", "own"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_THAT(resumed.out, HasSubstr("goes on"));
@@ -275,11 +295,41 @@ TEST_F(ServeTest, WithoutDevicesExperimentsWaitAndSayForWhat) {
   EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "DONE");
 }
 
+TEST_F(ServeTest, ASpaceIsDiscoveredWhileTheOnlyDeviceTrains) {
+  Kill();
+  Start("1");
+  const std::string long_config = WriteFile("long.textproto", kLongSearch);
+  const std::string trains = Ask({"submit", long_config, "--json"}).Json().value("id", "");
+  ASSERT_FALSE(Watch(trains, 0, [](const v1::ExperimentEvent& event) { return event.model().has_started(); }).empty());
+  v1::ValidateExperimentRequest validate;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kConstantSearch, validate.mutable_config()));
+  const auto validated = HeadClient(*ParseAddress(head_)).Validate(validate);
+  EXPECT_TRUE(validated.ok()) << validated.status();
+  const std::string id = Submit();
+  const auto runs = [](const v1::ExperimentEvent& event) { return event.state().state() == v1::RUNNING; };
+  ASSERT_FALSE(Watch(id, 0, runs).empty());
+  EXPECT_EQ(Ask({"show", trains, "--json"}).Json()["status"], "RUNNING");
+  EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "RUNNING");
+  EXPECT_EQ(Ask({"stop", trains}).exit_code, 0);
+  WatchToEnd(id);
+  EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "DONE");
+}
+
 TEST_F(ServeTest, WithoutItsPortItRunsNothing) {
   const std::string state = FreshFolder();
   const std::string folder = LeftBehind(state, "running-1", v1::RUNNING);
   EXPECT_EQ(RunCommand(kLanista, {"serve", "--listen", head_, "--state-dir", state}).exit_code, 1) << "taken";
   EXPECT_FALSE(std::filesystem::exists(folder + "/lock"));
+}
+
+TEST_F(ServeTest, AStateFolderHasOneServer) {
+  const CommandResult second = RunCommand(kLanista, {"serve", "--listen", "127.0.0.1:0", "--state-dir", state_});
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.err, HasSubstr(absl::StrCat("is served by process ", serve_->pid())));
+  // `run` takes no part in it.
+  EXPECT_EQ(AskOffline({"run", config_}).exit_code, 0);
+  Kill();
+  Start();
 }
 
 TEST_F(ServeTest, WhatIsWrongIsSaidByTheHeadOrBecomesTheEnd) {
@@ -292,7 +342,6 @@ TEST_F(ServeTest, WhatIsWrongIsSaidByTheHeadOrBecomesTheEnd) {
   const CommandResult nobody = Ask({"show", "nobody"});
   EXPECT_EQ(nobody.exit_code, 2);
   EXPECT_THAT(nobody.err, HasSubstr("nobody"));
-  EXPECT_EQ(RunCommand(kLanista, {"serve", "--listen", head_, "--state-dir", state_}).exit_code, 1) << "taken";
 }
 
 TEST(ServeCommandTest, WithoutAHeadTheExitCodeSaysSo) {
@@ -335,7 +384,7 @@ TEST(ServeCommandTest, OtherMachinesReachItOnlyWhereTheUserSaysSo) {
 TEST_F(ServeTest, WhatTrialsPrintedIsShownByTheHeadAsOffline) {
   const std::string id = Submit({"--set", "max_trial_number=3"});
   WatchToEnd(id);
-  // What an evaluator prints lands there.
+  // The file that the output of the evaluator goes to.
   const std::string log = absl::StrCat(state_, "/experiments/", id, "/", TrialLogFile(2));
   std::filesystem::create_directories(std::filesystem::path(log).parent_path());
   const std::string printed = "epoch 1\nloss 0.5\n" + std::string(2 << 20, 'x') + "\nthe end\n";

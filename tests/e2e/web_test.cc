@@ -257,7 +257,7 @@ TEST_F(WebTest, PrometheusReadsWhatAHeadDoes) {
   EXPECT_EQ(RunCommand(kLanista, {"stop", running, "--head", head}).exit_code, 0);
   EXPECT_EQ(RunCommand(kLanista, {"watch", running, "--head", head}).exit_code, 1);
   EXPECT_EQ(RunCommand(kLanista, {"submit", config_, "--watch", "--head", head}).exit_code, 0);
-  // Both devices are ready for the next trial, and so have told of the last one.
+  // When both devices are idle, the end of the last trial is counted.
   std::string after = scrape();
   while (SampleOf(after, "lanista_devices{state=\"idle\"}") != 2) after = scrape();
   EXPECT_GE(SampleOf(after, succeeded), last + 20);
@@ -266,7 +266,7 @@ TEST_F(WebTest, PrometheusReadsWhatAHeadDoes) {
   EXPECT_EQ(SampleOf(after, "lanista_trials{state=\"queued\"}"), 0);
   EXPECT_EQ(SampleOf(after, "lanista_trials{state=\"running\"}"), 0);
   EXPECT_EQ(SampleOf(after, "lanista_queue_oldest_age_seconds"), 0);
-  // What there is to store for ever does not grow with what is run.
+  // The number of time series does not grow with the number of trials.
   EXPECT_EQ(std::count(after.begin(), after.end(), '\n'), std::count(before.begin(), before.end(), '\n'));
   EXPECT_EQ(End(*serve), 0);
 }

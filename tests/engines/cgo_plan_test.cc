@@ -263,6 +263,34 @@ TEST(EstimateMemory, OfAValueThatNoDeviceHoldsIsLarge) {
   EXPECT_GE(EstimateMemory(plan, {1}, {10, 2}), int64_t{1} << 40);
 }
 
+TEST(TrainingMemoryTest, IsToldByTheOptionsOfTheFields) {
+  v1::EvaluatorConfig evaluator;
+  const auto kept = [&evaluator] { return TrainingMemoryOf(evaluator).optimizer_state; };
+  EXPECT_EQ(TrainingMemoryOf(evaluator).batch_size, 64);
+  EXPECT_EQ(kept(), 2) << "nothing is known of it";
+  v1::ClassificationConfig& classification = *evaluator.mutable_classification();
+  EXPECT_EQ(TrainingMemoryOf(evaluator).batch_size, 64);
+  EXPECT_EQ(kept(), 2) << "Adam's";
+  classification.set_batch_size(10);
+  EXPECT_EQ(TrainingMemoryOf(evaluator).batch_size, 10);
+  v1::OptimizerConfig& optimizer = *classification.mutable_optimizer();
+  optimizer.mutable_sgd()->set_momentum(0);
+  EXPECT_EQ(kept(), 0);
+  optimizer.mutable_sgd()->set_momentum(0.9);
+  EXPECT_EQ(kept(), 1);
+  optimizer.mutable_adam()->set_amsgrad(false);
+  EXPECT_EQ(kept(), 2);
+  optimizer.mutable_adamw()->set_amsgrad(true);
+  EXPECT_EQ(kept(), 3);
+  optimizer.mutable_rmsprop()->set_momentum(0.5);
+  optimizer.mutable_rmsprop()->set_centered(true);
+  EXPECT_EQ(kept(), 3);
+  // The regression takes the place of the classification, and of its optimizer.
+  const v1::OptimizerConfig same = optimizer;
+  *evaluator.mutable_regression()->mutable_optimizer() = same;
+  EXPECT_EQ(kept(), 3);
+}
+
 TEST(MemoryBudget, LearnsHowFarEstimatesAreOff) {
   constexpr int64_t kMib = 1 << 20;
   MemoryBudget budget(4096 * kMib);

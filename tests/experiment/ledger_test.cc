@@ -1,5 +1,7 @@
 #include "src/experiment/ledger.h"
 
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -459,7 +461,7 @@ TEST_F(StoppingLedgerTest, AVerdictStands) {
           Ledger::Decision decision;
           if (verdict_first) {
             EXPECT_EQ(Judge(1, 2, true).stop_in_trial, 7);
-            // What comes before the trial hears of it counts no more.
+            // Reports that come before the trial knows that it is stopped are ignored.
             EXPECT_EQ(Report(1, 1, 2, 0.9), "no step");
             if (canceled) ledger_->Cancel();
             decision = End(1, 1, end.outcome, end.cause);
@@ -623,6 +625,17 @@ TEST_F(LimitsLedgerTest, LimitsThatTenThousandModelsBreakAreHopeless) {
       ledger_->hopeless(),
       "the last 10000 models cost more than the limits allow; the nearest has params 150 (at most 100): relax the "
       "limits, or change the space");
+}
+
+TEST_F(LedgerTest, TheStrategyHearsOfNoValueThatIsNotFinite) {
+  v1::ModelOutcome outcome;
+  outcome.set_outcome(v1::SUCCEEDED);
+  for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    (*outcome.mutable_metrics()->mutable_values())["default"] = value;
+    EXPECT_FALSE(TellOf(outcome, v1::Sample(), 1, ledger_->goals()).has_value()) << value;
+  }
+  (*outcome.mutable_metrics()->mutable_values())["default"] = 1e308;
+  EXPECT_EQ(TellOf(outcome, v1::Sample(), 1, ledger_->goals()).value(), 1e308);
 }
 
 TEST_F(LedgerTest, WhatCannotBeRecordedIsForgotten) {

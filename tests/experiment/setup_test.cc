@@ -546,7 +546,7 @@ TEST_F(SetupTest, AWarmStartLeavesOutModelsOfWhichItIsNotKnownWhetherTheyKeepALi
     EXPECT_TRUE(setup.ok()) << setup.status();
     return setup->start.untold;
   };
-  // Nobody has measured it; that others failed is still worth telling.
+  // No model has this metric, but the failures are still told.
   limit.set_metric("latency");
   limit.set_max(1);
   std::vector<v1::TellRequest> tells = told();
@@ -671,7 +671,7 @@ TEST_F(SetupTest, ModelsThatAStopCanceledRunAgain) {
   EXPECT_EQ(Models(id), undisturbed);
 }
 
-// What nodes did to models counts as it did before the head was killed.
+// The counts of lost nodes for each model are the same after the head was killed.
 TEST_F(SetupTest, NodesThatWereLostAreRememberedAndNodesThatLeftAreNot) {
   const std::string id = RunNew(MakeConfig(12), 2);
   {
@@ -753,7 +753,7 @@ TEST_F(SetupTest, ATrialThatMayComeBackWithItsNodeIsNotLost) {
     if (record.event().has_ended()) lost.push_back(record.event().model());
   }
   EXPECT_THAT(lost, ::testing::ElementsAre(3));
-  // It ends as if nothing had been.
+  // The experiment ends as if it had not been interrupted.
   v1::ModelEvent end;
   end.set_trial(1);
   end.set_model(1);
@@ -792,6 +792,20 @@ TEST_F(SetupTest, AnExperimentMayBeginBeforeThereIsADevice) {
   const absl::StatusOr<ExperimentSetup> setup = New(config);
   ASSERT_TRUE(setup.ok()) << setup.status();
   EXPECT_EQ(setup->trial_template.priority(), 7);
+  EXPECT_EQ(setup->trial_template.output_limit(), int64_t{16} << 30);
+  EXPECT_FALSE(setup->trial_template.has_requirements());
+}
+
+TEST_F(SetupTest, TrialsHaveTheRequirementsOfTheirExperiment) {
+  v1::ExperimentConfig config = MakeConfig(2);
+  config.mutable_requirements()->set_device_kind(v1::GPU);
+  const absl::StatusOr<ExperimentSetup> setup = New(config);
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  EXPECT_EQ(setup->trial_template.requirements().device_kind(), v1::GPU);
+  config.mutable_requirements()->Clear();
+  const absl::StatusOr<ExperimentSetup> without = New(config);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_FALSE(without->trial_template.has_requirements()) << "they require nothing";
 }
 
 TEST_F(SetupTest, HigherLimitsLetAFinishedExperimentGoOn) {

@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -151,6 +154,33 @@ TEST_F(ExportersTest, WriteTheBestModelsFromWhichTheModelsAreRebuilt) {
 TEST_F(ExportersTest, WriteAsManyAsThereAre) {
   RunModels();
   EXPECT_EQ(Export(100, "json", out())->size(), 3);
+}
+
+TEST_F(ExportersTest, AskAfterEachModelWhetherToGoOn) {
+  RunModels();
+  ExportOptions options{2, "json", out()};
+  std::vector<int64_t> bytes;
+  options.check = [&bytes](int64_t so_far) {
+    bytes.push_back(so_far);
+    return absl::OkStatus();
+  };
+  const auto files = ExportBest(*JournalReader::Open(temp_.path()), options, nullptr);
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->size(), 2u);
+  const auto first = static_cast<int64_t>(std::filesystem::file_size((*files)[0]));
+  const auto second = static_cast<int64_t>(std::filesystem::file_size((*files)[1]));
+  EXPECT_THAT(bytes, ElementsAre(first, first + second));
+  options.check = [](int64_t) { return absl::CancelledError("enough"); };
+  EXPECT_EQ(ExportBest(*JournalReader::Open(temp_.path()), options, nullptr).status(), absl::CancelledError("enough"));
+}
+
+TEST(ExportStemTest, IsThatOfNamesThatAnExportWrites) {
+  EXPECT_EQ(ExportStemOf("1-model-17.py"), "1-model-17");
+  EXPECT_EQ(ExportStemOf("12-model-3.weights.pt"), "12-model-3");
+  for (const char* name : {"", "1-model-17", "x1-model-17.py", "01-model-17.py", "1-model-017.py", "1-model-.py",
+                           "1-model-17.p/y", "1-model-99999999999.py", "+1-model-2.py", " 1-model-2.py"}) {
+    EXPECT_EQ(ExportStemOf(name), std::nullopt) << name;
+  }
 }
 
 TEST_F(ExportersTest, SayWhatTheyCannotDoAndWriteNothing) {

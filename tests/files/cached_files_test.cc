@@ -124,8 +124,16 @@ class CachedFilesTest : public ::testing::Test {
     files_.reset();
     auto source = std::make_unique<FakeSource>();
     source_ = source.get();
-    files_.emplace(CachedFiles::Options{folder_, max_bytes, std::chrono::milliseconds(1)}, std::move(source),
-                   std::make_shared<NoSink>());
+    files_.emplace(Options(max_bytes), std::move(source), std::make_shared<NoSink>());
+  }
+
+  CachedFiles::Options Options(int64_t max_bytes, const std::string& host = "h") const {
+    CachedFiles::Options options;
+    options.folder = folder_;
+    options.max_bytes = max_bytes;
+    options.host = host;
+    options.first_delay = std::chrono::milliseconds(1);
+    return options;
   }
 
   static v1::Assignment Trial(const std::string& path, const std::string& experiment = "x") {
@@ -164,7 +172,7 @@ TEST_F(CachedFilesTest, ATrialFindsItsFilesUnderTheirNames) {
   const auto work = Prepare(Trial("/data/net.graph"));
   ASSERT_TRUE(work.ok()) << work.status();
   const std::string here = PathHere(**work, Trial("/data/../data/net.graph"));
-  EXPECT_THAT(here, HasSubstr(folder_ + "/1/trees/"));
+  EXPECT_THAT(here, HasSubstr(folder_ + "/h-1/trees/"));
   EXPECT_EQ(Content(here), "graph");
   const std::filesystem::path data = std::filesystem::path(here).parent_path();
   EXPECT_EQ(Content(data / "weights/net.pt"), "weights");
@@ -194,7 +202,7 @@ TEST_F(CachedFilesTest, WhatATrialWritesHasAFolderOfItsOwn) {
   EXPECT_EQ(source_->lists_, 0) << "it reads nothing";
   (*work)->ToHere(&spec);
   const std::string folder = std::filesystem::path(spec.log_file()).parent_path();
-  EXPECT_THAT(folder, HasSubstr(folder_ + "/1/assignments/"));
+  EXPECT_THAT(folder, HasSubstr(folder_ + "/h-1/assignments/"));
   EXPECT_TRUE(std::filesystem::is_directory(folder));
   EXPECT_EQ(spec.models(0).output_folder(), folder + "/output-3");
   EXPECT_EQ(spec.models(0).checkpoint_folder(), folder + "/checkpoint-3");
@@ -265,7 +273,7 @@ TEST_F(CachedFilesTest, NothingOfTheHeadsLeadsElsewhere) {
   source_->Add("/a", "x");
   source_->Add("/a/b", "y");
   EXPECT_FALSE(Prepare(Trial("/a")).ok());
-  EXPECT_EQ(EntriesOf(folder_ + "/1/trees"), 0);
+  EXPECT_EQ(EntriesOf(folder_ + "/h-1/trees"), 0);
 }
 
 TEST_F(CachedFilesTest, ALostConnectionIsWaitedFor) {
@@ -303,7 +311,7 @@ TEST_F(CachedFilesTest, WhatThisMachineCannotTakeIsForAnother) {
 
 TEST_F(CachedFilesTest, WhatANodeThatWasKilledLeftIsNobodysWork) {
   for (const int number : {1, 2, 3}) {
-    MakeFile(absl::StrCat(folder_, "/1/assignments/", number, "/checkpoint-3/weights"), "of another experiment");
+    MakeFile(absl::StrCat(folder_, "/h-1/assignments/", number, "/checkpoint-3/weights"), "of another experiment");
   }
   v1::Assignment assignment = Trial("");
   assignment.mutable_trial()->set_log_file("/head/logs/7.log");
@@ -311,7 +319,7 @@ TEST_F(CachedFilesTest, WhatANodeThatWasKilledLeftIsNobodysWork) {
   ASSERT_TRUE(work.ok()) << work.status();
   (*work)->ToHere(assignment.mutable_trial());
   EXPECT_EQ(EntriesOf(std::filesystem::path(assignment.trial().log_file()).parent_path()), 0);
-  EXPECT_EQ(EntriesOf(folder_ + "/1/assignments"), 1);
+  EXPECT_EQ(EntriesOf(folder_ + "/h-1/assignments"), 1);
 }
 
 TEST_F(CachedFilesTest, AFullDiskIsSaidAndNotTriedAgain) {
@@ -333,8 +341,9 @@ TEST_F(CachedFilesTest, AFullDiskIsSaidAndNotTriedAgain) {
 
 TEST_F(CachedFilesTest, WithoutAFolderNothingIsTouched) {
   files_.reset();
-  files_.emplace(CachedFiles::Options{"", 1 << 20, std::chrono::milliseconds(1)}, std::make_unique<FakeSource>(),
-                 std::make_shared<NoSink>());
+  CachedFiles::Options options = Options(1 << 20);
+  options.folder.clear();
+  files_.emplace(options, std::make_unique<FakeSource>(), std::make_shared<NoSink>());
   const absl::Status refused = Prepare(Trial("")).status();
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--cache-dir"));
@@ -374,7 +383,7 @@ TEST_F(CachedFilesTest, TreesThatNobodyUsesMakeRoom) {
   EXPECT_TRUE(absl::IsAborted(Prepare(Trial("/b")).status())) << "the first one's trial runs";
   work = absl::UnknownError("it has ended");
   EXPECT_TRUE(Prepare(Trial("/b")).ok());
-  EXPECT_EQ(EntriesOf(folder_ + "/1/files"), 1);
+  EXPECT_EQ(EntriesOf(folder_ + "/h-1/files"), 1);
 }
 
 TEST_F(CachedFilesTest, ACanceledOneEnds) {
@@ -395,6 +404,38 @@ TEST_F(CachedFilesTest, ACanceledOneEnds) {
   EXPECT_TRUE(absl::IsCancelled(last.get_future().get()));
 }
 
+TEST_F(CachedFilesTest, MachinesThatShareAFolderDoNotMeetInIt) {
+  source_->Add("/a", "content");
+  const auto first = Prepare(Trial("/a"));
+  ASSERT_TRUE(first.ok()) << first.status();
+  auto source = std::make_unique<FakeSource>();
+  source->Add("/a", "content");
+  // Whatever it is called: no part of its name leads elsewhere.
+  CachedFiles other(Options(100, "../gpu 1"), std::move(source), std::make_shared<NoSink>());
+  std::promise<absl::StatusOr<LocalWorkPtr>> prepared;
+  other.Prepare(Trial("/a"), [&](absl::StatusOr<LocalWorkPtr> work) { prepared.set_value(std::move(work)); });
+  EXPECT_THAT(PathHere(**prepared.get_future().get(), Trial("/a")), HasSubstr(folder_ + "/..-gpu-1-1/trees/"));
+  EXPECT_TRUE(std::filesystem::exists(PathHere(**first, Trial("/a"))));
+}
+
+TEST_F(CachedFilesTest, AsManyFilesComeAtATimeAsThereMayBeThreads) {
+  CachedFiles::Options options = Options(1 << 20);
+  options.threads = 2;
+  files_.reset();
+  auto source = std::make_unique<FakeSource>();
+  source_ = source.get();
+  files_.emplace(options, std::move(source), std::make_shared<NoSink>());
+  source_->Add("/large", "content");
+  source_->hangs_ = true;
+  std::promise<absl::Status> large;
+  const auto cancellation = files_->Prepare(
+      Trial("/large"), [&](const absl::StatusOr<LocalWorkPtr>& work) { large.set_value(work.status()); });
+  source_->hanging_.get_future().wait();
+  EXPECT_TRUE(Prepare(Trial("")).ok()) << "one that needs none waits for nobody";
+  cancellation->Cancel();
+  EXPECT_TRUE(absl::IsCancelled(large.get_future().get()));
+}
+
 TEST_F(CachedFilesTest, NodesOfOneMachineHaveFoldersOfTheirOwn) {
   source_->Add("/a", "content");
   ASSERT_TRUE(Prepare(Trial("/a")).ok());
@@ -402,16 +443,16 @@ TEST_F(CachedFilesTest, NodesOfOneMachineHaveFoldersOfTheirOwn) {
   FakeSource* const second_source = source.get();
   second_source->Add("/a", "content");
   {
-    CachedFiles second({folder_, 100, std::chrono::milliseconds(1)}, std::move(source), std::make_shared<NoSink>());
+    CachedFiles second(Options(100), std::move(source), std::make_shared<NoSink>());
     std::promise<absl::StatusOr<LocalWorkPtr>> prepared;
     second.Prepare(Trial("/a"), [&](absl::StatusOr<LocalWorkPtr> work) { prepared.set_value(std::move(work)); });
-    EXPECT_THAT(PathHere(**prepared.get_future().get(), Trial("/a")), HasSubstr(folder_ + "/2/trees/"));
+    EXPECT_THAT(PathHere(**prepared.get_future().get(), Trial("/a")), HasSubstr(folder_ + "/h-2/trees/"));
   }
   // The next node takes over what the last one left.
   Open();
   source_->Add("/a", "content");
   const auto work = Prepare(Trial("/a"));
-  EXPECT_THAT(PathHere(**work, Trial("/a")), HasSubstr(folder_ + "/1/trees/"));
+  EXPECT_THAT(PathHere(**work, Trial("/a")), HasSubstr(folder_ + "/h-1/trees/"));
   EXPECT_EQ(source_->fetches_, 0);
 }
 

@@ -107,6 +107,27 @@ TEST_F(FileCacheTest, ADamagedFileIsFetchedAgain) {
   EXPECT_EQ(fetched_, 5);
 }
 
+TEST_F(FileCacheTest, AFileStaysWhoseReadingIsGivenUp) {
+  ASSERT_TRUE(Get("content").ok());
+  Open();
+  cancellation_.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(Get("content").status()));
+  EXPECT_EQ(cache_->bytes(), 7);
+  // The next one reads it, and a third one may take its room.
+  Cancellation other;
+  const auto get = [&](const std::string& content) {
+    return cache_->Get(Sha256(content), static_cast<int64_t>(content.size()), &other,
+                       [&](const FileCache::Write& write) {
+                         ++fetched_;
+                         return write(content);
+                       });
+  };
+  EXPECT_TRUE(get("content").ok());
+  EXPECT_EQ(fetched_, 1);
+  EXPECT_TRUE(get(std::string(100, 'x')).ok());
+  EXPECT_EQ(cache_->bytes(), 100);
+}
+
 TEST_F(FileCacheTest, AFileThatSomebodyRemovedIsFetchedAgain) {
   const std::string path = **Get("content");
   std::filesystem::remove(path);

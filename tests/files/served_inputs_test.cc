@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <future>
+#include <memory>
 #include <vector>
 
 #include "protos/graph.pb.h"
 #include "src/base/sha256.h"
 #include "src/base/sha256_stream.h"
 #include "src/files/assignment_inputs.h"
+#include "src/files/regular_file.h"
 #include "src/graph/io.h"
 #include "tests/files/files_testing.h"
 
@@ -23,9 +26,15 @@ class ServedInputsTest : public ::testing::Test {
  protected:
   void Name(const std::string& path) { inputs_.add_paths(path); }
 
+  absl::StatusOr<ServedInputs::SetPtr> List() {
+    std::promise<absl::StatusOr<ServedInputs::SetPtr>> listed;
+    served_.List(inputs_, here_, [&](absl::StatusOr<ServedInputs::SetPtr> set) { listed.set_value(std::move(set)); });
+    return listed.get_future().get();
+  }
+
   // The paths that are listed, without the test's folder.
   std::vector<std::string> Listed() {
-    const auto set = served_.List(inputs_);
+    const auto set = List();
     EXPECT_TRUE(set.ok()) << set.status();
     std::vector<std::string> paths;
     for (const v1::InputFile& file : (*set)->files()) {
@@ -37,7 +46,9 @@ class ServedInputsTest : public ::testing::Test {
     return paths;
   }
   absl::StatusOr<std::string> Fetch(const std::string& sha256) {
-    absl::StatusOr<ServedFile> file = served_.Open(inputs_, sha256);
+    const absl::StatusOr<ServedInputs::SetPtr> set = List();
+    if (!set.ok()) return set.status();
+    absl::StatusOr<ServedFile> file = served_.Open(**set, sha256);
     if (!file.ok()) return file.status();
     std::string content;
     for (std::string piece;;) {
@@ -50,6 +61,8 @@ class ServedInputsTest : public ::testing::Test {
 
   const std::string folder_ = FreshFolder();
   v1::AssignmentInputs inputs_;
+  // Who asks.
+  std::shared_ptr<int> here_ = std::make_shared<int>(0);
   ServedInputs served_;
 };
 
@@ -60,6 +73,52 @@ TEST(Sha256StreamTest, PiecesGiveTheDigestOfTheWhole) {
   EXPECT_TRUE(IsSha256(Sha256("")));
   EXPECT_FALSE(IsSha256(Sha256("").substr(1)));
   EXPECT_FALSE(IsSha256("../" + Sha256("").substr(3)));
+}
+
+TEST(Sha256StreamTest, TheReadingOfAFileCanBeGivenUp) {
+  const std::string path = MakeFile(FreshFolder() + "/file", std::string(1 << 20, 'x'));
+  const absl::StatusOr<UniqueFd> file = OpenRegularFile(path, nullptr);
+  ASSERT_TRUE(file.ok()) << file.status();
+  int asked = 0;
+  const absl::Status stopped = Sha256OfFile(file->get(), path, [&] { return ++asked == 2; }).status();
+  EXPECT_TRUE(absl::IsCancelled(stopped)) << stopped;
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(Sha256OfFile(file->get(), path, [] { return false; }).value_or(""), Sha256(std::string(1 << 20, 'x')));
+}
+
+TEST_F(ServedInputsTest, WhatEndsReadsNothingMore) {
+  inputs_.set_experiment("x");
+  Name(MakeFile(folder_ + "/table.csv", "content"));
+  served_.SetOpen(false);
+  EXPECT_TRUE(absl::IsUnavailable(List().status()));
+  served_.SetOpen(true);
+  const absl::StatusOr<ServedInputs::SetPtr> set = List();
+  ASSERT_TRUE(set.ok()) << set.status();
+  // It has other times, and would be read again.
+  MakeFile(folder_ + "/table.csv", "content");
+  served_.SetOpen(false);
+  EXPECT_TRUE(absl::IsUnavailable(served_.Open(**set, Sha256("content")).status()));
+}
+
+TEST_F(ServedInputsTest, WhatNobodyWaitsForIsNotRead) {
+  inputs_.set_experiment("x");
+  Name(MakeFile(folder_ + "/table.csv", "content"));
+  here_ = nullptr;
+  EXPECT_TRUE(absl::IsCancelled(List().status()));
+  here_ = std::make_shared<int>(0);
+  EXPECT_THAT(Listed(), ElementsAre("/table.csv"));
+}
+
+TEST_F(ServedInputsTest, AllWhoAskMeanwhileGetTheSameAnswer) {
+  inputs_.set_experiment("x");
+  Name(MakeFile(folder_ + "/table.csv", std::string(8 << 20, 'x')));
+  constexpr int kNodes = 20;
+  std::vector<std::promise<ServedInputs::SetPtr>> answers(kNodes);
+  for (std::promise<ServedInputs::SetPtr>& answer : answers) {
+    served_.List(inputs_, here_, [&](absl::StatusOr<ServedInputs::SetPtr> set) { answer.set_value(*set); });
+  }
+  const ServedInputs::SetPtr first = answers[0].get_future().get();
+  for (int i = 1; i < kNodes; ++i) EXPECT_EQ(answers[static_cast<size_t>(i)].get_future().get(), first);
 }
 
 TEST_F(ServedInputsTest, FilesAndFoldersAreListed) {
@@ -92,7 +151,7 @@ TEST_F(ServedInputsTest, WhatNobodyMayReadIsNoMatterOfOthers) {
   } else {
     EXPECT_THAT(Listed(), ElementsAre("/data/1.png", "/data/", "/data/lost+found/"));
     Name(folder_ + "/data/private");
-    EXPECT_TRUE(absl::IsFailedPrecondition(served_.List(inputs_).status())) << "it is named by itself";
+    EXPECT_TRUE(absl::IsFailedPrecondition(List().status())) << "it is named by itself";
   }
   chmod((folder_ + "/data/lost+found").c_str(), 0700);
 }
@@ -115,7 +174,7 @@ TEST_F(ServedInputsTest, ArchivesOfGraphsAreListed) {
   request.mutable_space()->mutable_graph()->set_path(path);
   inputs_ = InputsOf(request);
   EXPECT_THAT(Listed(), ElementsAre("/elsewhere/net.pt", "/net.textproto", "/weights/net.pt"));
-  EXPECT_TRUE((*served_.List(inputs_))->files()[1].is_graph());
+  EXPECT_TRUE((*List())->files()[1].is_graph());
   // Whoever reads it says what is wrong with it.
   MakeFile(path, "no graph");
   inputs_.set_experiment("another");
@@ -160,7 +219,7 @@ TEST_F(ServedInputsTest, AFileThatHasChangedIsNamed) {
     EXPECT_THAT(std::string(changed.message()), HasSubstr(path + " has changed"));
   }
   // The experiment's nodes all train on the same data.
-  EXPECT_EQ((*served_.List(inputs_))->files()[0].sha256(), Sha256("before"));
+  EXPECT_EQ((*List())->files()[0].sha256(), Sha256("before"));
   MakeFile(path, "before");
   EXPECT_EQ(Fetch(Sha256("before")).value(), "before") << "it was put back";
   MakeFile(path, "after!");
@@ -174,7 +233,7 @@ TEST_F(ServedInputsTest, AFileThatChangesWhileItIsSentIsNamed) {
   Name(path);
   for (const std::string& other : {large.substr(1), large + "x"}) {
     MakeFile(path, large);
-    absl::StatusOr<ServedFile> file = served_.Open(inputs_, Sha256(large));
+    absl::StatusOr<ServedFile> file = served_.Open(**List(), Sha256(large));
     ASSERT_TRUE(file.ok()) << file.status();
     std::string piece;
     ASSERT_TRUE(*file->Next(&piece));

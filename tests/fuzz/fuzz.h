@@ -41,6 +41,11 @@ class Input {
     Take(1);
     return taken;
   }
+  // A length of two bytes, the lower one first, and so many bytes.
+  absl::string_view Sized() {
+    const size_t low = Byte();
+    return Take(low + (size_t{Byte()} << 8));
+  }
   absl::string_view Rest() { return Take(rest_.size()); }
 
  private:

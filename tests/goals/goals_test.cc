@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -39,6 +41,16 @@ TEST(GoalsTest, ValuesAreTurnedSoThatLargerIsBetter) {
   EXPECT_TRUE(goals.has_several_objectives());
   EXPECT_THAT(goals.Values(Metrics({{"default", 0.5}, {"flops", 9}})), Optional(ElementsAre(0.5, -9)));
   EXPECT_EQ(goals.Values(Metrics({{"default", 0.5}})), std::nullopt);
+}
+
+TEST(GoalsTest, NanAndInfinitiesAreNoResults) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Goals goals = Of("objectives {} objectives { metric: 'flops' goal: MINIMIZE }");
+  for (const double value : {std::nan(""), infinity, -infinity}) {
+    EXPECT_EQ(goals.Values(Metrics({{"default", value}, {"flops", 9}})), std::nullopt) << value;
+    EXPECT_EQ(goals.Values(Metrics({{"default", 0.5}, {"flops", value}})), std::nullopt) << value;
+  }
+  EXPECT_THAT(goals.Values(Metrics({{"default", 1e308}, {"flops", -1e308}})), Optional(ElementsAre(1e308, 1e308)));
 }
 
 TEST(GoalsTest, OnlyModelsThatSucceededAndKeepTheLimitsMayBeTheBest) {

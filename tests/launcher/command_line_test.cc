@@ -45,6 +45,26 @@ TEST(CommandLineTest, EveryCommandIsKnown) {
   }
 }
 
+TEST(CommandLineTest, InitNamesAFolderAndABuildTool) {
+  const CommandLine init = Good({"init", "nas"});
+  EXPECT_EQ(init.command, "init");
+  EXPECT_EQ(init.folder, "nas");
+  EXPECT_EQ(init.build_tool, "cmake");
+  EXPECT_EQ(Good({"init", "nas", "--build", "bazel", "--source", "../lanista"}).source, "../lanista");
+  EXPECT_THAT(Ends({"init"}), HasSubstr("DIR is required"));
+  EXPECT_THAT(Ends({"init", "nas", "--build", "make"}), AllOf(HasSubstr("2: "), HasSubstr("cmake,bazel")));
+}
+
+TEST(CommandLineTest, TheProgramDescribesItself) {
+  EXPECT_THAT(Ends({"completion", "bash"}),
+              AllOf(HasSubstr("0: "), HasSubstr("complete -o default -F _lanista lanista")));
+  EXPECT_THAT(Ends({"completion", "tcsh"}), HasSubstr("2: SHELL: tcsh not in {bash,zsh,fish}"));
+  EXPECT_THAT(Ends({"man"}), HasSubstr("0: .TH LANISTA 1"));
+  EXPECT_THAT(Ends({"man", "lanista-run"}), HasSubstr("\\-\\-durable"));
+  EXPECT_THAT(Ends({"man", "--list"}), AllOf(HasSubstr("lanista\nlanista-run\n"), HasSubstr("lanista-version\n")));
+  EXPECT_THAT(Ends({"man", "nope"}), HasSubstr("2: there is no page 'nope'"));
+}
+
 TEST(CommandLineTest, NodesHaveAHeadAndDevices) {
   const CommandLine node =
       Good({"node", "--head", "h:1", "--cpu-slots", "4", "--gpus", "0,2", "--name", "n", "--give-up-after", "60"});
@@ -58,6 +78,12 @@ TEST(CommandLineTest, NodesHaveAHeadAndDevices) {
   EXPECT_EQ(Good({"nodes", "--head", "h:1"}).command, "nodes");
   EXPECT_EQ(Good({"drain", "n", "--head", "h:1"}).node, "n");
   EXPECT_EQ(Good({"serve", "--lost-after", "5"}).lost_after, 5);
+  EXPECT_THAT(Good({"node", "--head", "h:1", "--label", "gpu=a100", "--label", "rack=7"}).labels,
+              ElementsAre("gpu=a100", "rack=7"));
+  for (const char* command : {"run", "validate", "resume"}) {
+    EXPECT_THAT(Good({command, "x", "--label", "a=b"}).labels, ElementsAre("a=b")) << command;
+  }
+  EXPECT_THAT(Good({"serve", "--label", "a=b"}).labels, ElementsAre("a=b"));
   for (const char* command : {"node", "nodes"}) EXPECT_THAT(Ends({command}), HasSubstr("--head")) << command;
   const CommandLine by_file = Good({"node", "--head-file", "f", "--tls-ca", "a", "--token-file", "t"});
   EXPECT_EQ(by_file.command, "node");
@@ -104,7 +130,8 @@ TEST(CommandLineTest, CommandsFindAHeadWhereOneIsNamed) {
   EXPECT_EQ(submit.request_id, "r");
   EXPECT_THAT(Ends({"submit", "c"}), AllOf(HasSubstr("2: "), HasSubstr("--head")));
   EXPECT_THAT(Ends({"stop", "digits-1"}), AllOf(HasSubstr("2: "), HasSubstr("--head")));
-  EXPECT_THAT(Ends({"trials", "digits-1", "--csv", "--head", "localhost:1"}), HasSubstr("2: "));
+  EXPECT_TRUE(Good({"trials", "digits-1", "--csv", "--head", "localhost:1"}).csv);
+  EXPECT_TRUE(Good({"trials", "digits-1", "--merged", "--head", "localhost:1"}).merged);
 }
 
 TEST(CommandLineTest, LogsAreOfTheSelectedModelsOrOfThoseThatAreNamed) {
@@ -248,6 +275,9 @@ TEST(CommandLineTest, ExportHasDefaults) {
   EXPECT_EQ(line.top, 1);
   EXPECT_EQ(line.format, "json");
   EXPECT_EQ(Good({"export", "digits-1", "--top", "3", "--format", "onnx", "--out", "o"}).top, 3);
+  EXPECT_EQ(Good({"export", "digits-1", "--head", "h:1", "--tls", "--untrained"}).head, "h:1");
+  EXPECT_THAT(Ends({"export", "digits-1", "--head", "h:1", "--data", "a=/b"}), HasSubstr("--data excludes --head"));
+  EXPECT_THAT(Ends({"export", "digits-1", "--tls"}), HasSubstr("--tls requires --head"));
 }
 
 TEST(CommandLineTest, VersionIsAFlagToo) {

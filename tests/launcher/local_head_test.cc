@@ -5,10 +5,14 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/base/unique_fd.h"
 #include "src/storage/state_dir.h"
@@ -16,6 +20,9 @@
 
 namespace lanista {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 v1::ExperimentConfig SmallSearch() {
   return Parse<v1::ExperimentConfig>(R"pb(
@@ -27,6 +34,21 @@ v1::ExperimentConfig SmallSearch() {
     training_service { local { cpu_slots: 1 } }
     max_trial_number: 1
   )pb");
+}
+
+TEST(LocalHeadTest, AValidationThatNobodyWaitsForIsWithdrawn) {
+  const TempFolder temp;
+  v1::ExperimentConfig devices;
+  devices.add_training_service()->mutable_local()->set_cpu_slots(0);
+  LocalHead::Options options{StateDir::Open(temp.path()).value(), TrialProgram{"/no/such/program", {}}};
+  options.served = [](const v1::ExperimentEvent&) {};
+  const TelemetryPtr telemetry = options.telemetry;
+  absl::StatusOr<std::unique_ptr<LocalHead>> head = LocalHead::Start(std::move(options), devices);
+  ASSERT_TRUE(head.ok()) << head.status();
+  const auto waits = [&telemetry] { return telemetry->discoveries_queued.value() == 1; };
+  EXPECT_TRUE(absl::IsCancelled((*head)->Validate(SmallSearch(), 0, waits).status()));
+  while (waits()) std::this_thread::yield();
+  EXPECT_EQ(telemetry->discoveries_queued.value(), 0);
 }
 
 TEST(LocalHeadTest, CallsReturnWhenTheHeadIsEndedThoughItIsBusy) {
@@ -55,6 +77,53 @@ TEST(LocalHeadTest, CallsReturnWhenTheHeadIsEndedThoughItIsBusy) {
   ASSERT_GE(both.get(), 0);
   head->reset();
   EXPECT_FALSE(LocalHead::LeftActorsBehind());
+}
+
+// What starting a head for the search says; empty: it starts.
+std::string StartError(const v1::ExperimentConfig& config, const std::function<void(LocalHead::Options*)>& change = {},
+                       size_t devices = 1) {
+  const TempFolder temp;
+  LocalHead::Options options{StateDir::Open(temp.path()).value(), TrialProgram{"/no/such/program", {}}};
+  if (change) change(&options);
+  const absl::StatusOr<std::unique_ptr<LocalHead>> head = LocalHead::Start(options, config);
+  if (!head.ok()) return head.status().ToString();
+  EXPECT_EQ((*head)->Devices().size(), devices);
+  return "";
+}
+
+TEST(LocalHeadTest, WhereNoDeviceCanEverMeetTheRequirementsNothingStarts) {
+  v1::ExperimentConfig config = SmallSearch();
+  config.mutable_requirements()->set_device_kind(v1::GPU);
+  EXPECT_THAT(
+      StartError(config),
+      StartsWith("INVALID_ARGUMENT: requirements: no device of this machine meets them (GPU): of 1 device, none "
+                 "is a GPU; change them, or this machine's devices and labels"));
+  // Nodes may bring one, `validate` trains nothing.
+  EXPECT_EQ(StartError(config, [](LocalHead::Options* options) { options->open = true; }), "");
+  EXPECT_EQ(StartError(config, [](LocalHead::Options* options) { options->discovers_only = true; }), "");
+  config.mutable_requirements()->set_device_kind(v1::CPU);
+  EXPECT_EQ(StartError(config), "");
+
+  (*config.mutable_requirements()->mutable_node_labels())["gpu"] = "a100";
+  EXPECT_THAT(StartError(config), HasSubstr("of 1 device, 1 is a CPU slot, none of these has the label gpu=a100"));
+  const auto label = [](LocalHead::Options* options) { options->labels = {{"gpu", "a100"}}; };
+  EXPECT_EQ(StartError(config, label), "");
+}
+
+TEST(LocalHeadTest, OfTheDevicesThoseAreTakenThatMeetTheRequirements) {
+  v1::ExperimentConfig config = SmallSearch();
+  v1::LocalConfig& small = *config.mutable_training_service(0)->mutable_local();
+  small.set_memory_limit(int64_t{1} << 30);
+  v1::LocalConfig& more = *config.add_training_service()->mutable_local();
+  more.set_cpu_slots(2);
+  more.set_memory_limit(int64_t{3} << 30);
+  config.mutable_requirements()->set_min_device_memory(int64_t{2} << 30);
+  EXPECT_EQ(StartError(config, {}, 2), "") << "the first one is too small";
+  config.set_trial_concurrency(1);
+  EXPECT_EQ(StartError(config, {}, 1), "");
+  const auto open = [](LocalHead::Options* options) { options->open = true; };
+  config.clear_trial_concurrency();
+  EXPECT_EQ(StartError(config, open, 3), "") << "it can discover spaces";
 }
 
 }  // namespace

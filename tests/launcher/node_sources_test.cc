@@ -1,7 +1,9 @@
 #include "src/launcher/node_sources.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,8 +22,12 @@
 namespace lanista {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::chrono::minutes kLong(5);
 
 // Values that threads hand to the test.
 template <typename T>
@@ -83,6 +89,8 @@ class FakeGateway final : public NodeGateway {
 struct Seen {
   Inbox<NodeSource::Situation> steps;
   Inbox<bool> ends;
+  // Null: its end waits for nothing.
+  std::unique_ptr<std::promise<void>> end_waits_for;
 };
 
 class FakeSource final : public NodeSource {
@@ -93,7 +101,10 @@ class FakeSource final : public NodeSource {
     seen_.steps.Put(situation);
     return prospect_;
   }
-  void End() override { seen_.ends.Put(true); }
+  void End() override {
+    seen_.ends.Put(true);
+    if (seen_.end_waits_for != nullptr) seen_.end_waits_for->get_future().wait();
+  }
 
  private:
   const Prospect prospect_;
@@ -183,16 +194,28 @@ TEST_F(NodeSourcesTest, TheEndEndsEachSourceOnceAndNoneIsAskedAfterwards) {
   sources_->Add("b", std::make_unique<FakeSource>(TwoDevices(), &second_));
   first_.steps.Take([](const NodeSource::Situation&) { return true; });
   sources_->Stop();
-  sources_->Wait();
+  EXPECT_THAT(sources_->Wait(kLong), IsEmpty());
   for (Seen* const seen : {&first_, &second_}) {
     EXPECT_EQ(seen->ends.size(), 1u);
     const size_t steps = seen->steps.size();
     sources_->Stop();
-    sources_->Wait();
+    EXPECT_THAT(sources_->Wait(kLong), IsEmpty());
     EXPECT_EQ(seen->steps.size(), steps);
   }
   sources_.reset();
   EXPECT_EQ(first_.ends.size(), 1u);
+}
+
+TEST_F(NodeSourcesTest, AnEndThatHangsIsNotWaitedForAndIsNamed) {
+  first_.end_waits_for = std::make_unique<std::promise<void>>();
+  sources_->Add("a", std::make_unique<FakeSource>(TwoDevices(), &first_));
+  sources_->Add("b", std::make_unique<FakeSource>(TwoDevices(), &second_));
+  sources_->Stop();
+  EXPECT_TRUE(first_.ends.Take([](bool) { return true; }));
+  EXPECT_TRUE(second_.ends.Take([](bool) { return true; }));
+  EXPECT_THAT(sources_->Wait(std::chrono::milliseconds(100)), Contains("a"));
+  first_.end_waits_for->set_value();
+  EXPECT_THAT(sources_->Wait(kLong), IsEmpty());
 }
 
 // The end of a head does not hang where its actors have ended before.

@@ -202,5 +202,19 @@ TEST_F(TrialModelMakerTest, AnExportWritesTheBestAndHandsOnWarnings) {
   EXPECT_TRUE(absl::IsInvalidArgument(maker_.Export(folder(), {1, "word", false}, temp_.path(), Never).status()));
 }
 
+TEST_F(TrialModelMakerTest, AnExportThatIsTooLargeOrThatNobodyWaitsForEnds) {
+  TrialModelMaker::Options options;
+  options.max_exported_bytes = 10;
+  TrialModelMaker maker(Program(), options);
+  Create("net");
+  const absl::Status large = maker.Export(folder(), {1, "json", false}, temp_.path(), Never).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(large)) << large;
+  EXPECT_THAT(std::string(large.message()), HasSubstr("export fewer models at a time"));
+  // JSON needs no trial process: nobody else would ask.
+  const absl::Status abandoned =
+      maker_.Export(folder(), {1, "json", false}, temp_.path(), [] { return true; }).status();
+  EXPECT_TRUE(absl::IsCancelled(abandoned)) << abandoned;
+}
+
 }  // namespace
 }  // namespace lanista

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <string>
 #include <thread>
@@ -89,6 +90,64 @@ TEST_F(HeadTest, AnswersAsTheServiceDoesAndKeepsItsCodes) {
   EXPECT_TRUE(absl::IsNotFound(client.ListTrials(trials).status()));
 }
 
+TEST_F(HeadTest, CallsThatWaitForADeviceEndWithTheirClientsAndHoldUpNobody) {
+  constexpr int kMost = 16;
+  std::atomic<int> waiting{0}, begun{0};
+  Signal all_wait;
+  runner_.on_validate_ = [&](const ExperimentRunner::Abandoned& abandoned) -> absl::StatusOr<v1::Validated> {
+    ++begun;
+    if (++waiting == kMost) all_wait.Give();
+    while (!abandoned()) std::this_thread::yield();
+    --waiting;
+    return absl::CancelledError("nobody waits");
+  };
+  v1::ValidateExperimentRequest validate;
+  *validate.mutable_config() = SmallConfig();
+  std::vector<grpc::ClientContext> contexts(kMost);
+  std::vector<std::future<grpc::Status>> answers;
+  const auto stub = Stub();
+  for (grpc::ClientContext& context : contexts) {
+    answers.push_back(std::async(std::launch::async, [&] {
+      v1::ValidateExperimentReply reply;
+      return stub->Validate(&context, validate, &reply);
+    }));
+  }
+  all_wait.Wait();
+  HeadClient client(address());
+  const absl::Status refused = client.Validate(validate).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  Create("a-1");
+  Write("a-1", "records { state { state: RUNNING } }");
+  Release("a-1");
+  v1::ResumeExperimentRequest resume;
+  resume.set_experiment("a-1");
+  runner_.on_resume_ = [this] {
+    Hold("a-1");
+    Write("a-1", "records { state { state: RUNNING } }");
+  };
+  const absl::Status resumed = client.Resume(resume).status();
+  EXPECT_TRUE(resumed.ok()) << resumed;
+  v1::StopExperimentRequest stop;
+  stop.set_experiment("a-1");
+  EXPECT_TRUE(client.Stop(stop).status().ok());
+  for (grpc::ClientContext& context : contexts) context.TryCancel();
+  for (std::future<grpc::Status>& answer : answers) EXPECT_EQ(answer.get().error_code(), grpc::StatusCode::CANCELLED);
+  while (waiting > 0) std::this_thread::yield();
+  // Each thread lets go of its call a moment after it has answered.
+  grpc::Status late;
+  do {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
+    v1::ValidateExperimentReply reply;
+    late = stub->Validate(&context, validate, &reply);
+    // On a busy machine the time may be over before the head has heard of the call.
+  } while (late.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED || begun == kMost);
+  EXPECT_EQ(late.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  while (waiting > 0) std::this_thread::yield();
+  runner_.on_validate_ = nullptr;
+  EXPECT_TRUE(client.Validate(validate).ok());
+}
+
 TEST_F(HeadTest, DocumentsAreThoseOfTheStateFolder) {
   for (int i = 0; i < 120; ++i) Create(absl::StrCat("x-", i));
   Create("a-1");
@@ -165,6 +224,44 @@ TEST_F(HeadTest, AWatcherThatDoesNotReadHoldsUpNobodyAndMissesNothing) {
   while (slow->Read(&reply)) note();
   EXPECT_TRUE(slow->Finish().ok());
   EXPECT_EQ(seen, all);
+}
+
+TEST_F(HeadTest, ListsThatNobodyReadsAreFew) {
+  Create("a-1");
+  Write("a-1", "records { state { state: RUNNING } }");
+  // Tens of megabytes: far more than a connection buffers.
+  const std::string long_text(100000, 'x');
+  for (int model = 1; model <= 300; ++model) {
+    Write("a-1", absl::StrCat("records { model { model: ", model, " } } records { outcome { model: ", model,
+                              " outcome: FAILED failure { reason: EXCEPTION message: '", long_text, "' } } }"));
+  }
+  v1::ListTrialsRequest request;
+  request.set_experiment("a-1");
+  struct Unread {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<v1::ListTrialsReply>> reader;
+  };
+  const auto stub = Stub();
+  std::vector<std::unique_ptr<Unread>> unread;
+  v1::ListTrialsReply reply;
+  for (int i = 0; i < 8; ++i) {
+    unread.push_back(std::make_unique<Unread>());
+    unread.back()->reader = stub->ListTrials(&unread.back()->context, request);
+    ASSERT_TRUE(unread.back()->reader->Read(&reply)) << i;
+  }
+  HeadClient client(address());
+  EXPECT_TRUE(absl::IsResourceExhausted(client.ListTrials(request).status()));
+  for (const auto& call : unread) {
+    call->context.TryCancel();
+    call->reader->Finish();
+  }
+  // The head hears of it in a moment.
+  absl::StatusOr<nlohmann::ordered_json> document = absl::UnknownError("");
+  do {
+    document = client.ListTrials(request);
+  } while (absl::IsResourceExhausted(document.status()));
+  ASSERT_TRUE(document.ok()) << document.status();
+  EXPECT_EQ((*document)["models"].size(), 300u);
 }
 
 TEST_F(HeadTest, WatchersThatGoLeaveNothingBehind) {

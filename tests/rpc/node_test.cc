@@ -257,6 +257,35 @@ TEST_F(NodeServiceTest, BeatsComeBesideTheStream) {
   EXPECT_EQ(gateway_.received_.Take().second.hello().name(), "n");
 }
 
+TEST_F(NodeServiceTest, ANodeWhoseTokenWasReplacedBeatsAlongItsStream) {
+  StartNode("n");
+  const NodeLinkPtr link = Joined(/*beat_milliseconds=*/1);
+  for (const absl::Status& refused : {absl::UnauthenticatedError("which token?"), absl::PermissionDeniedError("no")}) {
+    gateway_.SetBeatStatus(refused);
+    // More than may be lost.
+    for (int beat = 0; beat < 5; ++beat) {
+      const v1::NodeMessage message = gateway_.received_.Take().second;
+      EXPECT_EQ(message.beat().instance(), "instance of n");
+      EXPECT_TRUE(message.beat().has_now());
+      link->Next();
+    }
+  }
+  EXPECT_EQ(closed_.size(), 0u);
+  // The stream that follows is not let in. The file may be about to be replaced.
+  link->Close(absl::UnavailableError("cut"));
+  while (true) {
+    const FakeGateway::Received received = gateway_.received_.Take();
+    if (!received.second.has_hello()) continue;
+    received.first->Close(absl::UnauthenticatedError("which token?"));
+    break;
+  }
+  EXPECT_TRUE(absl::IsUnavailable(closed_.Take().second));
+  const absl::Status refused = closed_.Take().second;
+  EXPECT_FALSE(EndsNode(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("which token?"));
+  EXPECT_TRUE(gateway_.received_.Take().second.has_hello()) << "it tries again";
+}
+
 TEST_F(NodeServiceTest, AStreamThatWasCutIsOpenedAgain) {
   StartNode("n");
   for (int i = 0; i < 3; ++i) {

@@ -499,5 +499,54 @@ TEST_F(ExperimentsTest, AWatchOfNothingIsRefused) {
   EXPECT_THAT(Error(experiments_.Watch(request, [] {}), absl::StatusCode::kInvalidArgument), HasSubstr("after: "));
 }
 
+TEST_F(ExperimentsTest, AnExportLiesInAFolderOfItsOwnThatGoesWithIt) {
+  Create("a-1");
+  std::string folder;
+  model_maker_.on_export_ = [this, &folder](const std::string& of, const ModelMaker::ExportRequest& request,
+                                            const std::string& out,
+                                            const ModelMaker::Abandoned&) -> absl::StatusOr<ModelMaker::Exported> {
+    EXPECT_EQ(of, Folder("a-1"));
+    EXPECT_TRUE(std::filesystem::is_empty(out));
+    folder = out;
+    const std::string file = absl::StrCat(out, "/", request.top, request.format, request.untrained ? "!" : "");
+    std::ofstream(file) << "x";
+    return ModelMaker::Exported{{file}, {"a warning"}};
+  };
+  v1::DownloadRequest request;
+  request.set_experiment("a-");
+  {
+    const auto exported = experiments_.Export(request, nullptr);
+    ASSERT_TRUE(exported.ok()) << exported.status();
+    EXPECT_EQ(exported->folder.path(), folder);
+    EXPECT_EQ(exported->files, std::vector<std::string>{folder + "/1json"});
+    EXPECT_EQ(exported->warnings, std::vector<std::string>{"a warning"});
+    EXPECT_TRUE(std::filesystem::exists(folder + "/1json"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  request.set_top(1000);
+  request.set_format("onnx");
+  request.set_untrained(true);
+  const auto all = experiments_.Export(request, nullptr);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->files, std::vector<std::string>{folder + "/1000onnx!"});
+  for (const int top : {0, 1001}) {
+    request.set_top(top);
+    EXPECT_EQ(experiments_.Export(request, nullptr).status(),
+              absl::InvalidArgumentError(absl::StrCat("top: must be from 1 to 1000, got ", top)));
+  }
+  request.clear_top();
+  request.set_experiment("b");
+  EXPECT_TRUE(absl::IsNotFound(experiments_.Export(request, nullptr).status()));
+  // What failed leaves nothing, either.
+  request.set_experiment("a-1");
+  model_maker_.on_export_ = [&folder](const std::string&, const ModelMaker::ExportRequest&, const std::string& out,
+                                      const ModelMaker::Abandoned&) {
+    folder = out;
+    return absl::FailedPreconditionError("weights were not kept");
+  };
+  EXPECT_EQ(experiments_.Export(request, nullptr).status(), absl::FailedPreconditionError("weights were not kept"));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
 }  // namespace
 }  // namespace lanista

@@ -26,7 +26,9 @@ namespace lanista {
 
 class FakeRunner : public ExperimentRunner {
  public:
-  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models) override {
+  absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models,
+                                         const Abandoned& abandoned) override {
+    if (on_validate_) return on_validate_(abandoned);
     config_ = config;
     v1::Validated validated;
     validated.mutable_space()->set_fingerprint(absl::StrCat("for ", plan_models));
@@ -40,7 +42,7 @@ class FakeRunner : public ExperimentRunner {
     }
     return absl::StrCat("made-", request_id);
   }
-  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config) override {
+  absl::Status Resume(const std::string& experiment, const v1::ExperimentConfig& config, const Abandoned&) override {
     config_ = config;
     calls_.push_back("resume " + experiment);
     if (on_resume_) on_resume_();
@@ -54,6 +56,8 @@ class FakeRunner : public ExperimentRunner {
 
   v1::ExperimentConfig config_;
   std::vector<std::string> calls_;
+  // What Validate does, on many threads at a time.
+  std::function<absl::StatusOr<v1::Validated>(const Abandoned&)> on_validate_;
   // What Resume does.
   std::function<void()> on_resume_;
   // So many calls of Create get no answer.

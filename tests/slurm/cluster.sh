@@ -16,6 +16,8 @@ case $dir in
   *) echo "cluster.sh: DIR must be absolute" >&2; exit 2 ;;
 esac
 export SLURM_CONF="$dir/slurm.conf"
+# The daemons are there, which not every caller looks into.
+PATH=$PATH:/usr/sbin:/sbin
 
 start() {
   case $1 in

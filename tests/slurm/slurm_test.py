@@ -112,6 +112,8 @@ class SlurmTest(unittest.TestCase):
             self.head.wait()
         subprocess.run(["scancel", "--me"], check=False, timeout=60)
         wait_until("the queue is empty", lambda: not self.cluster.jobs(), 60)
+        # A daemon that was killed may leave a machine drained ("Duplicate jobid"). Where none is, this is refused.
+        subprocess.run(["scontrol", "update", "nodename=n1,n2", "state=resume"], check=False, timeout=60)
         if sys.exc_info()[0] is None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -147,6 +149,8 @@ class SlurmTest(unittest.TestCase):
         return wait_until(f"{count} nodes have work", lambda: len(self.busy()) >= count and self.busy())
 
     def submitted(self):
+        if not (self.state / "nodes-0.jobs").exists():
+            return 0
         return int(re.search(r"last_number: (\d+)", (self.state / "nodes-0.jobs").read_text()).group(1))
 
     def finish(self, experiment, models=24):
@@ -162,6 +166,11 @@ class SlurmTest(unittest.TestCase):
             self.assertEqual(model["status"], "SUCCEEDED", model)
             self.assertEqual([a["outcome"] for a in model["attempts"]].count("SUCCEEDED"), 1, model)
         return trials
+
+    def expect_only_handed_back(self, trials):
+        """What was lost was handed back by its node: neither its trial process nor its node was missed."""
+        causes = {attempt["lost_cause"] for model in trials for attempt in model["attempts"] if attempt["outcome"] == "LOST"}
+        self.assertLessEqual(causes, {"NODE_LEFT"})
 
     def end(self):
         """The head ends; nothing that it started is left."""
@@ -193,7 +202,7 @@ class SlurmTest(unittest.TestCase):
 
     def test_what_it_waits_for_is_shown(self):
         # All processors are somebody else's.
-        run("sbatch", "--partition=high", "--nodes=2", "--ntasks-per-node=2", "--wrap", "sleep 1000")
+        other = run("sbatch", "--parsable", "--partition=high", "--nodes=2", "--ntasks-per-node=2", "--wrap", "sleep 1000")
         self.serve(nodes=1)
         experiment = self.submit()
         wait_until("Slurm's reason is shown",
@@ -201,6 +210,7 @@ class SlurmTest(unittest.TestCase):
         coming = self.nodes("COMING")
         self.assertEqual(len(coming), 1)
         self.assertRegex(coming[0]["because"], r"Slurm job \d+ PENDING \((Resources|Priority)\)")
+        run("scancel", other.strip())
         self.end()
 
     def test_a_refusal_is_told_in_slurms_words(self):
@@ -214,7 +224,7 @@ class SlurmTest(unittest.TestCase):
         experiment = self.submit()
         self.wait_for_busy_nodes()
         run("scancel", self.cluster.jobs("RUNNING")[0][0])
-        self.finish(experiment)
+        self.expect_only_handed_back(self.finish(experiment))
         self.assertLessEqual(self.submitted(), 3)
         self.end()
 
@@ -224,7 +234,7 @@ class SlurmTest(unittest.TestCase):
         first = self.wait_for_busy_nodes()[0]["name"]
         run("scontrol", "requeue", self.cluster.jobs("RUNNING")[0][0])
         wait_until("the job's second node", lambda: any(n["name"] == first + ".1" for n in self.nodes()))
-        self.finish(experiment)
+        self.expect_only_handed_back(self.finish(experiment))
         self.assertEqual(self.submitted(), 1)
         self.end()
 
@@ -234,7 +244,7 @@ class SlurmTest(unittest.TestCase):
         self.wait_for_busy_nodes()
         run("sbatch", "--partition=high", "--nodes=2", "--ntasks-per-node=2", "--wrap", "sleep 5")
         wait_until("the job was preempted", lambda: not self.nodes())
-        self.finish(experiment)
+        self.expect_only_handed_back(self.finish(experiment))
         self.assertEqual(self.submitted(), 1)
         self.end()
 
@@ -256,6 +266,8 @@ class SlurmTest(unittest.TestCase):
         time.sleep(3)
         self.cluster.start("slurmctld")
         self.finish(experiment)
+        # What the controller had not saved is lost to it, and one more is wanted then.
+        self.assertIn(self.submitted(), (2, 3))
         self.end()
 
     def test_a_slurmd_that_is_killed(self):
@@ -268,8 +280,8 @@ class SlurmTest(unittest.TestCase):
         wait_until("the job's second node", lambda: any(n["name"].endswith(".1") for n in self.nodes()))
         self.cluster.start("slurmd-" + machine)
         self.finish(experiment, models=200)
+        self.assertEqual(self.submitted(), 1)
         self.end()
-        run("scontrol", "update", "nodename=" + machine, "state=resume")
 
     def test_a_head_that_is_killed_submits_nothing_twice(self):
         self.serve()
@@ -282,6 +294,18 @@ class SlurmTest(unittest.TestCase):
         self.finish(experiment)
         self.assertEqual(self.submitted(), before)
         self.end()
+
+    def test_the_head_may_be_a_job(self):
+        run("sbatch", "--nodelist=n1", "--wrap",
+            f"exec {LANISTA} serve --listen 127.0.0.1:0 --head-file {self.head_file} --cpu-slots 1 --state-dir {self.state}")
+        wait_until("the head listens", self.head_file.exists)
+        run("sbatch", "--nodelist=n2", "--wrap",
+            f"exec {LANISTA} node --head-file {self.head_file} --cpu-slots 1 --name other")
+        wait_until("the node has joined", self.nodes)
+        trials = self.finish(self.submit())
+        self.assertIn("other", {attempt["node"] for model in trials for attempt in model["attempts"]})
+        run("scancel", "--me")
+        wait_until("no job is left", lambda: not self.cluster.jobs(), 60)
 
     def test_a_job_has_the_gpus_that_slurm_gave_it(self):
         library = self.folder / "libnvidia-ml.so.1"

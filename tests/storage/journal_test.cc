@@ -330,8 +330,10 @@ TEST_F(JournalTest, RanksModelsByTheObjective) {
   for (const v1::Objective objective : {v1::MAXIMIZE, v1::MINIMIZE}) {
     created_.mutable_config()->set_objective(objective);
     const auto writer = Create();
-    const double values[] = {0.5, -2, 0.5, 3, std::nan("")};
-    for (int model = 1; model <= 5; ++model) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    // The last three are no results.
+    const double values[] = {0.5, -2, 0.5, 3, std::nan(""), kInfinity, -kInfinity};
+    for (int model = 1; model <= 7; ++model) {
       ASSERT_TRUE(writer->Write(NewModel(model)).ok());
       v1::JournalBatch batch = EndedModel(model, 0);
       for (auto* metrics : {batch.mutable_records(0)->mutable_event()->mutable_ended()->mutable_metrics(),

@@ -132,6 +132,7 @@ TEST(ExpositionTest, IsPrometheusTextWithWhatWasReported) {
   Telemetry telemetry;
   telemetry.trials_queued.Set(3);
   telemetry.trials_lost.Add(2);
+  telemetry.trials_returned.Add(3);
   telemetry.oldest_queued.Set(Since::Clock::now() - std::chrono::seconds(90));
   telemetry.devices[DeviceUse::kIdle].Add(5);
   telemetry.nodes[NodeState::kSilent].Set(1);
@@ -146,6 +147,7 @@ TEST(ExpositionTest, IsPrometheusTextWithWhatWasReported) {
   EXPECT_EQ(SampleOf(text, "lanista_trials{state=\"queued\"}"), 3);
   EXPECT_EQ(SampleOf(text, "lanista_trials{state=\"running\"}"), 0);
   EXPECT_EQ(SampleOf(text, "lanista_trials_ended_total{end=\"lost\"}"), 2);
+  EXPECT_EQ(SampleOf(text, "lanista_trials_ended_total{end=\"returned\"}"), 3);
   EXPECT_GE(SampleOf(text, "lanista_queue_oldest_age_seconds"), 90);
   EXPECT_EQ(SampleOf(text, "lanista_devices{state=\"idle\"}"), 5);
   EXPECT_EQ(SampleOf(text, "lanista_nodes{condition=\"silent\"}"), 1);

@@ -1,6 +1,7 @@
 // The trial half: what becomes of what user code throws, and what a trial leaves for the next one.
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -134,6 +135,13 @@ void Obey(TrialContext& context, const Orders& orders) {
   if (order == "own params") {
     context.model();
     context.ReportFinal({{"default", 0}, {"params", 1}});
+  }
+  if (order == "leave files") {
+    std::ofstream(context.output_folder() + "/first") << std::string(600, 'x');
+    context.ReportIntermediate(0);
+    std::filesystem::create_directory(context.output_folder() + "/more");
+    std::ofstream(context.output_folder() + "/more/second") << std::string(600, 'x');
+    context.ReportFinal(1);
   }
   if (order == "wait") {
     context.ReportIntermediate(0);
@@ -271,6 +279,25 @@ TEST_F(RunnerTest, AnEvaluatorThatReportsWronglyFailsWithThatReason) {
   EXPECT_THAT(Run(Trial("no default")).failure().message(), HasSubstr("default"));
   EXPECT_THAT(Run(Trial("long name")).failure().message(), HasSubstr("a name of 1000 bytes"));
   EXPECT_THAT(Run(Trial("many")).failure().message(), HasSubstr("a report has 1001 metrics"));
+}
+
+TEST_F(RunnerTest, FilesBeyondTheLimitFailTheirModel) {
+  v1::TrialSpec spec = Trial("leave files");
+  spec.mutable_models(0)->set_output_folder(testing::TempDir() + "/left");
+  const auto run = [&](int64_t limit) {
+    std::filesystem::remove_all(testing::TempDir() + "/left");
+    spec.set_output_limit(limit);
+    return Run(spec);
+  };
+  EXPECT_EQ(run(1200).outcome(), v1::SUCCEEDED);
+  // The second file is found at the end.
+  EXPECT_EQ(run(1199).failure().message(), absl::StrCat("the evaluator left files of 1200 bytes in ",
+                                                        testing::TempDir(), "/left; output_limit allows 1199"));
+  EXPECT_TRUE(std::any_of(events_.begin(), events_.end(),
+                          [](const v1::TrialEvent& event) { return event.model().has_intermediate(); }));
+  // The first one is found by the first report.
+  EXPECT_THAT(run(599).failure().message(), HasSubstr("files of 600 bytes"));
+  EXPECT_EQ(run(0).outcome(), v1::SUCCEEDED) << "no limit";
 }
 
 TEST_F(RunnerTest, ATrialCanceledBeforeItsTurnDoesNotRun) {

@@ -3,7 +3,7 @@
 Environment:
   LANISTA          the program (with lanista-trial beside it). Needed but where LANISTA_PAGE is set.
   LANISTA_PAGE     a link, with its token, of a page that runs already; LANISTA_STATE is then its state folder, if known.
-  LANISTA_BROWSER  see browser.py. LANISTA_SHOTS: a folder for screenshots.
+  LANISTA_BROWSER  see browser.py. LANISTA_SHOTS: a folder for screenshots (default: Bazel's for outputs of the test).
 
 Without a browser it says so and exits with 0, unless LANISTA_BROWSER_REQUIRED is set.
 
@@ -217,11 +217,14 @@ class PageTests(unittest.TestCase):
             self.assertTrue(url.startswith((self.origin, "blob:" + self.origin, "data:", "about:", "chrome:")), url)
 
     def shot(self, name):
-        folder = os.environ.get("LANISTA_SHOTS")
+        """A picture of the page as PNG; also a file, where a folder for it is given."""
+        picture = base64.b64decode(self.browser.do("GET", "/screenshot"))
+        folder = os.environ.get("LANISTA_SHOTS") or os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR")
         if folder:
             os.makedirs(folder, exist_ok=True)
             with open(os.path.join(folder, name + ".png"), "wb") as file:
-                file.write(base64.b64decode(self.browser.do("GET", "/screenshot")))
+                file.write(picture)
+        return picture
 
     def open(self, view, **parameters):
         """A view of the experiment, complete."""
@@ -512,28 +515,78 @@ class PageTests(unittest.TestCase):
         keys("ge")
         self.browser.wait("return location.hash === '#/'")
 
-    def test_focus_is_seen_and_everything_has_a_name(self):
-        for view in ("overview", "models", "curves", "choices", "devices", "model/1"):
-            self.open(view)
+    def open_each_view(self):
+        """Opens one view after the other, the experiments' comparison and a graph included; gives their names."""
+        digits, graphs = self.experiment, self.find_experiment("graphs")
+        self.browser.run("location.hash = arguments[0]", "#/?compare=" + ",".join(filter(None, (digits, graphs))))
+        self.settle()
+        yield "experiments"
+        for view in ("overview", "models", "curves", "choices", "devices", "compare", "model/1"):
+            self.open(view, sel="1,2")
+            if view == "model/1":
+                self.browser.wait("return document.querySelector('main dl') !== null")
+            yield view
+        if graphs is None:
+            return
+        self.experiment = graphs
+        for view in ("cgo", "compare", "graph/1"):
+            self.open(view, sel="1,2", t="1")
+            if view == "graph/1":
+                self.browser.wait("return document.querySelector('g[data-id]') !== null")
+            yield view + " of graphs"
+
+    def test_every_control_has_a_role_and_a_name(self):
+        for view in self.open_each_view():
             nodes = self.browser.devtools("Accessibility.getFullAXTree", {})["nodes"]
+            controls = 0
             for node in nodes:
                 role = node.get("role", {}).get("value")
-                if node.get("ignored") or role not in ("button", "link", "textbox", "searchbox", "checkbox",
-                        "combobox", "grid", "columnheader", "img", "figure", "table"):
+                focusable = any(p["name"] == "focusable" and p["value"].get("value") for p in node.get("properties", []))
+                # The document, and where the link "Skip to the contents" leads.
+                if node.get("ignored") or role in ("RootWebArea", "main"):
                     continue
+                if not focusable and role not in ("button", "link", "textbox", "searchbox", "checkbox", "combobox",
+                                                  "grid", "columnheader", "img", "figure", "table"):
+                    continue
+                controls += 1
                 name = node.get("name", {}).get("value", "").strip()
-                if not name:
+                if not name or role in ("generic", "none", "presentation", "GenericContainer"):
                     element = self.browser.devtools("DOM.describeNode",
                             {"backendNodeId": node["backendDOMNodeId"]})["node"]
-                    self.fail("%s: a %s has no name: %s %s" % (view, role, element["nodeName"],
+                    self.fail("%s: a %s is called '%s': %s %s" % (view, role, name, element["nodeName"],
                             element.get("attributes")))
-        self.browser.run("document.activeElement.blur()")
-        for _ in range(8):
-            self.browser.keys(TAB)
-            outline = self.browser.run("const s = getComputedStyle(document.activeElement); return "
-                    "[s.outlineStyle, parseFloat(s.outlineWidth)]")
-            self.assertEqual(outline[0], "solid")
-            self.assertGreaterEqual(outline[1], 2)
+            self.assertGreater(controls, 10, view)
+
+    def test_tab_reaches_every_control_and_focus_is_seen(self):
+        for view in self.open_each_view():
+            wanted = self.browser.run("""
+                document.activeElement.blur();
+                const stops = [...document.querySelectorAll('a[href], button, input, select, textarea, [tabindex="0"]')]
+                    .filter((e) => e.checkVisibility({checkVisibilityCSS: true}) && !e.disabled && e.tabIndex >= 0);
+                stops.forEach((e, i) => { e.dataset.stop = i; });
+                return stops.length;""")
+            self.assertGreater(wanted, 10, view)
+            reached = set()
+            for _ in range(2 * wanted + 20):
+                self.browser.keys(TAB)
+                # Nodes of a graph have a thicker border in the place of an outline.
+                stop, seen = self.browser.run("""
+                    const e = document.activeElement;
+                    const s = getComputedStyle(e);
+                    const border = e.matches('.node') ? parseFloat(getComputedStyle(e.querySelector('rect')).strokeWidth) : 0;
+                    return [e.dataset?.stop ?? null,
+                            border >= 4 || (s.outlineStyle === 'solid' && parseFloat(s.outlineWidth) >= 2)];""")
+                if stop is None:
+                    continue
+                self.assertTrue(seen, "%s: stop %s: %s" % (view, stop, self.browser.run(
+                    "return document.activeElement.outerHTML.slice(0, 300)")))
+                reached.add(int(stop))
+                if len(reached) == wanted:
+                    break
+            missed = set(range(wanted)) - reached
+            self.assertEqual(missed, set(), "%s: %s" % (view, self.browser.run(
+                "return arguments[0].map((i) => document.querySelector(`[data-stop=\"${i}\"]`)?.outerHTML.slice(0, 200))",
+                sorted(missed))))
 
     def test_dark_and_narrow(self):
         self.open("overview")
@@ -553,13 +606,40 @@ class PageTests(unittest.TestCase):
             self.shot("width_%d" % width)
 
     def test_each_chart_is_a_table_too(self):
-        for view in ("overview", "curves", "choices", "devices"):
-            self.open(view)
-            self.browser.run("for (const b of document.querySelectorAll('.chart button')) if (b.textContent === "
-                    "'Table') b.click()")
-            tables = self.browser.run("return [...document.querySelectorAll('.chart .chart-table')].filter((t) "
-                    "=> t.offsetParent).map((t) => t.querySelectorAll('tbody tr').length)")
-            self.assertTrue(tables and all(rows > 0 for rows in tables), "%s: %s" % (view, tables))
+        for view in self.open_each_view():
+            charts = self.browser.run("""
+                const shown = (e) => e.checkVisibility();
+                for (const button of document.querySelectorAll('.chart button'))
+                  if (button.textContent === 'Table' && button.ariaPressed === 'false' && shown(button)) button.click();
+                return [...document.querySelectorAll('figure.chart')].filter(shown).map((chart) => [
+                  chart.getAttribute('aria-label'),
+                  [...chart.querySelectorAll('.chart-table')].filter(shown)
+                      .reduce((rows, table) => rows + table.querySelectorAll('tbody tr').length, 0)]);""")
+            self.assertTrue(all(rows > 0 for _, rows in charts), "%s: %s" % (view, charts))
+            # The others are tables themselves, or have a chart where there is something to draw.
+            if view in ("experiments", "overview", "curves", "choices", "devices", "compare"):
+                self.assertTrue(charts, view)
+
+    def test_pictures_of_the_documentation(self):
+        """docs/images: of the same search each time; small enough for a repository."""
+        self.browser.devtools("Emulation.setDeviceMetricsOverride", {"width": 1000, "height": 640,
+                "deviceScaleFactor": 1, "mobile": False})
+        for scheme in ("light", "dark"):
+            self.browser.devtools("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme",
+                    "value": scheme}]})
+            # A hundred crossing lines make a large picture.
+            for view, parameters in (("overview", {}), ("choices", {"f": "model <= 10"})):
+                self.open(view, **parameters)
+                self.browser.wait("return document.querySelector('figure.chart canvas').width > 300")
+                if view == "choices":
+                    self.browser.run("document.querySelector('figure.chart').scrollIntoView()")
+                # Drawn, and shown.
+                self.browser.do("POST", "/execute/async", {"script": "const done = arguments[0]; "
+                        "requestAnimationFrame(() => requestAnimationFrame(() => done()))", "args": []})
+                picture = self.shot("web_%s_%s" % (view, scheme))
+                self.assertLess(len(picture), 150000, view)
+                # Not one colour alone.
+                self.assertGreater(len(picture), 10000, view)
 
 
 def main():

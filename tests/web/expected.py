@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 ENDED = ("SUCCEEDED", "FAILED", "STOPPED_EARLY", "INFEASIBLE", "CANCELED")
 NOTHING = "–"
 # What JSON has no number for.
-ODD = {"NaN", "∞", "−∞", "Infinity", "-Infinity"}
+ODD = {"NaN", "∞", "−∞", "Infinity", "-Infinity", "not finite"}
 
 
 def plain(value):
@@ -180,7 +180,7 @@ def importance(document, columns, metric, top):
     values = {model: float(value.replace("Infinity", "inf")) if isinstance(value, str) else value
               for model, value in zip(columns["model"], columns["metrics"].get(metric, []))}
     models = [m for m in document["models"] if m["status"] == "SUCCEEDED" and values.get(m["id"]) is not None
-              and not math.isnan(values[m["id"]])]
+              and math.isfinite(values[m["id"]])]
     ranked = sorted((values[m["id"]] for m in models), reverse=goal == "MAXIMIZE")
     if not models:
         return 0, {}

@@ -9,8 +9,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -195,6 +199,33 @@ TEST_F(ServerTest, WhatIsWrongIsSaid) {
         "/api/v1/experiments/a-1%2f..%2fa-2", "/api/v1/experiments/a-1%00", "/api/v1/experiments//columns"}) {
     EXPECT_EQ(Get(path).status, 404) << path;
   }
+}
+
+TEST_F(ServerTest, JournalsThatCannotBeReadAreErrorsAndDisturbNoOther) {
+  Start();
+  Create("good-1");
+  Write("good-1", "records { state { state: RUNNING } } records { state { state: DONE } }");
+  Release("good-1");
+  std::ifstream good(Folder("good-1") + "/journal.db", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(good)), std::istreambuf_iterator<char>());
+  const std::pair<std::string, std::string> journals[] = {
+      {"empty-1", ""}, {"garbage-1", std::string(9000, 'x')}, {"half-1", bytes.substr(0, 10000)}};
+  for (const auto& [id, contents] : journals) {
+    std::filesystem::create_directories(Folder(id));
+    std::ofstream(Folder(id) + "/journal.db", std::ios::binary) << contents;
+    for (const char* const part : {"", "/columns", "/attempts", "/curves?metric=default", "/events", "/models/1"}) {
+      const ClientResponse response = Get(absl::StrCat("/api/v1/experiments/", id, part));
+      EXPECT_GE(response.status, 400) << id << part;
+      EXPECT_THAT(Error(response), HasSubstr(absl::StrCat(id, "/journal.db"))) << part;
+    }
+  }
+  std::map<std::string, std::string> statuses;
+  const Json list = GetJson("/api/v1/experiments");
+  for (const Json& one : list["experiments"]) statuses[one["id"]] = one["status"];
+  EXPECT_EQ(statuses,
+            (std::map<std::string, std::string>{
+                {"good-1", "DONE"}, {"empty-1", "UNREADABLE"}, {"garbage-1", "UNREADABLE"}, {"half-1", "UNREADABLE"}}));
+  EXPECT_EQ(GetJson("/api/v1/experiments/good-1/columns")["status"], "DONE");
 }
 
 TEST_F(ServerTest, LogsComeByRange) {
@@ -739,7 +770,7 @@ TEST_F(MadeByTrialsTest, WithoutATrialProgramThatIsSaid) {
   Create("a-1");
   const ExperimentPlace place = *without.Locate("a-1");
   EXPECT_TRUE(absl::IsFailedPrecondition(without.Graph(place, 1, nullptr).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(without.Export(place, {}, temp_.path(), nullptr).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(without.Export({}, nullptr).status()));
 }
 
 TEST_F(MadeByTrialsTest, AGraphThatNobodyWaitsForIsGivenUp) {

@@ -47,10 +47,14 @@ class TruthTest(unittest.TestCase):
         cls.maker = subprocess.Popen([os.environ["LANISTA_JOURNALS"], cls.folder], stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True)
         cls.addClassCleanup(cls.stop_maker)
-        cls.server = subprocess.Popen(
-            [os.environ["LANISTA"], "web", "--listen", "127.0.0.1:0", "--state-dir", cls.folder],
-            stdout=subprocess.PIPE, text=True)
         cls.addClassCleanup(cls.stop_server)
+        cls.start_server(0)
+
+    @classmethod
+    def start_server(cls, port):
+        cls.server = subprocess.Popen(
+            [os.environ["LANISTA"], "web", "--listen", "127.0.0.1:%d" % port, "--state-dir", cls.folder],
+            stdout=subprocess.PIPE, text=True)
         cls.link = next(line for line in cls.server.stdout if line.startswith("page: ")).split()[1]
         cls.base, cls.token = cls.link.split("#token=")
 
@@ -205,6 +209,62 @@ class TruthTest(unittest.TestCase):
                 self.check_journal(engine)
         self.check_experiments([name for name, _ in journals])
 
+    def test_a_page_whose_server_was_killed_says_so_and_is_right_again(self):
+        self.browser = Browser(logs_requests=False)
+        self.addCleanup(self.browser.close)
+        self.name, engine = self.journals("killed")[0]
+        self.tell("grow %s 6" % self.name)
+        self.browser.go(self.link)
+        self.open("overview")
+        self.browser.wait("return document.querySelectorAll('.tile').length > 2")
+        self.server.kill()
+        self.server.wait()
+        self.server.stdout.close()
+        self.browser.wait("return /Lost the head, trying again/.test(document.querySelector('#banner').textContent)")
+        self.tell("grow %s 16" % self.name)
+        self.end(self.name, engine)
+        self.start_server(urllib.parse.urlsplit(self.base).port)
+        self.show = self.lanista("show", self.name)
+        self.trials = self.lanista("trials", self.name)
+        self.wait_for_end()
+        self.assertEqual(self.browser.run("return document.querySelector('#banner').textContent"), "")
+        self.check_overview()
+
+    def test_an_experiment_without_models_and_journals_that_cannot_be_read_are_shown(self):
+        self.name, _ = self.journals("bare")[0]
+        for name, contents in (("broken-1", b"x" * 9000), ("empty-1", b"")):
+            folder = os.path.join(self.folder, "experiments", name)
+            os.makedirs(folder)
+            self.addCleanup(shutil.rmtree, folder)
+            with open(os.path.join(folder, "journal.db"), "wb") as file:
+                file.write(contents)
+        self.browser = Browser(logs_requests=False)
+        self.addCleanup(self.browser.close)
+        self.browser.go(self.link)
+        self.browser.wait("const text = document.querySelector('main table')?.textContent ?? ''; "
+                          "return arguments[0].every((name) => text.includes(name))", [self.name, "broken-1", "empty-1"])
+        rows = {row[1]: row for row in self.table("Experiments, the newest first")[1:]}
+        for name in ("broken-1", "empty-1"):
+            row = next(row for text, row in rows.items() if name in text)
+            self.assertIn("unreadable", row[2])
+            self.assertIn("journal.db", row[2])
+        for view in ("overview", "models", "curves", "choices", "devices", "compare"):
+            self.open(view)
+            self.assertNotRegex(self.browser.run("return document.querySelector('main').textContent"),
+                                r"NaN|undefined|null", view)
+        self.assertEqual([entry for entry in self.browser.log("browser") if entry["level"] == "SEVERE"], [])
+        self.tell("end %s DONE" % self.name)
+        # What cannot be read says where it lies.
+        self.browser.run("location.hash = '#/e/broken-1/overview'")
+        self.browser.wait("return /broken-1.*journal.db/.test(document.body.textContent)")
+
+    def wait_for_end(self):
+        # Models that only wait come with the table, which is loaded again soon after the end.
+        self.browser.wait("return document.querySelector('header .status')?.textContent.endsWith(' ' + arguments[0]) && "
+                          "[...document.querySelectorAll('.tile')].some((t) => t.lastChild.textContent.trim() === "
+                          "'models' && t.firstChild.textContent.trim() === arguments[1])",
+                          expected.word(self.show["status"]), number(self.show["models"]["total"]))
+
     def check_journal(self, engine):
         self.tell("grow %s 6" % self.name)
         # The page is open while the experiment grows: what it shows came by events.
@@ -215,8 +275,7 @@ class TruthTest(unittest.TestCase):
         self.show = self.lanista("show", self.name)
         self.trials = self.lanista("trials", self.name)
         self.columns = self.get_json(self.name + "/columns")
-        self.browser.wait("return document.querySelector('header .status')?.textContent.endsWith(' ' + arguments[0])",
-                          expected.word(self.show["status"]))
+        self.wait_for_end()
         self.check_overview()
         self.check_models()
         self.check_curves()
@@ -230,6 +289,9 @@ class TruthTest(unittest.TestCase):
     def check_experiments(self, names):
         known = {one["id"]: one for one in self.lanista("list")["experiments"]}
         self.browser.run("location.hash = '#/'")
+        # The list of before is shown until the new one has come.
+        self.browser.wait("const text = document.querySelector('main table')?.textContent ?? ''; "
+                          "return arguments[0].every((name) => text.includes(name)) && !text.includes('running')", names)
         rows = {row[1][len(row[1]) // 2:]: row for row in self.table("Experiments, the newest first")[1:]}
         for name in names:
             one, row = known[name], rows[name]

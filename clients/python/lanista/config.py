@@ -3,34 +3,15 @@
 import datetime
 import json
 import os
-from typing import Any, Dict, Mapping, Union
+from typing import Any, Callable, Dict, Mapping, Union
 
 from google.protobuf import descriptor, json_format, text_format
 
 from lanista.connection import invalid
-from lanista.stubs import experiment_pb2
+from lanista.stubs import experiment_pb2, options_pb2
 
 ExperimentConfig = experiment_pb2.ExperimentConfig
 Config = Union[ExperimentConfig, Mapping[str, Any], str, "os.PathLike[str]"]
-
-# Fields that hold a path: message.field. As in src/config/paths.cc, which a test compares.
-PATH_FIELDS = frozenset(
-    {
-        "lanista.v1.Cifar10Config.root",
-        "lanista.v1.CsvConfig.path",
-        "lanista.v1.CsvConfig.validation_path",
-        "lanista.v1.GraphFileConfig.path",
-        "lanista.v1.IdxConfig.images",
-        "lanista.v1.IdxConfig.labels",
-        "lanista.v1.IdxConfig.root",
-        "lanista.v1.ImageFolderConfig.root",
-        "lanista.v1.MachineConfig.ssh_key_file",
-        "lanista.v1.ModuleCandidate.path",
-        "lanista.v1.SlurmConfig.folder",
-        "lanista.v1.TableConfig.path",
-        "lanista.v1.TorchScriptConfig.path",
-    }
-)
 
 
 def load_config(config: Config) -> ExperimentConfig:
@@ -55,7 +36,7 @@ def load_config(config: Config) -> ExperimentConfig:
         _parse_file(path, message)
     else:
         raise TypeError(f"a configuration is a path, a dict or an ExperimentConfig, not {config!r}")
-    _resolve_paths(message, folder)
+    map_paths(message, lambda _, path: _resolved(path, folder))
     return message
 
 
@@ -118,15 +99,33 @@ def _plain_value(value: Any, field: descriptor.FieldDescriptor) -> Any:
     return value
 
 
-def _resolve_paths(message, folder: str) -> None:
+def map_paths(message, change: Callable[[str, str], str], place: str = "") -> None:
+    """Puts `change(field, path)` in the place of each path in the message, whose fields begin with `place`.
+
+    Which fields hold paths is said by their options (protos/options.proto).
+    """
     for field, value in message.ListFields():
-        if field.full_name in PATH_FIELDS and value.startswith("data://"):
-            continue  # Each machine that has it knows where.
-        if field.full_name in PATH_FIELDS and value:
-            setattr(message, field.name, os.path.normpath(os.path.join(folder, os.path.expanduser(value))))
+        at = place + field.name
+        repeated = field.label == field.LABEL_REPEATED
+        if field.GetOptions().Extensions[options_pb2.rules].path:
+            if repeated:
+                value[:] = [change(f"{at}[{index}]", path) for index, path in enumerate(value)]
+            elif value:
+                setattr(message, field.name, change(at, value))
         elif field.message_type is not None and not _is_map(field):
-            for part in value if field.label == field.LABEL_REPEATED else [value]:
-                _resolve_paths(part, folder)
+            for index, part in enumerate(value if repeated else [value]):
+                map_paths(part, change, f"{at}[{index}]." if repeated else f"{at}.")
+
+
+def is_data(path: str) -> bool:
+    """Whether the path stands for data of which each machine that has it knows where it is."""
+    return path.startswith("data://")
+
+
+def _resolved(path: str, folder: str) -> str:
+    if is_data(path):
+        return path
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
 
 
 def _is_map(field: descriptor.FieldDescriptor) -> bool:

@@ -9,6 +9,7 @@ import grpc
 
 from lanista.connection import Connection, invalid, reported_error
 from lanista.errors import ExperimentFailedError, UnavailableError
+from lanista.exports import receive_export
 from lanista.stubs import experiment_pb2, messages_pb2, service_pb2
 
 # An object of JSON.
@@ -145,6 +146,27 @@ class Experiment:
             # Another attempt may begin meanwhile.
             request.attempt = request.attempt or json.loads(reply.json)["attempts"][-1]["attempt"]
 
+    def export(
+        self, out: str = ".", top: int = 1, format: str = "json", untrained: bool = False, overwrite: bool = False
+    ) -> List[str]:
+        """Writes the best models as files, as `lanista export` does, and returns their paths, the best model's first.
+
+        They are named after rank and model: "1-model-17.py". Each appears when it is complete, and its content is what
+        the head says. What the files cannot express is a warning (module warnings).
+
+        Args:
+            out: the folder for them; it is made if there is none.
+            top: how many models; there are fewer where fewer have succeeded.
+            format: "json", "weights", "cpp", "python", "torchscript" or "onnx".
+            untrained: also models whose trained weights were not kept, with their initial ones.
+            overwrite: replaces files of these names, whatever they are.
+
+        Raises FailedPreconditionError where there is nothing to export, and why; FileExistsError, before anything is
+        written; and OSError.
+        """
+        request = service_pb2.DownloadRequest(experiment=self.id, top=top, format=format, untrained=untrained)
+        return receive_export(self._connection, request, out, overwrite)
+
     def stop(self, reason: str = "") -> None:
         """Asks it to stop: its running trials are canceled. `wait` tells when it has. `reason`: for people.
 
@@ -160,7 +182,8 @@ class Experiment:
 
         Args:
             limits: fields of the configuration: max_trial_number, max_duration (a timedelta or "90s"),
-                trial_concurrency, trial_timeout, training_service. Others would change what its models are.
+                trial_concurrency, trial_timeout, training_service, priority, requirements. Others would change what its
+                models are.
 
         Raises FailedPreconditionError where somebody runs it, or where it cannot go on (a file has changed, say).
         """

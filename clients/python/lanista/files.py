@@ -4,11 +4,11 @@ import hashlib
 import os
 import queue
 import stat
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional
 
 import grpc
 
-from lanista.config import PATH_FIELDS, ExperimentConfig
+from lanista.config import ExperimentConfig, is_data, map_paths
 from lanista.connection import Connection, invalid, reported_error
 from lanista.errors import LanistaError
 from lanista.stubs import service_pb2
@@ -33,7 +33,14 @@ def send_files(connection: Connection, config: ExperimentConfig) -> List[service
     which names the field of a path that is not here or of a graph that has to be uploaded, LanistaError where the head
     refuses it (RESOURCE_EXHAUSTED: it is too much), and OSError for a file.
     """
-    stamps = {path: _stamp(field, path) for field, path in _paths(config, "")}
+    stamps: Dict[str, service_pb2.PathStamp] = {}
+
+    def note(field: str, path: str) -> str:
+        if not is_data(path):
+            stamps[path] = _stamp(field, path)
+        return path
+
+    map_paths(config, note)
     if not stamps:
         return []
     request = service_pb2.FindPathsRequest(paths=list(stamps.values()))
@@ -49,40 +56,9 @@ def send_files(connection: Connection, config: ExperimentConfig) -> List[service
             )
         places = {path: f"{number}/{os.path.basename(path)}" for number, path in enumerate(sent)}
         folder = _upload(connection, places)
-        _replace(config, {path: f"{folder}/{place}" for path, place in places.items()})
+        uploaded = {path: f"{folder}/{place}" for path, place in places.items()}
+        map_paths(config, lambda _, path: uploaded.get(path, path))
     return [stamps[path] for path in stamps if path in found]
-
-
-def _is_path(field) -> bool:
-    return field.full_name in PATH_FIELDS
-
-
-def _messages(field, value) -> Iterator[Tuple[str, object]]:
-    """The messages in a field, which is no map, with what follows its name."""
-    if field.message_type is None or field.message_type.GetOptions().map_entry:
-        return
-    if field.label != field.LABEL_REPEATED:
-        yield "", value
-        return
-    for index, part in enumerate(value):
-        yield f"[{index}]", part
-
-
-def _paths(message, place: str) -> Iterator[Tuple[str, str]]:
-    """The fields with paths of this machine, and these."""
-    for field, value in message.ListFields():
-        if _is_path(field) and value and not value.startswith("data://"):
-            yield place + field.name, value
-        for index, part in _messages(field, value):
-            yield from _paths(part, f"{place}{field.name}{index}.")
-
-
-def _replace(message, paths: Dict[str, str]) -> None:
-    for field, value in message.ListFields():
-        if _is_path(field):
-            setattr(message, field.name, paths.get(value, value))
-        for _, part in _messages(field, value):
-            _replace(part, paths)
 
 
 def _stamp(field: str, path: str) -> service_pb2.PathStamp:

@@ -33,9 +33,14 @@ import weakref
 
 import torch
 from torch import Tensor
-from typing import List
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, Union
 
-_made = {}
+# A number, string, bool, None, or a sequence of these.
+Literal = Any
+# Modules to choose from: a list, or a dict whose keys name them.
+Candidates = Union[Sequence[torch.nn.Module], Dict[str, torch.nn.Module], torch.nn.ModuleDict]
+
+_made: Dict[str, int] = {}
 
 
 def _label(label, kind):
@@ -209,7 +214,7 @@ class Expression:
 class ValueChoice(Expression):
     """One of several values. The same label is the same choice, wherever it stands."""
 
-    def __init__(self, candidates, label=None):
+    def __init__(self, candidates: Sequence[Literal], label: Optional[str] = None):
         if isinstance(candidates, (str, bytes)):
             raise TypeError(f"the candidates of a ValueChoice are a list, not {candidates!r}")
         candidates = list(candidates)
@@ -228,12 +233,12 @@ class ValueChoice(Expression):
         return f"ValueChoice({self.choices[self.label]!r}, label={self.label!r})"
 
 
-def maximum(*operands):
+def maximum(*operands: Union[Expression, int, float]) -> Expression:
     """The largest of some choices and numbers."""
     return Expression._operation("MAXIMUM", max, *operands)
 
 
-def minimum(*operands):
+def minimum(*operands: Union[Expression, int, float]) -> Expression:
     """The smallest of some choices and numbers."""
     return Expression._operation("MINIMUM", min, *operands)
 
@@ -369,7 +374,7 @@ _refuse_choices_in_torch()
 class LayerChoice(torch.nn.Module):
     """One of several modules of one input. `candidates`: a list, or a dict whose keys name them."""
 
-    def __init__(self, candidates, label=None):
+    def __init__(self, candidates: Candidates, label: Optional[str] = None):
         super().__init__()
         named = _named(candidates, "LayerChoice")
         self.lanista_label: str = _label(label, "layer")
@@ -384,7 +389,9 @@ class LayerChoice(torch.nn.Module):
 class InputChoice(torch.nn.Module):
     """`n_chosen` of `n_candidates` tensors, as one: their sum, mean or (along dimension 1) concatenation."""
 
-    def __init__(self, n_candidates: int, n_chosen: int = 1, reduction: str = "sum", label=None):
+    def __init__(
+        self, n_candidates: int, n_chosen: int = 1, reduction: str = "sum", label: Optional[str] = None
+    ):
         super().__init__()
         if reduction not in ("sum", "mean", "concat"):
             raise ValueError("reduction is 'sum', 'mean' or 'concat'")
@@ -407,7 +414,12 @@ class Repeat(torch.nn.Module):
     """A chain of blocks, of which the first `depth` run. `block`: makes the block of an index. `depth`: a number, a list of
     depths to choose from, or (least, most)."""
 
-    def __init__(self, block, depth, label=None):
+    def __init__(
+        self,
+        block: Callable[[int], torch.nn.Module],
+        depth: Union[int, List[int], Tuple[int, int]],
+        label: Optional[str] = None,
+    ):
         super().__init__()
         if isinstance(depth, tuple):
             depths = list(range(depth[0], depth[1] + 1))
@@ -434,7 +446,13 @@ class Cell(torch.nn.Module):
     `num_predecessors` tensors."""
 
     def __init__(
-        self, op_candidates, num_nodes, num_ops_per_node=1, num_predecessors=1, merge_op="all", label=None
+        self,
+        op_candidates: Candidates,
+        num_nodes: int,
+        num_ops_per_node: int = 1,
+        num_predecessors: int = 1,
+        merge_op: str = "all",
+        label: Optional[str] = None,
     ):
         super().__init__()
         named = _named(op_candidates, "Cell")
@@ -477,7 +495,7 @@ class LinkedChoice(torch.nn.Module):
         return self.candidates[0](x)
 
 
-def basic_unit(cls):
+def basic_unit(cls: Type[torch.nn.Module]) -> Callable[..., torch.nn.Module]:
     """Lets the constructor of a module of one's own take choices: `basic_unit(MyConv)(kernel_size=ValueChoice([1, 3, 5]))`. One
     instance is built for each combination of candidates (at most 64), and the choices select among them. Also good as a
     decorator of the class. The module takes one tensor and returns one."""
@@ -508,7 +526,7 @@ def basic_unit(cls):
 Module = torch.nn.Module
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     member = getattr(torch.nn, name)
     if inspect.isclass(member) and issubclass(member, torch.nn.Module) and not name.startswith("_"):
         containers = (torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict)

@@ -1,7 +1,7 @@
 """The modules that scripts/python_stubs.sh makes of protos/, and where there are none, what to do."""
 
 try:
-    from lanista.protos import experiment_pb2, messages_pb2, service_pb2, service_pb2_grpc
+    from lanista.protos import experiment_pb2, messages_pb2, options_pb2, service_pb2, service_pb2_grpc
 except ModuleNotFoundError as missing:
     if missing.name is None or not missing.name.startswith("lanista."):
         raise
@@ -9,4 +9,4 @@ except ModuleNotFoundError as missing:
         f"{missing.name} has not been made: run scripts/python_stubs.sh in Lanista's checkout", name=missing.name
     ) from None
 
-__all__ = ["experiment_pb2", "messages_pb2", "service_pb2", "service_pb2_grpc"]
+__all__ = ["experiment_pb2", "messages_pb2", "options_pb2", "service_pb2", "service_pb2_grpc"]

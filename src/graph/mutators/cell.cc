@@ -54,7 +54,7 @@ MutatorRegistry::Result MakeCell(const v1::CellMutator& config, const v1::Mutato
   return std::make_unique<Cell>(config, std::move(candidates));
 }
 
-LANISTA_REGISTER(MutatorRegistry, cell, v1::CellMutator, MakeCell);
+LANISTA_REGISTER_BUILT_IN(MutatorRegistry, cell, v1::CellMutator, MakeCell);
 
 }  // namespace
 }  // namespace lanista::graph

@@ -76,7 +76,7 @@ MutatorRegistry::Result MakeInputChoice(const v1::InputChoiceMutator& config, co
   return std::make_unique<InputChoice>(config);
 }
 
-LANISTA_REGISTER(MutatorRegistry, input_choice, v1::InputChoiceMutator, MakeInputChoice);
+LANISTA_REGISTER_BUILT_IN(MutatorRegistry, input_choice, v1::InputChoiceMutator, MakeInputChoice);
 
 }  // namespace
 }  // namespace lanista::graph

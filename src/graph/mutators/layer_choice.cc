@@ -39,7 +39,7 @@ MutatorRegistry::Result MakeLayerChoice(const v1::LayerChoiceMutator& config, co
   return std::make_unique<LayerChoice>(config, std::move(candidates));
 }
 
-LANISTA_REGISTER(MutatorRegistry, layer_choice, v1::LayerChoiceMutator, MakeLayerChoice);
+LANISTA_REGISTER_BUILT_IN(MutatorRegistry, layer_choice, v1::LayerChoiceMutator, MakeLayerChoice);
 
 }  // namespace
 }  // namespace lanista::graph

@@ -58,7 +58,7 @@ MutatorRegistry::Result MakeRepeat(const v1::RepeatMutator& config, const v1::Mu
   return std::make_unique<Repeat>(config, depths);
 }
 
-LANISTA_REGISTER(MutatorRegistry, repeat, v1::RepeatMutator, MakeRepeat);
+LANISTA_REGISTER_BUILT_IN(MutatorRegistry, repeat, v1::RepeatMutator, MakeRepeat);
 
 }  // namespace
 }  // namespace lanista::graph

@@ -85,7 +85,7 @@ MutatorRegistry::Result MakeValueChoice(const v1::ValueChoiceMutator& config, co
   return std::make_unique<ValueChoice>(whole);
 }
 
-LANISTA_REGISTER(MutatorRegistry, value_choice, v1::ValueChoiceMutator, MakeValueChoice);
+LANISTA_REGISTER_BUILT_IN(MutatorRegistry, value_choice, v1::ValueChoiceMutator, MakeValueChoice);
 
 }  // namespace
 }  // namespace lanista::graph

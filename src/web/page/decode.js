@@ -247,7 +247,7 @@ export function updateFronts(table) {
       const value = table.metrics.get(metric)?.[row];
       return value === null || value === undefined ? NaN : goal === 'MINIMIZE' ? -value : value;
     });
-    if (point.some(Number.isNaN)) continue;
+    if (!point.every(Number.isFinite)) continue;
     rows.push(row);
     values.push(point);
   }

@@ -183,14 +183,22 @@ function applyModel(loaded, event, number) {
     table.attempts[row] = Math.max(table.attempts[row], event.attempt);
     if (!late) {
       const kept = event.started.resumed_steps ?? 0;
+      const dropped = table.steps[row] > kept;
       table.state[row] = 'RUNNING';
       table.start[row] = time;
       table.end[row] = null;
       table.steps[row] = Math.min(table.steps[row], kept);
       if (table.steps[row] === 0) table.begun[row] = null;
-      if (kept === 0) table.latest[row] = null;
       for (const curves of [...loaded.curves.values(), ...loaded.times.values()])
         if (lacks(curves)) keepSteps(curves, event.model, kept);
+      if (kept === 0) {
+        table.latest[row] = null;
+      } else if (dropped) {
+        // Only the curve knows which report is the last one now, in 32 bits; a new table brings all of its digits.
+        const values = Array.from(loaded.curves.get('default')?.of.get(event.model)?.values ?? []);
+        table.latest[row] = values[values.length - 1] ?? null;
+        table.incomplete = true;
+      }
     }
   } else if (event.intermediate && !late) {
     const step = event.intermediate.step ?? 0;

@@ -36,16 +36,18 @@ export function isCandidate(table, row) {
 }
 
 /**
- * The best model of a metric among `rows`; null: there is none.
- * @param {Table} table @param {number[]} rows @param {string} metric @param {Goal} goal
+ * The row that `show` names first: of the models that no other beats, the best by the first objective; null: there is
+ * none. Reads fronts, which have to be settled.
+ * @param {Table} table
  */
-export function findBest(table, rows, metric, goal) {
-  const values = table.metrics.get(metric);
+export function findBest(table) {
+  const {metric, goal} = table.objectives[0];
+  const values = /** @type {(number|null)[]} */ (table.metrics.get(metric) ?? []);
   let best = null;
-  for (const row of rows) {
-    const value = values?.[row];
-    if (!isCandidate(table, row) || value === null || value === undefined || Number.isNaN(value)) continue;
-    if (best === null || isBetter(value, /** @type {number} */ (values?.[best]), goal)) best = row;
+  for (let row = 0; row < table.model.length; ++row) {
+    if (table.front[row] !== 0) continue;
+    const value = /** @type {number} */ (values[row]);
+    if (best === null || isBetter(value, /** @type {number} */ (values[best]), goal)) best = row;
   }
   return best;
 }

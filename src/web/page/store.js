@@ -317,7 +317,7 @@ export class Store {
     }
   }
 
-  /** What no stream tells: lists, and whether somebody went on with an experiment that had ended. */
+  /** What no stream tells: lists, models that wait, and whether somebody went on with an experiment that had ended. */
   async poll() {
     if (this.connection === 'denied') return;
     if (this.info === null) await this.loadInfo();
@@ -331,17 +331,27 @@ export class Store {
     } else if (this.connection === 'paused') {
       // Windows that are looked at take turns.
       this.stream.again();
-    } else if (!MOVING.has(current.table.status)) {
-      try {
-        const show = await this.api.json(experimentPath(current.id));
-        if (this.current !== current) return;
-        const moved = show.status !== current.show.status || show.models.total !== current.show.models.total;
-        setShow(current, show);
-        this.clearError();
-        if (moved) await this.reload();
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) this.failed(error);
+    } else {
+      await this.pollExperiment(current);
+    }
+  }
+
+  /** @param {Current} current */
+  async pollExperiment(current) {
+    try {
+      const show = await this.api.json(experimentPath(current.id));
+      if (this.current !== current) return;
+      if (MOVING.has(current.table.status)) {
+        // No event tells of models that have only been proposed.
+        if (show.models.total > current.table.model.length) this.reloadSoon();
+        return;
       }
+      const moved = show.status !== current.show.status || show.models.total !== current.show.models.total;
+      setShow(current, show);
+      this.clearError();
+      if (moved) await this.reload();
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) this.failed(error);
     }
   }
 

@@ -103,7 +103,7 @@ export class CompareView {
            checkbox('only differences', onlyDifferences, (on) => this.store.setParams({diff: on ? '1' : null}))),
         el('div', {class: 'scroll'},
            el('table', {}, el('caption', {class: 'hidden-text'}, 'Models side by side; ≠ marks what differs'),
-              el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, ''), ...models.map((model) => {
+              el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'What'), ...models.map((model) => {
                    const dot = el('span', {class: 'dot', 'aria-hidden': 'true'});
                    dot.style.background = colorOf(this.store, model);
                    return el(

@@ -10,6 +10,16 @@ import {otherView, writeRoute} from './route.js';
 
 const LOG_PACE = 2000;
 
+/**
+ * A value that was reported. The document has null for NaN and for infinities alike.
+ * @template T
+ * @param {number|null} value @param {(value: number) => T} format
+ * @returns {T|string}
+ */
+function reportText(value, format) {
+  return value === null ? 'not finite' : format(value);
+}
+
 export class ModelView {
   /** @param {import('./store.js').Store} store */
   constructor(store) {
@@ -236,9 +246,13 @@ export class ModelView {
                   el('p', {class: 'muted'}, 'No final metrics.') :
                   el('dl', {class: 'facts'},
                      ...Object.entries(final).flatMap(
-                         ([name, value]) =>
-                             [el('dt', {}, oneLine(name, 120)),
-                              el('dd', {title: String(value)}, this.exact(name, value))]))),
+                         ([name, value]) => {
+                           const exact = this.exact(name, value);
+                           return [
+                             el('dt', {}, oneLine(name, 120)),
+                             el('dd', {title: reportText(exact, String)}, reportText(exact, (v) => formatNumber(v, 8)))
+                           ];
+                         }))),
            this.note));
     fill(
         this.attempts, el('h2', {}, `Attempts (${model.attempts.length})`),
@@ -281,8 +295,7 @@ export class ModelView {
    */
   exact(name, value) {
     const row = this.row();
-    const known = value ?? (row === undefined ? null : this.store.current?.table.metrics.get(name)?.[row]);
-    return formatNumber(known, 8);
+    return value ?? (row === undefined ? null : this.store.current?.table.metrics.get(name)?.[row]) ?? null;
   }
 
   metricNames() {
@@ -307,8 +320,8 @@ export class ModelView {
             .map((m) => {
               const values =
                   steps.map((/** @type {any} */ s) => s.metrics[m]).filter((/** @type {any} */ v) => v !== undefined);
-              return `${oneLine(m, 40)}: first ${formatNumber(values[0])}, last ${
-                  formatNumber(values[values.length - 1])}`;
+              return `${oneLine(m, 40)}: first ${reportText(values[0], formatNumber)}, last ${
+                  reportText(values[values.length - 1], formatNumber)}`;
             })
             .join('; ')}.`;
   }
@@ -318,7 +331,8 @@ export class ModelView {
     return {
       header: ['step', 'time', ...names],
       rows: this.document.metrics.intermediate.map(
-          (/** @type {any} */ s) => [s.step, s.time, ...names.map((n) => s.metrics[n])])
+          (/** @type {any} */ s) =>
+              [s.step, s.time, ...names.map((n) => n in s.metrics ? reportText(s.metrics[n], Number) : undefined)])
     };
   }
 

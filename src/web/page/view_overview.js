@@ -128,8 +128,10 @@ export class OverviewView {
         (/** @type {Node|string} */ value, /** @type {Node|string} */ label, /** @type {string|null} */ href) =>
             el(href ? 'a' : 'div', {class: 'tile card', href}, el('span', {class: 'value'}, value),
                el('span', {class: 'label'}, label));
+    // Settles the fronts.
+    this.store.selection();
     const {metric, goal} = table.objectives[0];
-    const best = findBest(table, table.model.map((_, row) => row), metric, goal);
+    const best = findBest(table);
     fill(
         this.tiles,
         tile(

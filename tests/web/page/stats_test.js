@@ -1,6 +1,6 @@
 import {brushedRows, brushFilter, choiceDepths, makeAxis, OFF_SHARE, placesIn, readBrushes, writeBrushes} from '../../../src/web/page/axes.js';
 import {allColumns, findColumn} from '../../../src/web/page/columns.js';
-import {decodeAttempts} from '../../../src/web/page/decode.js';
+import {decodeAttempts, updateFronts} from '../../../src/web/page/decode.js';
 import {compileFilter, filterRows} from '../../../src/web/page/filter.js';
 import {barsOf, bestSoFar, boxesByCandidate, busyShare, countStates, findBest, groupFailures, paretoFront, quantile, quantileBands, secondsRun, timeLeft} from '../../../src/web/page/stats.js';
 
@@ -18,8 +18,18 @@ test('the best so far goes by the time of the ends, and NaN, failures and broken
   table.violation[3] = 1;
   equal(bestSoFar(table, all, 'accuracy', 'MAXIMIZE').map((p) => p.best), [0.9, 0.9, 0.9, 0.9]);
   equal(bestSoFar(table, all, 'flops', 'MINIMIZE').map((p) => p.best), [100, 100, 100, 50]);
-  equal(findBest(table, all, 'flops', 'MINIMIZE'), 1);
-  equal(findBest(table, all, 'nothing', 'MINIMIZE'), null);
+});
+
+test('the best model is one that no other beats, by the first objective, and has finite values', () => {
+  const table = sampleTable();
+  table.metrics.set('accuracy', [0.9, 0.9, null, 0.95, Infinity]);
+  table.state[4] = 'SUCCEEDED';
+  updateFronts(table);
+  // The fourth has infinite flops; the second needs less of them than the first.
+  equal(findBest(table), 1);
+  table.metrics.set('accuracy', [NaN, NaN, null, 0.95, Infinity]);
+  updateFronts(table);
+  equal(findBest(table), null);
 });
 
 test('quantiles interpolate, and bands leave NaN and infinity out', () => {

@@ -1,0 +1,121 @@
+"""Exports from a head: `export --head` of the command line does the same."""
+
+import hashlib
+import os
+import re
+import uuid
+import warnings
+from typing import Iterator, List
+
+import grpc
+
+from lanista.connection import Connection, reported_error
+from lanista.errors import LanistaError
+from lanista.stubs import service_pb2
+
+# What an export in each format writes behind the rank and the id of the model.
+_SUFFIXES = {
+    "python": rb"py|pt",
+    "torchscript": rb"pt",
+    "cpp": rb"h|weights\.pt",
+    "weights": rb"weights\.pt",
+    "onnx": rb"onnx",
+    "json": rb"json",
+}
+
+
+def _is_name(name: bytes, format: str) -> bool:
+    """Whether an export in the format writes a file of this name, which is in no folder."""
+    suffixes = _SUFFIXES.get(format, b"")
+    return re.fullmatch(rb"[1-9][0-9]*-model-[1-9][0-9]*\.(" + suffixes + rb")", name) is not None
+
+
+def receive_export(
+    connection: Connection, request: service_pb2.DownloadRequest, out: str, overwrite: bool
+) -> List[str]:
+    """Lets the head export, writes the files into the folder `out`, and returns their paths.
+
+    Raises what the head reports, LanistaError (DATA_LOSS) where something else comes than it has announced, and OSError.
+    """
+    call = connection.stub.Download(request, metadata=connection.metadata())
+    try:
+        replies = iter(call)
+        listed = _listed(replies, request.format)
+        paths = [os.path.join(out, os.fsdecode(file.name)) for file in listed]
+        if not overwrite:
+            for path in paths:
+                if os.path.lexists(path):
+                    raise FileExistsError(f"{path} is not replaced: name another folder, or remove it")
+        os.makedirs(out, exist_ok=True)
+        content = _Content(replies)
+        for path, file in zip(paths, listed):
+            _write(path, file, content)
+        content.end()
+        return paths
+    except grpc.RpcError as error:
+        raise reported_error(error) from None
+    finally:
+        call.cancel()
+
+
+def _damaged(what: str) -> LanistaError:
+    return LanistaError(f"{what}: is the head another version?", "DATA_LOSS")
+
+
+def _listed(replies: Iterator[service_pb2.DownloadReply], format: str) -> List[service_pb2.DownloadFile]:
+    """What will come, once the head's warnings were handed on."""
+    for reply in replies:
+        if reply.HasField("warning"):
+            # Of whoever called Experiment.export.
+            warnings.warn(reply.warning, stacklevel=4)
+            continue
+        files = list(reply.list.files)
+        names = {file.name for file in files}
+        if not files or len(names) < len(files) or not all(_is_name(name, format) for name in names):
+            raise _damaged("the head lists files that no export writes")
+        return files
+    raise _damaged("the head has exported nothing")
+
+
+class _Content:
+    """The bytes of all files."""
+
+    def __init__(self, replies: Iterator[service_pb2.DownloadReply]):
+        self._replies = replies
+        self._piece = b""
+
+    def read(self, most: int) -> bytes:
+        """At most so many of the next bytes, and at least one."""
+        if not self._piece:
+            self._piece = next((reply.content for reply in self._replies), b"")
+            if not self._piece:
+                raise _damaged("the head has ended the export before all of it had come")
+        piece, self._piece = self._piece[:most], self._piece[most:]
+        return piece
+
+    def end(self) -> None:
+        """Nothing may follow."""
+        if self._piece or next(self._replies, None) is not None:
+            raise _damaged("the head sends more than it has announced")
+
+
+def _write(path: str, file: service_pb2.DownloadFile, content: _Content) -> None:
+    """Writes a file beside its place, and puts it there when it is complete and on the disk."""
+    unfinished = os.path.join(os.path.dirname(path), f".lanista.{uuid.uuid4()}")
+    with open(unfinished, "xb") as output:
+        try:
+            digest = hashlib.sha256()
+            left = file.size
+            while left > 0:
+                piece = content.read(left)
+                digest.update(piece)
+                output.write(piece)
+                left -= len(piece)
+            if digest.digest() != file.sha256:
+                raise _damaged(f"{path} came with another content than its SHA-256 says")
+            output.flush()
+            os.fsync(output.fileno())
+            os.replace(unfinished, path)
+        except BaseException:
+            os.unlink(unfinished)
+            raise

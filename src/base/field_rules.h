@@ -1,0 +1,76 @@
+// Checks messages by the options of their fields (protos/options.proto), and by checks over several fields of a
+// message, which stand beside the component that the message is for:
+//
+//   std::optional<Violation> CheckAnnealing(const v1::AnnealingConfig& config, const std::string& path) {
+//     if (config.start() >= config.end()) return std::nullopt;
+//     return Violation{JoinPath(path, "end"), "must be at most 'start'"};
+//   }
+//   LANISTA_REGISTER_CHECK(v1::AnnealingConfig, CheckAnnealing);
+//
+// Checks are registered before main; afterwards any thread may check messages.
+#ifndef LANISTA_SRC_BASE_FIELD_RULES_H_
+#define LANISTA_SRC_BASE_FIELD_RULES_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "protos/options.pb.h"
+
+namespace lanista {
+
+// What is wrong, and where.
+struct Violation {
+  // training_service[0].local.cpu_slots. The last step may be a field that is not set.
+  std::string path;
+  std::string message;
+};
+
+// "path.field", or "field" where the path is empty.
+std::string JoinPath(absl::string_view path, absl::string_view field);
+
+// The options of a field and of a message; without any, their defaults.
+const v1::FieldRules& RulesOf(const google::protobuf::FieldDescriptor& field);
+const v1::MessageRules& RulesOf(const google::protobuf::Descriptor& message);
+
+// Checks one path of a configuration, beyond what holds for all of them: `value` stands in `field`, at `path`.
+using PathCheck = std::function<std::optional<Violation>(const google::protobuf::FieldDescriptor& field,
+                                                         const std::string& value, const std::string& path)>;
+
+// The first thing that is wrong with `message` and the messages in it, which `path` leads to; nullopt if they are fine.
+// The parameters of `custom` components are checked where the component has a message for them (component.h).
+// `check_path` may be empty.
+std::optional<Violation> FindRuleViolation(const google::protobuf::Message& message, const std::string& path,
+                                           const PathCheck& check_path = nullptr);
+
+// The integer field of `message` with this meaning: its value, or what it is where it is not set. nullopt: there is
+// none.
+std::optional<int64_t> NumberWithMeaning(const google::protobuf::Message& message, v1::FieldRules::Meaning meaning);
+
+// "'x' is not a value of 'f'; did you mean 'y'? allowed here: ...".
+std::string UnknownEnumValueMessage(const google::protobuf::FieldDescriptor& field, absl::string_view value);
+
+// A check over several fields of one message, which is called after each field by itself was found to be fine.
+using MessageCheck =
+    std::function<std::optional<Violation>(const google::protobuf::Message& message, const std::string& path)>;
+
+// Adds the check of messages like `prototype`. Ends the program if they have one already.
+bool AddMessageCheck(const google::protobuf::Message& prototype, MessageCheck check);
+
+}  // namespace lanista
+
+#define LANISTA_CHECK_CONCAT_INNER_(a, b) a##b
+#define LANISTA_CHECK_CONCAT_(a, b) LANISTA_CHECK_CONCAT_INNER_(a, b)
+
+// Registers `check`, a std::optional<Violation>(const Config&, const std::string& path).
+#define LANISTA_REGISTER_CHECK(Config, check)                                                                         \
+  [[maybe_unused]] static const bool LANISTA_CHECK_CONCAT_(lanista_check_, __COUNTER__) = ::lanista::AddMessageCheck( \
+      Config::default_instance(), [](const ::google::protobuf::Message& message, const std::string& path) {           \
+        return check(static_cast<const Config&>(message), path);                                                      \
+      })
+
+#endif  // LANISTA_SRC_BASE_FIELD_RULES_H_

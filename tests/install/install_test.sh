@@ -1,0 +1,137 @@
+#!/bin/sh
+# Installs Lanista into a folder, and uses nothing but that: a project that `lanista init` writes is built by CMake,
+# searches, and passes its tests; a program is linked by pkg-config; what does not fit together is refused with a reason;
+# the Debian packages have the same, and name what they need; pip installs the Python package.
+# scripts/slow_test.sh calls it (step install).
+#
+#   tests/install/install_test.sh [BAZEL_OPTION...]     (default: -c opt)
+set -eu
+repository=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+
+fail() {
+  echo "install_test: $*" >&2
+  exit 1
+}
+
+if [ $# -gt 0 ]; then set -- -- "$@"; fi
+"$repository/scripts/install.sh" --prefix "$prefix" "$@"
+lanista=$prefix/bin/lanista
+
+# Each header that an installed one includes is installed.
+grep -rhoE '^#include "(lanista|src|protos|engines|actors)/[^"]*"' "$prefix/include" | sort -u |
+  sed 's/^#include "\(.*\)"/\1/' >"$work/included"
+[ -s "$work/included" ] || fail "no header includes another one"
+while read -r header; do
+  [ -e "$prefix/include/$header" ] || fail "an installed header includes $header, which is not installed"
+done <"$work/included"
+
+# A project, from its beginning to its first search.
+began=$(date +%s)
+"$lanista" init "$work/my_search" >"$work/out"
+grep -q "cmake -B build -DCMAKE_PREFIX_PATH=$prefix" "$work/out" || fail "init does not say where Lanista is: $(cat "$work/out")"
+cmake -S "$work/my_search" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/out" 2>&1 || fail "cmake: $(cat "$work/out")"
+cmake --build "$work/build" -j2 >"$work/out" 2>&1 || fail "the project does not build: $(cat "$work/out")"
+program=$work/build/my_search
+"$program" --state-dir "$work/state" --json run "$work/my_search/experiment.textproto" >"$work/run" ||
+  fail "the search failed: $(cat "$work/run")"
+echo "install_test: $(($(date +%s) - began)) seconds from \`lanista init\` to the end of the first search"
+succeeded=$(sed -n 's/^ *"succeeded": *\([0-9]*\).*/\1/p' "$work/run" | head -n 1)
+[ "$succeeded" = 12 ] || fail "$succeeded of 12 models succeeded"
+"$program" --state-dir "$work/state" export latest --top 2 --out "$work/best" >"$work/out" || fail "export: $(cat "$work/out")"
+[ "$(find "$work/best" -name '*.json' | wc -l)" -eq 2 ] || fail "2 models were to be exported"
+"$program" --state-dir "$work/state" run "$work/my_search/own_parts.textproto" >"$work/out" ||
+  fail "the own strategy and evaluator: $(cat "$work/out")"
+ctest --test-dir "$work/build" --output-on-failure >"$work/out" 2>&1 || fail "the project's tests: $(cat "$work/out")"
+grep -q "tests passed, 0 tests failed out of 3" "$work/out" || fail "not all tests of the project ran: $(cat "$work/out")"
+
+# The same by pkg-config. What is registered survives linking: the program knows the built-in strategies.
+# shellcheck disable=SC2046  # flags are words
+g++ "$work/my_search/main.cc" -o "$work/program" $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs lanista) ||
+  fail "pkg-config's flags do not link"
+cat >"$work/unknown.textproto" <<'END'
+space { registered: "no_such_space" }
+strategy { tpe {} }
+evaluator { constant {} }
+END
+if "$work/program" --state-dir "$work/state" validate "$work/unknown.textproto" >"$work/out" 2>&1; then fail "no space, no error"; fi
+grep -q no_such_space "$work/out" || fail "the program does not name the space: $(cat "$work/out")"
+
+# What does not fit together.
+# refused TEXT OPTION...: cmake says TEXT.
+refused() {
+  text=$1
+  shift
+  rm -rf "$work/refused"
+  if cmake -S "$work/my_search" -B "$work/refused" -DCMAKE_PREFIX_PATH="$prefix" "$@" >"$work/out" 2>&1; then
+    fail "cmake $* should have failed"
+  fi
+  tr -s '\n ' ' ' <"$work/out" | grep -qF -- "$text" || fail "cmake $* does not say '$text': $(cat "$work/out")"
+}
+other=$work/other
+mkdir -p "$other/include/torch/csrc/api/include/torch" "$other/lib"
+printf '#define TORCH_VERSION_MAJOR 9\n#define TORCH_VERSION_MINOR 8\n' >"$other/include/torch/csrc/api/include/torch/version.h"
+: >"$other/lib/libtorch_cpu.so"
+refused "has 9.8" "-DLANISTA_LIBTORCH=$other"
+refused "name the folder of an unpacked download: cmake -DLANISTA_LIBTORCH=" -DCMAKE_IGNORE_PATH=/usr/include
+# shellcheck disable=SC2046  # flags are words
+if echo '#include "lanista/dataset.h"' | g++ -E -x c++ - -o "$work/preprocessed" "-I$other/include/torch/csrc/api/include" \
+  $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags lanista) 2>"$work/out"; then
+  fail "the compiler takes any LibTorch"
+fi
+grep -q "This Lanista was built with LibTorch" "$work/out" || fail "the compiler does not say why: $(cat "$work/out")"
+mkdir -p "$work/protobuf/google/protobuf/stubs"
+echo '#define GOOGLE_PROTOBUF_VERSION 3006001' >"$work/protobuf/google/protobuf/stubs/common.h"
+refused "Install that version, or build Lanista with yours" "-DCMAKE_INCLUDE_PATH=$work/protobuf"
+sed -i 's/find_package(Lanista /find_package(Lanista 99 /' "$work/my_search/CMakeLists.txt"
+refused 'compatible with requested version "99"'
+
+# Pages and completion.
+for page in lanista lanista-run lanista-init; do
+  gzip -dc "$prefix/share/man/man1/$page.1.gz" | grep -q '^\.TH' || fail "there is no page $page"
+done
+bash -n "$prefix/share/bash-completion/completions/lanista"
+for unit in "$prefix"/lib/systemd/system/lanista-*.service; do
+  grep -q "^ExecStart=$prefix/bin/lanista " "$unit" || fail "$unit starts another program"
+done
+
+# The packages, unpacked elsewhere. Compressing them takes minutes and proves nothing.
+DPKG_DEB_COMPRESSOR_TYPE=none "$repository/scripts/make_debs.sh" --out "$work/debs" "$@" >"$work/out" 2>&1 ||
+  fail "no packages: $(cat "$work/out")"
+for package in lanista liblanista-dev; do
+  dpkg-deb --info "$work/debs/$package"_*.deb >"$work/$package.info"
+  dpkg-deb --extract "$work/debs/$package"_*.deb "$work/root"
+done
+grep -q "Depends: .*libcaf-core" "$work/lanista.info" || fail "lanista does not need CAF: $(cat "$work/lanista.info")"
+grep -q "Depends: .*libtorch-dev (<< " "$work/liblanista-dev.info" || fail "any LibTorch would do: $(cat "$work/liblanista-dev.info")"
+[ -x "$work/root/usr/bin/lanista-trial" ] || fail "the package has no lanista-trial"
+sed -i 's/find_package(Lanista 99 /find_package(Lanista /' "$work/my_search/CMakeLists.txt"
+cmake -S "$work/my_search" -B "$work/build_root" -DCMAKE_PREFIX_PATH="$work/root/usr" >"$work/out" 2>&1 ||
+  fail "CMake does not find the package's Lanista: $(cat "$work/out")"
+grep -q "Lanista_DIR:PATH=$work/root/" "$work/build_root/CMakeCache.txt" || fail "CMake found another Lanista"
+
+# Nothing stays behind.
+xargs -d '\n' rm <"$prefix/share/lanista/installed_files"
+[ -z "$(find "$prefix" -type f)" ] || fail "removing left: $(find "$prefix" -type f)"
+
+# The Python package, by Debian's pip and without a network. It is built in its folder: in a copy.
+mkdir -p "$work/checkout/src/base"
+cp -r "$repository/clients" "$repository/protos" "$repository/scripts" "$work/checkout/"
+rm -rf "$work/checkout/clients/python/lanista/protos"
+cp "$repository/src/base/version.h" "$work/checkout/src/base/"
+/usr/bin/python3 -m pip install --no-index --no-build-isolation --no-deps --target "$work/python" "$work/checkout/clients/python" \
+  >"$work/out" 2>&1 || fail "pip: $(cat "$work/out")"
+models=$(cd "$work" && PYTHONPATH=$work/python /usr/bin/python3 -c "
+import lanista.client
+print(lanista.client.load_config('my_search/experiment.textproto').max_trial_number)")
+[ "$models" = 12 ] || fail "the Python client read $models instead of 12 models"
+[ -e "$work/python/lanista/py.typed" ] || fail "type checkers do not look at the package"
+
+# What cannot be a prefix.
+if "$repository/scripts/install.sh" --prefix "$work/with space" "$@" 2>"$work/out"; then fail "a prefix with a space was taken"; fi
+grep -q "cannot have such a path" "$work/out" || fail "no reason: $(cat "$work/out")"
+if "$repository/scripts/install.sh" 2>"$work/out"; then fail "no prefix was taken"; fi
+grep -q "say where" "$work/out" || fail "no reason: $(cat "$work/out")"
+echo "install_test: passed"
