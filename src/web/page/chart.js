@@ -58,6 +58,7 @@ export class Chart {
       class: 'top',
       role: 'img',
       tabindex: '0',
+      'aria-label': options.title,
       on: {
         keydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
         blur: () => this.point(null),
