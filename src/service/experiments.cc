@@ -27,7 +27,6 @@
 #include "src/service/submitted_devices.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
-#include "src/views/documents.h"
 #include "src/views/merged_view.h"
 #include "src/views/trials_csv.h"
 
@@ -204,10 +203,8 @@ absl::StatusOr<v1::ListExperimentsReply> Experiments::List(const v1::ListExperim
     ids.resize(page);
     reply.set_next_page_token(ids.back());
   }
-  ViewOptions options;
-  options.now = absl::Now();
   Json entries = Json::array();
-  for (Json& entry : ListEntries(state_dir_, ids, options)) {
+  for (Json& entry : ListEntries(state_dir_, ids, [this](const JournalReader& reader) { return Entry(reader); })) {
     const std::string status = entry["status"].get<std::string>();
     const bool wanted = std::find(request.status().begin(), request.status().end(), status) != request.status().end();
     if (wanted || request.status().empty()) entries.push_back(std::move(entry));
@@ -380,12 +377,22 @@ absl::StatusOr<TrialLog> Experiments::ReadLog(const ExperimentPlace& place, int 
 }
 
 absl::StatusOr<Json> Experiments::Show(const JournalReader& reader) const {
+  LANISTA_ASSIGN_OR_RETURN(const ViewOptions options, OptionsFor(reader));
+  return ShowDocument(reader, options);
+}
+
+absl::StatusOr<Json> Experiments::Entry(const JournalReader& reader) const {
+  LANISTA_ASSIGN_OR_RETURN(const ViewOptions options, OptionsFor(reader));
+  return ListEntry(reader, options);
+}
+
+absl::StatusOr<ViewOptions> Experiments::OptionsFor(const JournalReader& reader) const {
   ViewOptions options;
   options.now = absl::Now();
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
   const bool runs_here = runner_ != nullptr && reader.holder() == getpid() && !IsFinal(state.change.state());
   if (runs_here) options.waiting_for = runner_->WaitingFor(reader.experiment().experiment());
-  return ShowDocument(reader, options);
+  return options;
 }
 
 absl::StatusOr<std::shared_ptr<const std::string>> Experiments::Graph(const ExperimentPlace& place, int model,

@@ -22,6 +22,7 @@
 #include "src/service/uploads.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
+#include "src/views/documents.h"
 
 namespace lanista {
 
@@ -125,8 +126,9 @@ class Experiments {
   absl::StatusOr<v1::GetTrialReply> GetTrial(const v1::GetTrialRequest& request);
   // At most `limit` bytes (at most 1 MiB) from `offset` on. attempt 0: the last one. NOT_FOUND: no such model, attempt.
   absl::StatusOr<TrialLog> ReadLog(const ExperimentPlace& place, int model, int attempt, int64_t offset, int limit);
-  // The document of `show`, of a journal that was just opened.
+  // The document of `show`, and the entry of `list`, of a journal that was just opened.
   absl::StatusOr<nlohmann::ordered_json> Show(const JournalReader& reader) const;
+  absl::StatusOr<nlohmann::ordered_json> Entry(const JournalReader& reader) const;
   // Those of ModelMaker: they may take minutes.
   absl::StatusOr<std::shared_ptr<const std::string>> Graph(const ExperimentPlace& place, int model,
                                                            const ModelMaker::Abandoned& abandoned);
@@ -148,6 +150,8 @@ class Experiments {
   // RESOURCE_EXHAUSTED: there is no room for what the request would make.
   absl::Status CheckRoom(const std::string& name, const std::string& request_id) const;
   absl::Status CheckRunner() const;
+  // As of now, with what an experiment that runs here waits for.
+  absl::StatusOr<ViewOptions> OptionsFor(const JournalReader& reader) const;
   // Whether this head has what the paths name. `shared`: what the client sees, too.
   absl::Status CheckPaths(const v1::ExperimentConfig& config,
                           const google::protobuf::RepeatedPtrField<v1::PathStamp>& shared) const;

@@ -300,6 +300,10 @@ void SortByKey(std::vector<Json>* models, const KeyOf& key_of) {
   *models = std::move(sorted);
 }
 
+Json WaitingJson(const ViewOptions& options) {
+  return options.waiting_for.empty() ? Json() : Json(options.waiting_for);
+}
+
 }  // namespace
 
 absl::StatusOr<Json> ListEntry(const JournalReader& reader, const ViewOptions& options) {
@@ -311,6 +315,7 @@ absl::StatusOr<Json> ListEntry(const JournalReader& reader, const ViewOptions& o
   json["name"] = reader.name();
   json["status"] = standing.status;
   json["reason"] = standing.reason;
+  json["waiting_for"] = WaitingJson(options);
   json["created"] = TimeJson(reader.created());
   json["seconds"] = standing.seconds;
   json["objectives"] = ObjectivesJson(Goals(reader.experiment().config()));
@@ -325,6 +330,7 @@ Json UnreadableEntry(const std::string& id, const absl::Status& status) {
   json["name"] = nullptr;
   json["status"] = "UNREADABLE";
   json["reason"] = std::string(status.message());
+  json["waiting_for"] = nullptr;
   json["created"] = nullptr;
   json["seconds"] = nullptr;
   json["objectives"] = Json::array();
@@ -342,7 +348,7 @@ absl::StatusOr<Json> ShowDocument(const JournalReader& reader, const ViewOptions
   json["name"] = reader.name();
   json["status"] = standing.status;
   json["reason"] = standing.reason;
-  json["waiting_for"] = options.waiting_for.empty() ? Json() : Json(options.waiting_for);
+  json["waiting_for"] = WaitingJson(options);
   AddGoals(experiment.config(), &json);
   json["seed"] = experiment.seed();
   LANISTA_ASSIGN_OR_RETURN(json["space_size"], SpaceSizeJson(reader));
@@ -408,7 +414,8 @@ absl::StatusOr<Json> TrialDocument(const JournalReader& reader, int model) {
 
 absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& options) {
   LANISTA_ASSIGN_OR_RETURN(const std::vector<std::string> ids, state_dir.List());
-  std::vector<Json> entries = ListEntries(state_dir, ids, options);
+  std::vector<Json> entries =
+      ListEntries(state_dir, ids, [&options](const JournalReader& reader) { return ListEntry(reader, options); });
   SortOldestFirst(&entries);
   Json json;
   json["experiments"] = std::move(entries);
@@ -416,11 +423,11 @@ absl::StatusOr<Json> ListDocument(const StateDir& state_dir, const ViewOptions& 
 }
 
 std::vector<Json> ListEntries(const StateDir& state_dir, const std::vector<std::string>& ids,
-                              const ViewOptions& options) {
+                              const std::function<absl::StatusOr<Json>(const JournalReader&)>& make) {
   const auto read = [&](const std::string& id) -> absl::StatusOr<Json> {
     LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
     LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
-    return ListEntry(reader, options);
+    return make(reader);
   };
   std::vector<Json> entries;
   for (const std::string& id : ids) {

@@ -4,6 +4,7 @@
 #ifndef LANISTA_SRC_VIEWS_DOCUMENTS_H_
 #define LANISTA_SRC_VIEWS_DOCUMENTS_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -80,14 +81,15 @@ absl::StatusOr<nlohmann::ordered_json> SpaceDocument(const std::string& name, v1
 // have no such metric.
 void SelectTrials(const std::string& sort, const std::string& status, int limit, nlohmann::ordered_json* document);
 
-// `list`: {"experiments": [{"id", "name", "status", "reason", "created", "seconds", "objectives", "models": {...},
-// "best": [as in `show`, of the best model alone]}]}, oldest first. An experiment whose journal cannot be read has the
-// status UNREADABLE, and why as its reason.
+// `list`: {"experiments": [{"id", "name", "status", "reason", "waiting_for", "created", "seconds", "objectives",
+// "models": {...}, "best": [as in `show`, of the best model alone]}]}, oldest first. An experiment whose journal cannot
+// be read has the status UNREADABLE, and why as its reason.
 absl::StatusOr<nlohmann::ordered_json> ListDocument(const StateDir& state_dir, const ViewOptions& options = {});
 
-// The entries of `experiments` for these ids, in their order.
-std::vector<nlohmann::ordered_json> ListEntries(const StateDir& state_dir, const std::vector<std::string>& ids,
-                                                const ViewOptions& options = {});
+// The entries of `experiments` for these ids, in their order. `make` makes the entry of one whose journal can be read.
+std::vector<nlohmann::ordered_json> ListEntries(
+    const StateDir& state_dir, const std::vector<std::string>& ids,
+    const std::function<absl::StatusOr<nlohmann::ordered_json>(const JournalReader& reader)>& make);
 
 // One of them; and that of an experiment whose journal cannot be read.
 absl::StatusOr<nlohmann::ordered_json> ListEntry(const JournalReader& reader, const ViewOptions& options = {});

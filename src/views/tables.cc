@@ -328,12 +328,21 @@ std::string ListText(const Json& document, int width) {
     const Json& counts = experiment["models"];
     const Json& seconds = experiment["seconds"];
     const Json& best = experiment["best"];
+    // Heads of earlier versions do not say it in a list.
+    const auto waiting_for = experiment.find("waiting_for");
+    std::vector<std::string> reasons;
+    if (std::string reason = ReasonLine(CellText(experiment["reason"])); !reason.empty()) {
+      reasons.push_back(std::move(reason));
+    }
+    if (waiting_for != experiment.end() && !waiting_for->is_null()) {
+      reasons.push_back(absl::StrCat("waits for ", OneLine(CellText(*waiting_for))));
+    }
     table.AddRow({CellText(experiment["id"]), CellText(experiment["status"]),
                   counts.is_null() ? "-" : CellText(counts["total"]),
                   counts.is_null() ? "-" : CellText(counts["failed"]),
                   best.empty() ? "-" : MetricText(best[0]["metrics"], ObjectiveMetrics(experiment)[0]),
                   CellText(experiment["created"]), seconds.is_null() ? "-" : DurationText(seconds.get<double>()),
-                  ReasonLine(CellText(experiment["reason"]))});
+                  absl::StrJoin(reasons, "; ")});
   }
   table.Fit(width);
   return table.ToText();

@@ -75,14 +75,12 @@ absl::StatusOr<TableCache::Text> TableCache::List(const StateDir& state_dir) {
   return std::make_shared<const std::string>(JsonLine(document));
 }
 
-absl::Status TableCache::RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed) {
+absl::Status TableCache::RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed) const {
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(id));
   LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
   LANISTA_ASSIGN_OR_RETURN(const Stamp stamp, StampOf(reader));
   if (stamp.IsStill() && listed->stamp.has_value() && listed->stamp->IsOf(stamp)) return absl::OkStatus();
-  ViewOptions options;
-  options.now = absl::Now();
-  LANISTA_ASSIGN_OR_RETURN(listed->document, ListEntry(reader, options));
+  LANISTA_ASSIGN_OR_RETURN(listed->document, experiments_.Entry(reader));
   listed->stamp = stamp;
   return absl::OkStatus();
 }

@@ -100,7 +100,7 @@ class TableCache {
   // The table is made again where it is not fresh, or the fact with this number is not in it. REQUIRES: the entry's
   // table_mutex.
   absl::Status Refresh(const ExperimentPlace& place, int64_t number, Entry* entry);
-  static absl::Status RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed);
+  absl::Status RefreshListed(const StateDir& state_dir, const std::string& id, Listed* listed) const;
   // Of the table of `id`; drops others where there is too much.
   void CountBytes(const std::string& id, size_t bytes);
 

@@ -285,6 +285,9 @@ TEST_F(ServeTest, WithoutDevicesExperimentsWaitAndSayForWhat) {
   EXPECT_THAT(show["waiting_for"].get<std::string>(), HasSubstr("no node has joined"));
   EXPECT_THAT(Ask({"show", id}).out, HasSubstr("waits for   a device"));
   EXPECT_TRUE(AskOffline({"show", id, "--json"}).Json()["waiting_for"].is_null());
+  const nlohmann::json listed = Ask({"list", "--json"}).Json();
+  EXPECT_EQ(listed["experiments"][0]["waiting_for"], show["waiting_for"]);
+  EXPECT_THAT(Ask({"list"}).out, HasSubstr("waits for a device"));
   EXPECT_EQ(Ask({"stop", other}).exit_code, 0);
   WatchToEnd(other);
   EXPECT_EQ(Ask({"show", other, "--json"}).Json()["status"], "STOPPED");

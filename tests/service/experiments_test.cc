@@ -187,9 +187,14 @@ TEST_F(ExperimentsTest, WhatRunsHereSaysWhatItWaitsFor) {
   v1::GetExperimentRequest get;
   get.set_experiment("a-1");
   const auto waiting_for = [&] { return nlohmann::json::parse(experiments_.Get(get)->json())["waiting_for"]; };
+  const auto listed = [&] {
+    return nlohmann::json::parse(experiments_.List({})->json())["experiments"][0]["waiting_for"];
+  };
   EXPECT_EQ(waiting_for(), "a device for a-1");
+  EXPECT_EQ(listed(), "a device for a-1");
   Release("a-1");
   EXPECT_TRUE(waiting_for().is_null()) << "nobody runs it";
+  EXPECT_TRUE(listed().is_null());
 }
 
 TEST_F(ExperimentsTest, AreListedInPagesAndByStatus) {

@@ -671,6 +671,21 @@ mnist-k3f9  INTERRUPTED       4       1   0.9  2026-01-02T03:04:05.000Z  4.2s  )
             "the process that ran it ended before the experiment did; `resume mnist-k3f9` goes on with it\n");
 }
 
+TEST_F(ViewsTest, TextOfListSaysWhatAnExperimentWaitsFor) {
+  const auto lock = ExperimentLock::Acquire(folder_);
+  ViewOptions options;
+  options.waiting_for = "a device: there is none";
+  Json document = ListDocument(*state_dir_, options).value();
+  Json& entry = document["experiments"][0];
+  EXPECT_EQ(entry["waiting_for"], "a device: there is none");
+  EXPECT_THAT(ListText(document), HasSubstr("  waits for a device: there is none\n"));
+  entry["reason"] = "stopping";
+  EXPECT_THAT(ListText(document), HasSubstr("  stopping; waits for a device: there is none\n"));
+  // As a head of an earlier version says it.
+  entry.erase("waiting_for");
+  EXPECT_THAT(ListText(document), HasSubstr("  stopping\n"));
+}
+
 TEST_F(ViewsTest, TrialsCanBeSelectedAndSorted) {
   const auto ids = [&](const std::string& sort, const std::string& status, int limit) {
     Json document = TrialsDocument(Read()).value();

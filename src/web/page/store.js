@@ -5,6 +5,7 @@ import {allColumns, defaultColumns, findColumn} from './columns.js';
 import {completeTable, decodeAttempts, decodeColumns, decodeCurves} from './decode.js';
 import {applyEvents, settle} from './events.js';
 import {compileFilter, FilterError, filterRows} from './filter.js';
+import {oneLine} from './format.js';
 import {readRoute, readSelection, writeRoute, writeSelection} from './route.js';
 import {readSort, sortRows, splitList} from './sort.js';
 import {EventSourceOfTab} from './stream.js';
@@ -344,6 +345,10 @@ export class Store {
       if (MOVING.has(current.table.status)) {
         // No event tells of models that have only been proposed.
         if (show.models.total > current.table.model.length) this.reloadSoon();
+        if (waitingFor(show) !== waitingFor(current.show)) {
+          setShow(current, show);
+          this.changed('show');
+        }
         return;
       }
       const moved = show.status !== current.show.status || show.models.total !== current.show.models.total;
@@ -596,6 +601,14 @@ export class Store {
     if (!known) return 'this server does not offer it';
     return known.enabled ? '' : known.because || 'this server does not offer it';
   }
+}
+
+/**
+ * What an experiment lacks to go on, on one line; '': nothing, or it is not known.
+ * @param {any} entry  of `show` or of `list` @param {string} [status]  where a later one is known
+ */
+export function waitingFor(entry, status = entry?.status) {
+  return MOVING.has(status) ? oneLine(entry?.waiting_for ?? '', 600) : '';
 }
 
 /** @param {Current} current @param {any} show  just loaded */

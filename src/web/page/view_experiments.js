@@ -9,6 +9,7 @@ import {counted, formatAge, formatDuration, formatNumber, formatTime, oneLine} f
 import {SERIES} from './palette.js';
 import {joinList, splitList} from './sort.js';
 import {bestSoFar} from './stats.js';
+import {waitingFor} from './store.js';
 
 const MOST = 8;
 
@@ -125,6 +126,7 @@ export class ExperimentsView {
     input.setAttribute('aria-label', `Compare ${oneLine(one.name ?? one.id, 80)}`);
     input.setAttribute('data-key', `compare ${one.id}`);
     const failed = one.models?.failed ?? 0;
+    const waiting = oneLine(waitingFor(one), 160);
     return el(
         'tr', {}, el('td', {}, box),
         el('td', {},
@@ -132,7 +134,8 @@ export class ExperimentsView {
               oneLine(one.name ?? one.id, 80)),
            el('div', {class: 'muted mono'}, oneLine(one.id, 80))),
         el('td', {}, statusBadge(one.status),
-           one.reason ? el('div', {class: 'muted message'}, oneLine(one.reason, 160)) : null),
+           one.reason ? el('div', {class: 'muted message'}, oneLine(one.reason, 160)) : null,
+           waiting ? el('div', {class: 'message'}, `waits for ${waiting}`) : null),
         el('td', {},
            one.models ? el('div', {}, progressBar(one.models),
                            el('span', {class: 'muted'},

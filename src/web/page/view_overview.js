@@ -9,6 +9,7 @@ import {counted, formatCount, formatDuration, formatNumber, formatTime, oneLine}
 import {statusStyle} from './palette.js';
 import {otherView, writeRoute} from './route.js';
 import {bestSoFar, countStates, findBest, groupFailures, hasEnded, paretoFront, secondsRun, timeLeft} from './stats.js';
+import {waitingFor} from './store.js';
 import {progressBar} from './view_experiments.js';
 
 const LISTED = 12;
@@ -169,6 +170,7 @@ export class OverviewView {
     const ran = secondsRun(current, now);
     const left = timeLeft(table, limits, ran, now);
     const running = table.status === 'RUNNING' || table.status === 'STOPPING';
+    const waiting = waitingFor(current.show, table.status);
     const facts = [
       running && table.started !== null ? `runs for ${formatDuration(Math.max(1, Math.round(ran)))}` :
           current.show?.seconds !== undefined ? `took ${formatDuration(current.show.seconds)}` :
@@ -186,7 +188,8 @@ export class OverviewView {
            el('div', {class: 'row'}, statusBadge(table.status), el('span', {}, facts.join(' · '))),
            left !== null ? el('span', {class: 'muted'}, 'ends at about ', timeElement(now + left * 1000)) : null),
         progressBar(models, running ? limits.maxModels : null),
-        table.reason ? el('p', {class: 'message muted'}, oneLine(table.reason, 600)) : null);
+        table.reason ? el('p', {class: 'message muted'}, oneLine(table.reason, 600)) : null,
+        waiting ? el('p', {class: 'message'}, `Waits for ${waiting}`) : null);
     this.progress.classList.add('view');
   }
 

@@ -1,7 +1,7 @@
 // The store against a head that answers when the test says so.
 
 import {ApiError} from '../../../src/web/page/api.js';
-import {Store} from '../../../src/web/page/store.js';
+import {Store, waitingFor} from '../../../src/web/page/store.js';
 
 import {check, equal, test} from './harness.js';
 import {curveBytes} from './sample_table.js';
@@ -317,6 +317,28 @@ test('a window whose stream gave way says so, and asks for it again', async () =
   equal([current.table.number, current.table.steps[0]], [8, 3]);
   head.store.receive({type: 'connection', id: 'a', state: 'live', wait: 0});
   equal(head.store.connection, 'live');
+});
+
+test('what an experiment waits for is told when it changes, and not after its end', async () => {
+  const head = new Head();
+  head.store.info = {};
+  head.send(4);
+  head.show = {waiting_for: 'a device:\nno node has joined'};
+  const current = await head.open();
+  equal(waitingFor(current.show), 'a device: no node has joined');
+  let told = 0;
+  head.store.changed = (what) => told += Number(what === 'show');
+  await head.store.poll();
+  equal([told, waitingFor(current.show)], [0, 'a device: no node has joined']);
+  head.show = {waiting_for: null};
+  await head.store.poll();
+  equal([told, waitingFor(current.show)], [1, '']);
+  head.show = {waiting_for: 'a node with labels'};
+  await head.store.poll();
+  equal([told, waitingFor(current.show, current.table.status)], [2, 'a node with labels']);
+  // The stream tells of the end before the next look.
+  equal(waitingFor(current.show, 'STOPPED'), '');
+  equal(waitingFor(null), '');
 });
 
 test('the list is asked for again only after its answer', async () => {
