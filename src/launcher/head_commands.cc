@@ -21,6 +21,7 @@
 #include "src/launcher/progress_view.h"
 #include "src/launcher/results.h"
 #include "src/launcher/sent_files.h"
+#include "src/launcher/waiting_question.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
 #include "src/storage/state_dir.h"
@@ -34,6 +35,8 @@ using Json = nlohmann::ordered_json;
 // An experiment that can be watched: on a head, or in the state folder.
 struct Watched {
   std::function<absl::StatusOr<HeadExperiment>()> get;
+  // Whether that says what it waits for.
+  bool says_waiting = false;
   // Calls the function with each event, up to the end of the experiment.
   std::function<absl::Status(const std::function<void(const v1::ExperimentEvent&)>&)> follow;
 };
@@ -76,14 +79,31 @@ absl::Status FollowHere(Experiments& experiments, const std::string& id,
   }
 }
 
+// What an experiment waits for, from its document; empty: nothing, or it is not known.
+std::string WaitingFor(const Json& document) {
+  const auto waiting_for = document.find("waiting_for");
+  return waiting_for != document.end() && waiting_for->is_string() ? waiting_for->get<std::string>() : "";
+}
+
 // Shows an experiment until its end, and then its results.
 absl::StatusOr<int> WatchToEnd(const CommandContext& context, const Watched& watched) {
   const InterruptNote interrupted("interrupted: the experiment goes on");
   LANISTA_ASSIGN_OR_RETURN(const HeadExperiment before, watched.get());
   {
     std::optional<ProgressView> progress;
+    std::optional<WaitingQuestion> waiting;
     if (!context.line.json) progress.emplace(before.config, StandardOutput());
+    if (progress.has_value() && watched.says_waiting) {
+      const auto ask = [&watched]() -> std::optional<std::string> {
+        const absl::StatusOr<HeadExperiment> now = watched.get();
+        if (!now.ok()) return std::nullopt;
+        return WaitingFor(now->document);
+      };
+      waiting.emplace(WaitingFor(before.document), ask,
+                      [&progress](const std::string& waiting_for) { progress->SetWaiting(waiting_for); });
+    }
     LANISTA_RETURN_IF_ERROR(watched.follow([&](const v1::ExperimentEvent& event) {
+      if (waiting.has_value()) waiting->OnEvent();
       if (progress.has_value()) progress->OnEvent(event);
     }));
   }
@@ -100,7 +120,7 @@ absl::StatusOr<int> WatchToEnd(const CommandContext& context, const Watched& wat
 }
 
 absl::StatusOr<int> WatchOnHead(const CommandContext& context, HeadClient& head, const std::string& id) {
-  return WatchToEnd(context, {[&] { return GetFromHead(head, id); },
+  return WatchToEnd(context, {[&] { return GetFromHead(head, id); }, /*says_waiting=*/true,
                               [&](const auto& on_event) {
                                 v1::WatchRequest request;
                                 request.set_experiment(id);
@@ -148,8 +168,9 @@ absl::StatusOr<int> WatchExperiment(const CommandContext& context) {
     LANISTA_ASSIGN_OR_RETURN(const v1::GetExperimentReply reply, experiments.Get(request));
     return HeadExperiment{Json::parse(reply.json()), reply.config()};
   };
-  return WatchToEnd(
-      context, {get, [&](const auto& on_event) { return FollowHere(experiments, context.line.experiment, on_event); }});
+  return WatchToEnd(context, {get, /*says_waiting=*/false, [&](const auto& on_event) {
+                                return FollowHere(experiments, context.line.experiment, on_event);
+                              }});
 }
 
 absl::StatusOr<int> StopExperiment(const CommandContext& context) {

@@ -163,6 +163,15 @@ std::vector<std::string> Progress::Tick(absl::Time now) {
                        ShortDuration(now - learning_since_))};
 }
 
+std::vector<std::string> Progress::SetWaiting(absl::string_view waiting_for) {
+  const bool waited = !waiting_for_.empty();
+  waiting_for_ = OneLine(waiting_for);
+  if (live_) return {};
+  if (!waiting_for_.empty()) return {absl::StrCat("waits for ", waiting_for_)};
+  if (waited) return {"waits no longer"};
+  return {};
+}
+
 std::vector<std::string> Progress::OnSpace(const std::string& experiment, const v1::SpaceSpec& spec) {
   std::string models = absl::StrCat(SpaceSizeText(""), " in the space");
   const auto space = Space::FromProto(spec);
@@ -349,7 +358,8 @@ std::vector<std::string> Progress::Block(int height, int width, absl::Time now) 
   if (learning_ && now - learning_since_ < kQuietOnTerminal) return {};
   const size_t room = std::max<size_t>(2, height);
   std::vector<std::string> lines = {Head(width, now)};
-  if (std::string best = BestLine(); !best.empty()) lines.push_back(std::move(best));
+  if (!waiting_for_.empty()) lines.push_back(absl::StrCat("waits for ", waiting_for_));
+  if (std::string best = BestLine(); !best.empty() && lines.size() < room) lines.push_back(std::move(best));
   for (std::string& line : FailureLines()) {
     if (lines.size() < room) lines.push_back(std::move(line));
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
 #include "src/goals/goals.h"
@@ -40,12 +41,17 @@ class Progress {
   // Sets how many constructions discovery has tried.
   void SetConstructions(int constructions) { constructions_ = constructions; }
 
+  // Sets what the experiment lacks to go on; empty: nothing, or it is not known. Returns the lines to print: none on a
+  // live display, whose block shows it.
+  std::vector<std::string> SetWaiting(absl::string_view waiting_for);
+
   // Returns the lines to print because time has passed: without a live display, a line now and then while discovery
   // goes on.
   std::vector<std::string> Tick(absl::Time now);
 
-  // The live block: a bar with counts and ETA, the best models, failures by kind, the running trials; at most `height`
-  // lines (at least 2). The bar takes what is left of `width` columns. Empty in the first second of learning the space.
+  // The live block: a bar with counts and ETA, what the experiment waits for, the best models, failures by kind, the
+  // running trials; at most `height` lines (at least 2). The bar takes what is left of `width` columns. Empty in the
+  // first second of learning the space.
   std::vector<std::string> Block(int height, int width, absl::Time now) const;
 
   // Whether what is shown changes with time, without any event.
@@ -108,6 +114,8 @@ class Progress {
 
   bool learning_ = true;
   int constructions_ = 0;
+  // On one line.
+  std::string waiting_for_;
   absl::Time next_tick_;
   // The number of models in the space, where it limits how many are tried.
   std::optional<int> space_size_;

@@ -105,6 +105,15 @@ void ProgressView::OnEvent(const v1::ExperimentEvent& event) {
   changed_.notify_one();
 }
 
+void ProgressView::SetWaiting(absl::string_view waiting_for) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (std::string& line : progress_.SetWaiting(waiting_for)) lines_.push_back(std::move(line));
+    dirty_ = true;
+  }
+  changed_.notify_one();
+}
+
 void ProgressView::Print(absl::string_view line) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -62,6 +62,8 @@ class ProgressView {
   ProgressView& operator=(const ProgressView&) = delete;
 
   void OnEvent(const v1::ExperimentEvent& event);
+  // See Progress::SetWaiting.
+  void SetWaiting(absl::string_view waiting_for);
   // Prints a line that stays: above the block, if there is one.
   void Print(absl::string_view line);
 

@@ -298,6 +298,19 @@ TEST_F(ServeTest, WithoutDevicesExperimentsWaitAndSayForWhat) {
   EXPECT_EQ(Ask({"show", id, "--json"}).Json()["status"], "DONE");
 }
 
+TEST_F(ServeTest, WatchSaysWhatAnExperimentWaitsFor) {
+  Kill();
+  Start(/*cpu_slots=*/"0");
+  const std::string config = WriteFile("long.textproto", kLongSearch);
+  const std::string id = Ask({"submit", config, "--json"}).Json().value("id", "");
+  BackgroundCommand watch(kLanista, {"watch", id, "--head", head_});
+  ASSERT_TRUE(watch.WaitForLine("waits for a device"));
+  const BackgroundCommand node(kLanista, {"node", "--head", head_, "--cpu-slots", "1", "--name", "n"});
+  ASSERT_TRUE(watch.WaitForLine("waits no longer"));
+  EXPECT_EQ(Ask({"stop", id}).exit_code, 0);
+  EXPECT_EQ(watch.Wait(), 1) << "it is not done";
+}
+
 TEST_F(ServeTest, ASpaceIsDiscoveredWhileTheOnlyDeviceTrains) {
   Kill();
   Start("1");

@@ -284,6 +284,23 @@ TEST(ProgressTest, ALongDiscoveryIsShown) {
   EXPECT_THAT(pipe.Tick(At(200)), IsEmpty());
 }
 
+TEST(ProgressTest, WhatItWaitsForIsShown) {
+  Progress pipe(Config(), /*live=*/false, At(0));
+  EXPECT_THAT(pipe.SetWaiting(""), IsEmpty());
+  EXPECT_THAT(pipe.SetWaiting("a device:\nthere is none"), ElementsAre("waits for a device: there is none"));
+  EXPECT_THAT(pipe.SetWaiting(""), ElementsAre("waits no longer"));
+  Progress terminal(Config(), /*live=*/true, At(0));
+  EXPECT_THAT(terminal.SetWaiting("a device"), IsEmpty());
+  EXPECT_THAT(terminal.Block(24, 60, At(5)),
+              ElementsAre("digits  learning the space  5s  0 constructions tried", "waits for a device"));
+  terminal.Update(Outcome(1, Succeeded("0.75")), At(5));
+  EXPECT_EQ(terminal.Block(24, 60, At(5))[1], "waits for a device");
+  EXPECT_EQ(terminal.Block(24, 60, At(5))[2], "best: 0.75  model 1  {\"p\":0.25}");
+  EXPECT_EQ(terminal.Block(2, 60, At(5)).size(), 2u) << "no room for the best";
+  EXPECT_THAT(terminal.SetWaiting(""), IsEmpty());
+  EXPECT_EQ(terminal.Block(24, 60, At(5))[1], "best: 0.75  model 1  {\"p\":0.25}");
+}
+
 TEST(FormatTest, FailuresAreOneLine) {
   v1::Failure failure;
   failure.set_reason(v1::EXCEPTION);

@@ -4,12 +4,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/launcher/waiting_question.h"
 #include "tests/launcher/events.h"
 
 namespace lanista {
@@ -167,6 +172,62 @@ TEST(ProgressViewTest, CountsConstructionsWhileTheSpaceIsLearned) {
   terminal.now = [&seconds] { return absl::FromUnixSeconds(1700000000 + seconds++); };
   const ProgressView view(Config(), std::move(terminal), [] { return 341; });
   output.WaitFor("341 constructions tried");
+}
+
+// Answers as the test says, and notes what is told.
+class Answers {
+ public:
+  std::optional<std::string> Take() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++asked_;
+    changed_.notify_all();
+    return answer_;
+  }
+  void Set(std::optional<std::string> answer) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    answer_ = std::move(answer);
+  }
+  // Waits until as many questions more have come.
+  void AwaitQuestions(int more) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const int wanted = asked_ + more;
+    changed_.wait(lock, [&] { return asked_ >= wanted; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<std::string> answer_ = "";
+  int asked_ = 0;
+};
+
+TEST(WaitingQuestionTest, TellsWhatChanges) {
+  Answers answers;
+  std::vector<std::string> told;
+  {
+    WaitingQuestion question(
+        "a device", [&answers] { return answers.Take(); }, [&told](const std::string& text) { told.push_back(text); },
+        std::chrono::milliseconds(1));
+    answers.AwaitQuestions(2);
+    answers.Set("data");
+    answers.AwaitQuestions(2);
+    // The head is away.
+    answers.Set(std::nullopt);
+    answers.AwaitQuestions(2);
+    answers.Set("");
+    answers.AwaitQuestions(2);
+  }
+  EXPECT_THAT(told, ::testing::ElementsAre("a device", "", "data", ""));
+}
+
+TEST(WaitingQuestionTest, OneThatGoesOnIsNotAskedUnlessItWaited) {
+  WaitingPace pace;
+  EXPECT_TRUE(pace.IsDue(""));
+  pace.OnEvent();
+  EXPECT_FALSE(pace.IsDue(""));
+  EXPECT_TRUE(pace.IsDue("")) << "nothing has happened since";
+  pace.OnEvent();
+  EXPECT_TRUE(pace.IsDue("a device")) << "it may go on";
 }
 
 TEST(ProgressViewTest, ChangesThatComeTogetherAreDrawnTogether) {
