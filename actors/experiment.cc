@@ -57,6 +57,7 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
   if (options_.stopper) self_->link_to(options_.stopper);
   self_->link_to(options_.journal);
   state_counted_.Move({options_.telemetry, &options_.telemetry->experiments[v1::RUNNING]});
+  SayWeightsBar();
   Start();
   return {
       [this](const v1::PlannedTrials& planned) { return OnPlanned(planned); },
@@ -351,9 +352,15 @@ void ExperimentStateMachine::OnStopperGone(const caf::error& error) {
   Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the stopper failed: ", std::string(FromCafError(error).message())));
 }
 
+void ExperimentStateMachine::SayWeightsBar() {
+  const std::optional<KeptWeights>& kept = options_.ledger->kept_weights();
+  options_.weights_bars->Set(options_.id, kept.has_value() ? kept->Bar() : std::nullopt);
+}
+
 void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number) {
   options_.telemetry->models_ended[outcome.outcome()].Add();
   Ledger::Closed closed = options_.ledger->Close(outcome);
+  SayWeightsBar();
   TellStopper(closed.tell);
   if (options_.stopper && outcome.outcome() == v1::SUCCEEDED && closed.tell.steps() == 0 &&
       !std::exchange(warned_of_no_steps_, true)) {
@@ -445,6 +452,7 @@ void ExperimentStateMachine::Finish(v1::ExperimentState state, const std::string
 void ExperimentStateMachine::End(v1::ExperimentState state, const std::string& reason, int64_t number) {
   options_.telemetry->experiments_ended[state].Add();
   state_counted_.Move(nullptr);
+  options_.weights_bars->Set(options_.id, std::nullopt);
   WatchState(state, reason, number);
   self_->quit(caf::exit_reason::user_shutdown);
 }

@@ -56,6 +56,7 @@
 #include "caf/typed_event_based_actor.hpp"
 #include "src/experiment/ledger.h"
 #include "src/experiment/recovery.h"
+#include "src/experiment/weights_bars.h"
 #include "src/telemetry/telemetry.h"
 
 namespace lanista {
@@ -87,6 +88,8 @@ struct ExperimentOptions {
   // Makes the engine, once.
   std::function<ModelRunnerActor(const ModelOwnerActor&)> make_engine;
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
+  // Where nodes find which weights are still wanted.
+  WeightsBarsPtr weights_bars = std::make_shared<WeightsBars>();
 };
 
 // With its messages to itself: max_duration is over; the watchdog looks for requests without an answer. (Requests have
@@ -146,6 +149,9 @@ class ExperimentStateMachine {
   bool OnStopperAnswer(const v1::StopVerdict& answer);
   void OnStopperGone(const caf::error& error);
   // The outcome is in the journal, as the fact with this number.
+  // Tells nodes which weights are still wanted. Only outcomes that are in the journal count: what a head forgets that
+  // is killed must have cost no model its weights.
+  void SayWeightsBar();
   void OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number);
   // A model whose outcome, or next trial, can never be recorded: nobody hears of it.
   void Drop(int model);

@@ -367,6 +367,7 @@ void HeadState::Launch(ExperimentSetup setup, const std::vector<v1::Device>& dev
   experiment.max_trials = engine.max_trials.value_or(engine.share.trials());
   experiment.watcher = watcher;
   experiment.telemetry = options_.telemetry;
+  experiment.weights_bars = options_.weights_bars;
   experiment.served = options_.served;
   experiment.journal = self_->spawn<caf::detached>(Journal, MakeSink(setup.held, options_.telemetry));
   caf::actor_system& system = self_->system();

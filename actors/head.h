@@ -19,6 +19,7 @@
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "src/experiment/setup.h"
+#include "src/experiment/weights_bars.h"
 #include "src/storage/state_dir.h"
 #include "src/telemetry/telemetry.h"
 
@@ -39,6 +40,7 @@ struct HeadOptions {
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
   // Nodes of the head before this one: they may return with trials of experiments that go on.
   std::set<std::string> nodes = {};
+  WeightsBarsPtr weights_bars = std::make_shared<WeightsBars>();
 };
 
 // With its message to itself: the space of a beginning is to be discovered again.

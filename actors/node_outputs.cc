@@ -42,6 +42,7 @@ TrialOutputs::ModelEnd NodeState::EndOf(const Assignment& assignment, const v1::
   TrialOutputs::ModelEnd end;
   end.model = event.model();
   end.weights = assignment.keep_weights && outcome == v1::SUCCEEDED;
+  if (end.weights) end.metrics = event.ended().metrics();
   end.goes_on = outcome == v1::LOST || outcome == v1::UNMERGED;
   return end;
 }

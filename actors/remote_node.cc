@@ -550,6 +550,9 @@ absl::StatusOr<v1::AssignmentOutputs> RemoteNode::Outputs(const std::string& ass
   outputs.set_folder(*folder);
   outputs.set_incoming_folder(absl::StrCat(*folder, "/", IncomingFolder()));
   outputs.set_log_file(trial->spec.log_file());
+  if (trial->spec.keep_weights()) {
+    *outputs.mutable_weights_bar() = options_.weights_bars->Get(trial->spec.experiment());
+  }
   for (const v1::TrialModel& model : trial->spec.models()) {
     if (trial->open.count(model.model()) == 0) continue;
     v1::ModelOutputs& of_model = *outputs.add_models();

@@ -62,6 +62,7 @@
 #include "protos/returning.pb.h"
 #include "src/base/event_window.h"
 #include "src/config/labels.h"
+#include "src/experiment/weights_bars.h"
 #include "src/telemetry/telemetry.h"
 
 namespace lanista {
@@ -84,6 +85,8 @@ struct NodesOptions {
   std::string marker_file;
   std::string marker;
   TelemetryPtr telemetry = std::make_shared<Telemetry>();
+  // The head's experiments say here which weights are still wanted.
+  WeightsBarsPtr weights_bars = std::make_shared<WeightsBars>();
 };
 
 class RemoteNode : public std::enable_shared_from_this<RemoteNode> {

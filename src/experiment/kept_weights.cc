@@ -27,6 +27,19 @@ std::vector<std::string> KeptWeights::End(const v1::ModelOutcome& outcome) {
   return needless;
 }
 
+std::optional<v1::WeightsBar> KeptWeights::Bar() const {
+  if (ranking_.empty() || ranking_.size() < best_ || goals_.has_several_objectives()) return std::nullopt;
+  const auto worst = std::min_element(ranking_.begin(), ranking_.end(), [](const RankedModel& a, const RankedModel& b) {
+    return a.values[0] < b.values[0];
+  });
+  const Goal& goal = goals_.objectives()[0];
+  v1::WeightsBar bar;
+  bar.set_metric(goal.metric);
+  bar.set_goal(goal.objective);
+  bar.set_value(Turned(worst->values[0], goal.objective));
+  return bar;
+}
+
 bool KeptWeights::Needs(const std::string& folder) const {
   const auto in = [&folder](const auto& folders) {
     return std::any_of(folders.begin(), folders.end(), [&](const auto& entry) { return entry.second == folder; });

@@ -3,11 +3,13 @@
 #define LANISTA_SRC_EXPERIMENT_KEPT_WEIGHTS_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "protos/messages.pb.h"
+#include "protos/trial.pb.h"
 #include "src/goals/goals.h"
 #include "src/goals/ranking.h"
 
@@ -27,6 +29,11 @@ class KeptWeights {
   // the last in the order of SortBestFirst. With several objectives, only models whose weights are kept are in that
   // order.
   std::vector<std::string> End(const v1::ModelOutcome& outcome);
+
+  // What a model has to reach so that its weights are kept, by the outcomes so far: it only rises. A model that equals
+  // it is kept only if it is the earlier one. Absent: there is still room; or there are several objectives, where what
+  // is beaten now need not be the worst later.
+  std::optional<v1::WeightsBar> Bar() const;
 
   // Whether the weights in this folder are kept, or may be once their model has its outcome.
   bool Needs(const std::string& folder) const;

@@ -1,6 +1,7 @@
 #include "src/files/output_deliveries.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <deque>
@@ -19,6 +20,7 @@
 #include "src/base/utf8.h"
 #include "src/files/file_set.h"
 #include "src/files/retry.h"
+#include "src/files/weights_bar.h"
 
 namespace lanista {
 namespace {
@@ -100,7 +102,7 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
     Post([this, end, done = std::move(done)] {
       if (end.goes_on && open_.count(end.model) > 0) DeliverCheckpoint(end.model, &canceled_);
       open_.erase(end.model);
-      const absl::Status delivered = DeliverOutput(end.model, end.weights);
+      const absl::Status delivered = DeliverOutput(end);
       DeliverLog(&canceled_);
       done(delivered);
     });
@@ -207,12 +209,27 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
     spdlog::warn("{}{} stays on this node: {}", tag_, what, OneLine(ToUtf8(why.message())));
   }
 
-  absl::Status DeliverOutput(int model, bool weights) {
+  // Whether weights are to go to the head. Errors are those by which they could not get there either: a head that only
+  // cannot say it gets them.
+  absl::StatusOr<bool> AreWanted(const TrialOutputs::ModelEnd& end) {
+    const absl::StatusOr<v1::WeightsBar> bar = sink_.FindWeightsBar(assignment_, &canceled_);
+    if (bar.ok()) return MayReach(end.metrics, *bar);
+    if (MayPass(bar.status()) || absl::IsAborted(bar.status()) || absl::IsCancelled(bar.status())) return bar.status();
+    return true;
+  }
+
+  absl::Status DeliverOutput(const TrialOutputs::ModelEnd& end) {
+    const int model = end.model;
+    bool weights = end.weights;
     const std::string folder = work_->output_folder(model);
     v1::OutputHeader header = Header();
     header.set_output_of(model);
     absl::Status sent = SendOrRetry(&canceled_, [&]() -> absl::Status {
       LANISTA_ASSIGN_OR_RETURN(std::vector<FoundFile> found, FindFiles(folder));
+      if (weights && std::any_of(found.begin(), found.end(), IsWeights)) {
+        LANISTA_ASSIGN_OR_RETURN(weights, AreWanted(end));
+        if (!weights) RemoveWeights(model, folder, found);
+      }
       if (keep_weights_ && !weights) found.erase(std::remove_if(found.begin(), found.end(), IsWeights), found.end());
       if (found.empty()) return absl::OkStatus();
       const std::vector<FoundFile> fitting = Fitting(found, kOutputLimits);
@@ -230,6 +247,15 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
     if (weights || absl::IsCancelled(sent)) return sent;
     Warn(absl::StrCat("the output of model ", model), sent);
     return absl::OkStatus();
+  }
+
+  // The disk has room for other trials at once.
+  void RemoveWeights(int model, const std::string& folder, const std::vector<FoundFile>& found) const {
+    spdlog::debug("{}the weights of model {} are not among those that are kept: they are removed here", tag_, model);
+    for (const FoundFile& file : found) {
+      // What cannot be removed goes with the folder.
+      if (IsWeights(file)) unlink(absl::StrCat(folder, "/", file.path).c_str());
+    }
   }
 
   // In the trial's own log, which the experiment's user sees.

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "protos/trial.pb.h"
 
 namespace lanista {
 
@@ -19,9 +20,11 @@ class TrialOutputs {
 
   struct ModelEnd {
     int model = 0;
-    // It was to leave weights: they have to arrive, and an error says why they cannot. ABORTED: the head has canceled
-    // the assignment. NOT_FOUND: it does not know it.
+    // It was to leave weights: they have to arrive, unless the head keeps those of better models only (metrics), and an
+    // error says why they cannot. ABORTED: the head has canceled the assignment. NOT_FOUND: it does not know it.
     bool weights = false;
+    // Of such a model: weights that the head does not keep with these need not arrive, and are removed here.
+    v1::Metrics metrics = {};
     // It runs again, and goes on from its checkpoint.
     bool goes_on = false;
   };

@@ -162,6 +162,7 @@ class LocalHead::Impl {
     if (serves) served_ = system_.spawn(WatchServed, std::move(options.served));
     HeadOptions head{state_dir_, service_, live_, serves, options.max_priority};
     head.telemetry = telemetry_;
+    head.weights_bars = weights_bars_;
     head.nodes = std::move(nodes);
     head_ = system_.spawn<caf::detached>(Head, std::move(head));
     live_.Add(head_, "the head");
@@ -286,6 +287,7 @@ class LocalHead::Impl {
 
   NodeGateway* AcceptNodes(NodesOptions options) {
     options.telemetry = telemetry_;
+    options.weights_bars = weights_bars_;
     nodes_.emplace(&system_, service_, std::move(options));
     live_.Add(nodes_->actor(), "the nodes");
     return &*nodes_;
@@ -328,6 +330,7 @@ class LocalHead::Impl {
   const StateDir state_dir_;
   const std::chrono::milliseconds end_limit_;
   const TelemetryPtr telemetry_;
+  const WeightsBarsPtr weights_bars_ = std::make_shared<WeightsBars>();
   // Before the system, whose end is the end of the trial processes. A single process shares nothing.
   const SharedBytesFolder shared_data_;
   const std::shared_ptr<Callers> callers_ = std::make_shared<Callers>();

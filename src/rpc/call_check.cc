@@ -14,7 +14,8 @@ constexpr absl::string_view kScheme = "Bearer ";
 
 Caller CallerOf(absl::string_view method) {
   if (absl::StartsWith(method, "/grpc.health.v1.Health/")) return Caller::kAnybody;
-  for (const char* of_nodes : {"Join", "Beat", "ListInputs", "FetchInput", "FetchCheckpoint", "DeliverOutput"}) {
+  for (const char* of_nodes :
+       {"Join", "Beat", "ListInputs", "FetchInput", "FetchCheckpoint", "DeliverOutput", "FindWeightsBar"}) {
     if (method == absl::StrCat("/lanista.v1.NodeService/", of_nodes)) return Caller::kNode;
   }
   return Caller::kClient;

@@ -146,4 +146,17 @@ absl::Status FileClient::Deliver(const v1::OutputHeader& header, FileSetReader* 
   return more.ok() ? Ended(stub, status, *cancellation) : more.status();
 }
 
+absl::StatusOr<v1::WeightsBar> FileClient::FindWeightsBar(const std::string& assignment, Cancellation* cancellation) {
+  LANISTA_ASSIGN_OR_RETURN(const StubPtr stub, Connect());
+  v1::WeightsBarRequest request;
+  request.set_instance(instance_);
+  request.set_assignment(assignment);
+  grpc::ClientContext context;
+  const Cancellation::Guard guard(cancellation, [&context] { context.TryCancel(); });
+  v1::WeightsBar bar;
+  const grpc::Status status = stub->FindWeightsBar(&context, request, &bar);
+  LANISTA_RETURN_IF_ERROR(Ended(stub, status, *cancellation));
+  return bar;
+}
+
 }  // namespace lanista

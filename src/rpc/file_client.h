@@ -30,6 +30,7 @@ class FileClient : public FileSource, public FileSink {
                                const std::function<absl::Status(const v1::FileSet&)>& begin,
                                const FileCache::Write& write) override;
   absl::Status Deliver(const v1::OutputHeader& header, FileSetReader* files, Cancellation* cancellation) override;
+  absl::StatusOr<v1::WeightsBar> FindWeightsBar(const std::string& assignment, Cancellation* cancellation) override;
 
  private:
   using StubPtr = std::shared_ptr<v1::NodeService::Stub>;

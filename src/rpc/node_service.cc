@@ -327,6 +327,24 @@ grpc::ServerWriteReactor<v1::CheckpointPart>* NodeServiceImpl::FetchCheckpoint(
       });
 }
 
+grpc::ServerUnaryReactor* NodeServiceImpl::FindWeightsBar(Context* context, const v1::WeightsBarRequest* request,
+                                                          v1::WeightsBar* reply) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  const absl::Status open = CheckOpen();
+  if (!open.ok()) {
+    reactor->Finish(ToGrpcStatus(open));
+    return reactor;
+  }
+  v1::OutputsRequest asked;
+  asked.set_instance(request->instance());
+  asked.set_assignment(request->assignment());
+  nodes_->Outputs(asked, [reactor, reply](absl::StatusOr<v1::AssignmentOutputs> outputs) {
+    if (outputs.ok()) *reply = std::move(*outputs->mutable_weights_bar());
+    reactor->Finish(ToGrpcStatus(outputs.status()));
+  });
+  return reactor;
+}
+
 grpc::ServerUnaryReactor* NodeServiceImpl::ListNodes(Context* context, const v1::ListNodesRequest*,
                                                      v1::ListNodesReply* reply) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();

@@ -37,6 +37,8 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
   grpc::ServerWriteReactor<v1::InputList>* ListInputs(Context* context, const v1::ListInputsRequest* request) override;
   grpc::ServerWriteReactor<v1::FilePiece>* FetchInput(Context* context, const v1::FetchInputRequest* request) override;
   grpc::ServerReadReactor<v1::OutputPart>* DeliverOutput(Context* context, v1::DeliverOutputReply* reply) override;
+  grpc::ServerUnaryReactor* FindWeightsBar(Context* context, const v1::WeightsBarRequest* request,
+                                           v1::WeightsBar* reply) override;
   grpc::ServerWriteReactor<v1::CheckpointPart>* FetchCheckpoint(Context* context,
                                                                 const v1::FetchCheckpointRequest* request) override;
   grpc::ServerUnaryReactor* ListNodes(Context* context, const v1::ListNodesRequest* request,

@@ -95,6 +95,7 @@ class ExperimentTest : public ActorTest {
       }};
     });
     options.telemetry = telemetry_;
+    options.weights_bars = weights_bars_;
     options.make_engine = [this](const ModelOwnerActor& owner) -> ModelRunnerActor {
       return Spawn([this, owner](ModelRunnerActor::pointer) -> ModelRunnerActor::behavior_type {
         return {[this, owner](const v1::RunModels& run) {
@@ -268,6 +269,7 @@ class ExperimentTest : public ActorTest {
   std::vector<std::string> recorded_calls_;
   std::set<int> recorded_outcomes_;
   std::vector<std::string> removed_weights_;
+  const WeightsBarsPtr weights_bars_ = std::make_shared<WeightsBars>();
   std::vector<v1::StateChanged> states_;
   std::string log_;
   HeldStrategy strategy_;
@@ -772,6 +774,24 @@ TEST_F(ExperimentTest, ModelsOfAMergedTrialWhoseNodeLeftAreMergedAgain) {
   caf::anon_send(experiment_, event);
   Run();
   EXPECT_EQ(again_.size(), 1u);
+}
+
+TEST_F(ExperimentTest, NodesLearnTheBarOfWeightsWhenTheOutcomeIsInTheJournal) {
+  StartExperiment(/*samples=*/2, /*concurrency=*/1, /*max_trials=*/0);
+  EXPECT_EQ(weights_bars_->Get("e").metric(), "");
+  hold_writes_ = true;
+  EndOne(v1::SUCCEEDED);
+  EXPECT_EQ(weights_bars_->Get("e").metric(), "") << "a head that is killed now forgets the outcome";
+  hold_writes_ = false;
+  while (!writes_.empty()) {
+    AnswerWrite();
+    Run();
+  }
+  EXPECT_EQ(weights_bars_->Get("e").metric(), "default");
+  EXPECT_EQ(weights_bars_->Get("e").value(), 0.5);
+  EndOne(v1::SUCCEEDED);
+  ASSERT_EQ(state(), v1::DONE);
+  EXPECT_EQ(weights_bars_->Get("e").metric(), "") << "it has ended";
 }
 
 TEST_F(ExperimentTest, WeightsOfAttemptsThatDoNotDecideAreRemoved) {

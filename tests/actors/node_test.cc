@@ -62,6 +62,8 @@ struct FakeOutputs : TrialOutputs {
     // The requests, in short form, and their answers by model; 0 is for the files of no model.
     std::vector<std::string> asked;
     std::map<int, Done> done;
+    // Of the last model.
+    v1::Metrics metrics;
     bool gone = false;
   };
 
@@ -70,6 +72,7 @@ struct FakeOutputs : TrialOutputs {
   void DeliverModel(const ModelEnd& end, Done done) override {
     state->asked.push_back(
         absl::StrCat("model ", end.model, end.weights ? " weights" : "", end.goes_on ? " goes on" : ""));
+    state->metrics = end.metrics;
     state->done[end.model] = std::move(done);
   }
   void DeliverRest(Done done) override {
@@ -228,6 +231,7 @@ class NodeTest : public ActorTest {
     event.set_model(1);
     event.set_sequence(sequence);
     event.mutable_ended()->set_outcome(outcome);
+    if (outcome == v1::SUCCEEDED) (*event.mutable_ended()->mutable_metrics()->mutable_values())["default"] = 0.5;
     caf::anon_send(node_, event);
     Run();
   }
@@ -721,6 +725,7 @@ TEST_F(NodeTest, TheEndOfAModelIsSaidWhenWhatItLeftIsThere) {
   ReportEnd(2, v1::SUCCEEDED);
   EndTrial();
   EXPECT_THAT(files_.outputs->asked, ElementsAre("model 1 weights", "rest"));
+  EXPECT_EQ(files_.outputs->metrics.values().at("default"), 0.5) << "by which the head's bar is judged";
   EXPECT_THAT(head->Take(), IsEmpty()) << "nor that the device is idle";
   Delivered(1);
   EXPECT_THAT(head->Take(), ElementsAre("a 2 event 2"));

@@ -1342,6 +1342,14 @@ TEST_F(NodesTest, WhereAnAssignmentWritesIsToldAsLongAsItMay) {
   EXPECT_EQ(outputs->log_file(), "/state/experiments/x/logs/trial-7.log");
   ASSERT_EQ(outputs->models_size(), 2);
   EXPECT_EQ(outputs->models(0).output_folder(), "/state/experiments/x/trials/7");
+  EXPECT_EQ(outputs->weights_bar().metric(), "");
+  v1::WeightsBar bar;
+  bar.set_metric("default");
+  bar.set_value(0.5);
+  options_.weights_bars->Set("x", bar);
+  outputs = Ask<v1::AssignmentOutputs>(request);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(outputs->weights_bar().value(), 0.5);
   request.set_assignment("another head/1/1");
   EXPECT_TRUE(absl::IsNotFound(Ask<v1::AssignmentOutputs>(request).status()));
   request.set_assignment("H/1/1");

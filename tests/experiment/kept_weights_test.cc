@@ -96,6 +96,52 @@ TEST(KeptWeights, KeepsNothingOfAModelThatDidNotSucceed) {
   EXPECT_THAT(kept.End(Outcome(2, 0, v1::CANCELED)), ElementsAre("3"));
 }
 
+TEST(KeptWeights, TheBarIsTheWorstThatIsKeptAndOnlyRises) {
+  KeptWeights kept(2, LargerIsBetter());
+  EXPECT_FALSE(kept.Bar().has_value());
+  Succeed(kept, 1, 0.5);
+  EXPECT_FALSE(kept.Bar().has_value()) << "there is room";
+  Succeed(kept, 2, 0.7);
+  ASSERT_TRUE(kept.Bar().has_value());
+  EXPECT_EQ(kept.Bar()->metric(), "default");
+  EXPECT_EQ(kept.Bar()->goal(), v1::MAXIMIZE);
+  EXPECT_EQ(kept.Bar()->value(), 0.5);
+  Succeed(kept, 3, 0.1);
+  EXPECT_EQ(kept.Bar()->value(), 0.5);
+  Succeed(kept, 4, 0.6);
+  EXPECT_EQ(kept.Bar()->value(), 0.6);
+  kept.Plan(5, 1, "5");
+  kept.End(Outcome(5, 1, v1::FAILED));
+  EXPECT_EQ(kept.Bar()->value(), 0.6);
+}
+
+TEST(KeptWeights, TheBarIsOfTheObjective) {
+  v1::ExperimentConfig config;
+  config.add_objectives()->set_metric("loss");
+  config.mutable_objectives(0)->set_goal(v1::MINIMIZE);
+  KeptWeights kept(1, Goals(config));
+  v1::ModelOutcome outcome = Outcome(1, 1, v1::SUCCEEDED, 0.9);
+  (*outcome.mutable_metrics()->mutable_values())["loss"] = 3;
+  kept.Plan(1, 1, "1");
+  kept.End(outcome);
+  ASSERT_TRUE(kept.Bar().has_value());
+  EXPECT_EQ(kept.Bar()->metric(), "loss");
+  EXPECT_EQ(kept.Bar()->goal(), v1::MINIMIZE);
+  EXPECT_EQ(kept.Bar()->value(), 3);
+}
+
+TEST(KeptWeights, WithSeveralObjectivesThereIsNoBar) {
+  v1::ExperimentConfig config;
+  config.add_objectives();
+  config.add_objectives()->set_metric("flops");
+  KeptWeights kept(1, Goals(config));
+  v1::ModelOutcome outcome = Outcome(1, 1, v1::SUCCEEDED, 0.9);
+  (*outcome.mutable_metrics()->mutable_values())["flops"] = 3;
+  kept.Plan(1, 1, "1");
+  kept.End(outcome);
+  EXPECT_FALSE(kept.Bar().has_value());
+}
+
 TEST(KeptWeights, AModelThatWasNeverTriedLeavesNothing) {
   KeptWeights kept(1, LargerIsBetter());
   EXPECT_THAT(kept.End(Outcome(1, 0, v1::CANCELED)), IsEmpty());

@@ -114,6 +114,9 @@ struct NoSink : FileSink {
   absl::Status Deliver(const v1::OutputHeader&, FileSetReader*, Cancellation*) override {
     return absl::UnimplementedError("");
   }
+  absl::StatusOr<v1::WeightsBar> FindWeightsBar(const std::string&, Cancellation*) override {
+    return absl::UnimplementedError("");
+  }
 };
 
 class CachedFilesTest : public ::testing::Test {

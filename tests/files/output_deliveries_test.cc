@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -53,6 +55,16 @@ class FakeSink : public FileSink {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<v1::WeightsBar> FindWeightsBar(const std::string& assignment, Cancellation*) override {
+    EXPECT_EQ(assignment, "head/1/1");
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++questions_;
+    if (bar_errors_.empty()) return bar_;
+    const absl::Status error = bar_errors_.front();
+    bar_errors_.pop_front();
+    return error;
+  }
+
   // All that came since the last call.
   std::vector<std::string> Take() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -69,6 +81,9 @@ class FakeSink : public FileSink {
   // Protected by mutex_.
   std::deque<absl::Status> errors_;
   bool hangs_ = false;
+  std::deque<absl::Status> bar_errors_;
+  v1::WeightsBar bar_;
+  int questions_ = 0;
   std::vector<std::string> came_;
   std::promise<void> hanging_;
 };
@@ -144,6 +159,56 @@ TEST_F(OutputDeliveriesTest, WeightsComeOfThoseThatAreToBeKept) {
   EXPECT_EQ(DeliverModel(End(3, /*weights=*/true)), absl::OkStatus());
   EXPECT_EQ(DeliverModel(End(4)), absl::OkStatus());
   EXPECT_THAT(sink_->Take(), ElementsAre("output of 3: weights.pt a = wa", "output of 4: a = a"));
+}
+
+TEST_F(OutputDeliveriesTest, WeightsThatAreNotAmongTheBestAreRemovedHere) {
+  assignment_.mutable_trial()->set_keep_weights(true);
+  Follow();
+  sink_->bar_.set_metric("default");
+  sink_->bar_.set_goal(v1::MAXIMIZE);
+  sink_->bar_.set_value(0.5);
+  const std::string weights = folder_ + "/output-3/weights.pt";
+  const auto deliver = [&](std::optional<double> value) {
+    MakeFile(weights, "w");
+    MakeFile(folder_ + "/output-3/model.onnx", "o");
+    MakeFile(folder_ + "/output-3/a", "a");
+    TrialOutputs::ModelEnd end = End(3, /*weights=*/true);
+    if (value.has_value()) (*end.metrics.mutable_values())["default"] = *value;
+    EXPECT_EQ(DeliverModel(end), absl::OkStatus());
+    return sink_->Take();
+  };
+  const std::vector<std::string> all = {"output of 3: model.onnx weights.pt a = owa"};
+  EXPECT_EQ(deliver(0.6), all);
+  EXPECT_EQ(deliver(0.5), all) << "which of the two is kept is the head's to say";
+  EXPECT_EQ(deliver(std::nullopt), all);
+  EXPECT_EQ(deliver(std::nan("")), all);
+  EXPECT_TRUE(std::filesystem::exists(weights));
+  EXPECT_THAT(deliver(0.4), ElementsAre("output of 3: a = a"));
+  EXPECT_FALSE(std::filesystem::exists(weights));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/output-3/model.onnx"));
+  // While the head is away it is asked again.
+  sink_->bar_errors_ = {absl::UnavailableError("it is away"), absl::NotFoundError("no such assignment")};
+  EXPECT_THAT(deliver(0.4), ElementsAre("output of 3: a = a"));
+  EXPECT_TRUE(sink_->bar_errors_.empty());
+  // One that cannot say it gets them.
+  sink_->bar_errors_ = {absl::FailedPreconditionError("it is older")};
+  EXPECT_EQ(deliver(0.4), all);
+  sink_->bar_.set_goal(v1::MINIMIZE);
+  EXPECT_EQ(deliver(0.4), all);
+  EXPECT_THAT(deliver(0.6), ElementsAre("output of 3: a = a"));
+}
+
+TEST_F(OutputDeliveriesTest, OnlyWhoHasWeightsAsksForTheBar) {
+  assignment_.mutable_trial()->set_keep_weights(true);
+  Follow();
+  MakeFile(folder_ + "/output-3/a", "a");
+  EXPECT_EQ(DeliverModel(End(3, /*weights=*/true)), absl::OkStatus());
+  EXPECT_EQ(DeliverModel(End(4)), absl::OkStatus());
+  EXPECT_EQ(sink_->questions_, 0);
+  MakeFile(folder_ + "/output-3/weights.pt", "w");
+  sink_->bar_errors_ = {absl::AbortedError("canceled")};
+  EXPECT_TRUE(absl::IsAborted(DeliverModel(End(3, /*weights=*/true))));
+  EXPECT_EQ(sink_->questions_, 1);
 }
 
 TEST_F(OutputDeliveriesTest, AHeadThatIsAwayOrFullIsWaitedFor) {

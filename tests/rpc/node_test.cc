@@ -738,6 +738,20 @@ TEST_F(OutputTransferTest, WhatATrialWroteGetsToItsPlaceAndComesBackAsCheckpoint
   EXPECT_EQ(files.files_size(), 0) << "there is none";
 }
 
+TEST_F(OutputTransferTest, ANodeLearnsWhichWeightsAreWanted) {
+  const auto ask = [&](const std::string& assignment) { return client_->FindWeightsBar(assignment, &cancellation_); };
+  ASSERT_TRUE(ask("a").ok()) << ask("a").status();
+  EXPECT_EQ(ask("a")->metric(), "") << "any";
+  outputs_.mutable_weights_bar()->set_metric("loss");
+  outputs_.mutable_weights_bar()->set_goal(v1::MINIMIZE);
+  outputs_.mutable_weights_bar()->set_value(0.25);
+  gateway_.SetOutputs(outputs_);
+  EXPECT_EQ(ask("a")->SerializeAsString(), outputs_.weights_bar().SerializeAsString());
+  EXPECT_TRUE(absl::IsNotFound(ask("of another head's life").status()));
+  gateway_.SetOutputs(absl::AbortedError("the trial was canceled"));
+  EXPECT_TRUE(absl::IsAborted(ask("a").status()));
+}
+
 TEST_F(OutputTransferTest, WhatDoesNotRunLeavesNothing) {
   const std::string folder = Written("weights.pt", "w");
   EXPECT_TRUE(absl::IsPermissionDenied(Deliver(OutputOf(4), folder)));

@@ -44,6 +44,7 @@ constexpr char kListInputs[] = "/lanista.v1.NodeService/ListInputs";
 constexpr char kFetchInput[] = "/lanista.v1.NodeService/FetchInput";
 constexpr char kFetchCheckpoint[] = "/lanista.v1.NodeService/FetchCheckpoint";
 constexpr char kDeliverOutput[] = "/lanista.v1.NodeService/DeliverOutput";
+constexpr char kFindWeightsBar[] = "/lanista.v1.NodeService/FindWeightsBar";
 constexpr char kHealth[] = "/grpc.health.v1.Health/Check";
 constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
@@ -186,7 +187,8 @@ TEST_F(SafetyTest, ATokenOpensItsOwnSideOnly) {
   EXPECT_THAT(std::string(of_node.message()), HasSubstr("wants a client's token"));
   EXPECT_TRUE(absl::IsPermissionDenied(Call(Access(nodes_), kReflection)));
   EXPECT_TRUE(absl::IsPermissionDenied(Call(Access(nodes_), "/lanista.v1.NodeService/ListNodes")));
-  for (const char* method : {kJoin, kBeat, kListInputs, kFetchInput, kFetchCheckpoint, kDeliverOutput}) {
+  for (const char* method :
+       {kJoin, kBeat, kListInputs, kFetchInput, kFetchCheckpoint, kDeliverOutput, kFindWeightsBar}) {
     EXPECT_TRUE(absl::IsPermissionDenied(Call(Access(clients_), method)));
     const absl::Status let_in = Call(Access(nodes_), method);
     EXPECT_FALSE(absl::IsPermissionDenied(let_in) || absl::IsUnauthenticated(let_in)) << let_in;
