@@ -1,6 +1,8 @@
 #include "tests/chaos/cluster.h"
 
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -25,20 +28,49 @@ std::string Content(const std::filesystem::path& path) {
   return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
 }
 
+// From now on this thread, and what it starts, sees an empty folder there. False: only root may do that.
+bool HideFolder(const std::string& folder) {
+  return unshare(CLONE_NEWNS) == 0 && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=64k") == 0;
+}
+
 }  // namespace
 
-Cluster::Node::Node(std::string name, std::unique_ptr<Wire> wire)
-    : name_(std::move(name)), wire_(std::move(wire)), proxy_(wire_ == nullptr ? "127.0.0.1" : wire_->ip()) {}
+Cluster::Node::Node(std::string name, std::unique_ptr<Wire> wire, std::string hidden)
+    : name_(std::move(name)),
+      wire_(std::move(wire)),
+      hidden_(std::move(hidden)),
+      cache_(hidden_.empty() ? "" : FreshFolder()),
+      proxy_(wire_ == nullptr ? "127.0.0.1" : wire_->ip()) {}
 
 void Cluster::Node::Start() {
   joined_ = false;
+  if (hidden_.empty()) return StartHere();
+  // What is mounted is seen by the thread that did it. The process keeps it.
+  std::thread([this] {
+    hides_ = HideFolder(hidden_);
+    StartHere();
+  }).join();
+}
+
+void Cluster::Node::StartHere() {
   const auto start = [this] {
-    process_ = std::make_unique<BackgroundCommand>(
-        kLanista, std::vector<std::string>{"node", "--head", proxy_.address(), "--cpu-slots", "1", "--name", name_,
-                                           "--log-level", "info"});
+    std::vector<std::string> arguments = {"node",   "--head", proxy_.address(), "--cpu-slots", "1",
+                                          "--name", name_,    "--log-level",    "info"};
+    if (!cache_.empty()) arguments.insert(arguments.end(), {"--cache-dir", cache_});
+    process_ = std::make_unique<BackgroundCommand>(kLanista, arguments);
   };
   if (wire_ == nullptr) return start();
   wire_->Inside(start);
+}
+
+bool Cluster::Node::HasCopies() const {
+  if (cache_.empty()) return false;
+  // Other folders in there are of all nodes.
+  for (const auto& entry : std::filesystem::directory_iterator(cache_)) {
+    if (std::filesystem::exists(entry.path() / "assignments")) return true;
+  }
+  return false;
 }
 
 bool Cluster::Node::HasJoined(int seconds) {
@@ -74,7 +106,8 @@ Cluster::Cluster(std::string state, int nodes, int lost_after)
   for (int i = 1; i <= nodes; ++i) {
     std::unique_ptr<Wire> wire = has_wires_ ? Wire::Make(i) : nullptr;
     has_wires_ = has_wires_ && wire != nullptr;
-    nodes_.push_back(std::make_unique<Node>(std::string(1, static_cast<char>('a' + i - 1)), std::move(wire)));
+    nodes_.push_back(std::make_unique<Node>(std::string(1, static_cast<char>('a' + i - 1)), std::move(wire),
+                                            i == nodes ? state_ : ""));
   }
 }
 

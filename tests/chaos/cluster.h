@@ -15,17 +15,23 @@
 
 namespace lanista {
 
-// Used by one thread. Nodes share the head's disk.
+// Used by one thread. Nodes share the head's disk; but the last one has another one, and works on copies, where this
+// machine lets the test mount (Node::sees_head_files).
 class Cluster {
  public:
   // A machine with one device.
   class Node {
    public:
-    // `wire`: may be null; then the proxy alone is the network.
-    Node(std::string name, std::unique_ptr<Wire> wire);
+    // `wire`: may be null; then the proxy alone is the network. `hidden`: a folder of the head's that is empty on this
+    // machine, so that it works on copies; empty: there is none.
+    Node(std::string name, std::unique_ptr<Wire> wire, std::string hidden);
 
     const std::string& name() const { return name_; }
     Proxy& proxy() { return proxy_; }
+    // False: what it was started with is hidden from it.
+    bool sees_head_files() const { return !hides_; }
+    // Whether it has had work for which it needed copies.
+    bool HasCopies() const;
 
     void Start();
     void Signal(int signal) const;
@@ -39,8 +45,15 @@ class Cluster {
     void Cut(bool cut);
 
    private:
+    // On a thread that sees what the node is to see.
+    void StartHere();
+
     const std::string name_;
     const std::unique_ptr<Wire> wire_;
+    const std::string hidden_;
+    // Its --cache-dir; empty: the default, which it does not use.
+    const std::string cache_;
+    bool hides_ = false;
     Proxy proxy_;
     std::unique_ptr<BackgroundCommand> process_;
     bool joined_ = false;
