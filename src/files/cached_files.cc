@@ -25,6 +25,7 @@
 #include "src/base/status.h"
 #include "src/base/utf8.h"
 #include "src/files/assignment_inputs.h"
+#include "src/files/earlier_caches.h"
 #include "src/files/file_set_writer.h"
 #include "src/files/retry.h"
 
@@ -126,6 +127,9 @@ absl::Status CachedFiles::Open() {
   folder_ = folder;
   cache_ = *std::move(cache);
   spdlog::info("copies of the head's files are in {}", folder_);
+  for (const std::string& earlier : RemoveEarlierCaches(options_.folder)) {
+    spdlog::info("removed {}, which an earlier version of Lanista left there", earlier);
+  }
   return absl::OkStatus();
 }
 

@@ -14,7 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "protos/graph.pb.h"
+#include "src/base/file_lock.h"
 #include "src/base/sha256.h"
+#include "src/files/earlier_caches.h"
 #include "src/graph/io.h"
 #include "tests/files/files_testing.h"
 
@@ -323,6 +325,34 @@ TEST_F(CachedFilesTest, WhatANodeThatWasKilledLeftIsNobodysWork) {
   (*work)->ToHere(assignment.mutable_trial());
   EXPECT_EQ(EntriesOf(std::filesystem::path(assignment.trial().log_file()).parent_path()), 0);
   EXPECT_EQ(EntriesOf(folder_ + "/h-1/assignments"), 1);
+}
+
+TEST_F(CachedFilesTest, WhatAnEarlierBuildLeftIsRemovedWhereThatIsCertain) {
+  const auto leave = [&](const std::string& name) {
+    for (const char* part : {"files", "trees", "assignments"}) {
+      std::filesystem::create_directories(absl::StrCat(folder_, "/", name, "/", part));
+    }
+    MakeFile(absl::StrCat(folder_, "/", name, "/lock"), "123\n");
+    MakeFile(absl::StrCat(folder_, "/", name, "/files/", Sha256("copy")), "copy");
+    MakeFile(absl::StrCat(folder_, "/", name, "/trees/4/data/net.pt"), "copy");
+    return absl::StrCat(folder_, "/", name);
+  };
+  const std::string left = leave("1"), locked = leave("2"), with_more = leave("3"), with_other = leave("4"),
+                    named = leave("h2-1");
+  const auto lock = LockFile(locked + "/lock");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  MakeFile(with_more + "/notes", "mine");
+  MakeFile(with_other + "/files/notes", "mine");
+  const std::string elsewhere = leave("elsewhere");
+  std::filesystem::create_directory_symlink(elsewhere, folder_ + "/5");
+  MakeFile(folder_ + "/6/file", "mine");
+  ASSERT_TRUE(Prepare(Trial("")).ok());
+  EXPECT_EQ(std::filesystem::exists(left), !LocksReachAll(folder_));
+  for (const std::string& stays : {locked, with_more, with_other, named, elsewhere}) {
+    EXPECT_TRUE(std::filesystem::exists(stays + "/files/" + Sha256("copy"))) << stays;
+    EXPECT_TRUE(std::filesystem::exists(stays + "/trees/4/data/net.pt")) << stays;
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/6/file"));
 }
 
 TEST_F(CachedFilesTest, AFullDiskIsSaidAndNotTriedAgain) {
