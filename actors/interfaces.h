@@ -107,13 +107,13 @@ using WorkerActor = caf::typed_actor<
     // Run this trial. Only after WorkerReady, one at a time.
     caf::reacts_to<v1::TrialSpec>,
     // Cancel the trial, if it still runs. Without a number: the experiment's discovery, as long as its files are
-    // brought to a node; one that has begun ends by itself.
+    // brought to a node; one that has begun ends by itself, but a conversion ends now.
     caf::reacts_to<v1::CancelTrial>,
     // Stop one model of the trial, if it still runs. The others go on.
     caf::reacts_to<v1::StopModel>,
     // These events are in the journal: the trial may report more. Of model 0: all that the trial said, to its end.
     caf::reacts_to<v1::EventsRecorded>,
-    // Learn a space and check an evaluator. Only after WorkerReady.
+    // Learn a space and check an evaluator; or write a model in another form. Only after WorkerReady.
     caf::replies_to<v1::Discover>::with<v1::Discovered>>;
 
 // Owns the pool of devices and the queue of trials.
@@ -133,6 +133,7 @@ using TrainingServiceActor = WorkerOwnerActor::extend<
     caf::replies_to<v1::NodeReturned, WorkerActor>::with<v1::KeptTrials>,
     // Learn a space and check an evaluator, on the first device that is free, or in a place beside devices that train.
     // ABORTED: a node has trials of this experiment, which is to go on with the space that it knew (ReturningTrials).
+    // Or write a model in another form, in a place of a node: UNAVAILABLE, at once, where none can.
     caf::replies_to<v1::Discover>::with<v1::Discovered>,
     // The devices.
     caf::replies_to<v1::ListDevices>::with<v1::DeviceList>,
@@ -159,7 +160,7 @@ using NodesActor = caf::typed_actor<
     caf::reacts_to<HeartbeatPtr>,
     // What an assignment of a node's reads. NOT_FOUND: the node is not known, or has no such assignment.
     caf::replies_to<v1::ListInputsRequest>::with<v1::AssignmentInputs>,
-    // Where what it writes belongs. NOT_FOUND: as above, or it is no trial. ABORTED: it was canceled.
+    // Where what it writes belongs. NOT_FOUND: as above, or it writes nothing. ABORTED: it was canceled.
     caf::replies_to<v1::OutputsRequest>::with<v1::AssignmentOutputs>,
     // The nodes, by name.
     caf::replies_to<v1::ListNodesRequest>::with<v1::NodeList>,

@@ -311,8 +311,10 @@ void NodeState::Begin(const std::string& id, v1::Assignment proto) {
             const auto found = assignments_.find(id);
             if (found == assignments_.end()) return;
             if (work != nullptr) work->ToHead(&discovered);
+            const bool has_files = discovered.has_converted() && !discovered.converted().has_error();
             v1::AssignmentNews news;
             *news.mutable_discovered() = std::move(discovered);
+            if (work != nullptr && has_files) return DeliverConverted(&*found, work, std::move(news));
             SayLast(&*found, std::move(news));
           },
           [](const caf::error&) {
@@ -345,8 +347,8 @@ void NodeState::Cancel(Assignments::value_type* canceled) {
     return EndUnbegun(canceled, proto, absl::CancelledError("it was canceled before it began"));
   }
   const WorkerActor& worker = devices_[static_cast<size_t>(assignment.device)].worker;
-  // A discovery ends by itself.
-  if (worker == nullptr || assignment.experiment.empty()) return;
+  if (worker == nullptr) return;
+  // Of a discovery it says nothing: that ends by itself, unless it is a conversion.
   v1::CancelTrial cancel;
   cancel.set_experiment(assignment.experiment);
   cancel.set_trial(assignment.trial);

@@ -16,13 +16,14 @@
 //
 // A node that does not see the head's files (HeadHello.marker) brings what an assignment reads to this machine before
 // its worker gets it (NodeFiles); until then nothing of it has begun, and it ends at once where the head cancels it (a
-// discovery, too, which else ends by itself). Where this machine cannot take it, the assignment is refused. Where it
-// can take nothing now (its disk is full), the device pauses, too, as if its worker had gone down. Where nobody can
-// take it, it ends: what was discovered is that error, or the trial's models FAILED.
+// discovery, too, which else ends by itself, unless it is a conversion). Where this machine cannot take it, the
+// assignment is refused. Where it can take nothing now (its disk is full), the device pauses, too, as if its worker had
+// gone down. Where nobody can take it, it ends: what was discovered is that error, or the trial's models FAILED.
 //
 // What a trial writes there goes to the head (TrialOutputs): its checkpoints while it runs, the rest at its end. The
 // end of a model is said when what it left has arrived, and the end of the assignment after that; until then the device
-// is not idle. A node that leaves waits for the last checkpoints, but not for long.
+// is not idle. So does what a conversion writes, before its answer is said. A node that leaves waits for the last
+// checkpoints, but not for long.
 //
 // A device whose worker goes down gets another one: at once, then after 1 s, 2 s and so on up to 256 s, as long as no
 // work is done there.
@@ -173,6 +174,8 @@ class NodeState {
   void EndOutputs(Assignments::value_type* assignment);
   // The device is to say nothing of itself before the last news of its assignment.
   bool IsHeld(int device);
+  // The conversion is done: `news` is said when what it wrote has arrived.
+  void DeliverConverted(Assignments::value_type* assignment, const LocalWorkPtr& work, v1::AssignmentNews news);
   // False: nothing has to arrive (any more) before the node leaves.
   bool DeliverBeforeLeaving();
   TrialOutputs::ModelEnd EndOf(const Assignment& assignment, const v1::ModelEvent& event) const;

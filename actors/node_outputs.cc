@@ -35,6 +35,13 @@ void LoseWeights(const absl::Status& why, v1::ModelEnded* ended) {
   *ended = std::move(lost);
 }
 
+// The answer to a conversion whose files will never be at the head.
+void LoseConverted(const absl::Status& why, v1::AssignmentNews* news) {
+  v1::Converted& converted = *news->mutable_discovered()->mutable_converted();
+  converted.Clear();
+  *converted.mutable_error() = StatusToProto(Annotate(why, "what a node wrote could not be brought to the head"));
+}
+
 }  // namespace
 
 TrialOutputs::ModelEnd NodeState::EndOf(const Assignment& assignment, const v1::ModelEvent& event) const {
@@ -77,6 +84,20 @@ bool NodeState::HoldLast(Assignments::value_type* assignment, v1::AssignmentNews
   return true;
 }
 
+void NodeState::DeliverConverted(Assignments::value_type* assignment, const LocalWorkPtr& work,
+                                 v1::AssignmentNews news) {
+  v1::Assignment proto;
+  proto.set_id(assignment->first);
+  Assignment& conversion = assignment->second;
+  conversion.outputs = options_.files->Follow(proto, work);
+  TrialOutputs::ModelEnd end;
+  end.model = kConvertedModel;
+  end.all = true;
+  conversion.outputs->DeliverModel(end, TellDelivered(assignment->first, end.model));
+  // It waits for that: deliveries come in order.
+  SayLast(assignment, std::move(news));
+}
+
 bool NodeState::IsHeld(int device) {
   const auto* const running = Running(device);
   return running != nullptr && running->second.held_last.has_value() && !running->second.ended;
@@ -87,6 +108,10 @@ void NodeState::OnDelivered(const std::string& id, int model, const absl::Status
   // It was forgotten, or given up because the node leaves.
   if (found == assignments_.end() || found->second.outputs == nullptr) return;
   Assignment& assignment = found->second;
+  if (assignment.held_last.has_value() && assignment.held_last->discovered().has_converted() && model != 0) {
+    if (!status.ok() && !absl::IsCancelled(status)) LoseConverted(status, &*assignment.held_last);
+    return;
+  }
   if (model != 0) {
     auto held = assignment.held_ends.extract(model);
     if (held.empty() || absl::IsCancelled(status)) return;

@@ -20,6 +20,7 @@
 #include "src/config/data_paths.h"
 #include "src/config/labels.h"
 #include "src/files/assignment_inputs.h"
+#include "src/files/conversion_folder.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
 
@@ -217,8 +218,11 @@ absl::Status RemoteNode::Join(NodeLinkPtr link, const v1::NodeHello& hello) {
 }
 
 void RemoteNode::SayAgain(const Assignment& assignment) {
+  if (const auto* const discovery = std::get_if<Discovery>(&assignment.work)) {
+    if (discovery->canceled) SendCancel(assignment.id);
+    return;
+  }
   const auto* const trial = std::get_if<Trial>(&assignment.work);
-  if (trial == nullptr) return;
   if (trial->canceled) SendCancel(assignment.id);
   for (const auto& [number, model] : trial->open) {
     if (model.stopped) SendStop(assignment, number);
@@ -424,7 +428,7 @@ void RemoteNode::OnDiscover(int32_t number, int32_t worker, v1::Discover request
     promise.deliver(std::move(discovered));
     return StayIdle(*device);
   }
-  Assign(*device, {"", number, 0, 0, Discovery{std::move(request), std::move(promise)}});
+  Assign(*device, {"", number, 0, 0, Discovery{std::move(request), std::move(promise), false}});
 }
 
 absl::Status RemoteNode::CheckSize(const google::protobuf::MessageLite& work) {
@@ -476,9 +480,11 @@ void RemoteNode::OnCancel(int32_t number, const v1::CancelTrial& cancel) {
 
 void RemoteNode::CancelDiscovery(int32_t number, const std::string& experiment) {
   if (number == kNoDevice) return;
-  const Assignment* const assignment = devices_[static_cast<size_t>(number)].assignment;
-  const auto* const discovery = assignment == nullptr ? nullptr : std::get_if<Discovery>(&assignment->work);
-  if (discovery != nullptr && discovery->request.experiment() == experiment) SendCancel(assignment->id);
+  Assignment* const assignment = devices_[static_cast<size_t>(number)].assignment;
+  auto* const discovery = assignment == nullptr ? nullptr : std::get_if<Discovery>(&assignment->work);
+  if (discovery == nullptr || discovery->request.experiment() != experiment) return;
+  discovery->canceled = true;
+  SendCancel(assignment->id);
 }
 
 void RemoteNode::Abandon(Device& device) {
@@ -540,8 +546,14 @@ absl::StatusOr<v1::AssignmentOutputs> RemoteNode::Outputs(const std::string& ass
   const auto found = assignments_.find(assignment);
   if (found == assignments_.end()) return absl::NotFoundError("the node has no such assignment");
   const Assignment& assigned = found->second;
+  if (const auto* const discovery = std::get_if<Discovery>(&assigned.work)) {
+    if (!discovery->request.has_convert()) {
+      return absl::NotFoundError("the assignment is no trial and no conversion: it writes nothing");
+    }
+    if (discovery->canceled) return absl::AbortedError("the conversion was canceled: nothing of it is taken any more");
+    return OutputsOf(discovery->request.convert());
+  }
   const auto* const trial = std::get_if<Trial>(&assigned.work);
-  if (trial == nullptr) return absl::NotFoundError("the assignment is no trial: it writes nothing");
   if (trial->canceled) return absl::AbortedError("the trial was canceled: nothing of it is taken any more");
   v1::AssignmentOutputs outputs;
   const absl::StatusOr<std::string> folder =

@@ -130,7 +130,7 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
 
   // What an assignment of its reads. NOT_FOUND: it has no such assignment.
   absl::StatusOr<v1::AssignmentInputs> Inputs(const std::string& assignment) const;
-  // Where what it writes belongs. NOT_FOUND: it has no such assignment, or it is no trial. ABORTED: it was canceled.
+  // Where what it writes belongs. NOT_FOUND: it has no such assignment, or it writes nothing. ABORTED: it was canceled.
   absl::StatusOr<v1::AssignmentOutputs> Outputs(const std::string& assignment) const;
 
   // Nothing was heard of it for so long.
@@ -181,6 +181,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   struct Discovery {
     v1::Discover request;
     Promise promise;
+    // A conversion: nothing of it is taken any more.
+    bool canceled = false;
   };
   struct Assignment {
     std::string id;

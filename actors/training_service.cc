@@ -594,19 +594,42 @@ TrainingServiceState::Slot* TrainingServiceState::IdleForDiscovery(const Discove
 TrainingServiceState::Slot* TrainingServiceState::PlaceFor(const Discovery& discovery) {
   if (discovery.needs_device) return nullptr;
   Slot* best = nullptr;
-  const bool local_only = WasRefused(discovery.request.experiment());
+  const bool converts = discovery.request.has_convert();
+  const bool local_only = !converts && WasRefused(discovery.request.experiment());
   for (const int number : places_) {
     Slot& slot = slots_.at(number);
     if (slot.worker == nullptr || !slot.idle || slot.held || (local_only && !slot.local)) continue;
     if (slot.local && !slot.warm && starting_ >= options_.max_starting) continue;
     if (!Includes(slot.data, discovery.data)) continue;
+    if (converts && !MayConvert(slot, discovery)) continue;
     if (best == nullptr || (slot.warm && !best->warm)) best = &slot;
   }
   return best;
 }
 
+bool TrainingServiceState::MayConvert(const Slot& place, const Discovery& conversion) {
+  const std::string& program = conversion.request.program();
+  return !place.local && place.worker != nullptr && !place.held && Includes(place.data, conversion.data) &&
+         (program.empty() || NodeOf(place).programs.count(program) > 0);
+}
+
+absl::Status TrainingServiceState::CheckConversion(const Discovery& conversion) {
+  for (const int number : places_) {
+    if (MayConvert(slots_.at(number), conversion)) return absl::OkStatus();
+  }
+  const std::string& program = conversion.request.program();
+  std::string node = "no node is there";
+  if (!program.empty()) absl::StrAppend(&node, " with the program of the experiment's space (build id ", program, ")");
+  if (!conversion.data.empty()) {
+    absl::StrAppend(&node, program.empty() ? " with" : " and", " the data '", absl::StrJoin(conversion.data, "' and '"),
+                    "'");
+  }
+  return absl::UnavailableError(absl::StrCat(node, " (`lanista node` on a machine offers one)"));
+}
+
 bool TrainingServiceState::NeedsDevice(const Slot& place, const v1::Discovered& discovered) {
-  if (!place.device.prepares()) return false;
+  // Only places convert, and no device would do better.
+  if (!place.device.prepares() || discovered.has_converted()) return false;
   if (discovered.out_of_memory()) return true;
   if (!discovered.has_error() && !discovered.tries_failed()) return false;
   const std::set<int>& slots = NodeOf(place).slots;
@@ -622,9 +645,17 @@ void TrainingServiceState::Assign() {
     Update(slot);
   };
   for (auto discovery = discoveries_.begin(); discovery != discoveries_.end();) {
-    // A device first: its process is then warm for the trials that follow.
-    Slot* slot = IdleForDiscovery(*discovery);
+    // A device first: its process is then warm for the trials that follow. A conversion is followed by none.
+    const bool converts = discovery->request.has_convert();
+    Slot* slot = converts ? nullptr : IdleForDiscovery(*discovery);
     if (slot == nullptr) slot = PlaceFor(*discovery);
+    if (slot == nullptr && converts) {
+      if (const absl::Status checked = CheckConversion(*discovery); !checked.ok()) {
+        discovery->promise.deliver(ToCafError(checked));
+        discovery = discoveries_.erase(discovery);
+        continue;
+      }
+    }
     if (slot == nullptr) {
       // Others may do without the data that it waits for.
       ++discovery;
@@ -854,6 +885,13 @@ void TrainingServiceState::Restart(Slot& slot) {
 }
 
 void TrainingServiceState::LoseDiscovery(const Slot& slot, Discovery discovery) {
+  if (discovery.request.has_convert()) {
+    if (discovery.canceled || ++discovery.places >= static_cast<int>(kMaxDiscoveryLost)) {
+      return discovery.promise.deliver(ToCafError(absl::UnavailableError(last_failure_.message())));
+    }
+    // Where no other place is left, Assign says so.
+    return discoveries_.push_front(std::move(discovery));
+  }
   // It did not begin there, or its node left in order: that says nothing about it.
   const bool blameless = !slot.local && absl::IsAborted(last_failure_);
   if (slot.local) {
@@ -1016,12 +1054,14 @@ v1::DeviceDemand TrainingServiceState::OnExpect(v1::ExpectDevices expect) {
   };
   size_t idle = 0;
   for (const auto& entry : kinds_) idle += idle_here(entry.second);
-  const auto discoveries = static_cast<int>(std::count_if(
-      discoveries_.begin(), discoveries_.end(), [&](const Discovery& discovery) { return has(discovery.data); }));
+  const auto counts = [&](const Discovery& discovery) {
+    return !discovery.request.has_convert() && has(discovery.data);
+  };
+  const auto discoveries = static_cast<int>(std::count_if(discoveries_.begin(), discoveries_.end(), counts));
   int begin_here = 0;
   if (idle > 0) {
     const auto begins_here = [&](const Discovery& discovery) {
-      return has(discovery.data) && std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& entry) {
+      return counts(discovery) && std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& entry) {
                return idle_here(entry.second) > 0 && Has(entry.second, discovery.data);
              });
     };

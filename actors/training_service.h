@@ -24,9 +24,13 @@
 // the program's file was replaced.
 //
 // Beside its devices a machine may have a place for preparing work (Device.prepares). It takes a discovery that no
-// device is idle for, so that none waits for training, and nothing else; it is no device in anything that is counted
+// device is idle for, so that none waits for training, and conversions; it is no device in anything that is counted
 // here. A place has no accelerator, and shares the machine's memory with what trains: where that ran out, or where
 // something did not run there on a machine with GPUs, a device does it again.
+//
+// A conversion (Discover.convert) goes to the place of a node that runs the program of its model's space, and has the
+// data, and nowhere else: whoever asks has a program of its own for where there is none. So it waits only while such a
+// place is busy, ends where the last of them goes, and nobody calls nodes for it.
 //
 // Each worker is monitored: the trial of one that went down has LOST its attempt (the machine's fault; the owner
 // decides what follows). A node says what becomes of what began there: another trial of its devices did not begin, and
@@ -129,6 +133,8 @@ class TrainingServiceState {
     std::set<std::string> lost_nodes;
     // A place could not do it.
     bool needs_device = false;
+    // A conversion: nodes that gave it back or went down with it.
+    int places = 0;
     // Nobody waits for it any more: it comes to its end where it is.
     bool canceled = false;
   };
@@ -290,6 +296,10 @@ class TrainingServiceState {
   Slot* IdleForDiscovery(const Discovery& discovery);
   // An idle place; nullptr: there is none.
   Slot* PlaceFor(const Discovery& discovery);
+  // Whether the place, idle or not, may take the conversion.
+  bool MayConvert(const Slot& place, const Discovery& conversion);
+  // Why no place may; OK: one may.
+  absl::Status CheckConversion(const Discovery& conversion);
   // Whether a device of the place's machine may discover what the place could not.
   bool NeedsDevice(const Slot& place, const v1::Discovered& discovered);
   void SetStarting(Slot& slot, bool starting);

@@ -196,9 +196,18 @@ void WorkerState::BeginDiscovery(Discovery& discovery) {
   discovery.assignment.reset();
   discovery.trying = false;
   v1::TrialRequest request;
-  *request.mutable_discover() = discovery.request;
+  const bool converts = discovery.request.has_convert();
+  if (converts) {
+    *request.mutable_convert() = discovery.request.convert();
+  } else {
+    *request.mutable_discover() = discovery.request;
+  }
   const absl::Status sent = process_.channel->Send(request);
   if (sent.ok()) return BeginStep(kPrepareLimit);
+  if (converts) {
+    FailConversion(discovery, Annotate(sent, "the model cannot be described to a trial process"));
+    return EndWork(/*end_process=*/false);
+  }
   v1::Discovered discovered;
   *discovered.mutable_error() = StatusToProto(Annotate(sent, "the space cannot be described to a trial process"));
   discovery.promise.deliver(std::move(discovered));
@@ -212,6 +221,12 @@ void WorkerState::EndWork(bool end_process) {
 }
 
 void WorkerState::OnCancel(v1::CancelTrial cancel) {
+  auto* const discovery = std::get_if<Discovery>(&work_);
+  if (discovery != nullptr && discovery->request.has_convert() && cancel.trial() == 0) {
+    FailConversion(*discovery, absl::CancelledError("nobody waits for it any more"));
+    // A process that is being started stays: the next work may come soon.
+    return process_.ready ? EndWork(/*end_process=*/true) : BecomeIdle();
+  }
   auto* const trial = std::get_if<Trial>(&work_);
   if (trial == nullptr || trial->canceled || cancel.experiment() != trial->spec.experiment() ||
       cancel.trial() != trial->spec.trial()) {
@@ -284,6 +299,13 @@ void WorkerState::OnEvent(v1::TrialEvent event) {
       discovery->assignment = std::move(*event.mutable_discovering()->mutable_assignment());
       discovery->trying = event.discovering().trying();
       return BeginStep(kConstructorLimit);
+    }
+    if (discovery->request.has_convert()) {
+      if (!event.has_converted()) return;
+      v1::Discovered discovered;
+      *discovered.mutable_converted() = std::move(*event.mutable_converted());
+      discovery->promise.deliver(std::move(discovered));
+      return EndWork(/*end_process=*/false);
     }
     if (!event.has_discovered()) return;
     discovery->promise.deliver(std::move(*event.mutable_discovered()));
@@ -379,6 +401,10 @@ void WorkerState::OnExitInTrial(const Trial& trial, const v1::ProcessExited& exi
 void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited) {
   const v1::Failure failure = Explain(exited);
   if (failure.reason() == v1::WORKER_LOST && ++discovery.lost < kMaxLostDiscoveries) return StartProcess();
+  if (discovery.request.has_convert()) {
+    FailConversion(discovery, absl::InternalError(absl::StrCat("the model could not be written: ", failure.message())));
+    return EndWork(/*end_process=*/true);
+  }
   // What trains beside it may have taken the memory: that says nothing about the space.
   const bool crowded_out = exited.out_of_memory() && config_.device.prepares();
   if (discovery.trying && !crowded_out) {
@@ -402,6 +428,12 @@ void WorkerState::OnExitInDiscovery(Discovery& discovery, const v1::ProcessExite
   discovered.set_out_of_memory(crowded_out);
   discovery.promise.deliver(std::move(discovered));
   EndWork(/*end_process=*/true);
+}
+
+void WorkerState::FailConversion(Discovery& discovery, const absl::Status& why) {
+  v1::Discovered discovered;
+  *discovered.mutable_converted()->mutable_error() = StatusToProto(why);
+  discovery.promise.deliver(std::move(discovered));
 }
 
 void WorkerState::ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure,

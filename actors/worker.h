@@ -20,10 +20,13 @@
 //      killed the process: the model is not to blame), while a discovery goes to the next process, which skips what
 //      ended this one. The owner is told that the worker is idle.
 //
+// A discovery may be another request than for a space: a conversion (Discover.convert). That ends with the process, and
+// where somebody cancels it, the process ends with it.
+//
 // These steps of a process have a deadline: to become ready, to prepare a discovery or a trial (evaluators read their
-// data), to run a constructor once, a trial with a time limit, and a trial that has to end: it was canceled, or all of
-// its models that have not ended were stopped. Where no process comes up three times in a row the worker gives up; its
-// owner, who monitors it, has the work back.
+// data), to convert a model, to run a constructor once, a trial with a time limit, and a trial that has to end: it was
+// canceled, or all of its models that have not ended were stopped. Where no process comes up three times in a row the
+// worker gives up; its owner, who monitors it, has the work back.
 //
 // A worker for preparing work alone (Device.prepares) ends its process once that was idle for a while.
 //
@@ -42,6 +45,7 @@
 #include <string>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "actors/alarm.h"
 #include "actors/interfaces.h"
@@ -139,6 +143,8 @@ class WorkerState {
   void OnExit(const v1::ProcessExited& exited);
   void OnExitInTrial(const Trial& trial, const v1::ProcessExited& exited);
   void OnExitInDiscovery(Discovery& discovery, const v1::ProcessExited& exited);
+  // Answers a conversion that has failed.
+  static void FailConversion(Discovery& discovery, const absl::Status& why);
 
   // Tells the owner that all models which had not ended ended so, but STOPPED_EARLY those that were stopped, and the
   // trial with them.

@@ -12,12 +12,9 @@ namespace lanista {
 namespace {
 
 // All that a configuration names, each once.
-template <typename Work>
-std::vector<std::string> PathsOf(const Work& work) {
+std::vector<std::string> PathsOfAll(const std::vector<const google::protobuf::Message*>& parts) {
   std::vector<std::string> paths;
-  for (const google::protobuf::Message* part : {static_cast<const google::protobuf::Message*>(&work.space()),
-                                                static_cast<const google::protobuf::Message*>(&work.engine()),
-                                                static_cast<const google::protobuf::Message*>(&work.evaluator())}) {
+  for (const google::protobuf::Message* const part : parts) {
     for (std::string& path : PathsIn(*part)) {
       if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(std::move(path));
     }
@@ -25,23 +22,43 @@ std::vector<std::string> PathsOf(const Work& work) {
   return paths;
 }
 
-template <typename Work>
-v1::AssignmentInputs FilesOf(const Work& work) {
+std::vector<std::string> PathsOf(const v1::TrialSpec& spec) {
+  return PathsOfAll({&spec.space(), &spec.engine(), &spec.evaluator()});
+}
+
+std::vector<std::string> PathsOf(const v1::Discover& request) {
+  const v1::SpaceModel& model = request.convert().model();
+  if (request.has_convert()) return PathsOfAll({&model.space(), &model.engine()});
+  return PathsOfAll({&request.space(), &request.engine(), &request.evaluator()});
+}
+
+v1::AssignmentInputs FilesOf(const std::string& experiment, const v1::SpaceConfig& space,
+                             std::vector<std::string> paths) {
   v1::AssignmentInputs inputs;
-  inputs.set_experiment(work.experiment());
+  inputs.set_experiment(experiment);
   // Data is where the node has it.
-  for (std::string& path : PathsOf(work)) {
+  for (std::string& path : paths) {
     if (!IsDataPath(path)) inputs.add_paths(std::move(path));
   }
-  const std::string& graph = work.space().graph().path();
+  const std::string& graph = space.graph().path();
   if (!graph.empty() && !IsDataPath(graph)) inputs.add_graph_files(graph);
   return inputs;
 }
 
 }  // namespace
 
-v1::AssignmentInputs InputsOf(const v1::TrialSpec& spec) { return FilesOf(spec); }
-v1::AssignmentInputs InputsOf(const v1::Discover& request) { return FilesOf(request); }
+v1::AssignmentInputs InputsOf(const v1::TrialSpec& spec) {
+  return FilesOf(spec.experiment(), spec.space(), PathsOf(spec));
+}
+
+v1::AssignmentInputs InputsOf(const v1::Discover& request) {
+  if (!request.has_convert()) return FilesOf(request.experiment(), request.space(), PathsOf(request));
+  const v1::SpaceModel& model = request.convert().model();
+  std::vector<std::string> paths = PathsOf(request);
+  if (!model.weights_file().empty()) paths.push_back(model.weights_file());
+  // Of no experiment: another conversion reads other weights, so nobody keeps what this one reads.
+  return FilesOf("", model.space(), std::move(paths));
+}
 
 std::set<std::string> DataOf(const v1::TrialSpec& spec) { return DataNamesOf(PathsOf(spec)); }
 std::set<std::string> DataOf(const v1::Discover& request) { return DataNamesOf(PathsOf(request)); }

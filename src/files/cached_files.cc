@@ -146,6 +146,10 @@ absl::StatusOr<LocalWorkPtr> CachedFiles::Bring(const v1::Assignment& assignment
   fs::create_directory(folder, error);
   if (error) return CannotUse(folder, error.value());
   const auto work = std::make_shared<const LocalWork>(std::move(tree), folder);
+  if (assignment.discover().has_convert()) {
+    fs::create_directory(work->output_folder(kConvertedModel), error);
+    if (error) return CannotUse(folder, error.value());
+  }
   LANISTA_RETURN_IF_ERROR(BringCheckpoints(assignment, *work, cancellation));
   return work;
 }

@@ -9,6 +9,7 @@
 #include "src/config/data_paths.h"
 #include "src/config/paths.h"
 #include "src/files/input_set.h"
+#include "src/files/trial_outputs.h"
 
 namespace lanista {
 
@@ -35,11 +36,7 @@ std::string LocalWork::checkpoint_folder(int model) const { return absl::StrCat(
 
 void LocalWork::ToHere(v1::TrialSpec* spec) const {
   MapWorkPaths([this](const std::string& path) { return Here(path); }, spec);
-  for (v1::FileDigest& file : *spec->mutable_space_files()) {
-    if (inputs_ == nullptr || IsDataPath(file.path())) continue;
-    file.set_sha256(inputs_->DigestHere(NormalPath(file.path()), file.sha256()));
-    file.set_path(Here(file.path()));
-  }
+  ToHere(spec->mutable_space_files());
   if (!spec->log_file().empty()) spec->set_log_file(log_file());
   for (v1::TrialModel& model : *spec->mutable_models()) {
     model.set_output_folder(output_folder(model.model()));
@@ -48,12 +45,35 @@ void LocalWork::ToHere(v1::TrialSpec* spec) const {
 }
 
 void LocalWork::ToHere(v1::Discover* request) const {
+  if (request->has_convert()) return ToHere(request->mutable_convert());
   MapWorkPaths([this](const std::string& path) { return Here(path); }, request);
+}
+
+void LocalWork::ToHere(v1::Convert* request) const {
+  v1::SpaceModel& model = *request->mutable_model();
+  MapSpacePaths([this](const std::string& path) { return Here(path); }, &model);
+  ToHere(model.mutable_space_files());
+  model.set_weights_file(Here(model.weights_file()));
+  const std::string name = std::filesystem::path(request->out()).filename().string();
+  request->set_out(absl::StrCat(output_folder(kConvertedModel), "/", name));
+}
+
+void LocalWork::ToHere(google::protobuf::RepeatedPtrField<v1::FileDigest>* files) const {
+  for (v1::FileDigest& file : *files) {
+    if (inputs_ == nullptr || IsDataPath(file.path())) continue;
+    file.set_sha256(inputs_->DigestHere(NormalPath(file.path()), file.sha256()));
+    file.set_path(Here(file.path()));
+  }
 }
 
 void LocalWork::ToHead(v1::Discovered* discovered) const {
   if (inputs_ == nullptr) return;
   if (discovered->has_error()) discovered->mutable_error()->set_message(AtHead(discovered->error().message()));
+  if (discovered->has_converted()) {
+    v1::Converted& converted = *discovered->mutable_converted();
+    if (converted.has_error()) converted.mutable_error()->set_message(AtHead(converted.error().message()));
+    for (std::string& warning : *converted.mutable_warnings()) warning = AtHead(warning);
+  }
   if (!discovered->has_space()) return;
   for (v1::FileDigest& file : *discovered->mutable_space()->mutable_files()) {
     file.set_path(AtHead(file.path()));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "google/protobuf/repeated_field.h"
 #include "protos/node.pb.h"
 #include "protos/trial.pb.h"
 #include "src/files/input_tree.h"
@@ -33,11 +34,14 @@ class LocalWork {
   // Puts this machine's paths in the place of the head's.
   void ToHere(v1::TrialSpec* spec) const;
   void ToHere(v1::Discover* request) const;
-  // And back: in what was discovered, and in the texts of errors.
+  // And back: in what was discovered, and in the texts of errors. Not in the names of converted files, whose folder is
+  // the head's to choose.
   void ToHead(v1::Discovered* discovered) const;
   void ToHead(v1::ModelEvent* event) const;
 
  private:
+  void ToHere(v1::Convert* request) const;
+  void ToHere(google::protobuf::RepeatedPtrField<v1::FileDigest>* files) const;
   std::string Here(const std::string& path) const;
   std::string AtHead(const std::string& text) const;
 

@@ -226,12 +226,14 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
     header.set_output_of(model);
     absl::Status sent = SendOrRetry(&canceled_, [&]() -> absl::Status {
       LANISTA_ASSIGN_OR_RETURN(std::vector<FoundFile> found, FindFiles(folder));
-      if (weights && std::any_of(found.begin(), found.end(), IsWeights)) {
+      if (weights && !end.all && std::any_of(found.begin(), found.end(), IsWeights)) {
         LANISTA_ASSIGN_OR_RETURN(weights, AreWanted(end));
         if (!weights) RemoveWeights(model, folder, found);
       }
       if (keep_weights_ && !weights) found.erase(std::remove_if(found.begin(), found.end(), IsWeights), found.end());
       if (found.empty()) return absl::OkStatus();
+      // RESOURCE_EXHAUSTED where they are too many or too large.
+      if (end.all) return Send(header, folder, found, kOutputLimits, &canceled_);
       const std::vector<FoundFile> fitting = Fitting(found, kOutputLimits);
       const auto count = [](const std::vector<FoundFile>& files) {
         return std::count_if(files.begin(), files.end(), IsWeights);
@@ -244,7 +246,7 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
       if (fitting.size() < found.size()) SayLeftOut(model, found.size() - fitting.size());
       return Send(header, folder, fitting, kOutputLimits, &canceled_);
     });
-    if (weights || absl::IsCancelled(sent)) return sent;
+    if (weights || end.all || absl::IsCancelled(sent)) return sent;
     Warn(absl::StrCat("the output of model ", model), sent);
     return absl::OkStatus();
   }

@@ -9,6 +9,9 @@
 
 namespace lanista {
 
+// What a conversion writes travels under this number: it is no model's output.
+inline constexpr int kConvertedModel = 1;
+
 // On its way to the head, as long as this lives: checkpoints when they have changed, the log now and then. The
 // destructor gives up what has not arrived, and waits for nothing. Thread-safe; nothing blocks. `done` is called once,
 // on any thread; with CANCELLED where this is gone before.
@@ -27,6 +30,8 @@ class TrialOutputs {
     v1::Metrics metrics = {};
     // It runs again, and goes on from its checkpoint.
     bool goes_on = false;
+    // It is a conversion: all that is in the folder has to arrive, and an error says why it cannot, as above.
+    bool all = false;
   };
 
   // The model has ended: what is in its output folder, and the log. While the head is away, or cannot write, it is

@@ -20,6 +20,7 @@
 #include "caf/event_based_actor.hpp"
 #include "caf/scoped_actor.hpp"
 #include "spdlog/spdlog.h"
+#include "src/base/bounded_message.h"
 #include "src/base/logging.h"
 #include "src/base/shared_bytes.h"
 #include "src/base/status.h"
@@ -197,17 +198,17 @@ class LocalHead::Impl {
     callers_->changed.notify_all();
   }
 
-  // Sends a request to the head; `done` gets the answer, or UNAVAILABLE if the head ends first. There is no time-out:
-  // the actors have deadlines for whatever may hang.
-  template <typename Answer, typename... Message>
-  void Request(std::function<void(absl::StatusOr<Answer>)> done, Message... message) {
-    system_.spawn([head = head_, done = std::move(done), message...](caf::event_based_actor* self) {
-      self->monitor(head);
+  // Sends a request to the head or to the service; `done` gets the answer, or UNAVAILABLE if the actor ends first.
+  // There is no time-out: the actors have deadlines for whatever may hang.
+  template <typename Answer, typename Actor, typename... Message>
+  void Request(const Actor& actor, std::function<void(absl::StatusOr<Answer>)> done, Message... message) {
+    system_.spawn([actor, done = std::move(done), message...](caf::event_based_actor* self) {
+      self->monitor(actor);
       self->set_down_handler([self, done](const caf::down_msg&) {
         self->quit();
         done(absl::UnavailableError("the head has ended"));
       });
-      self->request(head, caf::infinite, message...)
+      self->request(actor, caf::infinite, message...)
           .then(
               [self, done](Answer& answer) {
                 self->quit();
@@ -223,12 +224,21 @@ class LocalHead::Impl {
   // The answer to a request to the head; UNAVAILABLE once ReleaseCallers was called, CANCELLED once it was abandoned.
   template <typename Answer, typename... Message>
   absl::StatusOr<Answer> AskUnless(const Abandoned& abandoned, Message... message) {
+    return AskActorUnless<Answer>(head_, abandoned, std::move(message)...);
+  }
+  // The same for the service.
+  absl::StatusOr<v1::Discovered> AskServiceUnless(const Abandoned& abandoned, v1::Discover request) {
+    return AskActorUnless<v1::Discovered>(service_, abandoned, std::move(request));
+  }
+  template <typename Answer, typename Actor, typename... Message>
+  absl::StatusOr<Answer> AskActorUnless(const Actor& actor, const Abandoned& abandoned, Message... message) {
     // Both stay until the answer comes, which may be later than this call returns.
     const std::shared_ptr<Callers> callers = callers_;
     const auto answer = std::make_shared<std::optional<absl::StatusOr<Answer>>>();
     std::unique_lock<std::mutex> lock(callers->mutex);
     if (!callers->released) {
       Request<Answer>(
+          actor,
           [callers, answer](absl::StatusOr<Answer> came) {
             {
               const std::lock_guard<std::mutex> lock(callers->mutex);
@@ -420,6 +430,25 @@ absl::StatusOr<v1::Validated> LocalHead::Validate(const v1::ExperimentConfig& co
   if (absl::IsCancelled(validated.status())) impl_->Withdraw(asked_by);
   if (validated.ok()) LANISTA_RETURN_IF_ERROR(StatusFromProto(validated->error()));
   return validated;
+}
+
+absl::StatusOr<v1::Converted> LocalHead::Convert(const v1::Convert& request, const std::string& program,
+                                                 const Abandoned& abandoned) {
+  v1::Discover work;
+  *work.mutable_convert() = request;
+  work.set_program(program);
+  work.set_asked_by(NewUniqueId());
+  const absl::StatusOr<v1::Discovered> answer = impl_->AskServiceUnless(abandoned, work);
+  if (absl::IsCancelled(answer.status())) impl_->Withdraw(work.asked_by());
+  LANISTA_RETURN_IF_ERROR(answer.status());
+  if (!answer->has_converted()) {
+    return absl::InternalError("a node that was to write a model answered something else");
+  }
+  if (!answer->converted().has_error()) return answer->converted();
+  const absl::Status failed = StatusFromProto(answer->converted().error());
+  // UNAVAILABLE says that no node takes it.
+  const absl::StatusCode code = absl::IsUnavailable(failed) ? absl::StatusCode::kInternal : failed.code();
+  return absl::Status(code, BoundedMessage(failed.message()));
 }
 
 absl::StatusOr<std::string> LocalHead::Submit(const v1::ExperimentConfig& config, bool durable, Watcher watcher) {

@@ -71,6 +71,13 @@ class LocalHead : public ExperimentRunner {
   absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig& config, int plan_models,
                                          const Abandoned& abandoned = nullptr) override;
 
+  // Writes a model of a space in another form, in the place of a node that runs this program (empty: any). `request`
+  // names paths of this machine; nodes need not see them. The files that the answer names are at Convert.out of this
+  // machine, under the names that they have there. Blocks while all such places are busy. UNAVAILABLE: no node that is
+  // there can do it, and why.
+  absl::StatusOr<v1::Converted> Convert(const v1::Convert& request, const std::string& program,
+                                        const Abandoned& abandoned);
+
   // Starts an experiment and returns its id. Blocks until its space is known and everything is checked: errors are the
   // configuration's (exit code 2), and nothing was started or recorded. `config` has been through LoadConfig.
   // `durable`: see v1::SubmitExperiment.

@@ -109,7 +109,12 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   options.shared_data = state_dir.SharedDataFolder();
   const TelemetryPtr telemetry = options.telemetry;
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<LocalHead> head, LocalHead::Start(std::move(options), devices));
-  TrialModelMaker model_maker(context.trial_program);
+  TrialModelMaker::Options maker_options;
+  maker_options.nodes = [runner = head.get()](const v1::Convert& request, const std::string& program,
+                                              const ModelMaker::Abandoned& abandoned) {
+    return runner->Convert(request, program, abandoned);
+  };
+  TrialModelMaker model_maker(context.trial_program, std::move(maker_options));
   Experiments::Options experiments_options = ForPage(&model_maker);
   experiments_options.max_experiments = line.max_experiments;
   Uploads::Options uploads_options;

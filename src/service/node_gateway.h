@@ -25,7 +25,7 @@ class NodeGateway {
   // What an assignment of the node's reads. NOT_FOUND: the node has no such assignment.
   virtual void Inputs(const v1::ListInputsRequest& request,
                       std::function<void(absl::StatusOr<v1::AssignmentInputs>)> done) = 0;
-  // Where what it writes belongs. NOT_FOUND: as above, or it is no trial. ABORTED: it was canceled.
+  // Where what it writes belongs. NOT_FOUND: as above, or it writes nothing. ABORTED: it was canceled.
   virtual void Outputs(const v1::OutputsRequest& request,
                        std::function<void(absl::StatusOr<v1::AssignmentOutputs>)> done) = 0;
   virtual void List(std::function<void(absl::StatusOr<v1::NodeList>)> done) = 0;

@@ -1,0 +1,107 @@
+#include "src/files/conversion_folder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/bounded_message.h"
+#include "src/base/display_text.h"
+#include "src/base/open_beneath.h"
+#include "src/base/output_files.h"
+#include "src/base/status.h"
+#include "src/base/unique_fd.h"
+#include "src/base/unique_id.h"
+#include "src/files/trial_outputs.h"
+
+namespace lanista {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A conversion warns of layers whose weights could not be kept; a node that lies may say anything.
+constexpr int kMaxWarnings = 100;
+
+std::string OutputFolder(const std::string& folder) { return absl::StrCat(folder, "/output"); }
+
+// Copies a file that a node wrote: what is read is the file that was checked, and not what may take its place.
+absl::Status CopyFile(const std::string& folder, const std::string& name, const std::string& to) {
+  const absl::StatusOr<UniqueFd> from = OpenFileBeneath(folder, name);
+  if (absl::IsNotFound(from.status())) {
+    return absl::InternalError(absl::StrCat("the node says that it wrote ", Printable(name), ", and it did not come"));
+  }
+  if (!from.ok()) return from.status();
+  OutputFiles files;
+  LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, files.Add(to));
+  std::vector<char> buffer(1 << 20);
+  while (true) {
+    const ssize_t got = read(from->get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoToStatus(errno, absl::StrCat("cannot read ", folder, "/", name));
+    if (got == 0) break;
+    file->Write(buffer.data(), static_cast<size_t>(got));
+  }
+  return files.Commit().status();
+}
+
+}  // namespace
+
+absl::StatusOr<ConversionFolder> ConversionFolder::Make(const std::string& parent) {
+  ConversionFolder folder(absl::StrCat(parent, "/", NewUniqueId()));
+  std::error_code error;
+  fs::create_directories(OutputFolder(folder.path_), error);
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", folder.path_));
+  return folder;
+}
+
+ConversionFolder::~ConversionFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+v1::Convert ConversionFolder::ForNode(v1::Convert request) const {
+  request.set_out(absl::StrCat(OutputFolder(path_), "/", fs::path(request.out()).filename().string()));
+  // Files of the head's, beside which nothing is written now.
+  request.clear_keep();
+  return request;
+}
+
+absl::StatusOr<v1::Converted> ConversionFolder::Take(const v1::Converted& converted, const std::string& out) const {
+  const fs::path place = fs::path(out).parent_path();
+  const std::string prefix = absl::StrCat(fs::path(out).filename().string(), ".");
+  v1::Converted taken;
+  std::set<std::string> names;
+  for (const std::string& file : converted.files()) {
+    // The node names its own folder.
+    const std::string name = fs::path(file).filename().string();
+    if (!absl::StartsWith(name, prefix) || !names.insert(name).second) {
+      return absl::InternalError(
+          absl::StrCat("the node says that it wrote '", Printable(BoundedMessage(name)), "', which was not asked for"));
+    }
+    taken.add_files((place / name).string());
+    LANISTA_RETURN_IF_ERROR(CopyFile(OutputFolder(path_), name, taken.files(taken.files_size() - 1)));
+  }
+  for (int i = 0; i < std::min(converted.warnings_size(), kMaxWarnings); ++i) {
+    taken.add_warnings(BoundedMessage(converted.warnings(i)));
+  }
+  return taken;
+}
+
+v1::AssignmentOutputs OutputsOf(const v1::Convert& request) {
+  const fs::path output = fs::path(request.out()).parent_path();
+  v1::AssignmentOutputs outputs;
+  outputs.set_folder(output.parent_path().parent_path().string());
+  outputs.set_incoming_folder((output.parent_path() / "incoming").string());
+  v1::ModelOutputs& files = *outputs.add_models();
+  files.set_model(kConvertedModel);
+  files.set_output_folder(output.string());
+  return outputs;
+}
+
+}  // namespace lanista

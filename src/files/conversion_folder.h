@@ -1,0 +1,47 @@
+// The head's folder for one model that a node writes in another form (v1::Convert): PARENT/ID/output. A node
+// that sees the head's files writes there itself; what another node wrote is delivered there
+// (NodeService.DeliverOutput). PARENT is that of what is on its way to an experiment, so what a head that was killed
+// left goes when the experiment is resumed or deleted.
+#ifndef LANISTA_SRC_FILES_CONVERSION_FOLDER_H_
+#define LANISTA_SRC_FILES_CONVERSION_FOLDER_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "protos/node.pb.h"
+#include "protos/trial.pb.h"
+
+namespace lanista {
+
+// The destructor removes the folder with its content.
+class ConversionFolder {
+ public:
+  // Makes the folder. Returns the system's error if that fails.
+  static absl::StatusOr<ConversionFolder> Make(const std::string& parent);
+  ConversionFolder(ConversionFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  ConversionFolder& operator=(ConversionFolder&&) = delete;
+  ~ConversionFolder();
+
+  // The request for a node: what was to be written as `request.out` is written in this folder, under the same name.
+  v1::Convert ForNode(v1::Convert request) const;
+
+  // Copies the files that the node says it wrote to their places, beside `out` (of the request before ForNode), and
+  // returns the answer with these paths. INTERNAL: the node names a file that no conversion writes, or that is not
+  // here.
+  absl::StatusOr<v1::Converted> Take(const v1::Converted& converted, const std::string& out) const;
+
+ private:
+  explicit ConversionFolder(std::string path) : path_(std::move(path)) {}
+
+  // Empty: moved from.
+  std::string path_;
+};
+
+// Where a node delivers what it wrote for the request, which ForNode made.
+v1::AssignmentOutputs OutputsOf(const v1::Convert& request);
+
+}  // namespace lanista
+
+#endif  // LANISTA_SRC_FILES_CONVERSION_FOLDER_H_
