@@ -70,8 +70,8 @@ struct FakeOutputs : TrialOutputs {
   explicit FakeOutputs(std::shared_ptr<State> its_state) : state(std::move(its_state)) {}
   ~FakeOutputs() override { state->gone = true; }
   void DeliverModel(const ModelEnd& end, Done done) override {
-    state->asked.push_back(
-        absl::StrCat("model ", end.model, end.weights ? " weights" : "", end.goes_on ? " goes on" : ""));
+    state->asked.push_back(absl::StrCat("model ", end.model, end.weights ? " weights" : "",
+                                        end.goes_on ? " goes on" : "", end.all ? " all" : ""));
     state->metrics = end.metrics;
     state->done[end.model] = std::move(done);
   }
@@ -87,7 +87,9 @@ struct FakeOutputs : TrialOutputs {
 struct FakeFiles : NodeFiles {
   std::unique_ptr<TrialOutputs> Follow(const v1::Assignment& assignment, const LocalWorkPtr&) override {
     if (!follows) return nullptr;
-    EXPECT_EQ(assignment.trial().log_file(), "/head/7.log") << "it is told as the head said it";
+    if (assignment.has_trial()) {
+      EXPECT_EQ(assignment.trial().log_file(), "/head/7.log") << "it is told as the head said it";
+    }
     return std::make_unique<FakeOutputs>(outputs);
   }
   std::shared_ptr<Cancellation> Prepare(const v1::Assignment& assignment, Done prepared) override {
@@ -139,11 +141,15 @@ class NodeTest : public ActorTest {
                 told_.push_back(absl::StrCat("stop ", stop.trial(), " ", stop.model()));
               },
               [this](const v1::EventsRecorded& recorded) {
+                // From EndConversion: only this actor can deliver the answer.
+                if (recorded.experiment() == "conversion") return converts_->deliver(converted_);
                 told_.push_back(absl::StrCat("recorded ", recorded.trial(), " ", recorded.sequence()));
               },
-              [this](const v1::Discover&) {
-                told_.push_back("discover");
-                return v1::Discovered();
+              [this, self](const v1::Discover& request) -> caf::result<v1::Discovered> {
+                told_.push_back(request.has_convert() ? "convert to " + request.convert().out() : "discover");
+                if (!request.has_convert()) return v1::Discovered();
+                converts_.emplace(self->make_response_promise<v1::Discovered>());
+                return *converts_;
               }};
     });
     return worker_;
@@ -223,6 +229,39 @@ class NodeTest : public ActorTest {
     if (idle) caf::anon_send(node_, ready);
     Run();
   }
+  // A conversion on copies.
+  void BeginConversion(const std::shared_ptr<FakeHead>& head) {
+    files_.follows = true;
+    v1::HeadMessage message;
+    message.mutable_assignment()->set_id("a");
+    message.mutable_assignment()->mutable_discover()->mutable_convert()->set_out("/head/output/1-model-1");
+    Say(head, message);
+    Prepared(Work());
+    head->Take();
+  }
+  // The worker has done it, or could not, and is idle.
+  void EndConversion(const absl::Status& status = absl::OkStatus()) {
+    converted_.Clear();
+    v1::Converted& converted = *converted_.mutable_converted();
+    if (status.ok()) {
+      converted.add_files(work_folder_ + "/output-1/1-model-1.py");
+    } else {
+      *converted.mutable_error() = StatusToProto(status);
+    }
+    v1::EventsRecorded now;
+    now.set_experiment("conversion");
+    caf::anon_send(worker_, now);
+    Run();
+    v1::WorkerReady ready;
+    ready.set_warm(true);
+    caf::anon_send(node_, ready);
+    Run();
+  }
+  static v1::HeadMessage CancelOf(const std::string& id) {
+    v1::HeadMessage message;
+    message.mutable_cancel()->set_assignment(id);
+    return message;
+  }
   // The end of the worker's model.
   void ReportEnd(int sequence, v1::Outcome outcome) {
     v1::ModelEvent event;
@@ -261,6 +300,9 @@ class NodeTest : public ActorTest {
   std::string log_file_;
   WorkerActor worker_;
   std::vector<std::string> told_;
+  // The last conversion that was begun, and its answer.
+  std::optional<caf::typed_response_promise<v1::Discovered>> converts_;
+  v1::Discovered converted_;
   int joined_ = 0;
   std::optional<absl::Status> end_;
 };
@@ -732,6 +774,75 @@ TEST_F(NodeTest, TheEndOfAModelIsSaidWhenWhatItLeftIsThere) {
   Delivered(0);
   EXPECT_THAT(head->Take(), ElementsAre("a 3 ended", "device 0 idle warm"));
   EXPECT_TRUE(files_.outputs->gone);
+}
+
+TEST_F(NodeTest, AConversionIsAnsweredWhenItsFilesAreThere) {
+  Start();
+  const auto head = JoinElsewhere();
+  BeginConversion(head);
+  EXPECT_THAT(Told(), ElementsAre("convert to " + work_folder_ + "/output-1/1-model-1"));
+  EndConversion();
+  EXPECT_THAT(files_.outputs->asked, ElementsAre("model 1 all", "rest"));
+  EXPECT_THAT(head->Take(), IsEmpty()) << "nor that the device is idle";
+  Delivered(1);
+  EXPECT_THAT(head->Take(), IsEmpty());
+  Delivered(0);
+  ASSERT_EQ(head->sent.size(), 2u);
+  EXPECT_EQ(head->sent[0].news().discovered().converted().files_size(), 1);
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 discovered", "device 0 idle warm"));
+  EXPECT_TRUE(files_.outputs->gone);
+}
+
+TEST_F(NodeTest, AConversionWhoseFilesDoNotArriveHasFailed) {
+  Start();
+  const auto head = JoinElsewhere();
+  BeginConversion(head);
+  EndConversion();
+  Delivered(1, absl::ResourceExhaustedError("too large"));
+  Delivered(0);
+  ASSERT_GE(head->sent.size(), 1u);
+  const v1::Converted& converted = head->sent[0].news().discovered().converted();
+  EXPECT_EQ(converted.files_size(), 0);
+  EXPECT_EQ(StatusFromProto(converted.error()).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(converted.error().message(), HasSubstr("too large"));
+}
+
+TEST_F(NodeTest, AConversionThatFailedBringsNothing) {
+  Start();
+  const auto head = JoinElsewhere();
+  BeginConversion(head);
+  EndConversion(absl::UnimplementedError("no such layer"));
+  EXPECT_THAT(files_.outputs->asked, IsEmpty());
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 discovered", "device 0 idle warm"));
+}
+
+TEST_F(NodeTest, AConversionWritesWhereTheHeadsFilesAreSeen) {
+  Start();
+  const auto head = Join();
+  v1::HeadMessage message;
+  message.mutable_assignment()->set_id("a");
+  message.mutable_assignment()->mutable_discover()->mutable_convert()->set_out("/head/output/1-model-1");
+  Say(head, message);
+  EXPECT_THAT(Told(), ElementsAre("convert to /head/output/1-model-1"));
+  EndConversion();
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 discovered", "device 0 idle warm"));
+}
+
+TEST_F(NodeTest, ACanceledConversionReachesItsWorkerAndItsFilesNobody) {
+  Start();
+  const auto head = JoinElsewhere();
+  BeginConversion(head);
+  Told();
+  Say(head, CancelOf("a"));
+  EXPECT_THAT(Told(), ElementsAre("cancel 0"));
+  EndConversion();
+  EXPECT_THAT(files_.outputs->asked, ElementsAre("model 1 all", "rest"));
+  Say(head, CancelOf("a"));
+  EXPECT_TRUE(files_.outputs->gone);
+  EXPECT_THAT(head->Take(), ElementsAre("a 1 discovered", "device 0 idle warm"));
+  Delivered(1);
+  Delivered(0);
+  EXPECT_THAT(head->Take(), IsEmpty());
 }
 
 TEST_F(NodeTest, AModelWithoutItsWeightsHasNotSucceeded) {

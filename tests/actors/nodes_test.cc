@@ -1364,6 +1364,74 @@ TEST_F(NodesTest, WhereAnAssignmentWritesIsToldAsLongAsItMay) {
   EXPECT_TRUE(absl::IsAborted(Ask<v1::AssignmentOutputs>(request).status()));
 }
 
+TEST_F(NodesTest, AConversionReadsItsWeightsAndWritesIntoItsFolder) {
+  const auto link = JoinIdle("n");
+  v1::Discover discover;
+  v1::Convert& convert = *discover.mutable_convert();
+  convert.set_out("/state/experiments/x/incoming/7/output/1-model-1");
+  convert.mutable_model()->mutable_space()->mutable_graph()->set_path("/net.graph");
+  convert.mutable_model()->set_weights_file("/state/experiments/x/trials/1/weights.pt");
+  std::optional<v1::Discovered> answer;
+  Spawn([this, discover, &answer](caf::event_based_actor* self) {
+    self->request(workers_[0], caf::infinite, discover)
+        .then([&answer](const v1::Discovered& discovered) { answer = discovered; }, [](const caf::error&) {});
+  });
+  Run();
+  EXPECT_EQ(link->sent[0].assignment().discover().convert().out(), convert.out());
+  v1::ListInputsRequest inputs_request;
+  inputs_request.set_instance("instance of n");
+  inputs_request.set_assignment("H/1/1");
+  const auto inputs = Ask<v1::AssignmentInputs>(inputs_request);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  EXPECT_EQ(inputs->experiment(), "") << "nobody keeps these weights";
+  EXPECT_THAT(inputs->paths(), ElementsAre("/net.graph", "/state/experiments/x/trials/1/weights.pt"));
+  EXPECT_THAT(inputs->graph_files(), ElementsAre("/net.graph"));
+  v1::OutputsRequest outputs_request;
+  outputs_request.set_instance("instance of n");
+  outputs_request.set_assignment("H/1/1");
+  const auto outputs = Ask<v1::AssignmentOutputs>(outputs_request);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(outputs->folder(), "/state/experiments/x/incoming");
+  EXPECT_EQ(outputs->incoming_folder(), "/state/experiments/x/incoming/7/incoming");
+  EXPECT_EQ(outputs->log_file(), "");
+  ASSERT_EQ(outputs->models_size(), 1);
+  EXPECT_EQ(outputs->models(0).output_folder(), "/state/experiments/x/incoming/7/output");
+  EXPECT_EQ(outputs->models(0).checkpoint_folder(), "");
+
+  // Whoever cancels it takes nothing of it; a node that was away hears so when it is back.
+  link->Take();
+  caf::anon_send(nodes_, NodeLinkPtr(link));
+  Run();
+  caf::anon_send(workers_[0], v1::CancelTrial());
+  Run();
+  EXPECT_TRUE(absl::IsAborted(Ask<v1::AssignmentOutputs>(outputs_request).status()));
+  v1::NodeHello hello = Hello("n");
+  hello.add_assignments("H/1/1");
+  const auto again = Join(hello);
+  EXPECT_THAT(again->Take(), Contains("cancel { assignment: \"H/1/1\" }"));
+  v1::NodeMessage message;
+  message.mutable_news()->set_assignment("H/1/1");
+  message.mutable_news()->set_number(1);
+  message.mutable_news()->mutable_discovered()->mutable_converted()->mutable_error()->set_code(1);
+  Say(again, message);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(answer->has_converted());
+  EXPECT_FALSE(again->closed.has_value());
+}
+
+TEST_F(NodesTest, ADiscoveryWritesNothing) {
+  JoinIdle("n");
+  Spawn([this](caf::event_based_actor* self) {
+    self->request(workers_[0], caf::infinite, v1::Discover())
+        .then([](const v1::Discovered&) {}, [](const caf::error&) {});
+  });
+  Run();
+  v1::OutputsRequest request;
+  request.set_instance("instance of n");
+  request.set_assignment("H/1/1");
+  EXPECT_TRUE(absl::IsNotFound(Ask<v1::AssignmentOutputs>(request).status()));
+}
+
 TEST_F(NodesTest, APlaceForPreparingWorkIsNoDevice) {
   v1::NodeHello hello = Hello("n", 2);
   hello.mutable_devices(1)->set_prepares(true);

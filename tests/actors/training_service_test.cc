@@ -50,7 +50,7 @@ class TrainingServiceTest : public ActorTest {
               [this](const v1::CancelTrial& cancel) { canceled_.push_back(cancel.trial()); },
               [this](const v1::StopModel& stop) { stopped_.push_back(stop.model()); },
               [this](const v1::EventsRecorded& recorded) { recorded_.push_back(recorded.sequence()); },
-              [this, number, self](const v1::Discover&) -> caf::result<v1::Discovered> {
+              [this, number, self](const v1::Discover& request) -> caf::result<v1::Discovered> {
                 discoveries_.push_back(*number);
                 if (refuses_) return ToCafError(absl::UnavailableError("not now"));
                 auto promise = self->make_response_promise<v1::Discovered>();
@@ -58,6 +58,7 @@ class TrainingServiceTest : public ActorTest {
                 discovered.set_program(program_);
                 discovered.set_tries_failed(tries_failed_);
                 discovered.set_out_of_memory(out_of_memory_);
+                if (request.has_convert()) discovered.mutable_converted();
                 if (answers_) promise.deliver(std::move(discovered));
                 return promise;
               }};
@@ -85,13 +86,14 @@ class TrainingServiceTest : public ActorTest {
     return *number;
   }
   // A node's place for preparing work joins, and is idle. Returns its number.
-  int JoinPlace(const std::string& node, const std::vector<std::string>& data = {}) {
+  int JoinPlace(const std::string& node, const std::vector<std::string>& data = {}, const std::string& program = "") {
     const auto number = std::make_shared<int>(-1);
     const WorkerActor worker = MakeWorker(number);
     v1::DeviceJoined joined;
     joined.mutable_device()->set_kind(v1::CPU);
     joined.mutable_device()->set_node(node);
     joined.mutable_device()->set_prepares(true);
+    joined.set_program(program);
     v1::NodeOffer offer;
     offer.mutable_data()->Add(data.begin(), data.end());
     *number = Ask<v1::DeviceAdded>(joined, offer, worker).worker();
@@ -280,12 +282,25 @@ class TrainingServiceTest : public ActorTest {
     v1::Discover discover;
     discover.set_experiment(experiment);
     if (!reads.empty()) discover.mutable_evaluator()->mutable_table()->set_path(reads);
+    Request(discover);
+  }
+  void Request(const v1::Discover& discover) {
     Spawn([this, discover](caf::event_based_actor* self) {
       self->request(service_, caf::infinite, discover)
           .then([this](const v1::Discovered&) { discovered_ = absl::OkStatus(); },
                 [this](const caf::error& error) { discovered_ = FromCafError(error); });
     });
     Run();
+  }
+  // Asks for a conversion; the same says how it ended.
+  void Convert(const std::string& program, const std::string& reads = "") {
+    discovered_.reset();
+    v1::Discover discover;
+    discover.set_asked_by("request");
+    discover.set_program(program);
+    v1::SpaceModel& model = *discover.mutable_convert()->mutable_model();
+    if (!reads.empty()) model.mutable_space()->mutable_graph()->set_path(reads);
+    Request(discover);
   }
   void Ended(const std::string& experiment, int trial) {
     v1::TrialEnded ended;
@@ -1631,6 +1646,83 @@ TEST_F(TrainingServiceTest, WithoutGpusTheWordOfAPlaceStands) {
   Ready(0);
   EXPECT_EQ(discoveries_, (std::vector<int>{1, 1, 0}));
   EXPECT_TRUE(discovered_.value().ok());
+}
+
+TEST_F(TrainingServiceTest, AConversionGoesToThePlaceOfANodeThatRunsItsProgram) {
+  std::vector<v1::Device> devices(2);
+  devices[1].set_prepares(true);
+  StartWith(devices, /*open=*/true);
+  Ready(0);
+  Ready(1);
+  Ready(Join("n", "P"));
+  Convert("P");
+  EXPECT_TRUE(absl::IsUnavailable(discovered_.value())) << "neither a device does it nor this machine's place";
+  EXPECT_THAT(std::string(discovered_->message()), HasSubstr("build id P"));
+  JoinPlace("m", {}, "Q");
+  Convert("P");
+  EXPECT_TRUE(absl::IsUnavailable(discovered_.value()));
+  const int place = JoinPlace("n", {"d"}, "P");
+  Convert("P");
+  EXPECT_TRUE(discovered_.value().ok());
+  EXPECT_EQ(discoveries_, std::vector<int>{place});
+  Ready(place);
+  Convert("P", "data://d/net.graph");
+  EXPECT_TRUE(discovered_.value().ok());
+  Ready(place);
+  Convert("P", "data://e/net.graph");
+  EXPECT_TRUE(absl::IsUnavailable(discovered_.value()));
+  EXPECT_THAT(std::string(discovered_->message()), HasSubstr("the data 'e'"));
+  Hold("n", true);
+  Convert("P");
+  EXPECT_TRUE(absl::IsUnavailable(discovered_.value())) << "it is silent";
+  Hold("n", false);
+  Convert("");
+  EXPECT_TRUE(discovered_.value().ok()) << "its program is not known";
+}
+
+TEST_F(TrainingServiceTest, AConversionWaitsForABusyPlaceAndCallsNoNodes) {
+  StartService(0, /*open=*/true);
+  const int place = JoinPlace("n", {}, "P");
+  answers_ = false;
+  Convert("P");
+  Convert("P");
+  EXPECT_EQ(discoveries_, std::vector<int>{place});
+  EXPECT_EQ(discovered_, std::nullopt);
+  EXPECT_EQ(telemetry_->discoveries_queued.value(), 1);
+  EXPECT_EQ(Expect(0, ""), 0);
+  // Where the last place goes, nobody waits on: neither for it nor with it.
+  Leave(place);
+  EXPECT_TRUE(absl::IsUnavailable(discovered_.value()));
+  EXPECT_EQ(telemetry_->discoveries_queued.value(), 0);
+}
+
+TEST_F(TrainingServiceTest, AConversionThatNodesGiveBackEndsWithTheThird) {
+  StartService(0, /*open=*/true);
+  answers_ = false;
+  std::vector<int> places;
+  for (const char* const node : {"n1", "n2", "n3", "n4"}) places.push_back(JoinPlace(node, {}, "P"));
+  Convert("P");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(discovered_, std::nullopt);
+    Leave(places[static_cast<size_t>(i)], absl::AbortedError("it has no room"));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(discovered_.value())) << *discovered_;
+  EXPECT_THAT(std::string(discovered_->message()), HasSubstr("it has no room"));
+  places.pop_back();
+  EXPECT_EQ(discoveries_, places);
+}
+
+TEST_F(TrainingServiceTest, AConversionIsWithdrawnByWhatAskedForIt) {
+  StartService(0, /*open=*/true);
+  JoinPlace("n", {}, "P");
+  answers_ = false;
+  Convert("P");
+  v1::CancelExperiment cancel;
+  cancel.set_experiment("request");
+  cancel.set_discovery(true);
+  caf::anon_send(service_, cancel);
+  Run();
+  EXPECT_EQ(canceled_, std::vector<int>{0}) << "its place hears so";
 }
 
 TEST_F(TrainingServiceTest, ADiscoveryWithoutAnExperimentIsWithdrawnByWhatAskedForIt) {

@@ -152,14 +152,21 @@ class WorkerTest : public ActorTest {
     Run();
   }
   // Asks for a discovery: discovered_ will be the answer.
-  void Discover() {
-    Spawn([this](caf::event_based_actor* self) {
-      self->request(worker_, caf::infinite, v1::Discover()).then([this](const v1::Discovered& answer) {
+  void Discover(const v1::Discover& request = v1::Discover()) {
+    Spawn([this, request](caf::event_based_actor* self) {
+      self->request(worker_, caf::infinite, request).then([this](const v1::Discovered& answer) {
         discovered_ = answer;
       });
     });
     Run();
   }
+  // The same for a conversion.
+  void Convert() {
+    v1::Discover request;
+    request.mutable_convert()->set_out("/out/model");
+    Discover(request);
+  }
+  absl::Status ConversionError() const { return StatusFromProto(discovered_.value().converted().error()); }
   void SayDiscovering(const v1::Sample& assignment, bool trying = false) {
     v1::TrialEvent event;
     *event.mutable_discovering()->mutable_assignment() = assignment;
@@ -864,6 +871,75 @@ TEST_F(WorkerTest, AnIdleProcessForPreparingWorkEndsAfterAWhile) {
   EXPECT_TRUE(process().requests.at(0).has_discover());
   SayDiscovered();
   EXPECT_TRUE(discovered_.has_value());
+}
+
+TEST_F(WorkerTest, AConversionIsTheProcesssAnswerAndLeavesItWarm) {
+  StartWarmWorker();
+  Convert();
+  ASSERT_EQ(process().requests.size(), 1u);
+  EXPECT_EQ(process().requests[0].convert().out(), "/out/model");
+  SayDiscovered();
+  EXPECT_FALSE(discovered_.has_value()) << "nobody asked for that";
+  v1::TrialEvent event;
+  event.mutable_converted()->add_files("/out/model.py");
+  Say(event);
+  ASSERT_TRUE(discovered_.has_value());
+  EXPECT_EQ(discovered_->converted().files(0), "/out/model.py");
+  EXPECT_EQ(ready_, 2);
+  EXPECT_TRUE(warm_);
+  EXPECT_FALSE(process().gone);
+}
+
+TEST_F(WorkerTest, AConversionThatCannotBeDoneSaysWhy) {
+  StartWarmWorker();
+  Convert();
+  Exit(SIGSEGV);
+  EXPECT_TRUE(absl::IsInternal(ConversionError()));
+  EXPECT_THAT(std::string(ConversionError().message()), HasSubstr("signal 11"));
+  EXPECT_TRUE(process().gone);
+  EXPECT_EQ(ready_, 2);
+  discovered_.reset();
+  Convert();
+  process().takes_requests = false;
+  SayReady();
+  EXPECT_THAT(std::string(ConversionError().message()), HasSubstr("too large"));
+  EXPECT_EQ(ready_, 3);
+}
+
+TEST_F(WorkerTest, AConversionWhoseProcessSomebodyElseKillsIsDoneByTheNextOne) {
+  StartWarmWorker();
+  Convert();
+  Exit(SIGKILL);
+  EXPECT_FALSE(discovered_.has_value());
+  SayReady();
+  EXPECT_TRUE(process().requests.at(0).has_convert());
+}
+
+TEST_F(WorkerTest, ACanceledConversionEndsWithItsProcess) {
+  StartWarmWorker();
+  v1::TrialSpec none;
+  Discover();
+  Cancel(none);
+  EXPECT_FALSE(discovered_.has_value()) << "a discovery ends by itself";
+  SayDiscovered();
+  discovered_.reset();
+  Convert();
+  Cancel(none);
+  EXPECT_TRUE(absl::IsCancelled(ConversionError()));
+  EXPECT_TRUE(process().gone);
+  EXPECT_FALSE(warm_);
+  EXPECT_EQ(ready_, 3);
+
+  // The process that is being started is for whoever comes next.
+  discovered_.reset();
+  Convert();
+  Cancel(none);
+  EXPECT_TRUE(absl::IsCancelled(ConversionError()));
+  EXPECT_EQ(ready_, 4);
+  Convert();
+  SayReady();
+  EXPECT_EQ(processes_.size(), 2u);
+  EXPECT_EQ(process().requests.size(), 1u);
 }
 
 TEST_F(WorkerTest, AnIdleProcessOfADeviceStays) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +20,7 @@
 #include "src/rpc/head_client.h"
 #include "tests/e2e/command.h"
 #include "tests/e2e/small_graph.h"
+#include "tests/web/http_client.h"
 
 namespace lanista {
 namespace {
@@ -64,9 +67,10 @@ class NodeTest : public ::testing::Test {
 
   void StartHead() {
     std::filesystem::remove(head_file_);
-    head_process_ = std::make_unique<BackgroundCommand>(
-        kLanista, std::vector<std::string>{"serve", "--listen", listen_, "--head-file", head_file_, "--cpu-slots", "0",
-                                           "--lost-after", "4", "--state-dir", state_});
+    std::vector<std::string> arguments = {"serve", "--listen",     listen_, "--head-file", head_file_, "--cpu-slots",
+                                          "0",     "--lost-after", "4",     "--state-dir", state_};
+    arguments.insert(arguments.end(), head_options_.begin(), head_options_.end());
+    head_process_ = std::make_unique<BackgroundCommand>(kLanista, arguments);
     ASSERT_TRUE(head_process_->WaitForLine("listening on 127.0.0.1:"));
     std::getline(std::ifstream(head_file_), head_);
     // The next one takes its place.
@@ -158,6 +162,8 @@ class NodeTest : public ::testing::Test {
   const std::string long_config_ = WriteFile("long.textproto", kLongSearch);
   const std::string head_file_ = FreshFolder() + "/head";
   std::string listen_ = "127.0.0.1:0";
+  // More of its options.
+  std::vector<std::string> head_options_;
   std::string head_;
   std::unique_ptr<BackgroundCommand> head_process_;
 };
@@ -488,6 +494,78 @@ TEST_F(NodeTest, WeightsThatAreNotAmongTheBestStayOnTheirNode) {
   const CommandResult exported = RunCommand(
       kLanista, {"export", id, "--top", "1", "--format", "weights", "--out", FreshFolder(), "--state-dir", state_});
   EXPECT_EQ(exported.exit_code, 0) << exported.err;
+}
+
+// The head's machine has no trial program, as one without LibTorch.
+TEST_F(NodeTest, GraphsAndExportsAreMadeInThePlaceOfANodeThatSeesNoFiles) {
+  kill(head_process_->pid(), SIGTERM);
+  EXPECT_EQ(head_process_->Wait(), 0);
+  head_options_ = {"--trial-program", "/no/such/program", "--web", "0", "--web-token", "none"};
+  StartHead();
+  ASSERT_TRUE(head_process_->WaitForLine("page: http://127.0.0.1:"));
+  const std::string page = head_process_->line();
+  const int port = std::atoi(page.c_str() + page.rfind(':') + 1);
+  std::ofstream(state_ + "/marker") << "another folder";
+  const std::string folder = FreshFolder();
+  std::ofstream(folder + "/net.textproto") << kSmallGraph;
+  std::ofstream(folder + "/search.textproto") << R"(
+    name: "kept"
+    space { )" << kSmallGraphSpace << R"( }
+    engine { graph {} }
+    strategy { grid_search {} }
+    evaluator {
+      classification {
+        dataset { synthetic_digits { train_samples: 60 validation_samples: 30 } }
+        batch_size: 20
+        max_epochs: 1
+      }
+    }
+    max_trial_number: 3
+    keep_weights { best: 2 }
+    seed: 5
+  )";
+  const auto a = StartNode("a", {"--cache-dir", FreshFolder()});
+  const std::string id = Ask({"submit", folder + "/search.textproto", "--json"}).Json().value("id", "");
+  ASSERT_NE(id, "");
+  WatchToEnd(id);
+
+  const auto content = [](const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  for (const std::string format : {"python", "torchscript"}) {
+    const std::string here = FreshFolder() + "/here", there = FreshFolder() + "/there";
+    const CommandResult exported = Ask({"export", id, "--top", "2", "--format", format, "--out", here, "--json"});
+    ASSERT_EQ(exported.exit_code, 0) << exported.err;
+    const CommandResult offline =
+        RunCommand(kLanista, {"export", id, "--top", "2", "--format", format, "--out", there, "--state-dir", state_});
+    ASSERT_EQ(offline.exit_code, 0) << offline.err;
+    const nlohmann::json files = exported.Json()["files"];
+    ASSERT_GE(files.size(), 2u);
+    for (const nlohmann::json& name : files) {
+      const std::filesystem::path file = name.get<std::string>();
+      EXPECT_TRUE(content(file) == content(there / file.filename())) << file;
+    }
+  }
+  const auto graph = [&] {
+    HttpClient browser(port);
+    EXPECT_TRUE(browser.Send(absl::StrCat("GET /api/v1/experiments/", id,
+                                          "/models/2/graph HTTP/1.1\r\nHost: 127.0.0.1:", port, "\r\n\r\n")));
+    return browser.Receive();
+  };
+  const ClientResponse drawn = graph();
+  EXPECT_EQ(drawn.status, 200) << drawn.body;
+  EXPECT_TRUE(nlohmann::json::parse(drawn.body, nullptr, false).contains("nodes")) << drawn.body;
+  EXPECT_TRUE(std::filesystem::is_empty(absl::StrCat(state_, "/experiments/", id, "/incoming")));
+
+  // A node of another program has not this space.
+  EXPECT_EQ(Ask({"drain", "a"}).exit_code, 0);
+  EXPECT_EQ(a->Wait(), 0);
+  const auto other = StartNode("other", {"--cache-dir", FreshFolder()}, kFaultyProgram);
+  const CommandResult refused = Ask({"export", id, "--format", "python", "--out", FreshFolder()});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("no node is there with the program of the experiment's space"));
+  EXPECT_THAT(refused.err, HasSubstr("--trial-program"));
 }
 
 TEST_F(NodeTest, WhatMergedTrialsLeftOnNodesThatSeeNoFilesOutlivesTheirNode) {

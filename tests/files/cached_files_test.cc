@@ -261,6 +261,42 @@ TEST_F(CachedFilesTest, PathsComeBackAsTheHeads) {
   EXPECT_EQ(event.ended().failure().message(), "/far/net.pt is broken");
 }
 
+TEST_F(CachedFilesTest, AConversionFindsItsWeightsAndWritesHere) {
+  source_->Add("/data/net.graph", "graph");
+  source_->Add("/head/trials/7/weights.pt", "weights");
+  v1::Assignment assignment;
+  assignment.set_id("head/1/1");
+  v1::Convert& convert = *assignment.mutable_discover()->mutable_convert();
+  convert.set_out("/head/incoming/1/output/1-model-7");
+  v1::SpaceModel& model = *convert.mutable_model();
+  model.mutable_space()->mutable_graph()->set_path("/data/net.graph");
+  model.set_weights_file("/head/trials/7/weights.pt");
+  model.add_space_files()->set_path("/data/net.graph");
+  model.mutable_space_files(0)->set_sha256(Sha256("graph"));
+  const auto work = Prepare(assignment);
+  ASSERT_TRUE(work.ok()) << work.status();
+  (*work)->ToHere(assignment.mutable_discover());
+  EXPECT_EQ(Content(model.space().graph().path()), "graph");
+  EXPECT_EQ(Content(model.weights_file()), "weights");
+  EXPECT_EQ(model.space_files(0).path(), model.space().graph().path());
+  EXPECT_EQ(model.space_files(0).sha256(), Sha256("graph"));
+  EXPECT_EQ(convert.out(), (*work)->output_folder(kConvertedModel) + "/1-model-7");
+  EXPECT_TRUE(std::filesystem::is_directory((*work)->output_folder(kConvertedModel)));
+
+  v1::Discovered discovered;
+  v1::Converted& converted = *discovered.mutable_converted();
+  converted.mutable_error()->set_message(model.weights_file() + ": is broken");
+  converted.add_warnings(model.space().graph().path() + ": some weights are new");
+  (*work)->ToHead(&discovered);
+  EXPECT_EQ(converted.error().message(), "/head/trials/7/weights.pt: is broken");
+  EXPECT_EQ(converted.warnings(0), "/data/net.graph: some weights are new");
+
+  v1::Discover untrained;
+  untrained.mutable_convert()->set_out("/head/incoming/1/output/1-model-7");
+  (*work)->ToHere(&untrained);
+  EXPECT_EQ(untrained.convert().model().weights_file(), "") << "a model at its beginning";
+}
+
 TEST_F(CachedFilesTest, NothingOfTheHeadsLeadsElsewhere) {
   for (const char* path : {"/../x", "/a/../../x", "a", "", "/", "/a//b", "/a/./b", "/a/"}) {
     source_->list_.Clear();

@@ -232,6 +232,21 @@ TEST_F(OutputDeliveriesTest, WhatIsRefusedMattersForWeightsOnly) {
   EXPECT_THAT(sink_->Take(), IsEmpty());
 }
 
+TEST_F(OutputDeliveriesTest, OfAConversionAllFilesMatter) {
+  assignment_.clear_trial();
+  Follow();
+  MakeFile(folder_ + "/output-1/1-model-2.py", "p");
+  MakeFile(folder_ + "/output-1/1-model-2.pt", "w");
+  TrialOutputs::ModelEnd end = End(kConvertedModel);
+  end.all = true;
+  EXPECT_EQ(DeliverModel(end), absl::OkStatus());
+  EXPECT_THAT(sink_->Take(), ElementsAre("output of 1: 1-model-2.pt 1-model-2.py = wp"));
+  sink_->errors_ = {absl::ResourceExhaustedError("too large")};
+  EXPECT_TRUE(absl::IsResourceExhausted(DeliverModel(end)));
+  EXPECT_EQ(DeliverRest(), absl::OkStatus());
+  EXPECT_THAT(sink_->Take(), IsEmpty());
+}
+
 TEST_F(OutputDeliveriesTest, CheckpointsComeWhileTheTrialRuns) {
   MakeFile(folder_ + "/checkpoint-3/checkpoint", "step 1");
   Follow(std::chrono::milliseconds(1));

@@ -51,6 +51,20 @@ TEST(LocalHeadTest, AValidationThatNobodyWaitsForIsWithdrawn) {
   EXPECT_EQ(telemetry->discoveries_queued.value(), 0);
 }
 
+TEST(LocalHeadTest, WithoutANodeNoModelIsConverted) {
+  const TempFolder temp;
+  LocalHead::Options options{StateDir::Open(temp.path()).value(), TrialProgram{"/no/such/program", {}}};
+  options.served = [](const v1::ExperimentEvent&) {};
+  absl::StatusOr<std::unique_ptr<LocalHead>> head = LocalHead::Start(std::move(options), SmallSearch());
+  ASSERT_TRUE(head.ok()) << head.status();
+  v1::Convert request;
+  request.mutable_model();
+  const absl::Status status = (*head)->Convert(request, "build 7", nullptr).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no node is there with the program"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("build 7"));
+}
+
 TEST(LocalHeadTest, CallsReturnWhenTheHeadIsEndedThoughItIsBusy) {
   const TempFolder temp;
   const v1::ExperimentConfig config = SmallSearch();

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -51,6 +53,28 @@ class TrialModelMakerTest : public ::testing::Test {
     return program;
   }
 
+  // Its options where nodes do what `nodes` does; the last request is kept.
+  TrialModelMaker::Options WithNodes(std::function<absl::StatusOr<v1::Converted>(const v1::Convert&)> nodes) {
+    TrialModelMaker::Options options;
+    options.nodes = [this, nodes = std::move(nodes)](const v1::Convert& request, const std::string& program,
+                                                     const ModelMaker::Abandoned&) {
+      request_ = request;
+      program_ = program;
+      return nodes(request);
+    };
+    return options;
+  }
+  // As a node does it that writes these bytes.
+  static std::function<absl::StatusOr<v1::Converted>(const v1::Convert&)> Writing(const std::string& content) {
+    return [content](const v1::Convert& request) {
+      v1::Converted converted;
+      converted.add_files(absl::StrCat(request.out(), ".", request.format()));
+      converted.add_warnings("of a node");
+      std::ofstream(converted.files(0), std::ios::binary) << content;
+      return converted;
+    };
+  }
+
   std::string folder() const { return temp_.path() + "/experiment"; }
   // A file in which processes sign, as an order.
   std::string Signatures() const { return temp_.path() + "/signatures"; }
@@ -65,6 +89,8 @@ class TrialModelMakerTest : public ::testing::Test {
   TempFolder temp_;
   std::unique_ptr<JournalWriter> writer_;
   TrialModelMaker maker_{Program()};
+  v1::Convert request_;
+  std::string program_;
 };
 
 TEST_F(TrialModelMakerTest, AGraphIsTheDocumentOfShowGraphAndIsMadeOnce) {
@@ -214,6 +240,50 @@ TEST_F(TrialModelMakerTest, AnExportThatIsTooLargeOrThatNobodyWaitsForEnds) {
   const absl::Status abandoned =
       maker_.Export(folder(), {1, "json", false}, temp_.path(), [] { return true; }).status();
   EXPECT_TRUE(absl::IsCancelled(abandoned)) << abandoned;
+}
+
+// Without a trial program of its own.
+TEST_F(TrialModelMakerTest, WhereThereAreNodesTheyDoIt) {
+  Create("net");
+  ASSERT_TRUE(writer_->Write(Batch("records { discovered { space { fingerprint: 'f' } program: 'build 7' } }")).ok());
+  TrialModelMaker maker(TrialProgram{"/no/such/program", nullptr}, WithNodes(Writing("made by a node")));
+  const std::string out = temp_.path() + "/out";
+  const auto exported = maker.Export(folder(), {1, "onnx", true}, out, Never);
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  EXPECT_THAT(exported->files, ElementsAre(out + "/1-model-1.onnx"));
+  EXPECT_THAT(exported->warnings, ElementsAre("of a node"));
+  std::ifstream file(exported->files[0]);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "made by a node");
+  EXPECT_EQ(program_, "build 7");
+  EXPECT_THAT(request_.out(), HasSubstr(folder() + "/incoming/"));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(request_.out()).parent_path()));
+
+  // What a node writes need not be a graph.
+  const absl::Status graph = maker.Graph(folder(), 1, Never).status();
+  EXPECT_FALSE(graph.ok());
+  EXPECT_EQ(request_.format(), "graph");
+}
+
+TEST_F(TrialModelMakerTest, WhereNoNodeCanTheProgramOfThisMachineDoesIt) {
+  Create(Signatures());
+  const auto none = [](const v1::Convert&) { return absl::UnavailableError("no node is there"); };
+  TrialModelMaker here(Program(), WithNodes(none));
+  EXPECT_TRUE(here.Graph(folder(), 1, Never).ok());
+  EXPECT_EQ(Processes().size(), 1u);
+  TrialModelMaker nowhere(TrialProgram{"/no/such/program", nullptr}, WithNodes(none));
+  const absl::Status status = nowhere.Graph(folder(), 1, Never).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status))
+      << "clients take UNAVAILABLE for a head that is not there: " << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no node is there"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--trial-program"));
+}
+
+TEST_F(TrialModelMakerTest, WhatANodeSaysOfTheModelStands) {
+  Create(Signatures());
+  const absl::Status changed = absl::FailedPreconditionError("the files have changed");
+  TrialModelMaker maker(Program(), WithNodes([&changed](const v1::Convert&) { return changed; }));
+  EXPECT_EQ(maker.Graph(folder(), 1, Never).status(), changed);
+  EXPECT_TRUE(Processes().empty());
 }
 
 }  // namespace
