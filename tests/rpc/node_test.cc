@@ -28,7 +28,9 @@
 #include "src/base/framing.h"
 #include "src/base/node_link.h"
 #include "src/base/sha256.h"
+#include "src/files/conversion_folder.h"
 #include "src/files/file_set.h"
+#include "src/files/trial_outputs.h"
 #include "src/rpc/file_client.h"
 #include "src/rpc/head_client.h"
 #include "src/rpc/head_file.h"
@@ -750,6 +752,22 @@ TEST_F(OutputTransferTest, ANodeLearnsWhichWeightsAreWanted) {
   EXPECT_TRUE(absl::IsNotFound(ask("of another head's life").status()));
   gateway_.SetOutputs(absl::AbortedError("the trial was canceled"));
   EXPECT_TRUE(absl::IsAborted(ask("a").status()));
+}
+
+TEST_F(OutputTransferTest, WhatAConversionWroteGetsIntoItsFolder) {
+  const absl::StatusOr<ConversionFolder> folder = ConversionFolder::Make(outputs_.incoming_folder());
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  v1::Convert request;
+  request.set_out(folder_.path() + "/1-model-7");
+  gateway_.SetOutputs(OutputsOf(folder->ForNode(request)));
+  EXPECT_EQ(Deliver(OutputOf(kConvertedModel), Written("1-model-7.py", "source")), absl::OkStatus());
+  EXPECT_TRUE(absl::IsPermissionDenied(Deliver(OutputOf(3), Written("weights.pt", "w"))));
+  v1::Converted converted;
+  converted.add_files("1-model-7.py");
+  const absl::StatusOr<v1::Converted> taken = folder->Take(converted, request.out());
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  std::ifstream file(taken->files(0));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "source");
 }
 
 TEST_F(OutputTransferTest, WhatDoesNotRunLeavesNothing) {
