@@ -277,6 +277,8 @@ void NodeState::EndUnbegun(Assignments::value_type* assignment, const v1::Assign
     // Other work may be done here, where only this one finds no room.
     if (absl::IsUnavailable(why)) Pause(number, std::string(why.message()));
     last.set_refused(std::string(why.message()));
+  } else if (proto.discover().has_convert()) {
+    *last.mutable_discovered()->mutable_converted()->mutable_error() = StatusToProto(why);
   } else if (proto.has_discover()) {
     *last.mutable_discovered()->mutable_error() = StatusToProto(why);
   } else {

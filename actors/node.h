@@ -18,7 +18,8 @@
 // its worker gets it (NodeFiles); until then nothing of it has begun, and it ends at once where the head cancels it (a
 // discovery, too, which else ends by itself, unless it is a conversion). Where this machine cannot take it, the
 // assignment is refused. Where it can take nothing now (its disk is full), the device pauses, too, as if its worker had
-// gone down. Where nobody can take it, it ends: what was discovered is that error, or the trial's models FAILED.
+// gone down. Where nobody can take it, it ends: what was discovered or converted is that error, or the trial's models
+// FAILED.
 //
 // What a trial writes there goes to the head (TrialOutputs): its checkpoints while it runs, the rest at its end. The
 // end of a model is said when what it left has arrived, and the end of the assignment after that; until then the device

@@ -441,9 +441,8 @@ absl::StatusOr<v1::Converted> LocalHead::Convert(const v1::Convert& request, con
   const absl::StatusOr<v1::Discovered> answer = impl_->AskServiceUnless(abandoned, work);
   if (absl::IsCancelled(answer.status())) impl_->Withdraw(work.asked_by());
   LANISTA_RETURN_IF_ERROR(answer.status());
-  if (!answer->has_converted()) {
-    return absl::InternalError("a node that was to write a model answered something else");
-  }
+  // It has taken the request for a discovery.
+  if (!answer->has_converted()) return absl::UnavailableError("the node is older than this head, and cannot do it");
   if (!answer->converted().has_error()) return answer->converted();
   const absl::Status failed = StatusFromProto(answer->converted().error());
   // UNAVAILABLE says that no node takes it.

@@ -807,6 +807,21 @@ TEST_F(NodeTest, AConversionWhoseFilesDoNotArriveHasFailed) {
   EXPECT_THAT(converted.error().message(), HasSubstr("too large"));
 }
 
+TEST_F(NodeTest, AConversionWhoseInputsDoNotComeSaysSo) {
+  Start();
+  const auto head = JoinElsewhere();
+  v1::HeadMessage message;
+  message.mutable_assignment()->set_id("a");
+  message.mutable_assignment()->mutable_discover()->mutable_convert()->set_out("/head/output/1-model-1");
+  Say(head, message);
+  Prepared(absl::FailedPreconditionError("net.graph is gone"));
+  ASSERT_EQ(head->sent.size(), 2u);
+  EXPECT_EQ(StatusFromProto(head->sent[0].news().discovered().converted().error()),
+            absl::FailedPreconditionError("net.graph is gone"));
+  EXPECT_TRUE(head->sent[1].device().idle());
+  EXPECT_THAT(Told(), IsEmpty());
+}
+
 TEST_F(NodeTest, AConversionThatFailedBringsNothing) {
   Start();
   const auto head = JoinElsewhere();
