@@ -174,8 +174,10 @@ std::string PrometheusText(const Telemetry& telemetry) {
   families.push_back(GaugeOf("lanista_queue_oldest_age_seconds",
                              "How long the trial that waits longest has waited for a device; 0: none waits.",
                              std::chrono::duration<double>(telemetry.oldest_queued.Age(now)).count()));
-  families.push_back(GaugeOf("lanista_discoveries_queued", "Spaces that wait for a device that discovers them.",
-                             Number(telemetry.discoveries_queued)));
+  families.push_back(
+      GaugeOf("lanista_discoveries_queued",
+              "Spaces that wait for a device that discovers them, and models that wait for a node that writes them.",
+              Number(telemetry.discoveries_queued)));
   families.push_back(NumbersOf(MetricType::Gauge, "lanista_devices", "Devices, of this machine and of nodes.", "state",
                                SamplesOf(telemetry.devices, NameOfUse)));
   families.push_back(NumbersOf(MetricType::Gauge, "lanista_nodes", "Nodes that have joined.", "condition",
