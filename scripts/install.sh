@@ -117,7 +117,7 @@ while [ -s "$work/headers" ]; do
     esac
     sed 's/^#include "\(src\|protos\|engines\|actors\)\//#include "lanista\/internal\/\1\//' "$file" >"$work/header"
     case "$name" in
-      lanista/dataset.h | lanista/evaluator.h | lanista/nn.h)
+      lanista/dataset.h | lanista/evaluator.h | lanista/nn.h | lanista/transform.h)
         sed -i '/^#define LANISTA_INCLUDE_/a #include "lanista/internal/built_with.h"' "$work/header"
         ;;
     esac

@@ -1,4 +1,4 @@
-// Data sets of one's own, also from tensors in memory, and transforms (docs/spaces.md).
+// Data sets of one's own, also from tensors in memory (docs/spaces.md). Their transforms: lanista/transform.h.
 //
 //   lanista::RegisterDataset("spirals", [] {                  // in main, before lanista::Init
 //     auto [inputs, classes] = DrawSpirals(/*seed=*/1);
@@ -23,13 +23,12 @@
 #include "src/base/custom.h"
 #include "src/data/custom.h"
 #include "src/data/dataset.h"
-#include "src/data/transform.h"
 
 namespace lanista {
 
 // Registers `make` for `dataset { custom { name: NAME } }`: it returns data::DataSplits, or an absl::StatusOr of them,
 // and takes nothing, or (const Params&), or (const Params&, const data::DatasetRequest&); with a message of your own in
-// place of Params (docs/cpp_api.md) it takes both and returns an absl::StatusOr. REQUIRES: before lanista::Init.
+// place of Params (docs/cpp_api.md) it returns an absl::StatusOr. REQUIRES: before lanista::Init.
 template <typename Make>
 void RegisterDataset(const std::string& name, Make make) {
   if constexpr (internal::kTakesMessage<Make>) {
@@ -47,13 +46,6 @@ void RegisterDataset(const std::string& name, Make make) {
           }
         });
   }
-}
-
-// Registers `make`, an absl::StatusOr<std::unique_ptr<data::Transform>>(const Params&, const data::DataSplits&), for
-// `transform { custom { name: NAME } }`. REQUIRES: before lanista::Init.
-template <typename Make>
-void RegisterTransform(const std::string& name, Make make) {
-  api::Register<data::TransformRegistry>("transform", name, std::move(make));
 }
 
 }  // namespace lanista

@@ -3,8 +3,10 @@
 #ifndef LANISTA_SRC_BASE_CUSTOM_H_
 #define LANISTA_SRC_BASE_CUSTOM_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -56,11 +58,24 @@ Result ToResult(Made made) {
   }
 }
 
+// Calls `make` with as many of `args`, from the first on, as it takes.
+template <typename Make, typename Tuple, size_t... kIndices>
+auto CallFactory(const Make& make, const Tuple& args, std::index_sequence<kIndices...>) {
+  if constexpr (std::is_invocable_v<const Make&, std::tuple_element_t<kIndices, Tuple>...>) {
+    return make(std::get<kIndices>(args)...);
+  } else {
+    static_assert(sizeof...(kIndices) > 1,
+                  "a factory takes a const lanista::Params&, or a const reference to a message of its own, and then "
+                  "what factories of its kind take; it may leave out the last ones");
+    return CallFactory(make, args, std::make_index_sequence<sizeof...(kIndices) - (sizeof...(kIndices) > 1)>());
+  }
+}
+
 }  // namespace internal
 
 // Registers `make(parameters, Args...)` for `custom { name: "NAME" params { ... } }`. Its first parameter is a
-// `const Params&`, or a const reference to a protobuf message whose fields the parameters are. `kind` is for messages:
-// "evaluator".
+// `const Params&`, or a const reference to a protobuf message whose fields the parameters are. It may leave out the
+// last of `Args`. `kind` is for messages: "evaluator".
 template <typename RegistryType, typename Make>
 bool RegisterComponent(const std::string& kind, const std::string& name, Make make) {
   using Result = typename RegistryType::Result;
@@ -70,14 +85,17 @@ bool RegisterComponent(const std::string& kind, const std::string& name, Make ma
       typename internal::FirstParameter<Make>::Type config;
       const absl::Status status = ReadComponent(static_cast<const v1::Custom&>(custom), &config);
       if (!status.ok()) return status;
-      return internal::ToResult<Result>(make(config, args...));
+      return internal::ToResult<Result>(internal::CallFactory(make,
+                                                              std::forward_as_tuple(std::as_const(config), args...),
+                                                              std::make_index_sequence<1 + sizeof...(args)>()));
     });
     Components::Get().Add(RegistryType::KindConfig::default_instance(), name,
                           internal::FirstParameter<Make>::Type::default_instance());
   } else {
     RegistryType::Get().Add(name, /*custom=*/true, [kind, make](const Message& custom, auto&&... args) -> Result {
       return MakeCustom(kind, static_cast<const v1::Custom&>(custom), [&](const Params& params) -> Result {
-        return internal::ToResult<Result>(make(params, args...));
+        return internal::ToResult<Result>(internal::CallFactory(make, std::forward_as_tuple(params, args...),
+                                                                std::make_index_sequence<1 + sizeof...(args)>()));
       });
     });
   }
@@ -93,7 +111,7 @@ bool RegisterComponent(const std::string& kind, const std::string& name, Make ma
 // `kind` is strategy, stopper, dataset, transform, evaluator, mutator, device_source or node_source; the header of its
 // interface declares it. `make` is a function: its first parameter is a `const lanista::Params&`, or a const reference
 // to a protobuf message of your own whose fields are the parameters (component.h); the others are those of the kind's
-// factories. It must take all parameters that the configuration gives.
+// factories, of which it may leave out the last ones. It must take all parameters that the configuration gives.
 #define LANISTA_REGISTER(kind, name, make)                                                                  \
   [[maybe_unused]] static const bool LANISTA_REGISTRY_CONCAT_(lanista_registered_component_, __COUNTER__) = \
       ::lanista::RegisterComponent<::lanista::kinds::kind::Registry>(#kind, name, make)

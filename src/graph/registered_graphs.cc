@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <exception>
 #include <map>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -20,18 +21,24 @@ std::map<std::string, GraphFactory>& Factories() {
 }  // namespace
 
 bool RegisterGraph(const std::string& name, GraphFactory factory) {
-  if (!Factories().emplace(name, factory).second) {
-    std::fprintf(stderr, "lanista: the graph space '%s' is registered twice\n", name.c_str());
+  if (!Factories().emplace(name, std::move(factory)).second) {
+    std::fprintf(stderr, "lanista: the graph space '%s' is registered twice: give one of the two another name\n",
+                 name.c_str());
     std::abort();
   }
   return true;
 }
 
+std::vector<std::string> RegisteredGraphNames() {
+  std::vector<std::string> names;
+  for (const auto& factory : Factories()) names.push_back(factory.first);
+  return names;
+}
+
 absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const Params::Values& params) {
   const auto found = Factories().find(name);
   if (found == Factories().end()) {
-    const std::string known = absl::StrJoin(
-        Factories(), ", ", [](std::string* out, const auto& factory) { absl::StrAppend(out, factory.first); });
+    const std::string known = absl::StrJoin(RegisteredGraphNames(), ", ");
     return absl::NotFoundError(absl::StrCat(
         "no graph space '", name, "' is registered in this program; known: ", known.empty() ? "none" : known));
   }

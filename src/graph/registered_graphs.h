@@ -2,7 +2,9 @@
 #ifndef LANISTA_SRC_GRAPH_REGISTERED_GRAPHS_H_
 #define LANISTA_SRC_GRAPH_REGISTERED_GRAPHS_H_
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "protos/graph.pb.h"
@@ -12,11 +14,14 @@ namespace lanista::graph {
 
 // Builds a base model, with or without choices in it (src/graph/builder.h), from the configuration's `space { params
 // }`. An error, an exception, or a parameter that the factory does not read fails the space.
-using GraphFactory = absl::StatusOr<v1::ModelGraph> (*)(const Params& params);
+using GraphFactory = std::function<absl::StatusOr<v1::ModelGraph>(const Params& params)>;
 
-// Makes `factory` known as `space { registered: NAME }` with `engine { graph {} }`. Called before main; ends the
-// program if the name is taken.
+// Makes `factory` known as `space { registered: NAME }` with `engine { graph {} }` or `engine { cgo {} }`. Called
+// before main, or before lanista::Init; ends the program if the name is taken.
 bool RegisterGraph(const std::string& name, GraphFactory factory);
+
+// The names that are registered, sorted.
+std::vector<std::string> RegisteredGraphNames();
 
 // Runs the factory of this name. NOT_FOUND lists the known names.
 absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, const Params::Values& params);

@@ -20,10 +20,13 @@
 #include "gmock/gmock.h"
 #include "lanista/dataset.h"
 #include "lanista/evaluator.h"
+#include "lanista/graph.h"
 #include "lanista/main.h"
+#include "lanista/mutator.h"
 #include "lanista/nn.h"
 #include "lanista/stopper.h"
 #include "lanista/strategy.h"
+#include "lanista/transform.h"
 #include "nlohmann/json.hpp"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
@@ -104,6 +107,49 @@ class Impatient : public Stopper {
   Verdict Report(int, int, double) override { return {true, "no patience"}; }
 };
 
+// A graph of two layers; parameter `classes`.
+absl::StatusOr<v1::ModelGraph> GraphNet(const Params& params) {
+  graph::Builder net("GraphNet", graph::kOperators);
+  graph::Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 2}));
+  x = net.Add("hidden", graph::MakeOp("Linear", {{"in_features", 2}, {"out_features", 4}}), {x});
+  x = net.Add("act", graph::MakeOp("ReLU"), {x});
+  const v1::Node output =
+      graph::MakeOp("Linear", {{"in_features", 4}, {"out_features", params.Get<int64_t>("classes", 2)}});
+  net.Output(net.Add("output", output, {x}));
+  return std::move(net).Build();
+}
+
+// Chooses the width of GraphNet.
+absl::Status ChooseWidth(graph::MutableModel& model, graph::Chooser& chooser) {
+  const auto width = chooser.ChooseValue("width", {graph::IntValue(4), graph::IntValue(6)});
+  if (!width.ok()) return width.status();
+  absl::Status status = model.SetAttribute(model.Find("hidden")->front(), "out_features", *width);
+  if (status.ok()) status = model.SetAttribute(model.Find("output")->front(), "in_features", *width);
+  return status;
+}
+
+// Puts an operator in place of GraphNet's activation: parameter `type`.
+class Activation : public graph::Mutator {
+ public:
+  explicit Activation(const Params& params) : type_(params.Get<std::string>("type")) {}
+  absl::Status Mutate(graph::MutableModel& model, graph::Chooser&) const override {
+    return model.Replace(model.Find("act")->front(), graph::MakeOp(type_));
+  }
+
+ private:
+  const std::string type_;
+};
+
+// Adds parameter `by` to each input.
+class Shift : public data::Transform {
+ public:
+  explicit Shift(const Params& params) : by_(params.Get<double>("by")) {}
+  at::Tensor Apply(const at::Tensor& input, data::SampleRandom&) const override { return input + by_; }
+
+ private:
+  const double by_;
+};
+
 void RegisterComponents() {
   RegisterSpace<SmallNet>("small_net");
   RegisterDataset("points", Points);
@@ -113,6 +159,10 @@ void RegisterComponents() {
     while (!context.canceled()) std::this_thread::yield();
   });
   RegisterEvaluator("throws", [](TrialContext&) { throw std::runtime_error("no luck today"); });
+  RegisterGraphSpace("graph_net", GraphNet);
+  RegisterMutator("choose_width", ChooseWidth);
+  RegisterMutator<Activation>("activation");
+  RegisterTransform<Shift>("shift");
   RegisterStrategy<Backwards>("backwards");
   RegisterStopper("impatient", [](const Params&, const StoppingContext&) { return std::make_unique<Impatient>(); });
 }
@@ -260,6 +310,75 @@ TEST_F(ExperimentTest, AStopperOfTheProgramStopsModels) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(experiment.Status()->stopped_early, 3);
   EXPECT_TRUE(experiment.TopModels(1)->empty());
+}
+
+TEST_F(ExperimentTest, GraphsAndMutatorsOfTheProgramMakeASpace) {
+  Experiment experiment = Make(R"pb(
+    space {
+      registered: "graph_net"
+      params {
+        key: "classes"
+        value { i: 3 }
+      }
+      mutator { custom { name: "choose_width" } }
+      mutator {
+        custom {
+          name: "activation"
+          params {
+            key: "type"
+            value { s: "SiLU" }
+          }
+        }
+      }
+    }
+    engine { graph {} }
+    strategy { grid_search {} }
+    evaluator { custom { name: "width" } }
+    training_service { local { cpu_slots: 1 } }
+  )pb");
+  const absl::Status status = experiment.Run();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(experiment.Status()->models, 2);
+  const absl::StatusOr<std::vector<FoundModel>> top = experiment.TopModels(1);
+  ASSERT_TRUE(top.ok()) << top.status();
+  ASSERT_EQ(top->size(), 1u);
+  EXPECT_EQ(top->at(0).sample, R"({"width":6})");
+  EXPECT_EQ(top->at(0).metrics.at("default"), 6);
+}
+
+TEST_F(ExperimentTest, ATransformOfTheProgramIsPartOfTheData) {
+  Experiment experiment = Make(R"pb(
+    space { registered: "small_net" }
+    strategy { random {} }
+    evaluator {
+      classification {
+        dataset { custom { name: "points" } }
+        transform {
+          custom {
+            name: "shift"
+            params {
+              key: "by"
+              value { f: 0.5 }
+            }
+          }
+        }
+        batch_size: 20
+        max_epochs: 1
+      }
+    }
+    training_service { local { cpu_slots: 1 } }
+    max_trial_number: 1
+  )pb");
+  const absl::Status status = experiment.Run();
+  ASSERT_TRUE(status.ok()) << status;
+  ExportSettings json;
+  json.out = temp_.path() + "/best";
+  const absl::StatusOr<std::vector<std::string>> files = experiment.Export(json);
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->size(), 1u);
+  std::ifstream file(files->at(0));
+  const nlohmann::json exported = nlohmann::json::parse(file);
+  EXPECT_EQ(exported["data"]["preprocessing"], nlohmann::json::parse(R"([{"custom": "shift"}])"));
 }
 
 TEST_F(ExperimentTest, GivesTheSameBitsAsTheCommandLine) {
@@ -540,6 +659,11 @@ TEST(InitTest, ANameThatIsRegisteredTwiceIsTold) {
   EXPECT_THAT(TellsOfStart("--twice"), HasSubstr("the evaluator 'width' is registered twice: give one of the two"));
 }
 
+TEST(InitTest, TwoGraphSpacesOrMutatorsOfOneNameAreTold) {
+  EXPECT_THAT(TellsOfStart("--two-graphs"), HasSubstr("the graph space 'graph_net' is registered twice: give one of"));
+  EXPECT_THAT(TellsOfStart("--two-mutators"), HasSubstr("the mutator 'activation' is registered twice: give one of"));
+}
+
 TEST(InitTest, AComponentThatIsRegisteredTooLateIsTold) {
   EXPECT_THAT(TellsOfStart("--late"), HasSubstr("the model space 'late' was registered after lanista::Init"));
 }
@@ -560,9 +684,11 @@ int main(int argc, char** argv) {
   if (mode == "--without-init") return lanista::TellOfStart();
   lanista::RegisterComponents();
   if (mode == "--twice") lanista::RegisterEvaluator<lanista::WidthEvaluator>("width");
+  if (mode == "--two-graphs") lanista::RegisterGraphSpace("graph_net", lanista::GraphNet);
+  if (mode == "--two-mutators") lanista::RegisterMutator<lanista::Activation>("activation");
   lanista::Init(argc, argv);
   if (mode == "--late") lanista::RegisterSpace<lanista::SmallNet>("late");
-  if (mode == "--twice" || mode == "--late") return lanista::TellOfStart();
+  if (mode.rfind("--tw", 0) == 0 || mode == "--late") return lanista::TellOfStart();
   if (mode == "--command-line") return lanista::Main(argc - 1, argv + 1);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

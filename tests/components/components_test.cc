@@ -14,6 +14,9 @@
 #include "src/config/steps.h"
 #include "src/config/validate.h"
 #include "src/devices/device_source.h"
+#include "src/graph/builder.h"
+#include "src/graph/graph.h"
+#include "src/graph/mutator.h"
 #include "src/stopping/stopper.h"
 #include "src/strategies/strategy.h"
 #include "tests/components/own.pb.h"
@@ -80,6 +83,28 @@ absl::StatusOr<std::unique_ptr<DeviceSource>> MakeMachines(const own::Machines& 
   return std::make_unique<MachinesSource>(config.count());
 }
 
+// Lets the node "act" be another operator.
+class SwapMutator : public graph::Mutator {
+ public:
+  explicit SwapMutator(std::string other) : other_(std::move(other)) {}
+
+  absl::Status Mutate(graph::MutableModel& model, graph::Chooser& chooser) const override {
+    const auto type = chooser.ChooseValue("act", {graph::StringValue("aten::relu"), graph::StringValue(other_)});
+    if (!type.ok()) return type.status();
+    const auto found = model.Find("act");
+    if (!found.ok()) return found.status();
+    return model.Replace(found->front(), graph::MakeOp(type->s()));
+  }
+
+ private:
+  const std::string other_;
+};
+
+// Without what else factories of mutators get.
+absl::StatusOr<std::unique_ptr<graph::Mutator>> MakeSwap(const own::Swap& config) {
+  return std::make_unique<SwapMutator>(config.other());
+}
+
 absl::StatusOr<std::unique_ptr<Strategy>> MakeBare(const own::Bare&, const StrategyContext&) {
   return std::make_unique<WalkStrategy>(own::Walk());
 }
@@ -90,8 +115,8 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeNested(const own::Nested&, const S
   return std::make_unique<WalkStrategy>(own::Walk());
 }
 
-// With Params instead of a message.
-absl::StatusOr<std::unique_ptr<Strategy>> MakeOfParams(const Params& params, const StrategyContext&) {
+// With Params instead of a message, and without the context.
+absl::StatusOr<std::unique_ptr<Strategy>> MakeOfParams(const Params& params) {
   own::Walk walk;
   walk.set_step(static_cast<int>(params.Get<int64_t>("step")));
   return std::make_unique<WalkStrategy>(walk);
@@ -101,6 +126,7 @@ LANISTA_REGISTER_CHECK(own::Walk, CheckWalk);
 LANISTA_REGISTER(strategy, "walk", MakeWalk);
 LANISTA_REGISTER(stopper, "below", MakeBelow);
 LANISTA_REGISTER(device_source, "machines", MakeMachines);
+LANISTA_REGISTER(mutator, "swap", MakeSwap);
 LANISTA_REGISTER(strategy, "bare", MakeBare);
 LANISTA_REGISTER(strategy, "anything", MakeAnything);
 LANISTA_REGISTER(strategy, "nested", MakeNested);
@@ -164,6 +190,37 @@ TEST_F(ComponentsTest, DevicesOfAMessageAreSelected) {
   *config.mutable_training_service(0) = Custom<v1::TrainingServiceConfig>("machines", "patience", "s: '0s'");
   EXPECT_EQ(CheckConfig(config.training_service(0), "").message(),
             "custom.params.patience: must be a positive duration");
+}
+
+// One operator, of which only LibTorch has a schema.
+absl::StatusOr<v1::ModelGraph> OneRelu(graph::OpLookup find_op) {
+  graph::Builder net("Net", find_op);
+  const graph::Handle x = net.Input("x");
+  net.Output(net.Add("act", graph::MakeOp("aten::relu"), {{"self", x}}));
+  return std::move(net).Build();
+}
+
+TEST_F(ComponentsTest, AMutatorOfAMessageMakesASpace) {
+  const graph::OpLookup find_op = [](absl::string_view) -> const graph::OpSchema* { return nullptr; };
+  const auto base = OneRelu(find_op);
+  ASSERT_TRUE(base.ok()) << base.status();
+  v1::SpaceConfig config;
+  *config.add_mutator() = Custom<v1::MutatorConfig>("swap", "other", "s: 'aten::silu'");
+  EXPECT_TRUE(graph::MutatorRegistry::Get().Validate(config.mutator(0)).ok());
+  const auto space = graph::GraphSpace::Create(*base, config, find_op, nullptr);
+  ASSERT_TRUE(space.ok()) << space.status();
+  graph::Chooser second([](const v1::Choice& choice) -> absl::StatusOr<v1::Decision> {
+    v1::Decision decision;
+    decision.set_label(choice.label());
+    decision.add_index(1);
+    *decision.add_value() = choice.candidates(1);
+    return decision;
+  });
+  const auto model = space->Materialise(second);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(graph::RootGraph(*model).nodes(0).op().type(), "aten::silu");
+  EXPECT_EQ(CheckConfig(Parse<v1::MutatorConfig>("custom { name: 'swap' }"), "").message(),
+            "custom.params.other: is required: the operator that may stand in place of relu");
 }
 
 TEST_F(ComponentsTest, ParametersAreCheckedWithTheConfiguration) {

@@ -92,6 +92,11 @@ TEST(Builder, MistakesNameTheNode) {
   EXPECT_THAT(std::string(std::move(dangling).Build().status().message()), HasSubstr("nowhere"));
 }
 
+TEST(RegisteredGraphsDeathTest, TwoOfOneNameSayWhatToDo) {
+  EXPECT_DEATH(RegisterGraph("builder_test_net", Net),
+               "the graph space 'builder_test_net' is registered twice: give one of the two another name");
+}
+
 TEST(RegisteredGraphs, AnUnknownNameListsTheKnownOnes) {
   EXPECT_THAT(std::string(MakeRegisteredGraph("nobody", {}).status().message()),
               HasSubstr("no graph space 'nobody' is registered in this program; known: builder_test_net"));
