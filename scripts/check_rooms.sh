@@ -70,6 +70,6 @@ web             base goals space config storage views service telemetry
 trial           base goals space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
 api             base config exporters include launcher rpc storage trial views
 api_torch       base data torch
-include         base graph ops nn data evaluators strategies stopping trial api api_torch
+include         base config graph ops nn data evaluators strategies stopping trial api api_torch
 launcher        base goals space config devices strategies storage views graph ops exporters engines experiment files actors service rpc web telemetry
 TABLE

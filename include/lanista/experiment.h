@@ -54,7 +54,8 @@ struct ExperimentSettings {
 struct ExperimentStatus {
   std::string id;
   std::string name;
-  // CREATED, RUNNING, STOPPING, DONE, STOPPED, FAILED, or INTERRUPTED: not at its end, and no process holds it.
+  // CREATED, RUNNING, STOPPING, DONE, STOPPED, FAILED, or INTERRUPTED: not at its end, and no process holds it. In
+  // lists also UNREADABLE: its journal cannot be read.
   std::string state;
   // Why it is in this state, for people; may be empty.
   std::string reason;
@@ -166,10 +167,11 @@ class Experiment {
   absl::Status Run();
 
   // In place of Start: hands the search to a head, which runs it whether this process goes on or not. The head's trial
-  // program, and that of its nodes, has to have the components that the configuration names. Wait then watches it, and
-  // calls the callback, on its own thread; Stop, Status and TopModels ask the head; Export is for experiments of the
-  // state folder. What is wrong with the space becomes the experiment's state. Errors: the configuration's, and
-  // UNAVAILABLE: no head can be reached at the address.
+  // program, and that of its nodes, has to have the components that the configuration names; files that it names are
+  // uploaded, unless the head sees the same under the same path. Wait then watches it, and calls the callback, on its
+  // own thread; Stop, Status, TopModels and Export ask the head. What is wrong with the space becomes the experiment's
+  // state. Errors: the configuration's, and UNAVAILABLE: no head can be reached at the address. lanista/client.h has
+  // the head's other experiments, too.
   absl::Status Submit(const HeadSettings& head);
 
   // Asks the search to stop: running trials are canceled, and Wait returns soon. Returns at once. Does nothing after

@@ -10,11 +10,12 @@
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
+#include "src/api/head_calls.h"
 #include "src/api/program.h"
+#include "src/api/results.h"
 #include "src/base/guard.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
-#include "src/base/unique_id.h"
 #include "src/base/utf8.h"
 #include "src/config/config.h"
 #include "src/config/paths.h"
@@ -72,56 +73,6 @@ absl::Status SetUpLoggingOnce(const std::string& root, const std::string& level)
 void IgnoreBrokenPipes() {
   struct sigaction action = {};
   if (sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
-}
-
-ExperimentStatus StatusOf(const Json& document) {
-  ExperimentStatus status;
-  status.id = document["id"].get<std::string>();
-  status.name = document["name"].get<std::string>();
-  status.state = document["status"].get<std::string>();
-  status.reason = document["reason"].get<std::string>();
-  if (document["space_size"].is_string()) status.space_size = document["space_size"].get<std::string>();
-  const Json& models = document["models"];
-  status.models = models["total"].get<int>();
-  status.succeeded = models["succeeded"].get<int>();
-  status.failed = models["failed"].get<int>();
-  status.stopped_early = models["stopped_early"].get<int>();
-  status.infeasible = models["infeasible"].get<int>();
-  status.canceled = models["canceled"].get<int>();
-  status.unfinished = models["unfinished"].get<int>();
-  if (document["seconds"].is_number()) status.seconds = document["seconds"].get<double>();
-  return status;
-}
-
-// Metrics without those that JSON does not know.
-std::map<std::string, double> MetricsOf(const Json& json) {
-  std::map<std::string, double> metrics;
-  for (const auto& [name, value] : json.items()) {
-    if (value.is_number()) metrics[name] = value.get<double>();
-  }
-  return metrics;
-}
-
-// The best models of the document of `trials`, whose models come best first: at most k, with several objectives the
-// Pareto front.
-std::vector<FoundModel> BestOfTrials(const Json& document, int k) {
-  const bool front_only = document["objectives"].size() > 1;
-  std::vector<FoundModel> models;
-  for (const Json& trial : document["models"]) {
-    if (trial["front"].is_null() || (front_only && trial["front"] != 0)) continue;
-    if (!front_only && static_cast<int>(models.size()) == k) break;
-    models.push_back({trial["id"].get<int>(), MetricsOf(trial["metrics"]["final"]), trial["sample"].dump()});
-  }
-  return models;
-}
-
-// The `best` of a document.
-std::vector<FoundModel> BestOf(const Json& document) {
-  std::vector<FoundModel> models;
-  for (const Json& best : document["best"]) {
-    models.push_back({best["model"].get<int>(), MetricsOf(best["metrics"]), best["sample"].dump()});
-  }
-  return models;
 }
 
 // What Wait returns of a search that nobody stopped.
@@ -184,23 +135,13 @@ class Experiment::Impl {
           "Experiment::Submit: this experiment is in the state folder of this process, and goes on by Start; "
           "`lanista resume ID --head H:P` goes on with one of a head");
     }
-    CommandLine line = line_;
-    line.head = settings.address;
-    line.safety.tls = settings.tls;
-    line.safety.tls_ca = settings.tls_ca;
-    line.safety.tls_cert = settings.tls_cert;
-    line.safety.tls_key = settings.tls_key;
-    line.safety.token_file = settings.token_file;
-    line.insecure = settings.insecure;
-    v1::CreateExperimentRequest request;
-    LANISTA_ASSIGN_OR_RETURN(*request.mutable_config(), CheckedConfig());
-    request.set_request_id(NewUniqueId());
-    LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadClient> head, ConnectToHead(CommandContext{line, {}, ""}));
-    LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, head->Create(request));
-    watched_.set_experiment(reply.experiment());
+    LANISTA_ASSIGN_OR_RETURN(v1::ExperimentConfig config, api::CheckedConfig(config_));
+    LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadClient> head, api::ConnectTo(settings));
+    LANISTA_ASSIGN_OR_RETURN(const std::string id, api::SubmitTo(*head, std::move(config), /*request_id=*/""));
+    watched_.set_experiment(id);
     const std::lock_guard<std::mutex> lock(mutex_);
     head_ = std::move(head);
-    id_ = reply.experiment();
+    id_ = id;
     phase_ = Phase::kRunning;
     return absl::OkStatus();
   }
@@ -249,16 +190,9 @@ class Experiment::Impl {
   }
 
   absl::StatusOr<std::vector<FoundModel>> TopModels(int k) const {
-    HeadClient* const head = Head();
-    if (head == nullptr) {
-      LANISTA_ASSIGN_OR_RETURN(const Json document, Show(k));
-      return BestOf(document);
-    }
-    v1::ListTrialsRequest request;
-    request.set_experiment(id());
-    request.set_sort("best");
-    LANISTA_ASSIGN_OR_RETURN(const Json document, head->ListTrials(request));
-    return BestOfTrials(document, k);
+    if (HeadClient* const head = Head(); head != nullptr) return api::TopModelsFrom(*head, id(), k);
+    LANISTA_ASSIGN_OR_RETURN(const Json document, Show(k));
+    return api::BestOf(document);
   }
 
   // The document of `show`, with `best` models; a head decides itself how many.
@@ -275,10 +209,7 @@ class Experiment::Impl {
   }
 
   absl::StatusOr<std::vector<std::string>> Export(const ExportSettings& settings) const {
-    if (Head() != nullptr) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "Experiment::Export: the results are the head's: `lanista export ", id(), "` on its machine writes them"));
-    }
+    if (HeadClient* const head = Head(); head != nullptr) return api::ExportFrom(*head, id(), settings);
     LANISTA_ASSIGN_OR_RETURN(const JournalReader journal, OpenJournal());
     LANISTA_ASSIGN_OR_RETURN(const TrialProgram program, api::ThisProgram());
     LANISTA_ASSIGN_OR_RETURN(const std::string out, ResolvePath(settings.out, UserDirectory()));
@@ -331,13 +262,6 @@ class Experiment::Impl {
                      "Experiment::Resume(id)"));
   }
 
-  // What the user wrote, complete and with absolute paths.
-  absl::StatusOr<v1::ExperimentConfig> CheckedConfig() const {
-    v1::ExperimentConfig config = config_;
-    LANISTA_RETURN_IF_ERROR(ResolvePaths(config, UserDirectory()));
-    return CompleteConfig(std::move(config));
-  }
-
   absl::Status DoStart() {
     LANISTA_RETURN_IF_ERROR(CheckNotStarted("Start"));
     SetPhase(Phase::kStarting);
@@ -366,7 +290,7 @@ class Experiment::Impl {
     LANISTA_ASSIGN_OR_RETURN(const TrialProgram program, api::ThisProgram());
     v1::ExperimentConfig config = config_;
     if (!earlier_.has_value()) {
-      LANISTA_ASSIGN_OR_RETURN(config, CheckedConfig());
+      LANISTA_ASSIGN_OR_RETURN(config, api::CheckedConfig(std::move(config)));
     }
     LANISTA_ASSIGN_OR_RETURN(const std::string root, StateRoot(settings_));
     LANISTA_ASSIGN_OR_RETURN(const StateDir state_dir, StateDir::Open(root));
@@ -409,8 +333,12 @@ class Experiment::Impl {
     }
     if (head_ != nullptr) {
       LANISTA_RETURN_IF_ERROR(FollowOnHead(
-          *head_, &watched_, [this](const v1::ExperimentEvent& event) { Tell(event); },
-          [](absl::string_view note) { spdlog::warn("{}", std::string(note)); }));
+          *head_, &watched_,
+          [this](const v1::ExperimentEvent& event) {
+            Tell(event);
+            return true;
+          },
+          api::PrintNote));
       SetPhase(Phase::kEnded);
     } else {
       run_->head().Wait(id());
@@ -537,12 +465,11 @@ std::string Experiment::page_link() const { return impl_->page_link(); }
 
 absl::StatusOr<ExperimentStatus> Experiment::Status() const {
   LANISTA_ASSIGN_OR_RETURN(const Json document, impl_->Show(/*best=*/1));
-  return StatusOf(document);
+  return api::StatusOf(document);
 }
 
 absl::StatusOr<std::vector<FoundModel>> Experiment::TopModels(int k) const {
-  if (k < 1)
-    return absl::InvalidArgumentError(absl::StrCat("Experiment::TopModels: k is ", k, "; at least 1 is needed"));
+  LANISTA_RETURN_IF_ERROR(api::CheckTop("Experiment::TopModels", k));
   return impl_->TopModels(k);
 }
 

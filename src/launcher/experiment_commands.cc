@@ -24,7 +24,6 @@
 #include "src/launcher/export_models.h"
 #include "src/launcher/head_connection.h"
 #include "src/launcher/interrupt_note.h"
-#include "src/launcher/received_export.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
@@ -83,18 +82,15 @@ int Print(const CommandContext& context, const Json& document, std::string (*tex
 }
 
 // `export --head`. Returns the paths of the files.
-absl::StatusOr<std::vector<std::string>> ExportFromHead(const CommandContext& context, const std::string& out,
-                                                        const std::function<void(const std::string&)>& warn) {
+absl::StatusOr<std::vector<std::string>> ExportOfHead(const CommandContext& context, const std::string& out,
+                                                      const std::function<void(const std::string&)>& warn) {
   LANISTA_ASSIGN_OR_RETURN(const std::unique_ptr<HeadClient> head, ConnectToHead(context));
   v1::DownloadRequest request;
   request.set_experiment(context.line.experiment);
   request.set_top(context.line.top);
   request.set_format(context.line.format);
   request.set_untrained(context.line.untrained);
-  ReceivedExport received(context.line.format, out, warn);
-  LANISTA_RETURN_IF_ERROR(
-      head->Download(request, [&received](const v1::DownloadReply& reply) { return received.Take(reply); }));
-  return received.Finish();
+  return ExportFromHead(*head, request, out, warn);
 }
 
 // `trials --csv`: a TrialsCsvDocument.
@@ -178,7 +174,7 @@ absl::StatusOr<int> ExportModels(const CommandContext& context) {
   const auto warn = [](const std::string& warning) { PrintWarning(warning); };
   std::vector<std::string> files;
   if (!context.line.head.empty()) {
-    LANISTA_ASSIGN_OR_RETURN(files, ExportFromHead(context, out, warn));
+    LANISTA_ASSIGN_OR_RETURN(files, ExportOfHead(context, out, warn));
   } else {
     LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenExperiment(context));
     const ExportOptions options{context.line.top, context.line.format, out, context.line.untrained};

@@ -124,7 +124,11 @@ absl::StatusOr<int> WatchOnHead(const CommandContext& context, HeadClient& head,
                               [&](const auto& on_event) {
                                 v1::WatchRequest request;
                                 request.set_experiment(id);
-                                return FollowOnHead(head, &request, on_event, PrintNote);
+                                const auto follow = [&on_event](const v1::ExperimentEvent& event) {
+                                  on_event(event);
+                                  return true;
+                                };
+                                return FollowOnHead(head, &request, follow, PrintNote);
                               }});
 }
 

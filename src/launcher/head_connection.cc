@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "src/base/status.h"
 #include "src/config/paths.h"
+#include "src/launcher/received_export.h"
 #include "src/rpc/address.h"
 
 namespace lanista {
@@ -60,7 +61,7 @@ absl::StatusOr<HeadExperiment> GetFromHead(HeadClient& head, const std::string& 
 }
 
 absl::Status FollowOnHead(HeadClient& head, v1::WatchRequest* request,
-                          const std::function<void(const v1::ExperimentEvent&)>& on_event,
+                          const std::function<bool(const v1::ExperimentEvent&)>& on_event,
                           const std::function<void(absl::string_view note)>& note) {
   std::optional<absl::Time> gone_since;
   while (true) {
@@ -68,8 +69,7 @@ absl::Status FollowOnHead(HeadClient& head, v1::WatchRequest* request,
     const absl::Status status = head.Watch(*request, [&](const v1::ExperimentEvent& event) {
       gone_since.reset();
       if (event.number() > 0) request->set_after(event.number());
-      on_event(event);
-      return true;
+      return on_event(event);
     });
     if (!absl::IsUnavailable(status)) return status;
     if (absl::Now() - begin > kConnectedAfter) gone_since.reset();
@@ -80,6 +80,15 @@ absl::Status FollowOnHead(HeadClient& head, v1::WatchRequest* request,
     if (absl::Now() - *gone_since > kAwayLimit) return status;
     absl::SleepFor(kRetryDelay);
   }
+}
+
+absl::StatusOr<std::vector<std::string>> ExportFromHead(HeadClient& head, const v1::DownloadRequest& request,
+                                                        const std::string& folder,
+                                                        const std::function<void(const std::string& warning)>& warn) {
+  ReceivedExport received(request.format(), folder, warn);
+  LANISTA_RETURN_IF_ERROR(
+      head.Download(request, [&received](const v1::DownloadReply& reply) { return received.Take(reply); }));
+  return received.Finish();
 }
 
 }  // namespace lanista

@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "lanista/client.h"
 #include "lanista/dataset.h"
 #include "lanista/evaluator.h"
 #include "lanista/graph.h"
@@ -484,7 +485,12 @@ TEST_F(HeadTest, RunsWhatIsSubmitted) {
   EXPECT_EQ(top->at(1).sample, R"({"width":8})");
   // Nothing of it is here.
   EXPECT_FALSE(std::filesystem::exists(Settings().state_dir));
-  EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Export({}).status()));
+  ExportSettings json;
+  json.out = temp_.path() + "/best";
+  const absl::StatusOr<std::vector<std::string>> files = experiment.Export(json);
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->size(), 1u);
+  EXPECT_TRUE(std::filesystem::exists(files->at(0))) << files->at(0);
   EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Submit(settings_)));
 }
 
@@ -495,6 +501,93 @@ TEST_F(HeadTest, StopsWhatWasSubmitted) {
   const absl::Status status = experiment.Wait();
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(experiment.Status()->state, "STOPPED");
+}
+
+TEST_F(HeadTest, AClientRunsSearches) {
+  absl::StatusOr<Client> client = Client::Connect(settings_);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const absl::StatusOr<v1::ExperimentConfig> config = ParseConfig(kByWidth);
+  ASSERT_TRUE(config.ok()) << config.status();
+  const absl::StatusOr<std::string> id = client->Submit(*config, "once");
+  ASSERT_TRUE(id.ok()) << id.status();
+  EXPECT_EQ(client->Submit(*config, "once").value(), *id);
+
+  std::map<int, int> outcomes;
+  int64_t last = 0;
+  const absl::Status watched = client->Watch(*id, [&](const v1::ExperimentEvent& event) {
+    if (event.has_outcome()) ++outcomes[event.outcome().model()];
+    if (event.number() > 0) last = event.number();
+    return true;
+  });
+  EXPECT_TRUE(watched.ok()) << watched;
+  EXPECT_EQ(outcomes, (std::map<int, int>{{1, 1}, {2, 1}, {3, 1}}));
+  // From the middle on, and until the callback has seen enough.
+  int after = 0;
+  EXPECT_TRUE(
+      client
+          ->Watch(
+              "latest", [&](const v1::ExperimentEvent& event) { return event.number() <= 0 || ++after < 1; }, last - 1)
+          .ok());
+  EXPECT_EQ(after, 1);
+
+  const absl::StatusOr<ExperimentStatus> status = client->Get(*id);
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->state, "DONE");
+  EXPECT_EQ(status->space_size, "3");
+  EXPECT_EQ(status->succeeded, 3);
+  const absl::StatusOr<std::vector<ExperimentStatus>> list = client->List();
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->size(), 1u);
+  EXPECT_EQ(list->at(0).id, *id);
+  EXPECT_EQ(list->at(0).name, "by_width");
+  EXPECT_EQ(list->at(0).models, 3);
+  const absl::StatusOr<std::vector<FoundModel>> top = client->TopModels(*id, 1);
+  ASSERT_TRUE(top.ok()) << top.status();
+  ASSERT_EQ(top->size(), 1u);
+  EXPECT_EQ(top->at(0).sample, R"({"width":16})");
+  ExportSettings json;
+  json.top = 2;
+  json.out = temp_.path() + "/best";
+  const absl::StatusOr<std::vector<std::string>> files = client->Export(*id, json);
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->size(), 2u);
+  for (const std::string& file : *files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+
+  ASSERT_TRUE(client->Delete(*id).ok());
+  EXPECT_TRUE(client->List()->empty());
+  EXPECT_TRUE(absl::IsNotFound(client->Get(*id).status()));
+}
+
+TEST_F(HeadTest, AClientStopsSearchesOfOthers) {
+  Experiment experiment = Make(kEndless);
+  ASSERT_TRUE(experiment.Submit(settings_).ok());
+  absl::StatusOr<Client> client = Client::Connect(settings_);
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(client->Delete(experiment.id())));
+  ASSERT_TRUE(client->Stop("latest", "seen enough").ok());
+  EXPECT_TRUE(experiment.Wait().ok());
+  EXPECT_EQ(client->Get(experiment.id())->reason, "seen enough");
+}
+
+TEST_F(HeadTest, AClientIsToldWhatIsWrong) {
+  absl::StatusOr<Client> client = Client::Connect(settings_);
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_TRUE(absl::IsInvalidArgument(client->Submit(v1::ExperimentConfig()).status()));
+  const auto nothing = [](const v1::ExperimentEvent&) { return true; };
+  EXPECT_TRUE(absl::IsNotFound(client->Watch("nobody", nothing)));
+  EXPECT_TRUE(absl::IsNotFound(client->Stop("nobody")));
+  EXPECT_TRUE(absl::IsNotFound(client->Export("nobody").status()));
+  const absl::Status top = client->TopModels("nobody", 0).status();
+  EXPECT_EQ(top, absl::InvalidArgumentError("Client::TopModels: k is 0; at least 1 is needed"));
+  HeadSettings misspelt;
+  misspelt.address = "nowhere";
+  EXPECT_TRUE(absl::IsInvalidArgument(Client::Connect(misspelt).status()));
+
+  const absl::StatusOr<std::string> id = client->Submit(ParseConfig(kByWidth).value());
+  ASSERT_TRUE(id.ok()) << id.status();
+  const absl::Status thrown =
+      client->Watch(*id, [](const v1::ExperimentEvent&) -> bool { throw std::runtime_error("not my day"); });
+  EXPECT_EQ(thrown, absl::InternalError("the callback of events threw: not my day"));
 }
 
 TEST_F(ExperimentTest, SubmittingSaysWhatIsWrong) {

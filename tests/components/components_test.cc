@@ -84,9 +84,9 @@ absl::StatusOr<std::unique_ptr<DeviceSource>> MakeMachines(const own::Machines& 
 }
 
 // Lets the node "act" be another operator.
-class SwapMutator : public graph::Mutator {
+class ExchangeMutator : public graph::Mutator {
  public:
-  explicit SwapMutator(std::string other) : other_(std::move(other)) {}
+  explicit ExchangeMutator(std::string other) : other_(std::move(other)) {}
 
   absl::Status Mutate(graph::MutableModel& model, graph::Chooser& chooser) const override {
     const auto type = chooser.ChooseValue("act", {graph::StringValue("aten::relu"), graph::StringValue(other_)});
@@ -101,8 +101,8 @@ class SwapMutator : public graph::Mutator {
 };
 
 // Without what else factories of mutators get.
-absl::StatusOr<std::unique_ptr<graph::Mutator>> MakeSwap(const own::Swap& config) {
-  return std::make_unique<SwapMutator>(config.other());
+absl::StatusOr<std::unique_ptr<graph::Mutator>> MakeExchange(const own::Exchange& config) {
+  return std::make_unique<ExchangeMutator>(config.other());
 }
 
 absl::StatusOr<std::unique_ptr<Strategy>> MakeBare(const own::Bare&, const StrategyContext&) {
@@ -126,7 +126,7 @@ LANISTA_REGISTER_CHECK(own::Walk, CheckWalk);
 LANISTA_REGISTER(strategy, "walk", MakeWalk);
 LANISTA_REGISTER(stopper, "below", MakeBelow);
 LANISTA_REGISTER(device_source, "machines", MakeMachines);
-LANISTA_REGISTER(mutator, "swap", MakeSwap);
+LANISTA_REGISTER(mutator, "exchange", MakeExchange);
 LANISTA_REGISTER(strategy, "bare", MakeBare);
 LANISTA_REGISTER(strategy, "anything", MakeAnything);
 LANISTA_REGISTER(strategy, "nested", MakeNested);
@@ -205,7 +205,7 @@ TEST_F(ComponentsTest, AMutatorOfAMessageMakesASpace) {
   const auto base = OneRelu(find_op);
   ASSERT_TRUE(base.ok()) << base.status();
   v1::SpaceConfig config;
-  *config.add_mutator() = Custom<v1::MutatorConfig>("swap", "other", "s: 'aten::silu'");
+  *config.add_mutator() = Custom<v1::MutatorConfig>("exchange", "other", "s: 'aten::silu'");
   EXPECT_TRUE(graph::MutatorRegistry::Get().Validate(config.mutator(0)).ok());
   const auto space = graph::GraphSpace::Create(*base, config, find_op, nullptr);
   ASSERT_TRUE(space.ok()) << space.status();
@@ -219,7 +219,7 @@ TEST_F(ComponentsTest, AMutatorOfAMessageMakesASpace) {
   const auto model = space->Materialise(second);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(graph::RootGraph(*model).nodes(0).op().type(), "aten::silu");
-  EXPECT_EQ(CheckConfig(Parse<v1::MutatorConfig>("custom { name: 'swap' }"), "").message(),
+  EXPECT_EQ(CheckConfig(Parse<v1::MutatorConfig>("custom { name: 'exchange' }"), "").message(),
             "custom.params.other: is required: the operator that may stand in place of relu");
 }
 
