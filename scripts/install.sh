@@ -96,7 +96,7 @@ header() {
   esac
 }
 rm -rf "$destdir$prefix/include/lanista"
-# CMake compares the versions of LibTorch; without it the compiler does.
+# CMake compares the versions of LibTorch and protobuf; without it the compiler does.
 cat >"$work/built_with.h" <<END
 // Written by scripts/install.sh: what this Lanista was built with.
 #include <torch/version.h>
@@ -104,7 +104,14 @@ cat >"$work/built_with.h" <<END
 #error "This Lanista was built with LibTorch $libtorch_version, and the compiler finds another one: name that one's folders, or build Lanista with yours (scripts/install.sh)."
 #endif
 END
-put 644 "$work/built_with.h" "$prefix/include/lanista/internal/built_with.h"
+cat >"$work/built_with_protobuf.h" <<END
+// Written by scripts/install.sh: what this Lanista was built with.
+#include <google/protobuf/stubs/common.h>
+#if GOOGLE_PROTOBUF_VERSION / 1000 != $protobuf_version
+#error "This Lanista was built with protobuf $protobuf_text, and the compiler finds another one: install that version, or build Lanista with yours (scripts/install.sh)."
+#endif
+END
+for header in built_with.h built_with_protobuf.h; do put 644 "$work/$header" "$prefix/include/lanista/internal/$header"; done
 (cd include && ls lanista/*.h) >"$work/headers"
 while [ -s "$work/headers" ]; do
   : >"$work/more"
@@ -116,6 +123,9 @@ while [ -s "$work/headers" ]; do
       *) path=$prefix/include/lanista/internal/$name ;;
     esac
     sed 's/^#include "\(src\|protos\|engines\|actors\)\//#include "lanista\/internal\/\1\//' "$file" >"$work/header"
+    case "$name" in
+      lanista/*) sed -i '/^#define LANISTA_INCLUDE_/a #include "lanista/internal/built_with_protobuf.h"' "$work/header" ;;
+    esac
     case "$name" in
       lanista/dataset.h | lanista/evaluator.h | lanista/nn.h | lanista/transform.h)
         sed -i '/^#define LANISTA_INCLUDE_/a #include "lanista/internal/built_with.h"' "$work/header"

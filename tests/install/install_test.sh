@@ -85,6 +85,12 @@ grep -q "This Lanista was built with LibTorch" "$work/out" || fail "the compiler
 mkdir -p "$work/protobuf/google/protobuf/stubs"
 echo '#define GOOGLE_PROTOBUF_VERSION 3006001' >"$work/protobuf/google/protobuf/stubs/common.h"
 refused "Install that version, or build Lanista with yours" "-DCMAKE_INCLUDE_PATH=$work/protobuf"
+# shellcheck disable=SC2046  # flags are words
+if echo '#include "lanista/client.h"' | g++ -E -x c++ - -o "$work/preprocessed" "-I$work/protobuf" \
+  $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags lanista) 2>"$work/out"; then
+  fail "the compiler takes any protobuf"
+fi
+grep -q "This Lanista was built with protobuf" "$work/out" || fail "the compiler does not say why: $(cat "$work/out")"
 sed -i 's/find_package(Lanista /find_package(Lanista 99 /' "$work/my_search/CMakeLists.txt"
 refused 'compatible with requested version "99"'
 
