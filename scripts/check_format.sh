@@ -14,4 +14,4 @@ case "$version" in
     exit 0
     ;;
 esac
-find actors bench engines examples src tests \( -name '*.cc' -o -name '*.h' \) -exec "$formatter" --dry-run -Werror {} +
+find actors bench engines examples include src tests \( -name '*.cc' -o -name '*.h' \) -exec "$formatter" --dry-run -Werror {} +

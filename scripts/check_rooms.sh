@@ -1,11 +1,20 @@
 #!/bin/sh
 # Checks the rooms of the house: which folder may include which (docs/architecture.md). Prints each include that breaks
-# a rule, and fails if there is one.
+# a rule, and fails if there is one. Bazel refuses such dependencies, too: third_party/rooms.bzl has the table as
+# visibility, and each package of a room uses it.
+#
+#   scripts/check_rooms.sh [--write]
+#
+#   --write   writes third_party/rooms.bzl anew, after a change of the table below
 set -eu
 cd "$(dirname "$0")/.."
+case "$*" in
+  "" | --write) ;;
+  *) echo "usage: scripts/check_rooms.sh [--write]" >&2 && exit 2 ;;
+esac
 
 # shellcheck disable=SC2046  # no file of ours has a space in its name
-awk '
+awk -v write="${1:-}" '
   # The room of a file is its folder; X_torch.h and X_torch.cc are in the half of it that uses LibTorch, and so is what
   # every engine has there.
   function room_of(path,   parts, room) {
@@ -18,11 +27,60 @@ awk '
     bad = 1
   }
 
+  # A room without its halves: the one of its folder.
+  function whole(room) {
+    sub(/_torch$/, "", room)
+    return room
+  }
+  # third_party/rooms.bzl as it should be.
+  function visibilities(   text, i, j, room, user, seen, users) {
+    text = "\"\"\"Who may depend on the packages of a room: written by `scripts/check_rooms.sh --write` from its table.\"\"\"\n\n"
+    text = text "# Room -> the rooms that may use it.\n_USERS = {\n"
+    for (i = 1; i <= rows; ++i) {
+      room = whole(row[i])
+      if (seen[room]++) continue
+      users = "\"" room "\""
+      for (j = 1; j <= rows; ++j) {
+        user = whole(row[j])
+        if (((row[j], room) in may || (row[j], room "_torch") in may) && user != room && !seen[room, user]++)
+          users = users ", \"" user "\""
+      }
+      text = text "    \"" room "\": [" users "],\n"
+    }
+    text = text "}\n\n# Rooms that are not below src.\n_AT_THE_ROOT = [\"actors\", \"engines\", \"include\"]\n\n"
+    text = text "# The programs of the root, and what tries the rooms.\n"
+    text = text "_EVERYWHERE = [\"//:__pkg__\", \"//bench:__subpackages__\", \"//examples:__subpackages__\", \"//tests:__subpackages__\"]\n\n"
+    text = text "def room_visibility(room):\n    \"\"\"The visibility of the packages of a room.\"\"\"\n    return _EVERYWHERE + [\n"
+    text = text "        \"//%s:__subpackages__\" % (user if user in _AT_THE_ROOT else \"src/\" + user)\n"
+    return text "        for user in _USERS[room]\n    ]\n"
+  }
+  # Whether each package of a room has its visibility.
+  function check_package(   wanted) {
+    # The public API is for all.
+    if (package == "" || package ~ /^include\//) return
+    wanted = room_of(package)
+    if (visible != "package(default_visibility = room_visibility(\"" wanted "\"))") {
+      print package ": its visibility is not that of its room; load(\"//third_party:rooms.bzl\", \"room_visibility\") and write " \
+            "package(default_visibility = room_visibility(\"" wanted "\"))"
+      bad = 1
+    }
+  }
+
   # The first file is the table below.
   NR == FNR {
     room = $1
     known[room] = 1
+    row[++rows] = room
     for (i = 2; i <= NF; ++i) may[room, $i] = 1
+    next
+  }
+  FILENAME ~ /\/BUILD$/ {
+    if (FNR == 1) {
+      check_package()
+      package = FILENAME
+      visible = ""
+    }
+    if (/^package\(/) visible = $0
     next
   }
   FNR == 1 {
@@ -38,8 +96,22 @@ awk '
       if (other != room && !((room, other) in may)) complain("room " room " may not include room " other ": " included)
     }
   }
-  END { exit bad }
-' - $(find src actors engines include -name '*.h' -o -name '*.cc') <<'TABLE'
+  END {
+    check_package()
+    file = "third_party/rooms.bzl"
+    wanted = visibilities()
+    if (write) {
+      printf "%s", wanted >file
+    } else {
+      while ((getline line <file) > 0) found = found line "\n"
+      if (found != wanted) {
+        print file ": is not as the table of scripts/check_rooms.sh says: run scripts/check_rooms.sh --write"
+        bad = 1
+      }
+    }
+    exit bad
+  }
+' - $(find src actors engines include -name '*.h' -o -name '*.cc' -o -name BUILD) <<'TABLE'
 base
 telemetry       base
 space           base
