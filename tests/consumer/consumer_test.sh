@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the commands of README.md's section about a model space of one's own, and checks what they do. In place of
-# `bazel build` the test analyses the whole workspace, compiles only the user's files, and takes the program that the
-# main workspace built of them.
+# Runs the commands of README.md's section about a model space of one's own, and checks what they do: `lanista init` makes
+# a project with Bazel. In place of `bazel build` the test analyses the whole workspace, compiles only the user's files,
+# and takes the program that the main workspace built of them.
 set -eu
 
 fail() {
@@ -11,8 +11,7 @@ fail() {
 
 # The checkout itself, not the links to it that a test sees: the new workspace refers to it by its path.
 lanista=$(dirname "$(dirname "$(dirname "$(realpath "$0")")")")
-template=$lanista/tests/consumer/workspace
-program=$PWD/tests/consumer/workspace/my_program
+program=$PWD/examples/project/my_search
 [ -x "$program" ] || fail "$program was not built"
 bazel=$(command -v bazel)
 export lanista program bazel
@@ -26,22 +25,14 @@ block() {
   ' "$lanista/README.md"
 }
 
-# README.md shows the files of the template as they are.
-shows() {
-  block "$1" "$2" >"$TEST_TMPDIR/shown"
-  diff -u "$template/$3" "$TEST_TMPDIR/shown" >&2 || fail "README.md shows another $3 than tests/consumer/workspace"
-}
-shows cpp 'class MyNet' main.cc
-shows python 'name = "my_program"' BUILD
-shows textproto 'registered: "my_net"' experiment.textproto
-
 # The commands run in a folder like a checkout.
-mkdir -p "$TEST_TMPDIR/bin" "$TEST_TMPDIR/home" "$TEST_TMPDIR/user/lanista"
-ln -s "$lanista/scripts" "$TEST_TMPDIR/user/lanista/scripts"
+mkdir -p "$TEST_TMPDIR/bin" "$TEST_TMPDIR/home" "$TEST_TMPDIR/user/lanista/bazel-bin"
+# It has the same command `init`.
+ln -s "$program" "$TEST_TMPDIR/user/lanista/bazel-bin/lanista"
 cat >"$TEST_TMPDIR/bin/bazel" <<'END'
 #!/bin/sh
 set -eu
-[ "$*" = "build -c opt //:my_program" ] || { echo "README.md calls bazel $*" >&2; exit 1; }
+[ "$*" = "build -c opt //:my_search" ] || { echo "README.md calls bazel $*" >&2; exit 1; }
 in_workspace() {
   command=$1
   shift
@@ -49,15 +40,15 @@ in_workspace() {
 }
 in_workspace build --nobuild //... @lanista//:all
 # The user's files, and no others: the compiler runs on them with the command lines that Bazel would use. A build of
-# my_program would compile all of Lanista.
+# my_search would compile all of Lanista.
 # shellcheck disable=SC2046  # labels are words
-in_workspace build --symlink_prefix=/ $(in_workspace query 'kind(genrule, deps(//:my_program))')
-in_workspace aquery 'mnemonic(CppCompile, //:my_program)' |
+in_workspace build --symlink_prefix=/ $(in_workspace query 'kind(genrule, deps(//:all))')
+in_workspace aquery 'mnemonic(CppCompile, //:all)' |
   awk '/^  Command Line: / { on = 1; sub(/^  Command Line: /, "") }
        on && /\)$/ { sub(/\)$/, " -fsyntax-only -MF /dev/null)"); on = 0; print; next }
        on' >compile
-[ "$(grep -c -- -fsyntax-only compile)" -eq "$(ls ./*.cc | wc -l)" ] || { echo "not a command for each file:"; cat compile; exit 1; }
-# The links that a build of my_program would make.
+[ "$(grep -oE '^ *[a-z]+\.cc\b' compile | sort -u | wc -l)" -eq "$(ls ./*.cc | wc -l)" ] || { echo "not a command for each file:"; cat compile; exit 1; }
+# The links that a build of my_search would make.
 execution_root=$(in_workspace info execution_root)
 ln -sfn "$PWD"/*.cc "$execution_root"
 for repository in "$(in_workspace info output_base)"/external/*; do
@@ -66,39 +57,40 @@ done
 (cd "$execution_root" && sh -eu "$OLDPWD/compile")
 in_workspace shutdown
 mkdir bazel-bin
-ln -s "$program" bazel-bin/my_program
+ln -s "$program" bazel-bin/my_search
 END
 chmod +x "$TEST_TMPDIR/bin/bazel"
-block sh new_workspace.sh >"$TEST_TMPDIR/commands"
-[ -s "$TEST_TMPDIR/commands" ] || fail "README.md has no block of commands with new_workspace.sh"
+block sh "--build bazel --source ." | sed "s|--source \.|--source $lanista|" >"$TEST_TMPDIR/commands"
+[ -s "$TEST_TMPDIR/commands" ] || fail "README.md has no block of commands with init --build bazel --source ."
 (
   cd "$TEST_TMPDIR/user/lanista"
   HOME=$TEST_TMPDIR/home PATH=$TEST_TMPDIR/bin:$PATH sh -eux "$TEST_TMPDIR/commands" >"$TEST_TMPDIR/out" 2>&1
 ) || fail "the commands of README.md failed: $(cat "$TEST_TMPDIR/out")"
 cat "$TEST_TMPDIR/out"
-for label in width depth dropout; do
+for label in width depth first; do
   grep -q "$label" "$TEST_TMPDIR/out" || fail "validate does not show the choice $label"
 done
 workspace=$TEST_TMPDIR/user/my_search
 exported=$(find "$workspace/best" -name '*.json' | wc -l)
 [ "$exported" -eq 3 ] || fail "$exported of 3 models were exported"
 
-# The strategy and the evaluator of the template.
-my_program() { "$program" --state-dir "$TEST_TMPDIR/state" "$@"; }
-my_program --json run "$workspace/own_parts.textproto" >"$TEST_TMPDIR/run" || fail "run failed: $(cat "$TEST_TMPDIR/run")"
+# README.md shows the files of the project as they are.
+shows() {
+  block "$1" "$2" >"$TEST_TMPDIR/shown"
+  diff -u "$workspace/$3" "$TEST_TMPDIR/shown" >&2 || fail "README.md shows another $3 than \`lanista init\` writes"
+}
+shows cpp 'class Net' space.cc
+shows python 'name = "my_search"' BUILD
+shows textproto 'registered: "net"' experiment.textproto
+
+# The strategy and the evaluator of the project.
+my_search() { "$program" --state-dir "$TEST_TMPDIR/state" "$@"; }
+my_search --json run "$workspace/own_parts.textproto" >"$TEST_TMPDIR/run" || fail "run failed: $(cat "$TEST_TMPDIR/run")"
 id=$(sed -n 's/^ *"id": *"\([^"]*\)".*/\1/p' "$TEST_TMPDIR/run" | head -n 1)
-my_program --json trials "$id" >"$TEST_TMPDIR/trials"
+my_search --json trials "$id" >"$TEST_TMPDIR/trials"
 succeeded=$(grep -c '"status": *"SUCCEEDED"' "$TEST_TMPDIR/trials") || true
-[ "$succeeded" -eq 18 ] || fail "$succeeded of 18 models succeeded"
+[ "$succeeded" -eq 6 ] || fail "$succeeded of 6 models succeeded"
 
 # A folder that holds something is left alone.
-if "$lanista/scripts/new_workspace.sh" "$workspace" 2>"$TEST_TMPDIR/refused"; then fail "$workspace was overwritten"; fi
+if my_search init "$workspace" --build bazel --source "$lanista" 2>"$TEST_TMPDIR/refused"; then fail "$workspace was overwritten"; fi
 grep -q "is not empty" "$TEST_TMPDIR/refused" || fail "no reason: $(cat "$TEST_TMPDIR/refused")"
-
-# The project that `lanista init` writes for Bazel loads and analyses, too.
-my_program init "$TEST_TMPDIR/user/init" --build bazel --source "$lanista" >"$TEST_TMPDIR/out" || fail "init failed"
-in_project() {
-  (cd "$TEST_TMPDIR/user/init" && HOME=$TEST_TMPDIR/home "$bazel" --max_idle_secs=60 --output_base="$TEST_TMPDIR/bazel_init" "$@")
-}
-in_project build --noshow_progress --nobuild //... || fail "Bazel does not take the project that init writes"
-in_project shutdown

@@ -321,6 +321,12 @@ class Docker(unittest.TestCase):
             if instruction == "RUN":
                 subprocess.run(["sh", "-n", "-c", rest], check=True)
 
+    def test_the_image_has_both_programs(self):
+        commands = " ".join(rest for instruction, rest in self.instructions() if instruction == "RUN")
+        self.assertEqual(set(re.findall(r"//:([\w-]+)", commands)), {"lanista", "lanista-trial"})
+        self.assertEqual(set(re.findall(r"bazel-bin/([\w-]+)", commands)), {"lanista", "lanista-trial"})
+        self.assertIn(["COPY", "--from=build /out/bin /usr/local/bin"], self.instructions())
+
     def test_the_user_is_the_one_that_it_makes(self):
         self.assertIn(f"--uid {self.user()} ", self.last("RUN"))
 
@@ -418,7 +424,7 @@ class Documents(unittest.TestCase):
                 elif words[:2] == ["docker", "run"]:
                     # What comes after the image.
                     yield words[len(words) - words[::-1].index("lanista") :]
-                elif words and os.path.basename(words[0]) in ("lanista", "my_program"):
+                elif words and os.path.basename(words[0]) in ("lanista", "my_program", "my_search"):
                     yield words[1:]
 
     @staticmethod
