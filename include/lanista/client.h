@@ -42,9 +42,8 @@
 
 namespace lanista {
 
-// Thread-safe: any number of threads may call it at the same time, and it blocks only the caller. It owns its
-// connection, which ends when it is destroyed; experiments go on. One that was moved from can only be assigned to or
-// destroyed.
+// A connection to a head, which the object owns. Thread-safe: any number of threads may call it at the same time, and a
+// call blocks its caller alone.
 class Client {
  public:
   // Called with each event of a watched experiment, in order, on the thread that watches. Returns whether it wants
@@ -55,8 +54,12 @@ class Client {
   // with a file of the settings.
   static absl::StatusOr<Client> Connect(const HeadSettings& head);
 
+  // Ends the connection; experiments go on. REQUIRES: no call is under way.
   ~Client();
+
+  // The connection goes on in the new one. What is left behind may only be destroyed or assigned to.
   Client(Client&& other) noexcept;
+  // As the constructor; the connection that was here ends.
   Client& operator=(Client&& other) noexcept;
 
   // Hands a search to the head, and returns its id. Files and folders of this machine that the configuration names are

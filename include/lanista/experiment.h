@@ -54,8 +54,7 @@ struct ExperimentSettings {
 struct ExperimentStatus {
   std::string id;
   std::string name;
-  // CREATED, RUNNING, STOPPING, DONE, STOPPED, FAILED, or INTERRUPTED: not at its end, and no process holds it. In
-  // lists also UNREADABLE: its journal cannot be read.
+  // CREATED, RUNNING, STOPPING, DONE, STOPPED, FAILED, or INTERRUPTED: not at its end, and no process holds it.
   std::string state;
   // Why it is in this state, for people; may be empty.
   std::string reason;

@@ -40,7 +40,10 @@ namespace internal {
 template <typename Function>
 class FunctionMutator final : public graph::Mutator {
  public:
+  // `function` is an absl::Status(graph::MutableModel&, graph::Chooser&).
   explicit FunctionMutator(Function function) : function_(std::move(function)) {}
+
+  // Calls the function.
   absl::Status Mutate(graph::MutableModel& model, graph::Chooser& chooser) const override {
     return function_(model, chooser);
   }

@@ -37,43 +37,65 @@ namespace lanista::graph {
 // integers stay integers except under `/`.
 class Number {
  public:
-  Number(int64_t value);                         // NOLINT: numbers mix with choices
-  Number(double value);                          // NOLINT
+  // A literal.
+  Number(int64_t value);  // NOLINT: numbers mix with choices
+  // A literal.
+  Number(double value);  // NOLINT
+  // A literal.
   Number(int value) : Number(int64_t{value}) {}  // NOLINT
+  // What arithmetic on choices makes.
   explicit Number(v1::Expression expression) : expression_(std::move(expression)) {}
 
+  // How the number is computed from choices and literals.
   const v1::Expression& expression() const { return expression_; }
 
  private:
   v1::Expression expression_;
 };
 
+// The sum.
 Number operator+(const Number& a, const Number& b);
+// The difference.
 Number operator-(const Number& a, const Number& b);
+// The product.
 Number operator*(const Number& a, const Number& b);
+// The quotient, which is no integer.
 Number operator/(const Number& a, const Number& b);
+// The quotient, rounded down: Python's //.
 Number FloorDivide(const Number& a, const Number& b);
+// The larger one.
 Number Max(const Number& a, const Number& b);
+// The smaller one.
 Number Min(const Number& a, const Number& b);
 
 // The value of an attribute: a literal, a list of ints, or a number that a choice decides.
 class AttributeValue {
  public:
-  AttributeValue(int value) : value_(IntValue(value)) {}                                // NOLINT: reads as a literal
-  AttributeValue(int64_t value) : value_(IntValue(value)) {}                            // NOLINT
-  AttributeValue(double value) : value_(FloatValue(value)) {}                           // NOLINT
-  AttributeValue(bool value) : value_(BoolValue(value)) {}                              // NOLINT
-  AttributeValue(const char* value) : value_(StringValue(value)) {}                     // NOLINT
+  // An integer; it serves where a float is wanted, too.
+  AttributeValue(int value) : value_(IntValue(value)) {}  // NOLINT: reads as a literal
+  // The same.
+  AttributeValue(int64_t value) : value_(IntValue(value)) {}  // NOLINT
+  // A float.
+  AttributeValue(double value) : value_(FloatValue(value)) {}  // NOLINT
+  // A truth value.
+  AttributeValue(bool value) : value_(BoolValue(value)) {}  // NOLINT
+  // A string: padding_mode = "zeros".
+  AttributeValue(const char* value) : value_(StringValue(value)) {}  // NOLINT
+  // A list of integers: kernel_size = {3, 5}.
   AttributeValue(std::initializer_list<int64_t> values) : value_(IntsValue(values)) {}  // NOLINT
-  AttributeValue(const Number& number);                                                 // NOLINT
-  AttributeValue(v1::Value value) : value_(std::move(value)) {}                         // NOLINT
+  // A number that a choice decides.
+  AttributeValue(const Number& number);  // NOLINT
+  // Any other value.
+  AttributeValue(v1::Value value) : value_(std::move(value)) {}  // NOLINT
 
+  // As graphs hold it.
   const v1::Value& value() const { return value_; }
 
  private:
   v1::Value value_;
 };
 
+// Attributes by name.
 using AttributeList = std::vector<std::pair<std::string, AttributeValue>>;
 // Candidates of a choice, by name.
 using Candidates = std::vector<std::pair<std::string, v1::Node>>;
@@ -92,16 +114,23 @@ v1::Node MakeInputChoice(const std::string& label, int n_chosen = 1, v1::Reducti
 v1::Node MakeRepeat(const std::string& label, const std::vector<v1::Node>& blocks, const std::vector<int>& depths);
 // A cell as in NAS papers (src/nn/cell.h explains its fields).
 struct CellOptions {
+  // Nodes besides the predecessors; their outputs are concatenated.
   int num_nodes = 4;
+  // Number of operators in a node; their outputs are summed.
   int num_ops_per_node = 1;
+  // Number of inputs of the cell.
   int num_predecessors = 1;
+  // Concatenate only the nodes that no other node of the cell reads.
   bool loose_end = false;
 };
+// A cell whose operators are chosen from `op_candidates`, and their inputs from the nodes before.
 v1::Node MakeNasCell(const std::string& label, const Candidates& op_candidates, const CellOptions& options);
 
 // A value of the graph: an output of a node, or an input of the graph.
 struct Handle {
+  // The name of a node, or of an input.
   std::string node;
+  // Which output of the node.
   int slot = 0;
 
   // Another output of the same node, such as an LSTM's hidden state.

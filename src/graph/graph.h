@@ -16,6 +16,7 @@ namespace lanista::graph {
 
 // The graph of this name; nullptr if there is none.
 const v1::Graph* FindGraph(const v1::ModelGraph& model, absl::string_view name);
+// The same of a model that may be changed.
 v1::Graph* FindGraph(v1::ModelGraph* model, absl::string_view name);
 
 // The model's root graph. REQUIRES: there is one (Validate).

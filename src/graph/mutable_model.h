@@ -17,18 +17,25 @@ namespace lanista::graph {
 // A place in a model: a node, in a graph that no other cell calls. A graph that several cells call is copied before one
 // of its nodes is changed, so that a change at "layer1.0.conv1" leaves "layer1.1.conv1" alone.
 struct NodeHandle {
+  // The graph of the node.
   v1::Graph* graph = nullptr;
+  // May be changed in place, as long as the model stays well formed: other functions check that.
   v1::Node* node = nullptr;
+  // "layer1.0.conv1".
   std::string path;
 };
 
 // Handles and pointers stay valid until a node is inserted into, or removed from, the same graph. Used by one thread.
 class MutableModel {
  public:
+  // `find_op` gives the schemas of operators, which say what attributes they have.
   MutableModel(v1::ModelGraph model, OpLookup find_op);
 
+  // The model as it is now.
   const v1::ModelGraph& model() const { return model_; }
+  // For changes that no function here makes.
   v1::ModelGraph& mutable_model() { return model_; }
+  // Hands the model over, at the end.
   v1::ModelGraph Release() && { return std::move(model_); }
 
   // The nodes whose module has this path ("layer1.0.conv1"; several if the module is called more than once). `*` stands

@@ -31,6 +31,7 @@ class Chooser {
   // decision must be one of the choice's options.
   using Answer = std::function<absl::StatusOr<v1::Decision>(const v1::Choice& choice)>;
 
+  // Asks `answer` for each decision, of each label once.
   explicit Chooser(Answer answer) : answer_(std::move(answer)) {}
 
   // Asks, or repeats the answer that this label got before. INVALID_ARGUMENT: no label, no candidates, equal
@@ -44,12 +45,16 @@ class Chooser {
   // Chooses one of `candidates`; returns its value. For user mutators (NNI: Mutator.choice).
   absl::StatusOr<v1::Value> ChooseValue(const std::string& label, const std::vector<v1::Value>& candidates);
 
+  // A choice, and what became of it.
   struct Asked {
+    // As it was asked.
     v1::Choice choice;
+    // The answer.
     v1::Decision decision;
   };
   // The choices asked so far, each label once, in the order of their first use.
   const std::vector<Asked>& asked() const { return asked_; }
+  // Their decisions.
   v1::Sample sample() const;
 
  private:

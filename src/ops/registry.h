@@ -25,7 +25,9 @@ bool RegisterOp(std::unique_ptr<graph::OpSchema> schema);
 
 }  // namespace lanista::ops
 
+// For LANISTA_OPS_CONCAT_.
 #define LANISTA_OPS_CONCAT_INNER_(a, b) a##b
+// A name that is made of two, for LANISTA_REGISTER_OP.
 #define LANISTA_OPS_CONCAT_(a, b) LANISTA_OPS_CONCAT_INNER_(a, b)
 
 // Registers `std::make_unique<...>(...)`, or any other expression that gives a unique_ptr to a schema. One line per
