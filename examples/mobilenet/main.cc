@@ -2,17 +2,16 @@
 // residuals and chooses depth, expansion, kernel size and squeeze-and-excitation. (3 x 2 x 2 x 2)^3 = 13,824 models.
 //
 // Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018; Tan et al., "MnasNet", 2019.
-#include "src/trial/main.h"
+#include "lanista/main.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "lanista/graph.h"
+#include "lanista/mutator.h"
 #include "src/base/status.h"
-#include "src/graph/builder.h"
-#include "src/graph/mutator.h"
-#include "src/graph/registered_graphs.h"
-#include "src/ops/registry.h"
 
 namespace graph = lanista::graph;
 namespace v1 = lanista::v1;
@@ -59,7 +58,7 @@ struct BlockOptions {
 };
 
 absl::StatusOr<v1::ModelGraph> InvertedResidual(const BlockOptions& options) {
-  graph::Builder block("InvertedResidual", lanista::ops::FindOp);
+  graph::Builder block("InvertedResidual", graph::kOperators);
   const int64_t hidden = options.in * options.expansion;
   const Handle x = block.Input("x");
   Handle y = AddConvBnReLU(block, "expand", x, options.in, hidden, 1, 1, 1);
@@ -82,7 +81,7 @@ constexpr BlockOptions kStages[] = {{16, 16, 1}, {16, 32, 2}, {32, 48, 2}};
 
 // The base model: one plain block per stage.
 absl::StatusOr<v1::ModelGraph> MobileNet(const lanista::Params&) {
-  graph::Builder net("MobileNet", lanista::ops::FindOp);
+  graph::Builder net("MobileNet", graph::kOperators);
   Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
   x = AddConvBnReLU(net, "stem", x, 1, 16, 3, 2, 1);
   for (size_t stage = 0; stage < std::size(kStages); ++stage) {
@@ -144,8 +143,7 @@ class StageMutator final : public graph::Mutator {
   const std::vector<v1::Value> depths_;
 };
 
-graph::MutatorRegistry::Result MakeStageMutator(const lanista::Params& params, const v1::MutatorConfig&,
-                                                const graph::ModuleReader&) {
+absl::StatusOr<std::unique_ptr<graph::Mutator>> MakeStageMutator(const lanista::Params& params) {
   std::vector<v1::Value> depths;
   for (const int64_t depth : params.Get<std::vector<int64_t>>("depths")) depths.push_back(graph::IntValue(depth));
   if (depths.empty())
@@ -153,7 +151,7 @@ graph::MutatorRegistry::Result MakeStageMutator(const lanista::Params& params, c
   return std::make_unique<StageMutator>(std::move(depths));
 }
 
-LANISTA_REGISTER_MUTATOR("mobilenet_stages", MakeStageMutator);
+LANISTA_REGISTER(mutator, "mobilenet_stages", MakeStageMutator);
 
 }  // namespace
 

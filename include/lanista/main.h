@@ -1,9 +1,9 @@
 // The beginning of a program that uses Lanista.
 //
 //   int main(int argc, char** argv) {
-//     lanista::RegisterSpace<Net>("net");          // lanista/nn.h; likewise evaluators, data sets, strategies,
-//     stoppers lanista::Init(argc, argv);
-//     ...                                          // lanista/experiment.h
+//     lanista::RegisterSpace<Net>("net");          // lanista/nn.h; likewise evaluators, data sets, strategies, ...
+//     lanista::Init(argc, argv);
+//     ...                                          // lanista/experiment.h, lanista/client.h
 //   }
 //
 // or, for a program that has the command line of `lanista` and nothing else (docs/cli.md):
