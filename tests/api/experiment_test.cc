@@ -146,6 +146,7 @@ class Shift : public data::Transform {
  public:
   explicit Shift(const Params& params) : by_(params.Get<double>("by")) {}
   at::Tensor Apply(const at::Tensor& input, data::SampleRandom&) const override { return input + by_; }
+  bool batchable() const override { return true; }
 
  private:
   const double by_;
