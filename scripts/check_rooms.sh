@@ -12,9 +12,10 @@ case "$*" in
   "" | --write) ;;
   *) echo "usage: scripts/check_rooms.sh [--write]" >&2 && exit 2 ;;
 esac
+export CHECK_ROOMS_WRITE="${1:-}"
 
 # shellcheck disable=SC2046  # no file of ours has a space in its name
-awk -v write="${1:-}" '
+awk '
   # The room of a file is its folder; X_torch.h and X_torch.cc are in the half of it that uses LibTorch, and so is what
   # every engine has there.
   function room_of(path,   parts, room) {
@@ -100,7 +101,7 @@ awk -v write="${1:-}" '
     check_package()
     file = "third_party/rooms.bzl"
     wanted = visibilities()
-    if (write) {
+    if (ENVIRON["CHECK_ROOMS_WRITE"]) {
       printf "%s", wanted >file
     } else {
       while ((getline line <file) > 0) found = found line "\n"
