@@ -55,14 +55,14 @@ awk '
     text = text "        \"//%s:__subpackages__\" % (user if user in _AT_THE_ROOT else \"src/\" + user)\n"
     return text "        for user in _USERS[room]\n    ]\n"
   }
-  # Whether each package of a room has its visibility.
+  # Whether the package that was read last has the visibility of its room, or a narrower one of its own.
   function check_package(   wanted) {
     # The public API is for all.
     if (package == "" || package ~ /^include\//) return
     wanted = room_of(package)
-    if (visible != "package(default_visibility = room_visibility(\"" wanted "\"))") {
+    if (open || !named || (room_named != "" && room_named != wanted)) {
       print package ": its visibility is not that of its room; load(\"//third_party:rooms.bzl\", \"room_visibility\") and write " \
-            "package(default_visibility = room_visibility(\"" wanted "\"))"
+            "package(default_visibility = room_visibility(\"" wanted "\")), or name the packages that may use it"
       bad = 1
     }
   }
@@ -79,9 +79,12 @@ awk '
     if (FNR == 1) {
       check_package()
       package = FILENAME
-      visible = ""
+      open = named = 0
+      room_named = ""
     }
-    if (/^package\(/) visible = $0
+    if (/\/\/visibility:public/) open = 1
+    if (/^package\(/) named = 1
+    if (match($0, /room_visibility\("[^"]*"\)/)) room_named = substr($0, RSTART + 17, RLENGTH - 19)
     next
   }
   FNR == 1 {

@@ -45,6 +45,13 @@ echo 'package(default_visibility = ["//visibility:public"])' >src/space/BUILD
 refused 'src/space/BUILD: its visibility is not that of its room'
 echo '# Says nothing.' >src/space/BUILD
 refused 'write package(default_visibility = room_visibility("space"))'
+echo 'package(default_visibility = room_visibility("base"))' >src/space/BUILD
+refused 'write package(default_visibility = room_visibility("space"))'
+# A package may be for fewer than its room is.
+echo 'package(default_visibility = ["//src/config:__pkg__"])' >src/space/BUILD
+scripts/check_rooms.sh || fail "a package of a room is no package for fewer"
+echo 'cc_library(name = "space", visibility = ["//visibility:public"])' >>src/space/BUILD
+refused 'src/space/BUILD: its visibility is not that of its room'
 rm src/space/BUILD
 
 sed -i 's/^space  /space goals /' scripts/check_rooms.sh
