@@ -190,13 +190,13 @@ export function compileFilter(text, columns) {
     if (negated) ++next;
     const token = value();
     const state = token.text.toLowerCase();
-    const tests = /** @type {Record<string, (v: any) => boolean>} */ ({
-      missing: (v) => v === null || v === undefined,
-      nan: (v) => Number.isNaN(v),
-      finite: (v) => Number.isFinite(v),
-    });
-    const test = tests[state];
-    if (!test) fail(`"is" goes with missing, nan or finite, not with "${token.text}"`, token);
+    // A Map: an object also has entries for the names of its methods.
+    const test = new Map(/** @type {[string, (v: any) => boolean][]} */ ([
+                   ['missing', (v) => v === null || v === undefined],
+                   ['nan', (v) => Number.isNaN(v)],
+                   ['finite', (v) => Number.isFinite(v)],
+                 ])).get(state);
+    if (!test) return fail(`"is" goes with missing, nan or finite, not with "${token.text}"`, token);
     return (row) => test(column.value(row)) !== negated;
   }
 

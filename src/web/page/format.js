@@ -121,7 +121,7 @@ export function cleanText(text, limit = MAX_TEXT) {
               .replace(
                   /[\u0000-\u0008\u000b-\u001f\u007f]/g,
                   (c) => String.fromCharCode(0x2400 + (c === '\u007f' ? 0x21 : c.charCodeAt(0))))
-              .replace(/[\u0080-\u009f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, '\ufffd');
+              .replace(/[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, '\ufffd');
   return length > limit ? `${value}… (${grouped(length - limit)} more characters)` : value;
 }
 

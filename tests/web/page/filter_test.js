@@ -71,6 +71,8 @@ for (const [text, start, end, words] of [
          ['start > soon', 8, 12, 'no time'],
          ['default = nan', 10, 13, 'is nan'],
          ['model is odd', 9, 12, 'missing, nan or finite'],
+         ['model is constructor', 9, 20, 'missing, nan or finite'],
+         ['model is not __proto__', 13, 22, 'missing, nan or finite'],
          ['star > 3', 7, 8, 'yes or no'],
          ['and', 0, 3, 'no column'],
          ['> 3', 0, 1, 'column\'s name'],
@@ -173,6 +175,87 @@ test('filters that a generator makes keep what their parts keep; damaged ones wo
     }
   }
   check(made > 1000, `only ${made} filters mean something`);
+});
+
+test('filters of random words and characters end, and with an error of their own that points into the text', () => {
+  let state = 20;
+  /** @param {number} n */
+  const draw = (n) => (state = Math.imul(state, 1664525) + 1013904223 >>> 0, (state >>> 8) % n);
+  const pick = (list) => list[draw(list.length)];
+  // Among the names and values are those that every object of JavaScript has.
+  const inherited = ['constructor', '__proto__', 'hasOwnProperty', 'toString', 'valueOf', 'length'];
+  const strange =
+      inherited.map((name) => ({...columns.find((c) => c.id === 'choice.op'), id: `choice.${name}`, title: name}));
+  const all = [...columns, ...strange];
+  const words = [
+    ...inherited,
+    ...columns.map((c) => c.id),
+    'and',
+    'or',
+    'not',
+    'in',
+    'is',
+    'missing',
+    'nan',
+    'finite',
+    'AND',
+    'IN',
+    'IS',
+    '-inf',
+    '1e999',
+    '0x10',
+    '.',
+    '-',
+    '2026-13-45',
+    '5ms',
+    '..s',
+    '9'.repeat(400),
+    'x'.repeat(70),
+    '1e-400s',
+    ''
+  ];
+  const signs =
+      ['(', ')', ',', '=', '==', '!=', '<', '<=', '>', '>=', '~', '!~', '!', '&&', '||', '≤', '≥', '≠', '&', '|'];
+  const odd =
+      ['"', '\'', '`', '\\', '\0', '\n', '\u00a0', '\u202e', '\ud83d', '\ude00', '😀', 'é', 'e\u0301', '%', ';', '$'];
+  const word = () => {
+    const text = pick(words);
+    const quote = pick(['', '', '', '"', '\'', '`']);
+    return `${quote}${text}${quote}`;
+  };
+  /** What a comparison looks like, more or less. */
+  const comparison = () => {
+    const name = draw(4) === 0 ? word() : `"${pick(all).id}"`;
+    switch (draw(4)) {
+      case 0:
+        return `${name} is ${pick(['', 'not '])}${word()}`;
+      case 1:
+        return `${name} ${pick(['', 'not '])}in (${Array.from({length: draw(4)}, word).join(pick([',', ', ', ' ']))})`;
+      default:
+        return `${name} ${pick(signs)} ${word()}`;
+    }
+  };
+  const piece = () => [word, comparison, comparison, () => pick(signs), () => pick(odd)][draw(5)]();
+  let right = 0;
+  for (let i = 0; i < 20000; ++i) {
+    const text = Array.from({length: 1 + draw(4)}, piece).join(pick(['', ' ', ' and ', ' or ']));
+    try {
+      const filter = compileFilter(text, all);
+      ++right;
+      equal([0, 1, 2, 3, 4].map((row) => typeof filter(row)), new Array(5).fill('boolean'));
+    } catch (error) {
+      check(error instanceof FilterError, `${JSON.stringify(text)}: ${error}`);
+      // What is missing at the end is missing behind the last character.
+      check(
+          error.start >= 0 && error.start <= text.length && error.end > error.start && error.end <= text.length + 1,
+          `${JSON.stringify(text)}: ${error.start} to ${error.end}`);
+      check(error.message !== '', JSON.stringify(text));
+    }
+  }
+  check(right > 300, `only ${right} filters mean something`);
+  // As long as a link may be, without a pause that a reader would notice as a hang.
+  for (const part of ['model = 1 or ', 'not in (', '((', '"', 'model in (1,', '!', 'a'])
+    check(thrown(() => compileFilter(part.repeat(100000), all)) instanceof FilterError, part);
 });
 
 test('what is quoted for a filter means itself', () => {

@@ -29,6 +29,7 @@ test('text from outside: markup stays text, ANSI goes, controls and directions b
   equal(cleanText('\u001b[31mred\u001b[0m <b>x</b>'), 'red <b>x</b>');
   equal(cleanText('a\u0000b\u0007\u007f'), 'a␀b␇␡');
   equal(cleanText('x\u202eevil\u2066'), 'x\ufffdevil\ufffd');
+  equal(cleanText('a\u061cb\u2028c\u2029'), 'a\ufffdb\ufffdc\ufffd');
   equal(cleanText('\u001b]0;title\u0007text\r\nmore'), 'text\nmore');
   equal(oneLine('a\nb\tc'), 'a b c');
   const long = cleanText('y'.repeat(1 << 20), 100);
