@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -285,6 +286,50 @@ TEST_F(ServerTest, FilesAreThoseOfTheModelAndNoOthers) {
   EXPECT_THAT(GetJson(path)["files"], IsEmpty());
 }
 
+// Whether another process sees a lock on a file.
+bool IsLocked(const std::string& path) {
+  const ChildProcess child([&path](int pipe) {
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    const bool locked = fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    _exit(locked && write(pipe, "x", 1) == 1 ? 0 : 1);
+  });
+  return child.WaitForByte();
+}
+
+TEST_F(ServerTest, TheJournalIsNeverOpenedAsAFile) {
+  Start();
+  Create("a-1");
+  WriteModel("a-1", 1);
+  const std::string journal = Folder("a-1") + "/journal.db";
+  // SQLite's, of the writer in this process.
+  ASSERT_TRUE(IsLocked(journal));
+  const std::string folder = Folder("a-1") + "/" + TrialOutputFolder(1, 1, false);
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_symlink(journal, folder + "/journal.db");
+  std::filesystem::create_symlink(journal, Folder("a-1") + "/" + TrialLogFile(1));
+  const std::string experiment = "/api/v1/experiments/a-1";
+  EXPECT_THAT(GetJson(experiment + "/models/1/files")["files"], IsEmpty());
+  for (const char* const path :
+       {"/models/1/files/journal.db", "/models/1/files/journal.db-wal", "/models/1/files/journal.db-shm",
+        "/models/1/files/..%2fjournal.db", "/models/1/files/..%2f..%2fjournal.db", "/models/1/files/../../journal.db",
+        "/models/1/files/%2e%2e/%2e%2e/journal.db", "/models/1/files//journal.db", "/files/journal.db",
+        "/journal.db"}) {
+    EXPECT_EQ(Get(experiment + path).status, 404) << path;
+  }
+  EXPECT_EQ(Get("/journal.db").status, 404);
+  EXPECT_EQ(Get(experiment + "/models/1/log").body, "");
+  // These read it, through SQLite.
+  for (const char* const path : {"", "/columns", "/attempts", "/config", "/merged", "/models/1", "/importance"}) {
+    EXPECT_EQ(Get(experiment + path).status, 200) << path;
+  }
+  EXPECT_TRUE(IsLocked(journal));
+  std::ifstream(journal).peek();
+  EXPECT_FALSE(IsLocked(journal)) << "this test would not see that the file was opened";
+}
+
 TEST_F(ServerTest, NotesAreKeptBesideTheJournal) {
   Start();
   Create("a-1");
@@ -454,6 +499,89 @@ TEST_F(ServerTest, BeforeItIsOpenOnlyThePagesFilesAreThere) {
   EXPECT_EQ(Get("/api/v1/info").status, 503);
   server_->Open();
   EXPECT_EQ(Get("/api/v1/info").status, 200);
+}
+
+TEST_F(ServerTest, AfterTheEndOnlyThePagesFilesAreThereAndThenNothing) {
+  Start();
+  Create("a-1");
+  WriteModel("a-1", 1);
+  HttpClient kept(server_->port());
+  HttpClient half(server_->port());
+  ASSERT_TRUE(kept.Send(Request("GET", "/api/v1/info")));
+  EXPECT_EQ(kept.Receive().status, 200);
+  ASSERT_TRUE(half.Send("GET / HTTP/1.1\r\nHo"));
+  server_->Close();
+  const std::string experiment = "/api/v1/experiments/a-1";
+  for (const std::string& path :
+       {std::string("/api/v1/info"), std::string("/api/v1/experiments"), experiment, experiment + "/columns",
+        experiment + "/curves", experiment + "/events", experiment + "/models/1/log", experiment + "/models/1/graph",
+        std::string("/api/v1/nothing")}) {
+    EXPECT_EQ(Get(path).status, 503) << path;
+  }
+  EXPECT_EQ(Ask("PUT", experiment + "/notes/1", R"({"star": true})").status, 503);
+  EXPECT_EQ(Ask("POST", experiment + "/stop", "{}").status, 503);
+  EXPECT_EQ(Ask("POST", experiment + "/export", "{}").status, 503);
+  EXPECT_EQ(Ask("DELETE", experiment, R"({"name": "small"})").status, 503);
+  EXPECT_THAT(runner_.calls_, IsEmpty());
+  EXPECT_EQ(Get("/").status, 200);
+  ASSERT_TRUE(kept.Send(Request("GET", "/api/v1/info")));
+  EXPECT_EQ(kept.Receive().status, 503) << "on a connection of before, too";
+  const int port = server_->port();
+  server_.reset();
+  EXPECT_TRUE(kept.WaitForClose());
+  EXPECT_TRUE(half.WaitForClose());
+  HttpClient late(port, /*may_fail=*/true);
+  EXPECT_FALSE(late.Send(Request("GET", "/", "", "Connection: close\r\n")) && late.Receive().status != 0);
+}
+
+TEST_F(ServerTest, WhoeverAsksWhileTheServerEndsIsAnsweredOrRefused) {
+  Start();
+  Create("a-1");
+  WriteModel("a-1", 1);
+  const std::string experiment = "/api/v1/experiments/a-1";
+  const std::string half = Request("GET", experiment).substr(0, 40);
+  const std::vector<std::string> requests = {Request("GET", "/"),
+                                             Request("GET", "/api/v1/experiments"),
+                                             Request("GET", experiment + "/columns"),
+                                             Request("GET", experiment + "/curves"),
+                                             Request("GET", experiment + "/events"),
+                                             Request("GET", experiment + "/models/1/log"),
+                                             Request("PUT", experiment + "/notes/1", R"({"star": true})"),
+                                             Request("POST", experiment + "/stop", "{}"),
+                                             "nonsense\r\n\r\n",
+                                             half};
+  const int port = server_->port();
+  std::vector<std::atomic<int>> asked(requests.size());
+  std::atomic<bool> over{false};
+  std::vector<std::thread> clients;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    clients.emplace_back([&, i] {
+      while (!over) {
+        HttpClient client(port, /*may_fail=*/true);
+        if (!client.Send(requests[i])) continue;
+        // Who has said only half goes away.
+        if (requests[i] != half) {
+          const int status = client.ReceiveHeaders().status;
+          EXPECT_TRUE(status == 0 || status == 200 || status == 503 || (status == 400 && requests[i][0] == 'n'))
+              << status << " " << requests[i];
+          if (status == 0) continue;
+        }
+        ++asked[i];
+      }
+    });
+  }
+  const auto wait_for_all = [&asked] {
+    for (std::atomic<int>& count : asked) {
+      const int before = count;
+      while (count < before + 3) std::this_thread::yield();
+    }
+  };
+  wait_for_all();
+  server_->Close();
+  wait_for_all();
+  server_.reset();
+  over = true;
+  for (std::thread& client : clients) client.join();
 }
 
 TEST_F(ServerTest, AnOccupiedPortIsNamed) {
