@@ -11,8 +11,9 @@
 #   resume      searches of each engine and strategy that are killed nine times each, 54 times in all, and go on
 #   chaos       a head and four nodes, 500 models twice, and all that can break in between (tests/chaos)
 #   reports     a trial that reports a million numbers: all are recorded, and the head's memory does not grow
-#   browser     a real browser drives the web page, and all numbers on it are those of `--json` (Debian's packages chromium
-#               and chromium-driver, which it installs)
+#   browser     a real browser drives the web page while searches run, stop and lose their head; all numbers on it are those
+#               of `--json`, and what odd journals hold is text (Debian's packages chromium and chromium-driver, which it
+#               installs)
 #   install     Lanista is installed into a folder, and a project outside of the tree is built from that alone by CMake,
 #               searches, and passes its tests (tests/install)
 #   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
@@ -59,7 +60,8 @@ for step; do
       ;;
     browser)
       ./scripts/install_deps.sh --tests --browser
-      bazel test --test_env=LANISTA_BROWSER_REQUIRED=1 --test_output=all //tests/web:browser_test //tests/web:truth_test
+      bazel test --test_env=LANISTA_BROWSER_REQUIRED=1 --test_output=all --local_test_jobs=1 \
+        //tests/web:browser_test //tests/web:truth_test //tests/web:odd_journals_test //tests/web:search_test
       ;;
     install) ./tests/install/install_test.sh ;;
     fuzz) ./scripts/fuzz.sh ;;

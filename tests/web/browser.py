@@ -13,8 +13,9 @@ import time
 import urllib.error
 import urllib.request
 
-# An upper bound for anything that is awaited: a slow machine only makes the test slow.
-PATIENCE = 60
+# Seconds; an upper bound for anything that is awaited: a slow machine only makes the test slow. One minute was not enough
+# for a browser beside a build.
+PATIENCE = 240
 
 
 def find_browser():
@@ -121,3 +122,30 @@ class Browser:
 
     def log(self, kind):
         return self.do("POST", "/se/log", {"type": kind})
+
+    def complaints(self, origin, expected=None):
+        """What no page may do, since the last call: errors and warnings on the console, reports of the content security
+        policy among them, and requests to other origins. Messages in which `expected` is found are the browser's own."""
+        found = [entry["message"] for entry in self.log("browser") if entry["level"] in ("SEVERE", "WARNING")
+                 and not (expected and expected.search(entry["message"]))]
+        for entry in self.log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] != "Network.requestWillBeSent":
+                continue
+            url = message["params"]["request"]["url"]
+            if not url.startswith((origin, "blob:" + origin, "data:", "about:", "chrome:")):
+                found.append("asked for " + url)
+        return found
+
+    def saved_by(self, selector, text):
+        """What a button saves, as text."""
+        self.devtools("Page.setDownloadBehavior", {"behavior": "deny"})
+        self.run("""
+            const make = URL.createObjectURL;
+            window.saved = null;
+            URL.createObjectURL = (blob) => {
+              blob.text().then((text) => { window.saved = text; });
+              return make.call(URL, blob);
+            };""")
+        self.click(selector, text)
+        return self.wait("return window.saved")

@@ -85,14 +85,6 @@ training_service { local { cpu_slots: 1 } }
 """
 
 
-def origins_of(entries):
-    """Addresses that were asked for, out of the performance log."""
-    for entry in entries:
-        message = json.loads(entry["message"])["message"]
-        if message["method"] == "Network.requestWillBeSent":
-            yield message["params"]["request"]["url"]
-
-
 class Quiet(http.server.SimpleHTTPRequestHandler):
     extensions_map = {".js": "text/javascript", ".html": "text/html"}
 
@@ -210,11 +202,7 @@ class PageTests(unittest.TestCase):
 
     def check_console(self):
         """Called before the browser is closed, after each test."""
-        messages = [entry for entry in self.browser.log("browser") if entry["level"] in ("SEVERE", "WARNING")
-                    and not NO_GRAPH.search(entry["message"])]
-        self.assertEqual(messages, [])
-        for url in origins_of(self.browser.log("performance")):
-            self.assertTrue(url.startswith((self.origin, "blob:" + self.origin, "data:", "about:", "chrome:")), url)
+        self.assertEqual(self.browser.complaints(self.origin, NO_GRAPH), [])
 
     def shot(self, name):
         """A picture of the page as PNG; also a file, where a folder for it is given."""
@@ -367,23 +355,10 @@ class PageTests(unittest.TestCase):
         self.browser.drag(places[0][0], places[0][1], places[1][0] + 60, places[1][1])
         self.browser.wait("return decodeURIComponent(location.hash).includes('axes=choice.depth,choice.width,metric.default')")
 
-    def saved_by(self, selector, text):
-        """What a button saves, as text."""
-        self.browser.devtools("Page.setDownloadBehavior", {"behavior": "deny"})
-        self.browser.run("""
-            const make = URL.createObjectURL;
-            window.saved = null;
-            URL.createObjectURL = (blob) => {
-              blob.text().then((text) => { window.saved = text; });
-              return make.call(URL, blob);
-            };""")
-        self.browser.click(selector, text)
-        return self.browser.wait("return window.saved")
-
     def test_csv_has_what_the_filter_keeps(self):
         self.open("models", f="width = 8", s="-metric.default", c="model,choice.width,metric.default")
         kept = int(self.count().split()[0])
-        lines = self.saved_by("button", "CSV").splitlines()
+        lines = self.browser.saved_by("button", "CSV").splitlines()
         self.assertEqual(lines[0], "Model,width,default")
         self.assertEqual(len(lines), kept + 1)
         self.assertEqual({line.split(",")[1] for line in lines[1:]}, {"8"})
@@ -402,7 +377,7 @@ class PageTests(unittest.TestCase):
         self.browser.log("browser")
         self.open("models")
         self.assertEqual(set(self.cells("<img src=x onerror=alert(1)>")), {"=1+1", "<b>x</b>"})
-        self.assertIn("'=1+1", self.saved_by("button", "CSV"))
+        self.assertIn("'=1+1", self.browser.saved_by("button", "CSV"))
 
     def open_graphs(self, view, **parameters):
         """A view of the experiment whose models have graphs."""
@@ -435,7 +410,7 @@ class PageTests(unittest.TestCase):
         self.browser.click("button", "Export the best …")
         self.browser.wait("return document.querySelector('dialog[open]') !== null")
         self.browser.run("document.querySelector('dialog[open] input[type=number]').value = '2'")
-        archive = self.saved_by("dialog[open] button", "Export")
+        archive = self.browser.saved_by("dialog[open] button", "Export")
         self.assertIn("-best-2-json", archive)
         self.assertIn("1-model-", archive)
         self.browser.wait("return document.querySelector('dialog[open]') === null")

@@ -222,8 +222,9 @@ export class ModelView {
     const model = this.document;
     const final = model.metrics.final ?? {};
     const sample = Object.entries(model.sample);
-    const off =
-        (this.store.current?.table.choices ?? []).map((c) => c.label).filter((label) => !(label in model.sample));
+    const off = (this.store.current?.table.choices ?? [])
+                    .map((c) => c.label)
+                    .filter((label) => !Object.hasOwn(model.sample, label));
     const link = (/** @type {number} */ other) =>
         el('a', {href: writeRoute(otherView(this.store.route, 'model', other))}, String(other));
     fill(
@@ -332,7 +333,8 @@ export class ModelView {
       header: ['step', 'time', ...names],
       rows: this.document.metrics.intermediate.map(
           (/** @type {any} */ s) =>
-              [s.step, s.time, ...names.map((n) => n in s.metrics ? reportText(s.metrics[n], Number) : undefined)])
+              [s.step, s.time,
+               ...names.map((n) => Object.hasOwn(s.metrics, n) ? reportText(s.metrics[n], Number) : undefined)])
     };
   }
 
@@ -377,7 +379,7 @@ export class ModelView {
       /** @type {number[]} */
       const odd = [];
       for (const step of steps) {
-        if (!(metric in step.metrics)) continue;
+        if (!Object.hasOwn(step.metrics, metric)) continue;
         const v = step.metrics[metric];
         const px = x(step.step);
         if (!Number.isFinite(v) || (log && v <= 0)) {

@@ -1,0 +1,249 @@
+"""Searches that run while the page shows them: one is followed to its end; others are stopped, resumed and exported on the
+page, and lose their head under it.
+
+After every step: nothing on the console, no report of the content security policy, no request to another origin.
+Environment: LANISTA_TEST_DATA: a folder with real data; with mnist/ in it the first search is that of examples/mnist, else
+that of the quick start. See page_testing.py and browser.py for the rest.
+"""
+
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+from browser import Browser
+from page_testing import PageTest, main
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# What the browser itself says of a space that is not known yet, and of requests to a head that was killed or has not begun.
+NO_SPACE = r"/space - Failed to load resource: the server responded with a status of 404 "
+LOST = NO_SPACE + r"| - Failed to load resource: (net::ERR_|the server responded with a status of 503 )"
+
+# A hundred models, each of which reports three times: nothing is trained.
+PACED = """
+name: "paced"
+space { choices {
+  choice { label: "a" candidate: [ %(tens)s ] }
+  choice { label: "b" candidate: [ %(tens)s ] }
+} }
+strategy { grid_search {} }
+evaluator { table { path: "table.csv" step_seconds: 0.3 } }
+max_trial_number: %(models)d
+"""
+
+
+class Program:
+    """A command that runs until it is interrupted, and prints the page's link first."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([os.environ["LANISTA"], *arguments], stdout=subprocess.PIPE, text=True)
+        self.lines = {}
+        for line in self.process.stdout:
+            start, _, value = line.strip().rpartition(" ")
+            self.lines[start] = value
+            if start == "page:":
+                break
+        if "page:" not in self.lines:
+            raise RuntimeError("%s printed no link" % (arguments,))
+        self.link = self.lines["page:"]
+        self.origin = self.link.split("/#")[0]
+        # What it prints later must not fill the pipe.
+        self.drain = threading.Thread(target=self.process.stdout.read, daemon=True)
+        self.drain.start()
+
+    def end(self, number=signal.SIGINT):
+        """Its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        self.process.wait()
+        self.drain.join()
+        self.process.stdout.close()
+        return self.process.returncode
+
+
+class SearchTest(PageTest):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="lanista-search-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.program = None
+        self.addCleanup(lambda: self.program and self.program.end())
+
+    def open_page(self):
+        self.browser = Browser()
+        self.addCleanup(self.browser.close)
+        self.browser.go(self.program.link)
+
+    def check_quiet(self, expected=NO_SPACE):
+        self.assertEqual(self.browser.complaints(self.program.origin, re.compile(expected)), [])
+
+    def serve(self, web="127.0.0.1:0", listen="127.0.0.1:0"):
+        self.program = Program("serve", "--web", web, "--listen", listen, "--cpu-slots", "2", "--state-dir", self.folder)
+        self.head = self.program.lines["listening on"]
+
+    def submit_paced(self, models):
+        with open(os.path.join(self.folder, "table.csv"), "w", encoding="utf-8") as table:
+            table.write("a,b,default,default@1,default@2,default@3\n")
+            for a, b in itertools.product(range(10), repeat=2):
+                value = (a * b + a) / 100
+                table.write("%d,%d,%g,%g,%g,%g\n" % (a, b, value, value / 4, value / 2, value))
+        config = os.path.join(self.folder, "paced.textproto")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(PACED % {"tens": ", ".join("{ i: %d }" % i for i in range(10)), "models": models})
+        done = subprocess.run([os.environ["LANISTA"], "submit", config, "--head", self.head, "--json"],
+                              capture_output=True, text=True, check=True)
+        self.name = json.loads(done.stdout)["id"]
+
+    def follow(self):
+        """To the experiment, as a user gets there."""
+        self.browser.wait("const link = [...document.querySelectorAll('main table a')].find((a) => "
+                          "a.getAttribute('href').includes(arguments[0])); link?.click(); return !!link", self.name)
+        # A page that was loaded anew would have forgotten it.
+        self.browser.run("window.stayed = true")
+        self.browser.wait("return document.querySelectorAll('.tile').length > 1")
+
+    def tile(self, label):
+        """A count of the overview; 0: there is none."""
+        return self.browser.run(
+            "const tile = [...document.querySelectorAll('.tile')].find((t) => t.lastChild.textContent.trim().endsWith("
+            "arguments[0])); return tile ? Number(tile.firstChild.textContent.replace(/,/g, '')) : 0", label)
+
+    def wait_for_tile(self, label, least):
+        self.browser.wait(
+            "const tile = [...document.querySelectorAll('.tile')].find((t) => t.lastChild.textContent.trim().endsWith("
+            "arguments[0])); return tile && Number(tile.firstChild.textContent.replace(/,/g, '')) >= arguments[1]",
+            label, least)
+
+    def wait_for_status(self, word):
+        self.browser.wait("return document.querySelector('header .status')?.textContent.endsWith(' ' + arguments[0])", word)
+
+    def check_against_commands(self, status):
+        """The page, which came here by events, shows what the commands print."""
+        self.show = self.lanista("show", self.name)
+        self.trials = self.lanista("trials", self.name)
+        self.assertEqual(self.show["status"], status)
+        self.wait_for_end()
+        self.check_overview()
+        self.assertTrue(self.browser.run("return window.stayed"))
+
+    def check_curves(self):
+        self.open("curves", m="default")
+        reports = [[str(model["id"]), str(step["step"])] for model in self.trials["models"]
+                   for step in model["metrics"]["intermediate"]]
+        self.assertEqual([row[:2] for row in self.chart("Curves")[1:]], reports)
+        self.open("overview")
+
+    def test_a_search_is_followed_to_its_end(self):
+        arguments = ["run", os.path.join(ROOT, "examples/quickstart/experiment.textproto"), "--set", "max_trial_number=6"]
+        mnist = os.path.join(os.environ.get("LANISTA_TEST_DATA", ""), "mnist")
+        images, labels = (os.path.join(mnist, "t10k-%s-ubyte.gz" % name) for name in ("images-idx3", "labels-idx1"))
+        if os.path.exists(images):
+            arguments[1] = os.path.join(ROOT, "examples/mnist/experiment.textproto")
+            # The quick start's size of the real data: a part of the images that this test needs no download for.
+            arguments += ["--set", "evaluator.classification.dataset={ idx { images: '%s' labels: '%s' split { train: 0.8 "
+                          "seed: 1 } } }" % (images, labels)]
+        self.program = Program(*arguments, "--web", "127.0.0.1:0", "--web-stay", "--state-dir", self.folder)
+        self.open_page()
+        self.browser.wait("return document.querySelector('main table a') !== null")
+        self.name = self.lanista("list")["experiments"][0]["id"]
+        self.follow()
+        self.check_quiet()
+        # Counts grow under the reader's eyes.
+        seen = set()
+        while len(seen) < 3:
+            seen.add(self.tile(" succeeded"))
+            self.wait_for_tile(" succeeded", max(seen) + 1 if len(seen) < 3 else 0)
+        self.wait_for_status("done")
+        self.check_against_commands("DONE")
+        self.assertEqual(self.show["models"]["succeeded"], 6)
+        self.check_curves()
+        self.check_quiet()
+        self.open("model/%d" % self.show["best"][0]["model"])
+        self.browser.wait("return document.querySelector('main dl') !== null")
+        self.check_quiet()
+        self.assertEqual(self.program.end(), 0)
+
+    def choose(self, action, dialog, **fields):
+        """An action of the menu, with its form: numbers and texts by the beginning of their labels."""
+        self.browser.click("button", "Actions")
+        self.browser.click("button", action)
+        self.browser.wait("return document.querySelector('dialog[open]')?.getAttribute('aria-label') === arguments[0]", dialog)
+        for label, value in fields.items():
+            self.browser.run("""
+                const [label, value] = arguments;
+                const field = [...document.querySelectorAll('dialog[open] label')].find(
+                    (l) => l.textContent.startsWith(label)).querySelector('input');
+                field.value = value;""", label, str(value))
+
+    def wait_for_no_dialog(self):
+        self.browser.wait("return document.querySelector('dialog[open]') === null")
+
+    def test_a_search_is_stopped_resumed_and_exported_on_the_page(self):
+        self.serve()
+        self.submit_paced(models=100)
+        self.open_page()
+        self.follow()
+        self.wait_for_tile(" succeeded", 3)
+        self.choose("Stop …", "Stop this experiment?", Reason="seen <b>enough</b>")
+        self.browser.click("dialog[open] button", "Stop")
+        self.wait_for_no_dialog()
+        self.wait_for_status("stopped")
+        self.check_against_commands("STOPPED")
+        self.assertEqual(self.show["reason"], "seen <b>enough</b>")
+        self.assertIn("seen <b>enough</b>", self.browser.run("return document.querySelector('main').innerText"))
+        self.check_quiet()
+
+        before = self.show["models"]
+        most = before["total"] + 3
+        self.choose("Resume …", "Resume this experiment", Most=most)
+        self.browser.click("dialog[open] button", "Resume")
+        self.wait_for_no_dialog()
+        self.wait_for_status("done")
+        self.check_against_commands("DONE")
+        self.assertEqual((self.show["models"]["total"], self.show["models"]["succeeded"]), (most, most))
+        self.assertLess(before["succeeded"], most)
+        self.check_curves()
+        self.check_quiet()
+
+        self.choose("Export the best …", "Export the best models", How=2)
+        archive = self.browser.saved_by("dialog[open] button", "Export")
+        for rank, best in enumerate(self.show["best"][:2], 1):
+            self.assertIn("%d-model-%d.json" % (rank, best["model"]), archive)
+        self.wait_for_no_dialog()
+        self.check_quiet()
+
+    def test_a_head_that_is_killed_under_the_page_is_found_again(self):
+        self.serve()
+        self.submit_paced(models=30)
+        self.open_page()
+        self.follow()
+        self.wait_for_tile(" succeeded", 4)
+        self.check_quiet()
+        self.program.end(signal.SIGKILL)
+        self.browser.wait("return /Lost the head, trying again/.test(document.querySelector('#banner').textContent)")
+        self.assertEqual(self.browser.run("return document.querySelector('header .connection').textContent"),
+                         "lost the head")
+        # What was known stays, and says that it may be old.
+        self.assertGreaterEqual(self.tile(" succeeded"), 4)
+        self.assertIn("What is shown is what was known before.",
+                      self.browser.run("return document.querySelector('#banner').textContent"))
+        self.serve(web=self.program.origin.split("//")[1], listen=self.head)
+        self.browser.wait("return document.querySelector('#banner').textContent === '' && "
+                          "document.querySelector('header .connection').textContent === 'live'")
+        self.check_quiet(LOST)
+        # The head goes on with the search, and the page with both.
+        self.wait_for_status("done")
+        self.check_against_commands("DONE")
+        self.assertEqual(self.show["models"]["succeeded"], 30)
+        self.check_curves()
+        self.check_quiet()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
