@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what is missing, builds everything and runs all tests; the checks of the sources (format, which room includes
-# which, suites) count as one test each. The last line counts test cases: "N passed, N failed".
+# which, documents, suites) count as one test each. The last line counts test cases: "N passed, N failed".
 #
 #   scripts/test.sh [--ci]
 #
@@ -65,6 +65,7 @@ every_test_is_in_a_suite() {
 
 check ./scripts/check_rooms.sh
 check ./scripts/check_format.sh
+check ./scripts/check_docs.py
 check every_test_is_in_a_suite
 run_tests //...
 if [ -n "$ci" ]; then

@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+"""Checks the documents: pages of docs/reference are what protos/ says (make_reference.py), each room has a README.md of
+one paragraph, and each link to a file of the repository leads to one. Prints what is wrong, and fails if something is.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# Rooms whose parts become rooms of their own.
+BEING_DIVIDED = {"exporters", "ops"}
+# Rooms that check_rooms.sh does not look into.
+WITHOUT_RULES = ["bench", "clients", "deploy", "packaging", "protos", "scripts", "tests", "third_party"]
+
+
+def pages():
+    """All documents of the repository, by their paths in it."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )
+    return sorted(path for path in listed.stdout.splitlines() if os.path.exists(os.path.join(ROOT, path)))
+
+
+def rooms():
+    """Folders that hold a room: those that the table of check_rooms.sh names, and those without rules."""
+    table = read("scripts/check_rooms.sh").split("<<'TABLE'\n")[1].split("\nTABLE")[0]
+    names = {line.split()[0] for line in table.splitlines()} - BEING_DIVIDED
+    folders = [name if os.path.isdir(os.path.join(ROOT, name)) else f"src/{name}" for name in sorted(names)]
+    # A name that ends with _torch is a half of a room.
+    return [folder for folder in folders if os.path.isdir(os.path.join(ROOT, folder))] + WITHOUT_RULES
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def mistakes_of_rooms():
+    for room in rooms():
+        path = f"{room}/README.md"
+        if not os.path.exists(os.path.join(ROOT, path)):
+            yield f"{path}: please write one paragraph: what the room knows, what it must not know, where to begin"
+            continue
+        parts = [part for part in read(path).split("\n\n") if part.strip()]
+        if len(parts) != 2 or not parts[0].startswith("# "):
+            yield f"{path}: a heading and one paragraph, and no more"
+
+
+def mistakes_of_links():
+    for page in pages():
+        # What is in a block of code is no link.
+        text = re.sub(r"^ *```.*?^ *```", "", read(page), flags=re.MULTILINE | re.DOTALL)
+        text = re.sub(r"`[^`\n]*`\S*", lambda code: code[0] if "](" in code[0] else "", text)
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", text):
+            if re.match(r"[a-z]+:", target):
+                continue
+            if not os.path.exists(os.path.join(ROOT, os.path.dirname(page), target)):
+                yield f"{page}: there is no {target}"
+
+
+def main():
+    found = [*mistakes_of_rooms(), *mistakes_of_links()]
+    for mistake in found:
+        print(mistake, file=sys.stderr)
+    stale = subprocess.run([os.path.join(ROOT, "scripts/make_reference.py"), "--check"], check=False).returncode
+    return 1 if found or stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
