@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the Debian packages that Lanista is built from (Debian 12 and 13; as root, or with sudo); with --tests also
 # those that its tests compare it with, with --browser the browser that drives the web page (300 MB), with --slurm the
-# daemons of Slurm, with --ssh the server of OpenSSH, and with --fuzz the compiler of the fuzz targets. Does nothing, and
-# asks the network for nothing, once all of them are there.
+# daemons of Slurm, with --ssh the server of OpenSSH, with --fuzz the compiler of the fuzz targets, and with --docs what
+# writes the pages of the C++ API. Does nothing, and asks the network for nothing, once all of them are there.
 set -eu
 
 # Build tools, and a runtime library that nothing links by name.
@@ -30,6 +30,7 @@ for option; do
         python3-setuptools python3-torch python3-torchvision python3-wheel python3-yaml"
       ;;
     --browser) test_tools="$test_tools chromium chromium-driver" ;;
+    --docs) test_tools="$test_tools doxygen" ;;
     --fuzz) test_tools="$test_tools clang libclang-rt-dev llvm" ;;
     --slurm) test_tools="$test_tools munge slurm-client slurmctld slurmd" ;;
     --ssh) test_tools="$test_tools openssh-client openssh-server" ;;

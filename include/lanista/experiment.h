@@ -52,7 +52,9 @@ struct ExperimentSettings {
 
 // Where an experiment stands.
 struct ExperimentStatus {
+  // As `lanista list` shows it.
   std::string id;
+  // For people.
   std::string name;
   // CREATED, RUNNING, STOPPING, DONE, STOPPED, FAILED, or INTERRUPTED: not at its end, and no process holds it.
   std::string state;
@@ -60,13 +62,19 @@ struct ExperimentStatus {
   std::string reason;
   // The number of models in the space, in decimal; nullopt: it is not known, or there is no end.
   std::optional<std::string> space_size;
-  // Models so far: all, and by what became of them.
+  // All models so far. What follows is how many of them fared how.
   int models = 0;
+  // They have their metrics.
   int succeeded = 0;
+  // They threw, crashed, ran out of time or memory, or reported no number.
   int failed = 0;
+  // A stopper ended them.
   int stopped_early = 0;
+  // They break a limit that was known before they were trained.
   int infeasible = 0;
+  // The experiment ended before they did.
   int canceled = 0;
+  // They wait or run.
   int unfinished = 0;
   // How long it has run.
   double seconds = 0;
@@ -84,6 +92,7 @@ struct FoundModel {
 
 // What Export writes: as the options of `lanista export`.
 struct ExportSettings {
+  // So many models, the best ones.
   int top = 1;
   // json, cpp, python, torchscript, onnx or weights.
   std::string format = "json";
@@ -100,9 +109,11 @@ struct HeadSettings {
   std::string address;
   // Encrypt. So do all others that begin with tls.
   bool tls = false;
-  // PEM files: the authorities of the head's certificate (empty: the system's); the own certificate and its key.
+  // A PEM file: the authorities of the head's certificate. Empty: the system's.
   std::string tls_ca;
+  // A PEM file: the own certificate, where the head wants one.
   std::string tls_cert;
+  // A PEM file: its key.
   std::string tls_key;
   // The first token in it is sent. Empty: LANISTA_TOKEN_FILE names the file.
   std::string token_file;
@@ -145,7 +156,9 @@ class Experiment {
   // not called by the callback.
   ~Experiment();
 
+  // An Experiment can be moved while it runs. What is left behind may only be destroyed or assigned to.
   Experiment(Experiment&& other) noexcept;
+  // As the constructor; the Experiment that was here ends as by its destructor.
   Experiment& operator=(Experiment&& other) noexcept;
 
   // Calls `callback` with all events; call it before Start. FAILED_PRECONDITION: it has started.

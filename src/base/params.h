@@ -33,6 +33,7 @@ class ParamError : public std::runtime_error {
 //   auto net = std::make_shared<Net>(nn::Params().Set("classes", 100));
 class Params {
  public:
+  // As a configuration has them.
   using Values = google::protobuf::Map<std::string, v1::Value>;
 
   Params() = default;
@@ -40,6 +41,7 @@ class Params {
   explicit Params(const Values& values, std::string owner = "")
       : owner_(std::move(owner)), values_(values.begin(), values.end()) {}
 
+  // Sets a parameter, and returns this object.
   template <typename T>
   Params& Set(const std::string& key, T value) {
     values_[key] = ToValue(ValueType<T>(std::move(value)));
@@ -49,6 +51,7 @@ class Params {
   // For spaces only: describes the models' inputs and outputs, which follow from the evaluator's data; nullptr if the
   // evaluator does not know them.
   const v1::DataSpec* data() const { return data_.get(); }
+  // Sets what data() returns, and returns this object.
   Params& SetData(v1::DataSpec data) {
     data_ = std::make_shared<v1::DataSpec>(std::move(data));
     return *this;

@@ -46,8 +46,11 @@ class Dataset {
 
 // The data of an evaluator.
 struct DataSplits {
+  // What models are trained on.
   std::shared_ptr<const Dataset> train;
+  // What they are scored on.
   std::shared_ptr<const Dataset> validation;
+  // What is predicted.
   Task task = Task::kClassification;
   // Shape of one input (without N).
   std::vector<int64_t> input_shape;
@@ -55,8 +58,9 @@ struct DataSplits {
   int64_t outputs = 0;
   // Classification: names of the classes, if known.
   std::vector<std::string> class_names;
-  // Tables: names of the features. Regression: names of the targets, if known.
+  // Tables: names of the features.
   std::vector<std::string> feature_names;
+  // Regression: names of the targets, if known.
   std::vector<std::string> target_names;
   // Steps that were already applied to the inputs, so that users of a trained model can apply them too.
   std::vector<v1::Preprocessing> preprocessing;

@@ -56,6 +56,7 @@ class TransformChain {
   // Applies all transforms to one sample, with random numbers from `seed`. If batchable(), also to a whole batch.
   at::Tensor Apply(at::Tensor input, uint64_t seed) const;
 
+  // Whether there are no transforms.
   bool empty() const { return transforms_.empty(); }
   // Whether every transform is batchable.
   bool batchable() const;

@@ -84,10 +84,12 @@ class TrialContext {
   // Reports a metric during training, once an epoch for example. The first report has step 0 (also after resumed()).
   // Throws NanMetricError if the value is NaN or infinite: the trial then fails.
   virtual void ReportIntermediate(const MetricMap& metrics) = 0;
+  // The same, of the metric `default` alone.
   void ReportIntermediate(double value) { ReportIntermediate(MetricMap{{"default", value}}); }
 
   // Reports the result. To be called once; the metrics must include `default`. NaN and infinite values as above.
   virtual void ReportFinal(const MetricMap& metrics) = 0;
+  // The same, of the metric `default` alone.
   void ReportFinal(double value) { ReportFinal(MetricMap{{"default", value}}); }
 };
 
@@ -135,6 +137,7 @@ class Evaluator {
   virtual absl::Status Evaluate(TrialContext& context) = 0;
 };
 
+// Factories take the evaluator's message.
 using EvaluatorRegistry = Registry<Evaluator, v1::EvaluatorConfig>;
 
 // The models of a trial, which are trained together; numbered from 0. Used by the trial's thread.
@@ -142,6 +145,7 @@ class ModelGroup {
  public:
   virtual ~ModelGroup() = default;
 
+  // The number of models, those included that were removed.
   virtual int size() const = 0;
 
   // The model's own context, which has its sample and seed and takes its metrics. The model must be built in a Step.
@@ -155,6 +159,7 @@ class ModelGroup {
   // one model was stopped (canceled() of its context), its next Step removes it, and the others go on.
   virtual bool canceled() const = 0;
 
+  // Whether a model is still in the group.
   bool any_active() const {
     for (int model = 0; model < size(); ++model) {
       if (active(model)) return true;

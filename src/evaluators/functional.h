@@ -35,8 +35,10 @@ namespace lanista {
 // returns because the trial was canceled, the trial is canceled.
 class FunctionalEvaluator : public Evaluator {
  public:
+  // The user's function, with its parameters bound.
   using Function = std::function<void(TrialContext& context)>;
 
+  // Calls `function` for each trial.
   explicit FunctionalEvaluator(Function function);
 
   absl::Status Prepare(uint64_t order_seed) override;
@@ -57,6 +59,7 @@ absl::StatusOr<std::unique_ptr<Evaluator>> MakeFunctionalEvaluator(void (*functi
   return std::make_unique<FunctionalEvaluator>(
       [function, mine = MyParams(params)](TrialContext& context) { function(context, mine); });
 }
+// The same for a function without parameters: any that the configuration has is an error.
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeFunctionalEvaluator(void (*function)(TrialContext&),
                                                                    const Params& params);
 

@@ -22,6 +22,7 @@ namespace lanista {
 
 // How a proposed model fared.
 struct Observation {
+  // What became of it.
   v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
   // The (first) objective's metric, turned so that larger is better; absent where the model failed, was canceled or was
   // not trained.
@@ -54,6 +55,7 @@ bool LearnsFrom(const Observation& observation, v1::OnFailure on_failure);
 
 // What a strategy's factory gets. Only `space` must outlive the strategy.
 struct StrategyContext {
+  // The fields that have no default.
   StrategyContext(const Space& space_in, uint64_t seed_in) : space(space_in), seed(seed_in) {}
 
   // Space::IsPossible tells which models cannot be built: proposing one costs a trial that fails.
