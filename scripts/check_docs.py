@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Checks the documents: pages of docs/reference are what protos/ says (make_reference.py), each room has a README.md of
-one paragraph, and each link to a file of the repository leads to one. Prints what is wrong, and fails if something is.
+one paragraph, each link to a file of the repository leads to one, and the messages of docs/troubleshooting.md are still
+those of the sources. Prints what is wrong, and fails if something is.
 """
 
 import os
@@ -62,8 +63,33 @@ def mistakes_of_links():
                 yield f"{page}: there is no {target}"
 
 
+def literals():
+    """All strings of the sources, those that the compiler joins as one, each on a line."""
+    text = ""
+    for folder in ("actors", "engines", "packaging", "src"):
+        for place, _, names in os.walk(os.path.join(ROOT, folder)):
+            for name in names:
+                if name.endswith((".cc", ".h", ".in", ".cmake")):
+                    text += read(os.path.join(place, name))
+    strings = re.findall(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*', text)
+    return "\n".join(re.sub(r'"\s*"', "", string).replace('\\"', '"') for string in strings) + text
+
+
+def mistakes_of_messages():
+    page = "docs/troubleshooting.md"
+    known = literals()
+    for line in read(page).splitlines():
+        column = line.split(" | ")[0]
+        if not column.startswith("| "):
+            continue
+        for message in re.findall(r"`([^`]+)`", column):
+            for part in message.split("..."):
+                if part not in known:
+                    yield f"{page}: no message of the sources has: {part}"
+
+
 def main():
-    found = [*mistakes_of_rooms(), *mistakes_of_links()]
+    found = [*mistakes_of_rooms(), *mistakes_of_links(), *mistakes_of_messages()]
     for mistake in found:
         print(mistake, file=sys.stderr)
     stale = subprocess.run([os.path.join(ROOT, "scripts/make_reference.py"), "--check"], check=False).returncode

@@ -407,7 +407,7 @@ class Slurm(unittest.TestCase):
 
 
 class Documents(unittest.TestCase):
-    PAGES = ["README.md", "examples/README.md"] + sorted(glob.glob("docs/*.md"))
+    PAGES = ["README.md", "examples/README.md"] + sorted(glob.glob("docs/**/*.md", recursive=True))
     # Where a shell's command ends.
     ENDS = {"|", "||", "&&", "&", ";", ">", ">>", "<", "2>"}
 
@@ -452,7 +452,9 @@ class Documents(unittest.TestCase):
                 with_commands.add(page)
                 with self.subTest(page):
                     parse(words)
-        self.assertLessEqual({"README.md", "examples/README.md", "docs/cluster.md", "docs/web.md"}, with_commands)
+        tutorial = {page for page in self.PAGES if page.startswith("docs/tutorial/")}
+        self.assertEqual(len(tutorial), 6)
+        self.assertLessEqual({"README.md", "examples/README.md", "docs/cluster.md", "docs/web.md"} | tutorial, with_commands)
 
 
 if __name__ == "__main__":
