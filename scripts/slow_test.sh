@@ -16,6 +16,7 @@
 #               installs)
 #   install     Lanista is installed into a folder, and a project outside of the tree is built from that alone by CMake,
 #               searches, and passes its tests (tests/install)
+#   docs        the pages of the C++ API are written without a warning (Debian's package doxygen, which it installs)
 #   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
 #   slurm       searches through real Slurm daemons that run on this machine (Debian's packages, which it installs)
 #   ssh         searches on nodes that are started through a real sshd of the test's (Debian's package, which it installs)
@@ -35,7 +36,7 @@ bench_prints_figures() {
   esac
 }
 
-[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm ssh install fuzz repeat
+[ $# -gt 0 ] || set -- optimised benches asan tsan resume chaos reports browser slurm ssh install docs fuzz repeat
 ./scripts/install_deps.sh --tests
 for step; do
   echo "slow_test.sh: $step"
@@ -64,6 +65,10 @@ for step; do
         //tests/web:browser_test //tests/web:truth_test //tests/web:odd_journals_test //tests/web:search_test
       ;;
     install) ./tests/install/install_test.sh ;;
+    docs)
+      ./scripts/install_deps.sh --tests --docs
+      ./scripts/make_api_reference.sh
+      ;;
     fuzz) ./scripts/fuzz.sh ;;
     slurm)
       ./scripts/install_deps.sh --tests --slurm

@@ -193,26 +193,25 @@ class Tutorial(unittest.TestCase):
         port = free_port()
         steps = list(blocks(page))
         for number, block in enumerate(steps):
-            with self.subTest(page=name, block=number + 1):
-                if block.language == "sh":
-                    follows = steps[number + 1] if number + 1 < len(steps) else None
-                    stays = " &\n" in block.text
-                    shown = follows is not None and follows.language == "text"
-                    # What stays behind may print later; --write leaves it as it is.
-                    expected = follows.text if shown and (stays or not WRITE) else None
-                    printed = shell.type(block.text.replace("7421", port), expected)
-                    if WRITE and shown and not stays:
-                        text = page.read_text(encoding="utf-8")
-                        new = printed.replace(port, "7421")
-                        page.write_text(text.replace(f"```text\n{follows.text}```", f"```text\n{new}```", 1))
-                    elif expected is not None:
-                        self.assertIsNone(difference(expected, printed), f"this was printed:\n{printed}")
-                elif block.language != "text" and block.file:
-                    path = shell.place / block.file
-                    if path.exists():
-                        self.assertIn(block.text.strip(), path.read_text(encoding="utf-8"), f"{name} shows {block.file}")
-                    else:
-                        path.write_text(block.text, encoding="utf-8")
+            if block.language == "sh":
+                follows = steps[number + 1] if number + 1 < len(steps) else None
+                stays = " &\n" in block.text
+                shown = follows is not None and follows.language == "text"
+                # What stays behind may print later; --write leaves it as it is.
+                expected = follows.text if shown and (stays or not WRITE) else None
+                printed = shell.type(block.text.replace("7421", port), expected)
+                if WRITE and shown and not stays:
+                    text = page.read_text(encoding="utf-8")
+                    new = printed.replace(port, "7421")
+                    page.write_text(text.replace(f"```text\n{follows.text}```", f"```text\n{new}```", 1))
+                elif expected is not None:
+                    self.assertIsNone(difference(expected, printed), f"{block.text}\nprinted this:\n{printed}")
+            elif block.language != "text" and block.file:
+                path = shell.place / block.file
+                if path.exists():
+                    self.assertIn(block.text.strip(), path.read_text(encoding="utf-8"), f"{name} shows {block.file}")
+                else:
+                    path.write_text(block.text, encoding="utf-8")
 
     def test_first_search(self):
         self.follow("1_first_search.md")
