@@ -63,7 +63,7 @@ SERVICE = """# What clients say to a head
 
 The rpcs of `lanista.v1.ExperimentService`, and their messages, for clients in other languages. [cluster.md](../cluster.md#other-clients)
 explains addresses, tokens and errors; [python.md](../python.md) is a client that is there. Documents in `json` are those that the
-command line prints with `--json`: [cli.md](../cli.md#json). `ExperimentConfig` is in [configuration.md](configuration.md).
+command line prints with `--json`: [cli.md](../cli.md#json). What `Watch` sends is an [`ExperimentEvent`](#experimentevent).
 """
 
 
@@ -184,9 +184,11 @@ def range_text(rule):
 class Page:
     """One page, whose parts link to each other."""
 
-    def __init__(self, schema, names, everything_has_a_comment):
+    def __init__(self, schema, names, everything_has_a_comment, elsewhere=()):
         self.schema = schema
+        # What the page describes; and what configuration.md does.
         self.names = set(names)
+        self.elsewhere = set(elsewhere)
         self.everything_has_a_comment = everything_has_a_comment
         self.lines = []
 
@@ -200,6 +202,8 @@ class Page:
             text = KNOWN[field.type_name.lstrip(".")]
         elif field.type_name in self.names:
             text = f"[{short(field.type_name)}](#{anchor(field.type_name)})"
+        elif field.type_name in self.elsewhere:
+            text = f"[{short(field.type_name)}](configuration.md#{anchor(field.type_name)})"
         else:
             text = f"`{short(field.type_name)}`"
         return f"list of {text}" if field.label == F.LABEL_REPEATED else text
@@ -230,7 +234,7 @@ class Page:
     def field_row(self, message_name, index, field):
         message, file, path = self.schema.messages[message_name]
         comment = self.schema.comment(file, path + (MESSAGE_FIELD, index))
-        if not comment and field.type_name in self.schema.messages:
+        if not comment and field.type_name in self.schema.messages and field.type_name.lstrip(".") not in KNOWN:
             # One of several kinds: what it is stands above its message.
             _, its_file, its_path = self.schema.messages[field.type_name]
             comment = re.split(r"(?<=\.) ", self.schema.comment(its_file, its_path))[0]
@@ -304,8 +308,12 @@ class Page:
         return "\n".join(self.lines).rstrip("\n") + "\n"
 
 
+def configuration_names(schema):
+    return schema.reachable([".lanista.v1.ExperimentConfig", ".lanista.v1.HeadConfig"])
+
+
 def configuration_page(schema):
-    names = schema.reachable([".lanista.v1.ExperimentConfig", ".lanista.v1.HeadConfig"])
+    names = configuration_names(schema)
     page = Page(schema, names, everything_has_a_comment=True)
     page.lines += [CONFIGURATION % (EDITED % "protos/experiment.proto and graph.proto")]
     page.parts(names)
@@ -314,11 +322,11 @@ def configuration_page(schema):
 
 def service_page(schema):
     service, file, path = schema.services["ExperimentService"]
-    # Messages of this file; those of others have pages of their own, or are read by machines.
-    names = [name for name, found in schema.messages.items() if found[1] == file]
-    names += [name for name, found in schema.enums.items() if found[1] == file]
-    page = Page(schema, names, everything_has_a_comment=False)
-    page.lines += [SERVICE % (EDITED % "protos/service.proto"), "## The rpcs", ""]
+    elsewhere = configuration_names(schema)
+    asked_and_answered = [name for method in service.method for name in (method.input_type, method.output_type)]
+    names = [name for name in schema.reachable(asked_and_answered) if name not in elsewhere]
+    page = Page(schema, names, everything_has_a_comment=False, elsewhere=elsewhere)
+    page.lines += [SERVICE % (EDITED % "protos/service.proto and what it imports"), "## The rpcs", ""]
     rows = []
     for index, method in enumerate(service.method):
         comment = schema.comment(file, path + (SERVICE_METHOD, index))
