@@ -26,8 +26,8 @@
 #include "google/protobuf/text_format.h"
 #include "src/frontends/torchscript.h"
 #include "src/graph/mutator.h"
-#include "src/ops/graph_module_torch.h"
 #include "src/ops/registry.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista {
 namespace {

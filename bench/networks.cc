@@ -11,8 +11,8 @@
 #include "src/exporters/graph_formats_torch.h"
 #include "src/frontends/torchscript.h"
 #include "src/graph/builder.h"
-#include "src/ops/graph_module_torch.h"
 #include "src/ops/registry.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista::bench {
 namespace {

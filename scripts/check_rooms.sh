@@ -16,11 +16,13 @@ export CHECK_ROOMS_WRITE="${1:-}"
 
 # shellcheck disable=SC2046  # no file of ours has a space in its name
 awk '
-  # The room of a file is its folder; X_torch.h and X_torch.cc are in the half of it that uses LibTorch, and so is what
-  # every engine has there.
-  function room_of(path,   parts, room) {
+  # The room of a file is its folder below src/, or a folder in that one if the table has it; X_torch.h and X_torch.cc
+  # are in the half of it that uses LibTorch, and so is what every engine has there.
+  function room_of(path,   parts, room, inner) {
     split(path, parts, "/")
     room = parts[1] == "src" ? parts[2] : parts[1]
+    inner = parts[2] "/" parts[3]
+    if (parts[1] == "src" && inner in known) room = inner
     return path ~ /_torch\.(h|cc)$|^engines\/model_builder\./ ? room "_torch" : room
   }
   function complain(what) {
@@ -128,22 +130,27 @@ storage         base goals space
 views           base goals space storage graph
 graph           base
 ops             base graph
-ops_torch       base graph ops nn torch
+ops_torch       base graph ops torch
+ops/aten        base graph ops
+ops/modules     base graph ops
+ops/modules_torch base graph ops ops_torch ops/modules torch
+runtime         base
+runtime_torch   base graph ops ops_torch nn runtime torch
 nn              base space torch
 data            base config torch
-evaluators      base space config nn ops ops_torch data torch
-frontends       base graph ops ops_torch torch
+evaluators      base space config nn data torch
+frontends       base graph ops runtime_torch torch
 exporters       base goals space storage views graph ops
-exporters_torch base space storage views graph ops ops_torch exporters torch
+exporters_torch base space storage views graph ops runtime_torch exporters torch
 engines         base space config strategies storage views graph ops
-engines_torch   base space config graph ops ops_torch nn data evaluators frontends engines torch
+engines_torch   base space config graph ops runtime_torch nn data evaluators frontends engines torch
 experiment      base goals space config strategies stopping storage engines
 files           base config graph
 actors          base goals space config strategies stopping storage views graph ops engines experiment files telemetry
 service         base config storage views
 rpc             base files service views telemetry
 web             base goals space config storage views service telemetry
-trial           base goals space config strategies storage views graph ops ops_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
+trial           base goals space config strategies storage views graph ops runtime_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
 api             base config exporters include launcher rpc storage trial views
 api_torch       base data torch
 include         base config graph ops nn data evaluators strategies stopping trial api api_torch

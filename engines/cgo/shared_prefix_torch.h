@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/graph/schedule.h"
-#include "src/ops/graph_module_torch.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista {
 

@@ -16,9 +16,9 @@
 #include "src/graph/registered_graphs.h"
 #include "src/nn/construction.h"
 #include "src/nn/decide.h"
-#include "src/ops/archive_torch.h"
-#include "src/ops/aten_call_torch.h"
 #include "src/ops/registry.h"
+#include "src/runtime/archive_torch.h"
+#include "src/runtime/aten_call_torch.h"
 
 namespace lanista {
 namespace {

@@ -10,7 +10,7 @@
 #include "engines/graph/graph_space_torch.h"
 #include "engines/model_builder.h"
 #include "src/base/status.h"
-#include "src/ops/graph_module_torch.h"
+#include "src/runtime/graph_module_torch.h"
 #include "src/space/space.h"
 
 namespace lanista {

@@ -20,7 +20,7 @@
 namespace lanista::exporters {
 namespace {
 
-// How aten_size.cc writes all sizes of a tensor.
+// How src/ops/aten/size.cc writes all sizes of a tensor.
 constexpr absl::string_view kSizes = ".sizes().vec()";
 
 // TorchScript's numbers for data types and memory formats (c10/core/ScalarType.h and its neighbours).

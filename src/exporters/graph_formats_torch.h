@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "protos/space.pb.h"
-#include "src/ops/graph_module_torch.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista::exporters {
 

@@ -11,9 +11,9 @@
 #include "src/base/status.h"
 #include "src/exporters/types_torch.h"
 #include "src/graph/graph.h"
-#include "src/ops/archive_torch.h"
-#include "src/ops/aten_call_torch.h"
 #include "src/ops/registry.h"
+#include "src/runtime/archive_torch.h"
+#include "src/runtime/aten_call_torch.h"
 
 namespace lanista::exporters {
 namespace {

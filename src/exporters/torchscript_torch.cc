@@ -16,7 +16,7 @@
 #include "src/exporters/source_names.h"
 #include "src/exporters/types_torch.h"
 #include "src/graph/graph.h"
-#include "src/ops/aten_call_torch.h"
+#include "src/runtime/aten_call_torch.h"
 
 namespace lanista::exporters {
 namespace {

@@ -15,8 +15,8 @@
 #include "src/frontends/model_reader.h"
 #include "src/frontends/module_reader.h"
 #include "src/graph/graph.h"
-#include "src/ops/archive_torch.h"
 #include "src/ops/registry.h"
+#include "src/runtime/archive_torch.h"
 
 namespace lanista::frontends {
 namespace {

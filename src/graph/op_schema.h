@@ -1,5 +1,5 @@
 // What an operator declares about itself: attributes, inputs, output types, parameters, costs, and how it is written in
-// other languages. This half needs no LibTorch; the other half (src/ops/*_torch.h) builds and runs operators.
+// other languages. This half needs no LibTorch; the other half (src/ops/registry_torch.h) builds and runs operators.
 //
 // There are two kinds of operators. A *module operator* is named like its torch.nn class ("Conv2d"): its attributes are
 // the constructor's arguments under their Python names, its inputs are those of forward, in order, and its parameters

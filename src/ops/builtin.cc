@@ -1,4 +1,4 @@
-// Lanista's own operators, which graph_module_torch.cc runs: parameters and constants as values, the training flag,
+// Lanista's own operators, which GraphModule (src/runtime) runs: parameters and constants as values, the training flag,
 // assertions.
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"

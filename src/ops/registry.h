@@ -1,5 +1,5 @@
-// The operators that Lanista knows: schemas by type. Each family has a file for its schemas (conv.cc) and a file that
-// builds and runs them (conv_torch.cc, src/ops/registry_torch.h).
+// The operators that Lanista knows: schemas by type. Each family has a file for its schemas (modules/conv.cc) and, if
+// it is one of modules, a file that builds and runs them (modules/conv_torch.cc, src/ops/registry_torch.h).
 #ifndef LANISTA_SRC_OPS_REGISTRY_H_
 #define LANISTA_SRC_OPS_REGISTRY_H_
 

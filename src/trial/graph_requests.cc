@@ -15,7 +15,7 @@
 #include "src/exporters/graph_formats_torch.h"
 #include "src/frontends/torchscript.h"
 #include "src/graph/io.h"
-#include "src/ops/graph_module_torch.h"
+#include "src/runtime/graph_module_torch.h"
 #include "src/trial/space_files.h"
 #include "src/trial/torch_guard.h"
 

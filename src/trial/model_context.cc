@@ -26,8 +26,8 @@
 #include "src/base/unfinished_files.h"
 #include "src/exporters/graph_formats_torch.h"
 #include "src/nn/state_dict.h"
-#include "src/ops/graph_module_torch.h"
 #include "src/ops/registry.h"
+#include "src/runtime/graph_module_torch.h"
 #include "src/trial/program_id.h"
 #include "src/views/graph_view.h"
 

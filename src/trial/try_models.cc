@@ -16,7 +16,7 @@
 #include "src/base/status.h"
 #include "src/graph/graph.h"
 #include "src/nn/construction.h"
-#include "src/ops/graph_module_torch.h"
+#include "src/runtime/graph_module_torch.h"
 #include "src/space/space.h"
 #include "src/trial/torch_guard.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "protos/graph.pb.h"
-#include "src/ops/graph_module_torch.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista {
 

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/exporters/graph_formats_torch.h"
-#include "src/ops/graph_module_torch.h"
+#include "src/runtime/graph_module_torch.h"
 #include "tests/exporters/exported_model.h"
 #include "tests/frontends/imported_model.h"
 

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "src/frontends/torchscript.h"
 #include "src/graph/graph.h"
-#include "src/ops/graph_module_torch.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista {
 namespace {

@@ -7,8 +7,8 @@
 #include "gtest/gtest.h"
 #include "src/graph/graph.h"
 #include "src/graph/mutator.h"
-#include "src/ops/graph_module_torch.h"
 #include "src/ops/registry.h"
+#include "src/runtime/graph_module_torch.h"
 #include "tests/frontends/imported_model.h"
 
 namespace lanista {

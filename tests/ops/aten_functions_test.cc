@@ -14,8 +14,8 @@
 #include "src/graph/graph.h"
 #include "src/graph/onnx_writer.h"
 #include "src/graph/value_types.h"
-#include "src/ops/aten_call_torch.h"
 #include "src/ops/registry.h"
+#include "src/runtime/aten_call_torch.h"
 #include "tests/graph/graph_testing.h"
 #include "tests/ops/aten_samples.h"
 

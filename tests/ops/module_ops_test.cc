@@ -9,9 +9,9 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "src/graph/graph.h"
-#include "src/ops/graph_module_torch.h"
 #include "src/ops/registry.h"
 #include "src/ops/registry_torch.h"
+#include "src/runtime/graph_module_torch.h"
 #include "tests/ops/module_rows.h"
 
 namespace lanista::ops {

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "src/graph/graph.h"
-#include "src/ops/graph_module_torch.h"
 #include "src/ops/registry.h"
+#include "src/runtime/graph_module_torch.h"
 #include "tests/ops/module_rows.h"
 
 namespace lanista::ops {

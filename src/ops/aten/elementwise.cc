@@ -1,0 +1,291 @@
+// Aten operators of one tensor, element by element.
+#include <cmath>
+
+#include "src/base/status.h"
+#include "src/ops/aten/schema.h"
+
+namespace lanista::ops {
+namespace {
+
+enum class Result {
+  kSame,
+  // A floating-point dtype, whatever the input's dtype is.
+  kFloat,
+  kBool,
+};
+
+InferFunction LikeInput(Result result) {
+  return [result](const OpCall& call) -> absl::StatusOr<Types> {
+    if (call.inputs.empty() || call.inputs[0].kind() != v1::TENSOR) return UnknownShape(call);
+    v1::ValueType type = call.inputs[0];
+    if (result == Result::kBool) type.set_data_type(v1::BOOL);
+    if (result == Result::kFloat && (IsInteger(type.data_type()) || type.data_type() == v1::BOOL)) {
+      type.set_data_type(v1::FLOAT32);
+    }
+    return Types{type};
+  };
+}
+
+// An ONNX node with one input.
+OnnxFunction Node(const std::string& type) {
+  return [type](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const v1::DataType from = call.inputs[0].data_type();
+    if (!call.outputs.empty() && call.outputs[0].data_type() != from) {
+      return absl::UnimplementedError("ONNX wants floating-point numbers here");
+    }
+    return writer.Node(type, {writer.Input(0)});
+  };
+}
+
+AtenSpec Unary(const std::string& name, Result result, OnnxFunction onnx) {
+  return Function(name, "self", LikeInput(result), std::move(onnx));
+}
+
+AtenSpec Float(const std::string& name, const std::string& onnx) { return Unary(name, Result::kFloat, Node(onnx)); }
+AtenSpec Same(const std::string& name, const std::string& onnx) { return Unary(name, Result::kSame, Node(onnx)); }
+
+// The variant in place. A function of torch.nn.functional is called by the operator's name, because tensors have no
+// such method.
+AtenSpec InPlace(AtenSpec spec) {
+  spec.type += "_";
+  spec.infer = LikeInput(Result::kSame);
+  if (spec.python_function.empty()) spec.method = spec.type;
+  spec.function.clear();
+  spec.python_function.clear();
+  return spec;
+}
+
+// The Python function is in torch.nn.functional.
+AtenSpec Functional(AtenSpec spec) {
+  spec.python_function = "F." + spec.function;
+  return spec;
+}
+
+absl::StatusOr<Names> Silu(const OpCall&, OnnxWriter& writer) {
+  const std::string x = writer.Input(0);
+  return writer.Node("Mul", {x, writer.Node("Sigmoid", {x})[0]});
+}
+
+Names HardSigmoid(OnnxWriter& writer, const std::string& x) {
+  return writer.Node("HardSigmoid", {x}, {{"alpha", 1.0F / 6}, {"beta", 0.5F}});
+}
+
+absl::StatusOr<Names> HardSigmoidToOnnx(const OpCall&, OnnxWriter& writer) {
+  return HardSigmoid(writer, writer.Input(0));
+}
+
+absl::StatusOr<Names> HardSwish(const OpCall&, OnnxWriter& writer) {
+  const std::string x = writer.Input(0);
+  return writer.Node("Mul", {x, HardSigmoid(writer, x)[0]});
+}
+
+absl::StatusOr<Names> Rsqrt(const OpCall&, OnnxWriter& writer) {
+  return writer.Node("Reciprocal", writer.Node("Sqrt", {writer.Input(0)}));
+}
+
+absl::StatusOr<Names> Square(const OpCall&, OnnxWriter& writer) {
+  return writer.Node("Mul", {writer.Input(0), writer.Input(0)});
+}
+
+absl::StatusOr<Names> Mish(const OpCall&, OnnxWriter& writer) {
+  const std::string x = writer.Input(0);
+  return writer.Node("Mul", {x, writer.Node("Tanh", writer.Node("Softplus", {x}))[0]});
+}
+
+absl::StatusOr<Names> Gelu(const OpCall& call, OnnxWriter& writer) {
+  const std::string x = writer.Input(0);
+  const auto approximate = AtenArguments(call).String("approximate");
+  const std::string half = writer.Node("Mul", {x, OnnxScalar(writer, 0.5)})[0];
+  std::string inner;
+  if (approximate == "none") {
+    inner = writer.Node("Erf", writer.Node("Div", {x, OnnxScalar(writer, std::sqrt(2.0))}))[0];
+  } else if (approximate == "tanh") {
+    // tanh(sqrt(2 / pi) (x + 0.044715 x^3))
+    const std::string cube = writer.Node("Mul", {x, writer.Node("Mul", {x, x})[0]})[0];
+    const std::string small = writer.Node("Mul", {cube, OnnxScalar(writer, 0.044715)})[0];
+    const std::string sum = writer.Node("Add", {x, small})[0];
+    inner = writer.Node("Tanh", writer.Node("Mul", {sum, OnnxScalar(writer, std::sqrt(2 / M_PI))}))[0];
+  } else {
+    return absl::UnimplementedError("gelu is written as ONNX with approximate \"none\" and \"tanh\"");
+  }
+  return writer.Node("Mul", {half, writer.Node("Add", {inner, OnnxScalar(writer, 1)})[0]});
+}
+
+absl::StatusOr<Names> Softplus(const OpCall& call, OnnxWriter& writer) {
+  const AtenArguments a(call);
+  // Above a threshold that is not small, both formulas agree to the last bits.
+  if (a.Number("beta") != 1 || !a.Number("threshold").has_value() || *a.Number("threshold") < 15) {
+    return absl::UnimplementedError("softplus is written as ONNX with beta 1 and its usual threshold");
+  }
+  return writer.Node("Softplus", {writer.Input(0)});
+}
+
+absl::StatusOr<Names> Elu(const OpCall& call, OnnxWriter& writer) {
+  const AtenArguments a(call);
+  if (a.Number("scale") != 1 || a.Number("input_scale") != 1 || !a.Number("alpha").has_value()) {
+    return absl::UnimplementedError("elu is written as ONNX without scales");
+  }
+  return writer.Node("Elu", {writer.Input(0)}, {{"alpha", static_cast<float>(*a.Number("alpha"))}});
+}
+
+absl::StatusOr<Names> LeakyRelu(const OpCall& call, OnnxWriter& writer) {
+  const auto slope = AtenArguments(call).Number("negative_slope");
+  if (!slope.has_value()) return absl::UnimplementedError("a computed slope is not written as ONNX");
+  return writer.Node("LeakyRelu", {writer.Input(0)}, {{"alpha", static_cast<float>(*slope)}});
+}
+
+// Clips between two constants, one of which may be none.
+OnnxFunction Clip(const std::string& low, const std::string& high) {
+  return [=](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const AtenArguments a(call);
+    if (!IsFloat(call.inputs[0].data_type())) {
+      return absl::UnimplementedError("clamping is written as ONNX for floating-point tensors");
+    }
+    Names inputs = {writer.Input(0)};
+    for (const std::string& name : {low, high}) {
+      const auto value = name.empty() ? std::nullopt : a.Number(name);
+      if (!name.empty() && !a.IsNone(name) && !value.has_value()) {
+        return absl::UnimplementedError("a computed bound is not written as ONNX");
+      }
+      inputs.push_back(value.has_value() ? OnnxScalar(writer, *value) : "");
+    }
+    return writer.Node("Clip", inputs);
+  };
+}
+
+AtenSpec EluSpec() {
+  AtenSpec spec = Function("elu", "self, alpha=1, scale=1, input_scale=1", LikeInput(Result::kSame), Elu);
+  // Python's function has no scale arguments.
+  spec.python_function = "torch.ops.aten.elu.default";
+  return spec;
+}
+
+AtenSpec HardTanh() {
+  return Functional(
+      Function("hardtanh", "self, min_val=-1, max_val=1", LikeInput(Result::kSame), Clip("min_val", "max_val")));
+}
+
+AtenSpec Relu6() {
+  return Functional(Function(
+      "relu6", "self", LikeInput(Result::kSame), [](const OpCall&, OnnxWriter& writer) -> absl::StatusOr<Names> {
+        return writer.Node("Clip", {writer.Input(0), OnnxScalar(writer, 0), OnnxScalar(writer, 6)});
+      }));
+}
+
+// The values do not change.
+absl::StatusOr<Names> Identity(const OpCall&, OnnxWriter& writer) { return writer.Node("Identity", {writer.Input(0)}); }
+
+AtenSpec NoOp(const std::string& name, const std::string& arguments) {
+  return Move(Method(name, arguments, LikeInput(Result::kSame), Identity));
+}
+
+AtenSpec Dropout(const std::string& name) {
+  AtenSpec spec =
+      Function(name, name == "dropout" ? "input, p, train" : "self, p, train", LikeInput(Result::kSame), Identity);
+  spec.stateful = true;
+  return spec;
+}
+
+// Converts to another dtype or another device.
+AtenSpec To(const std::string& overload, const std::string& arguments) {
+  AtenSpec spec = Move(Method("to." + overload, arguments, [](const OpCall& call) -> absl::StatusOr<Types> {
+    Types types = UnknownShape(call);
+    if (!call.inputs.empty() && call.inputs[0].kind() == v1::TENSOR) types = {call.inputs[0]};
+    types[0].set_data_type(AtenArguments(call).DataType("dtype", types[0].data_type()));
+    return types;
+  }));
+  spec.onnx = [](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const v1::DataType to = call.outputs.empty() ? v1::DATA_TYPE_UNSPECIFIED : call.outputs[0].data_type();
+    if (AtenArguments(call).IsNone("dtype") || to == call.inputs[0].data_type()) return Identity(call, writer);
+    if (to == v1::DATA_TYPE_UNSPECIFIED || to == v1::COMPLEX64 || to == v1::COMPLEX128) {
+      return absl::UnimplementedError("a conversion to this type is not written as ONNX");
+    }
+    return Names{OnnxCast(writer, writer.Input(0), to)};
+  };
+  // Called by the operator's name: its overloads differ in argument types, which literals do not show.
+  spec.method.clear();
+  return spec;
+}
+
+AtenSpec SoftMax(const std::string& name, const std::string& onnx) {
+  AtenSpec spec = Function(name + ".int", "self, dim, dtype=None", [](const OpCall& call) -> absl::StatusOr<Types> {
+    LANISTA_ASSIGN_OR_RETURN(Types types, LikeInput(Result::kFloat)(call));
+    const AtenArguments a(call);
+    const auto dims = graph::DimsOf(types[0]);
+    if (dims.has_value() && a.Int("dim").has_value()) LANISTA_RETURN_IF_ERROR(AxisOf(*a.Int("dim"), *dims).status());
+    types[0].set_data_type(a.DataType("dtype", types[0].data_type()));
+    return types;
+  });
+  spec.onnx = [onnx](const OpCall& call, OnnxWriter& writer) -> absl::StatusOr<Names> {
+    const AtenArguments a(call);
+    if (!a.Int("dim").has_value()) return OnnxNeeds("the dimension");
+    if (!a.IsNone("dtype")) return absl::UnimplementedError("a softmax with a dtype is not written as ONNX");
+    return writer.Node(onnx, {writer.Input(0)}, {{"axis", *a.Int("dim")}});
+  };
+  spec.flops = FlopsAnElement(3);
+  return spec;
+}
+
+LANISTA_REGISTER_OP(MakeAten(Same("relu", "Relu")));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Same("relu", "Relu"))));
+LANISTA_REGISTER_OP(MakeAten(Float("sigmoid", "Sigmoid")));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Float("sigmoid", "Sigmoid"))));
+LANISTA_REGISTER_OP(MakeAten(Float("tanh", "Tanh")));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Float("tanh", "Tanh"))));
+LANISTA_REGISTER_OP(MakeAten(Float("exp", "Exp")));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Float("exp", "Exp"))));
+LANISTA_REGISTER_OP(MakeAten(Float("log", "Log")));
+LANISTA_REGISTER_OP(MakeAten(Float("sqrt", "Sqrt")));
+LANISTA_REGISTER_OP(MakeAten(Unary("rsqrt", Result::kFloat, Rsqrt)));
+LANISTA_REGISTER_OP(MakeAten(Float("reciprocal", "Reciprocal")));
+LANISTA_REGISTER_OP(MakeAten(Float("sin", "Sin")));
+LANISTA_REGISTER_OP(MakeAten(Float("cos", "Cos")));
+LANISTA_REGISTER_OP(MakeAten(Float("erf", "Erf")));
+LANISTA_REGISTER_OP(MakeAten(Unary("square", Result::kSame, Square)));
+LANISTA_REGISTER_OP(MakeAten(Same("neg", "Neg")));
+LANISTA_REGISTER_OP(MakeAten(Same("abs", "Abs")));
+LANISTA_REGISTER_OP(MakeAten(Same("sign", "Sign")));
+LANISTA_REGISTER_OP(MakeAten(Same("floor", "Floor")));
+LANISTA_REGISTER_OP(MakeAten(Same("ceil", "Ceil")));
+LANISTA_REGISTER_OP(MakeAten(Same("round", "Round")));
+LANISTA_REGISTER_OP(MakeAten(Unary("logical_not", Result::kBool, nullptr)));
+LANISTA_REGISTER_OP(MakeAten(Functional(Unary("silu", Result::kSame, Silu))));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Unary("silu", Result::kSame, Silu)))));
+LANISTA_REGISTER_OP(MakeAten(Functional(Unary("hardswish", Result::kSame, HardSwish))));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Unary("hardswish", Result::kSame, HardSwish)))));
+LANISTA_REGISTER_OP(MakeAten(Functional(Unary("hardsigmoid", Result::kSame, HardSigmoidToOnnx))));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Unary("hardsigmoid", Result::kSame, HardSigmoidToOnnx)))));
+LANISTA_REGISTER_OP(MakeAten(Functional(Unary("mish", Result::kSame, Mish))));
+LANISTA_REGISTER_OP(MakeAten(Same("selu", "Selu")));
+LANISTA_REGISTER_OP(MakeAten(Functional(Function("gelu", "self, *, approximate=\"none\"", LikeInput(Result::kSame),
+                                                 Gelu))));
+LANISTA_REGISTER_OP(MakeAten(Functional(Function("softplus", "self, beta=1, threshold=20", LikeInput(Result::kSame),
+                                                 Softplus))));
+LANISTA_REGISTER_OP(MakeAten(EluSpec()));
+LANISTA_REGISTER_OP(MakeAten(Functional(Function("leaky_relu", "self, negative_slope=0.01", LikeInput(Result::kSame),
+                                                 LeakyRelu))));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Functional(Function("leaky_relu", "self, negative_slope=0.01",
+                                                         LikeInput(Result::kSame), LeakyRelu)))));
+LANISTA_REGISTER_OP(MakeAten(HardTanh()));
+LANISTA_REGISTER_OP(MakeAten(InPlace(HardTanh())));
+LANISTA_REGISTER_OP(MakeAten(Relu6()));
+LANISTA_REGISTER_OP(MakeAten(Function("clamp", "self, min=None, max=None", LikeInput(Result::kSame),
+                                      Clip("min", "max"))));
+LANISTA_REGISTER_OP(MakeAten(InPlace(Function("clamp", "self, min=None, max=None", LikeInput(Result::kSame),
+                                              Clip("min", "max")))));
+LANISTA_REGISTER_OP(MakeAten(Function("clamp_min", "self, min", LikeInput(Result::kSame), Clip("min", ""))));
+LANISTA_REGISTER_OP(MakeAten(Function("clamp_max", "self, max", LikeInput(Result::kSame), Clip("", "max"))));
+LANISTA_REGISTER_OP(MakeAten(Dropout("dropout")));
+LANISTA_REGISTER_OP(MakeAten(Dropout("dropout_")));
+LANISTA_REGISTER_OP(MakeAten(SoftMax("softmax", "Softmax")));
+LANISTA_REGISTER_OP(MakeAten(SoftMax("log_softmax", "LogSoftmax")));
+LANISTA_REGISTER_OP(MakeAten(NoOp("contiguous", "self, *, memory_format=0")));
+LANISTA_REGISTER_OP(MakeAten(NoOp("detach", "self")));
+LANISTA_REGISTER_OP(MakeAten(NoOp("clone", "self, *, memory_format=None")));
+LANISTA_REGISTER_OP(MakeAten(To("dtype", "self, dtype, non_blocking=False, copy=False, memory_format=None")));
+LANISTA_REGISTER_OP(MakeAten(To("device", "self, device, dtype, non_blocking=False, copy=False, memory_format=None")));
+LANISTA_REGISTER_OP(MakeAten(To("prim_Device", "self, device, dtype=None, non_blocking=False, copy=False")));
+LANISTA_REGISTER_OP(MakeAten(To("prim_dtype", "self, dtype=None, non_blocking=False, copy=False")));
+
+}  // namespace
+}  // namespace lanista::ops

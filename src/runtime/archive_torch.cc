@@ -1,0 +1,129 @@
+#include "src/runtime/archive_torch.h"
+
+#include <caffe2/serialize/read_adapter_interface.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "src/base/read_file.h"
+#include "src/base/sha256.h"
+#include "src/base/status.h"
+#include "src/runtime/archive_check.h"
+#include "src/runtime/operator_check_torch.h"
+
+namespace lanista::ops {
+namespace {
+
+// The bytes of a file, for LibTorch's reader.
+class Bytes final : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  explicit Bytes(std::string bytes) : bytes_(std::move(bytes)) {}
+
+  size_t size() const override { return bytes_.size(); }
+
+  size_t read(uint64_t position, void* buffer, size_t count, const char* /*what*/) const override {
+    if (position > bytes_.size()) return 0;
+    const absl::string_view part = absl::string_view(bytes_).substr(position, count);
+    std::memcpy(buffer, part.data(), part.size());
+    return part.size();
+  }
+
+ private:
+  const std::string bytes_;
+};
+
+// LibTorch's error, reworded for users.
+absl::Status LoadError(const std::string& path, const std::string& what) {
+  const size_t start = std::min(what.find_first_not_of(" \n"), what.size());
+  const std::string first_line = what.substr(start, what.find('\n', start) - start);
+  if (absl::StrContains(what, "maximum supported version")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     " is of a newer format than this LibTorch reads: save it with an older PyTorch, or build "
+                     "Lanista with a newer LibTorch (",
+                     first_line, ")"));
+  }
+  if (absl::StrContains(what, "Unknown builtin op")) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " uses an operator that LibTorch does not have (", first_line,
+                                                   "): only its own can be imported"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("LibTorch cannot read ", path, ": ", first_line));
+}
+
+absl::StatusOr<torch::jit::Module> Load(const std::string& path, std::string bytes) {
+  LANISTA_RETURN_IF_ERROR(CheckArchive(path, bytes));
+  try {
+    const torch::jit::Module module = torch::jit::load(std::make_shared<Bytes>(std::move(bytes)), at::kCPU);
+    LANISTA_RETURN_IF_ERROR(Annotate(CheckOperators(module), path));
+    return module;
+  } catch (const c10::Error& error) {
+    return LoadError(path, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return LoadError(path, error.what());
+  }
+}
+
+}  // namespace
+
+Archive::Archive(std::string path, std::string sha256, torch::jit::Module module)
+    : path_(std::move(path)), sha256_(std::move(sha256)), module_(std::move(module)) {
+  for (const auto& parameter : module_.named_parameters()) tensors_[parameter.name] = parameter.value;
+  for (const auto& buffer : module_.named_buffers()) tensors_[buffer.name] = buffer.value;
+}
+
+absl::StatusOr<std::shared_ptr<const Archive>> Archive::Open(const v1::Archive& archive) {
+  static std::mutex mutex;
+  // Keyed by path and digest, so that a changed file is a different archive.
+  static auto* const open = new std::map<std::pair<std::string, std::string>, std::weak_ptr<const Archive>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto find = [&](const std::string& digest) -> std::shared_ptr<const Archive> {
+    const auto known = open->find({archive.path(), digest});
+    return known == open->end() ? nullptr : known->second.lock();
+  };
+  if (auto known = find(archive.sha256()); known != nullptr) return known;
+  LANISTA_ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(archive.path(), kMostWeightsBytes));
+  const std::string digest = Sha256(bytes);
+  if (!archive.sha256().empty() && archive.sha256() != digest) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(archive.path(), " is not the file that the graph was made from: import it again"));
+  }
+  if (auto known = find(digest); known != nullptr) return known;
+  LANISTA_ASSIGN_OR_RETURN(torch::jit::Module module, Load(archive.path(), std::move(bytes)));
+  const std::shared_ptr<const Archive> opened(new Archive(archive.path(), digest, std::move(module)));
+  (*open)[{archive.path(), digest}] = opened;
+  return opened;
+}
+
+const at::Tensor* Archive::FindTensor(const std::string& path) const {
+  const auto found = tensors_.find(path);
+  return found == tensors_.end() ? nullptr : &found->second;
+}
+
+absl::StatusOr<torch::jit::Module> Archive::CopyModule(const std::string& path) const {
+  torch::jit::Module module = module_;
+  for (const absl::string_view part : absl::StrSplit(path, '.', absl::SkipEmpty())) {
+    const std::string name(part);
+    if (!module.hasattr(name) || !module.attr(name).isModule()) {
+      return absl::NotFoundError(absl::StrCat(path_, " has no module '", path, "'"));
+    }
+    module = module.attr(name).toModule();
+  }
+  // With autograd on, the copied parameters would be results of operators and would get no gradient.
+  const at::NoGradGuard no_grad;
+  torch::jit::Module copy = module.deepcopy();
+  const auto originals = module.named_parameters();
+  auto original = originals.begin();
+  for (const auto& parameter : copy.named_parameters()) {
+    parameter.value.requires_grad_((*original).value.requires_grad());
+    ++original;
+  }
+  return copy;
+}
+
+}  // namespace lanista::ops
