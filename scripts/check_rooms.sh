@@ -140,8 +140,15 @@ nn              base space torch
 data            base config torch
 evaluators      base space config nn data torch
 frontends       base graph ops runtime_torch torch
-exporters       base goals space storage views graph ops
-exporters_torch base space storage views graph ops runtime_torch exporters torch
+exporters/common base graph
+exporters/common_torch base graph torch
+exporters/python base graph ops exporters/common
+exporters/cpp   base graph exporters/common
+exporters/onnx  base graph exporters/common
+exporters/torchscript base graph exporters/common
+exporters/torchscript_torch base graph runtime_torch exporters/common exporters/common_torch exporters/torchscript torch
+exporters/results base goals space storage views exporters/common
+exporters_torch base graph ops runtime_torch exporters/common exporters/common_torch exporters/cpp exporters/onnx exporters/python exporters/torchscript_torch torch
 engines         base space config strategies storage views graph ops
 engines_torch   base space config graph ops runtime_torch nn data evaluators frontends engines torch
 experiment      base goals space config strategies stopping storage engines
@@ -150,9 +157,9 @@ actors          base goals space config strategies stopping storage views graph 
 service         base config storage views
 rpc             base files service views telemetry
 web             base goals space config storage views service telemetry
-trial           base goals space config strategies storage views graph ops runtime_torch nn data evaluators frontends exporters exporters_torch engines engines_torch launcher torch
-api             base config exporters include launcher rpc storage trial views
+trial           base goals space config strategies storage views graph ops runtime_torch nn data evaluators frontends exporters_torch engines engines_torch launcher torch
+api             base config include launcher rpc storage trial views
 api_torch       base data torch
 include         base config graph ops nn data evaluators strategies stopping trial api api_torch
-launcher        base goals space config devices strategies storage views graph ops exporters engines experiment files actors service rpc web telemetry
+launcher        base goals space config devices strategies storage views graph ops exporters/common exporters/results engines experiment files actors service rpc web telemetry
 TABLE

@@ -11,12 +11,12 @@
 #include "absl/strings/str_join.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
-#include "src/exporters/cpp_source.h"
+#include "src/exporters/common/replaceable.h"
+#include "src/exporters/cpp/source.h"
 #include "src/exporters/model_files_torch.h"
-#include "src/exporters/onnx_model.h"
-#include "src/exporters/python_source.h"
-#include "src/exporters/replaceable.h"
-#include "src/exporters/torchscript_torch.h"
+#include "src/exporters/onnx/model.h"
+#include "src/exporters/python/source.h"
+#include "src/exporters/torchscript/writer_torch.h"
 
 namespace lanista::exporters {
 namespace {

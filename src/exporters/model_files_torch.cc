@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
-#include "src/exporters/types_torch.h"
+#include "src/exporters/common/types_torch.h"
 #include "src/graph/graph.h"
 #include "src/ops/registry.h"
 #include "src/runtime/archive_torch.h"

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/exporters/source_model.h"
+#include "src/exporters/common/source_model.h"
 #include "src/runtime/graph_module_torch.h"
 
 namespace lanista::exporters {

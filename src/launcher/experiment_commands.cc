@@ -17,7 +17,7 @@
 #include "src/base/display_text.h"
 #include "src/base/status.h"
 #include "src/config/paths.h"
-#include "src/exporters/exporter.h"
+#include "src/exporters/results/exporter.h"
 #include "src/launcher/commands.h"
 #include "src/launcher/console.h"
 #include "src/launcher/exit_codes.h"

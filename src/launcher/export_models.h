@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "src/exporters/exporter.h"
+#include "src/exporters/results/exporter.h"
 #include "src/launcher/trial_program.h"
 #include "src/storage/journal.h"
 

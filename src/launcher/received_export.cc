@@ -9,8 +9,8 @@
 #include "src/base/open_beneath.h"
 #include "src/base/status.h"
 #include "src/base/utf8.h"
-#include "src/exporters/exporter.h"
-#include "src/exporters/replaceable.h"
+#include "src/exporters/common/replaceable.h"
+#include "src/exporters/results/exporter.h"
 
 namespace lanista {
 namespace {

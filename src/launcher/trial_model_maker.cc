@@ -10,7 +10,7 @@
 #include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/base/temporary_folder.h"
-#include "src/exporters/exporter.h"
+#include "src/exporters/results/exporter.h"
 #include "src/files/conversion_folder.h"
 #include "src/graph/graph.h"
 #include "src/graph/io.h"

@@ -1,4 +1,4 @@
-#include "src/exporters/data_source.h"
+#include "src/exporters/common/data_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "nlohmann/json.hpp"
 #include "src/base/hash.h"
-#include "src/exporters/exporter.h"
+#include "src/exporters/results/exporter.h"
 #include "src/space/space.h"
 #include "tests/storage/storage_testing.h"
 

@@ -12,8 +12,8 @@
 #include "absl/strings/substitute.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/exporters/common/source_model.h"
 #include "src/exporters/graph_formats_torch.h"
-#include "src/exporters/source_model.h"
 #include "tests/exporters/exported_model.h"
 
 namespace lanista {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "src/exporters/graph_formats_torch.h"
-#include "src/exporters/torchscript_source.h"
+#include "src/exporters/torchscript/source.h"
 #include "src/ops/registry.h"
 #include "tests/exporters/exported_model.h"
 

@@ -1,0 +1,103 @@
+#include "src/exporters/common/source_model.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+#include "src/base/json_line.h"
+
+namespace lanista::exporters {
+namespace {
+
+template <class Element, class Number>
+void Unpack(const v1::Tensor& tensor, std::vector<Number>* out) {
+  for (size_t at = 0; at + sizeof(Element) <= tensor.data().size(); at += sizeof(Element)) {
+    Element element;
+    std::memcpy(&element, tensor.data().data() + at, sizeof(Element));
+    out->push_back(static_cast<Number>(element));
+  }
+}
+
+}  // namespace
+
+ArchivePlace PlaceOf(const v1::OpaqueModule& opaque) { return {opaque.archive(), opaque.path()}; }
+
+absl::StatusOr<TensorElements> UnpackTensor(const v1::Tensor& tensor) {
+  TensorElements elements;
+  switch (tensor.data_type()) {
+    case v1::FLOAT32:
+      elements.is_float = true;
+      Unpack<float>(tensor, &elements.floats);
+      break;
+    case v1::FLOAT64:
+      elements.is_float = true;
+      Unpack<double>(tensor, &elements.floats);
+      break;
+    case v1::INT8:
+      Unpack<int8_t>(tensor, &elements.ints);
+      break;
+    case v1::UINT8:
+    case v1::BOOL:
+      Unpack<uint8_t>(tensor, &elements.ints);
+      break;
+    case v1::INT16:
+      Unpack<int16_t>(tensor, &elements.ints);
+      break;
+    case v1::INT32:
+      Unpack<int32_t>(tensor, &elements.ints);
+      break;
+    case v1::INT64:
+      Unpack<int64_t>(tensor, &elements.ints);
+      break;
+    default:
+      return absl::UnimplementedError(absl::StrCat("a constant tensor of type ", v1::DataType_Name(tensor.data_type()),
+                                                   " cannot be written as a literal"));
+  }
+  int64_t expected = 1;
+  for (const int64_t dim : tensor.dims()) expected *= dim;
+  const size_t found = elements.is_float ? elements.floats.size() : elements.ints.size();
+  if (expected < 0 || static_cast<size_t>(expected) != found) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a constant tensor holds ", found, " elements; its dimensions say ", expected));
+  }
+  return elements;
+}
+
+std::string FloatLiteral(double value) {
+  std::string text;
+  for (const int digits : {6, 9, 15, 16, 17}) {
+    text = absl::StrFormat("%.*g", digits, value);
+    if (std::strtod(text.c_str(), nullptr) == value) break;
+  }
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string StringLiteral(absl::string_view text) {
+  std::string literal = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      literal += '\\';
+      literal += c;
+    } else if (c == '\n') {
+      literal += "\\n";
+    } else if (byte < 32 || byte > 126) {
+      literal += absl::StrFormat("\\%03o", byte);
+    } else {
+      literal += c;
+    }
+  }
+  return literal + "\"";
+}
+
+std::string PythonStringLiteral(const std::string& text) {
+  // A JSON string is also a valid Python string.
+  return JsonLine(nlohmann::json(text));
+}
+
+}  // namespace lanista::exporters

@@ -1,0 +1,255 @@
+#include "src/exporters/results/exporter.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "src/base/hash.h"
+#include "src/base/output_files.h"
+#include "src/base/status.h"
+#include "src/exporters/common/replaceable.h"
+#include "src/storage/state_dir.h"
+
+namespace lanista {
+namespace {
+
+std::map<std::string, Exporter>& Exporters() {
+  static auto* const exporters = new std::map<std::string, Exporter>;
+  return *exporters;
+}
+
+// Formats that need a model's graph.
+const std::set<std::string>& GraphFormats() {
+  static const auto* const formats = new std::set<std::string>{"cpp", "onnx", "python", "torchscript"};
+  return *formats;
+}
+
+absl::Status CopyFile(const std::string& from, const std::string& to) {
+  std::ifstream source(from, std::ios::binary);
+  if (!source) return ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
+  OutputFiles files({from});
+  LANISTA_ASSIGN_OR_RETURN(OutputFile* const file, files.Add(to));
+  std::vector<char> buffer(1 << 20);
+  while (source.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || source.gcount() > 0) {
+    file->Write(buffer.data(), static_cast<size_t>(source.gcount()));
+  }
+  if (source.bad()) return ErrnoToStatus(errno, absl::StrCat("cannot read ", from));
+  return files.Commit().status();
+}
+
+// The weights files of the models' successful attempts, as far as they still exist.
+absl::StatusOr<std::map<int, std::string>> WeightsFiles(const JournalReader& experiment) {
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, experiment.Attempts());
+  std::map<int, int> members;
+  for (const AttemptRecord& attempt : attempts) ++members[attempt.trial];
+  std::map<int, std::string> files;
+  for (const AttemptRecord& attempt : attempts) {
+    if (attempt.end.outcome() != v1::SUCCEEDED) continue;
+    const std::string folder = TrialOutputFolder(attempt.trial, attempt.model, members.at(attempt.trial) > 1);
+    const std::string file = absl::StrCat(experiment.folder(), "/", folder, "/weights.pt");
+    if (std::filesystem::exists(file)) files[attempt.model] = file;
+  }
+  return files;
+}
+
+// Model -> file of its weights.
+using WeightsOf = std::map<int, std::string>;
+
+bool HasGraphs(const v1::EngineConfig& engine) { return engine.has_graph() || engine.has_cgo(); }
+
+// An exporter that calls `convert`. FAILED_PRECONDITION: the experiment's models are not graphs.
+absl::StatusOr<Exporter> GraphExporter(const JournalReader& experiment, const std::string& format, WeightsOf weights,
+                                       const GraphConverter& convert) {
+  if (!HasGraphs(experiment.experiment().config().engine())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "format ", format, " needs the model's graph: use `engine { graph {} }`; the direct engine exports ",
+        absl::StrJoin(ExportFormats(), ", "), ", weights"));
+  }
+  return [format, weights = std::move(weights), &convert](
+             const JournalReader& reader, const ModelRecord& model, int,
+             const std::string& path_stem) -> absl::StatusOr<std::vector<std::string>> {
+    v1::Convert request;
+    request.set_format(format);
+    request.set_out(path_stem);
+    LANISTA_ASSIGN_OR_RETURN(*request.mutable_model(), SpaceModelOf(reader, model));
+    if (const auto file = weights.find(model.model); file != weights.end()) {
+      request.mutable_model()->set_weights_file(file->second);
+    }
+    return convert(request);
+  };
+}
+
+// Copies the weights files unchanged.
+Exporter WeightsExporter(WeightsOf weights) {
+  return [weights = std::move(weights)](const JournalReader&, const ModelRecord& model, int,
+                                        const std::string& path_stem) -> absl::StatusOr<std::vector<std::string>> {
+    LANISTA_RETURN_IF_ERROR(exporters::CheckReplaceable("weights", path_stem));
+    const std::string path = path_stem + ".weights.pt";
+    LANISTA_RETURN_IF_ERROR(CopyFile(weights.at(model.model), path));
+    return std::vector<std::string>{path};
+  };
+}
+
+// `models`: best first. `kept`: of so many of them weights are kept.
+absl::Status CheckWeights(const std::vector<ModelRecord>& models, const WeightsOf& weights, const std::string& format,
+                          int kept) {
+  std::vector<int> missing;
+  bool should_be_there = false;
+  for (size_t i = 0; i < models.size(); ++i) {
+    if (weights.count(models[i].model) > 0) continue;
+    missing.push_back(models[i].model);
+    should_be_there = should_be_there || static_cast<int>(i) < kept;
+  }
+  if (missing.empty()) return absl::OkStatus();
+  const std::string why =
+      should_be_there
+          ? absl::StrCat(" are missing, although the experiment has `keep_weights { best: ", kept,
+                         " }`: their files are not in its folder `trials` (any more)")
+          : " were not kept: an experiment keeps those of its N best models with `keep_weights { best: N }`";
+  return absl::FailedPreconditionError(
+      absl::StrCat("the trained weights of model", missing.size() == 1 ? " " : "s ", absl::StrJoin(missing, ", "), why,
+                   format == "weights" ? "" : "; to export the initial weights instead, add --untrained"));
+}
+
+// Of all files together.
+int64_t BytesOf(const std::vector<std::string>& files) {
+  int64_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    const auto size = static_cast<int64_t>(std::filesystem::file_size(file, error));
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+std::string ExportStem(int rank, int model) { return absl::StrCat(rank, "-model-", model); }
+
+absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std::vector<ModelRecord>& models,
+                                      const ExportOptions& options, const GraphConverter& convert) {
+  const std::string& format = options.format;
+  const auto found = Exporters().find(format);
+  if (found != Exporters().end()) return found->second;
+  if (format != "weights" && GraphFormats().count(format) == 0) {
+    std::set<std::string> known = GraphFormats();
+    for (const std::string& name : ExportFormats()) known.insert(name);
+    known.insert("weights");
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown format '", format, "'; known: ", absl::StrJoin(known, ", ")));
+  }
+  if (experiment.experiment().config().space().has_choices()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "format ", format, " needs a network, and the models of a space of `choices` have none; what can be exported: ",
+        absl::StrJoin(ExportFormats(), ", ")));
+  }
+  LANISTA_ASSIGN_OR_RETURN(WeightsOf weights, WeightsFiles(experiment));
+  const absl::Status trained =
+      CheckWeights(models, weights, format, experiment.experiment().config().keep_weights().best());
+  if (format == "weights") {
+    LANISTA_RETURN_IF_ERROR(trained);
+    return WeightsExporter(std::move(weights));
+  }
+  LANISTA_ASSIGN_OR_RETURN(Exporter exporter, GraphExporter(experiment, format, std::move(weights), convert));
+  if (!options.untrained) LANISTA_RETURN_IF_ERROR(trained);
+  return exporter;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::SpaceModel> SpaceModelOf(const JournalReader& experiment, const ModelRecord& model) {
+  const v1::ExperimentCreated& created = experiment.experiment();
+  const v1::ExperimentConfig& config = created.config();
+  if (config.space().has_choices()) {
+    return absl::FailedPreconditionError("the models of a space of `choices` are no networks: they have no graphs");
+  }
+  if (!HasGraphs(config.engine())) {
+    return absl::FailedPreconditionError("there is no graph: the engine `direct` builds models from C++ code alone");
+  }
+  v1::SpaceModel source;
+  *source.mutable_space() = config.space();
+  *source.mutable_engine() = config.engine();
+  *source.mutable_sample() = model.sample;
+  source.set_model_seed(ModelSeed(static_cast<uint64_t>(created.seed()), model.model));
+  LANISTA_ASSIGN_OR_RETURN(const std::optional<v1::SpaceSpec> space, experiment.Space());
+  if (!space.has_value()) return source;
+  for (const v1::FileDigest& file : space->files()) {
+    // The evaluator's table is nothing that the model is made from.
+    if (file.path() != config.evaluator().table().path()) *source.add_space_files() = file;
+  }
+  if (space->has_data()) *source.mutable_data() = space->data();
+  return source;
+}
+
+bool RegisterExporter(const std::string& format, Exporter exporter) {
+  if (!Exporters().emplace(format, std::move(exporter)).second) {
+    std::fprintf(stderr, "lanista: exporter '%s' is registered twice\n", format.c_str());
+    std::abort();
+  }
+  return true;
+}
+
+std::optional<std::string> ExportStemOf(absl::string_view file_name) {
+  absl::string_view rest = file_name;
+  const auto take_number = [&rest](int* number) {
+    const absl::string_view digits = rest.substr(0, rest.find_first_not_of("0123456789"));
+    rest.remove_prefix(digits.size());
+    return absl::SimpleAtoi(digits, number);
+  };
+  int rank = 0, model = 0;
+  if (!take_number(&rank) || !absl::ConsumePrefix(&rest, "-model-") || !take_number(&model)) return std::nullopt;
+  std::string stem = ExportStem(rank, model);
+  // Numbers have no zeros before them, a suffix follows, and there is no folder.
+  if (!absl::StartsWith(file_name, stem + ".") || absl::StrContains(file_name, '/')) return std::nullopt;
+  return stem;
+}
+
+std::vector<std::string> ExportFormats() {
+  std::vector<std::string> formats;
+  for (const auto& entry : Exporters()) formats.push_back(entry.first);
+  return formats;
+}
+
+absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, const ExportOptions& options,
+                                                    const GraphConverter& convert) {
+  if (options.top_k < 1) return absl::InvalidArgumentError(absl::StrCat("top must be at least 1, not ", options.top_k));
+  LANISTA_ASSIGN_OR_RETURN(const std::vector<ModelRecord> models, experiment.BestModels(options.top_k));
+  LANISTA_ASSIGN_OR_RETURN(const Exporter exporter, FindExporter(experiment, models, options, convert));
+  if (models.empty()) {
+    const std::string& id = experiment.experiment().experiment();
+    LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, experiment.CountModels());
+    const bool limited = counts.succeeded + counts.infeasible > 0;
+    return absl::FailedPreconditionError(
+        absl::StrCat("no model of experiment ", id,
+                     limited ? " is within its limits: there is nothing to export (`show` names the nearest model)"
+                             : " has succeeded: there is nothing to export"));
+  }
+  std::error_code error;
+  std::filesystem::create_directories(options.out_dir, error);
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", options.out_dir));
+  std::vector<std::string> files;
+  int64_t bytes = 0;
+  int rank = 0;
+  for (const ModelRecord& model : models) {
+    ++rank;
+    const std::string stem = absl::StrCat(options.out_dir, "/", ExportStem(rank, model.model));
+    LANISTA_ASSIGN_OR_RETURN(std::vector<std::string> written, exporter(experiment, model, rank, stem));
+    bytes += BytesOf(written);
+    files.insert(files.end(), written.begin(), written.end());
+    if (options.check) LANISTA_RETURN_IF_ERROR(options.check(bytes));
+  }
+  return files;
+}
+
+}  // namespace lanista
