@@ -161,9 +161,9 @@ double Time(const Forward& forward, const std::vector<torch::Tensor>& parameters
 template <typename FrontEnd>
 double Slowdown(const std::string& name, const ScriptFile& file, FrontEnd& front_end, const torch::Tensor& input,
                 int rounds, int steps) {
-  ops::GraphModule::Options keep;
+  runtime::GraphModule::Options keep;
   keep.weights = v1::KEEP;
-  const auto ours = ValueOrDie(ops::GraphModule::Create(file.Import(), keep));
+  const auto ours = ValueOrDie(runtime::GraphModule::Create(file.Import(), keep));
   torch::jit::Module script = torch::jit::load(file.path());
   script.train();
   std::vector<torch::Tensor> script_parameters;
@@ -234,7 +234,7 @@ double InstantiateMilliseconds(const ScriptFile& file, int rounds) {
       return decision;
     });
     const Stopwatch all;
-    const auto module = ValueOrDie(ops::GraphModule::Create(ValueOrDie(space.Materialise(chooser)), {}));
+    const auto module = ValueOrDie(runtime::GraphModule::Create(ValueOrDie(space.Materialise(chooser)), {}));
     const double seconds = all.Seconds();
     const torch::NoGradGuard no_grad;
     const Stopwatch weights;

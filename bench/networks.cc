@@ -122,7 +122,7 @@ v1::ModelGraph MnistSpaceGraph() {
 ScriptFile::ScriptFile(const v1::ModelGraph& model)
     : stem_(std::filesystem::temp_directory_path() / absl::StrCat("lanista_", model.name(), "_", getpid())) {
   torch::manual_seed(1);
-  const auto module = ValueOrDie(ops::GraphModule::Create(model, {}));
+  const auto module = ValueOrDie(runtime::GraphModule::Create(model, {}));
   ValueOrDie(exporters::WriteModel(*module, "torchscript", stem_));
 }
 

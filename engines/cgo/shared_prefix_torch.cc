@@ -53,7 +53,7 @@ std::vector<IValue> Copy(const std::vector<IValue>& values) {
 
 }  // namespace
 
-void SharedPrefix::Add(const std::shared_ptr<ops::GraphModule>& module) {
+void SharedPrefix::Add(const std::shared_ptr<runtime::GraphModule>& module) {
   Member member;
   member.module = module;
   members_.push_back(std::move(member));
@@ -64,7 +64,7 @@ void SharedPrefix::Add(const std::shared_ptr<ops::GraphModule>& module) {
   FindCuts();
 }
 
-SharedPrefix::Values SharedPrefix::Run(ops::GraphModule* module, Values inputs) {
+SharedPrefix::Values SharedPrefix::Run(runtime::GraphModule* module, Values inputs) {
   TORCH_CHECK(Unchanged(weights_), "frozen weights, which the models of a merged trial share, were changed");
   RemoveExpired();
   if (!CanBeShared(inputs)) return module->Run(std::move(inputs));
@@ -117,7 +117,7 @@ SharedPrefix::Values SharedPrefix::Run(ops::GraphModule* module, Values inputs) 
   return values;
 }
 
-SharedPrefix::Member* SharedPrefix::FindMember(const ops::GraphModule* module) {
+SharedPrefix::Member* SharedPrefix::FindMember(const runtime::GraphModule* module) {
   return &*std::find_if(members_.begin(), members_.end(),
                         [module](const Member& member) { return member.module.lock().get() == module; });
 }
@@ -133,7 +133,7 @@ void SharedPrefix::RemoveExpired() {
 void SharedPrefix::FindCuts() {
   entries_.clear();
   LogicalPlan plan;
-  std::vector<std::shared_ptr<ops::GraphModule>> modules;
+  std::vector<std::shared_ptr<runtime::GraphModule>> modules;
   for (size_t i = 0; i < members_.size(); ++i) {
     modules.push_back(members_[i].module.lock());
     plan.AddModel(static_cast<int>(i), modules[i]->graph(), modules[i]->schedule(),

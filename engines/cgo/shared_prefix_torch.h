@@ -24,7 +24,7 @@ class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
 
   // Lets `module` share from its next run on, for as long as it lives. Frozen weights that are the same are in memory
   // once from now on: a run after somebody has changed them throws. REQUIRES: all members are on the same device.
-  void Add(const std::shared_ptr<ops::GraphModule>& module);
+  void Add(const std::shared_ptr<runtime::GraphModule>& module);
 
   // How many steps were taken over from another model, in all runs so far.
   int64_t steps_saved() const { return steps_saved_; }
@@ -42,7 +42,7 @@ class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
     std::vector<graph::Slot> slots;
   };
   struct Member {
-    std::weak_ptr<ops::GraphModule> module;
+    std::weak_ptr<runtime::GraphModule> module;
     // After which steps it parts from other members, ascending.
     std::vector<Cut> cuts;
     // By number of steps, and in training or not: it changes what it shares then in place, or may do so.
@@ -63,8 +63,8 @@ class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
 
   SharedPrefix() = default;
 
-  Values Run(ops::GraphModule* module, Values inputs);
-  Member* FindMember(const ops::GraphModule* module);
+  Values Run(runtime::GraphModule* module, Values inputs);
+  Member* FindMember(const runtime::GraphModule* module);
   void RemoveExpired();
   // Plans anew: there is another member, or one is gone.
   void FindCuts();

@@ -90,7 +90,7 @@ class OpenedSpace {
   const std::vector<v1::FileDigest>& files() const { return files_; }
 
  private:
-  using Archives = std::vector<std::shared_ptr<const ops::Archive>>;
+  using Archives = std::vector<std::shared_ptr<const runtime::Archive>>;
 
   OpenedSpace() = default;
 
@@ -99,7 +99,7 @@ class OpenedSpace {
     for (const v1::Graph& graph : model.graphs()) {
       LANISTA_RETURN_IF_ERROR(ForEachNode(graph.nodes(), [](const v1::Node& node) {
         if (node.op().type().find("::") == std::string::npos) return absl::OkStatus();
-        return Annotate(ops::CheckAtenOperator(node.op().type()), absl::StrCat("node '", node.name(), "'"));
+        return Annotate(runtime::CheckAtenOperator(node.op().type()), absl::StrCat("node '", node.name(), "'"));
       }));
     }
     return absl::OkStatus();
@@ -129,7 +129,7 @@ class OpenedSpace {
   }
 
   absl::StatusOr<v1::ModelGraph> Import(const v1::TorchScriptConfig& config, Archives* imported) {
-    std::shared_ptr<const ops::Archive> archive;
+    std::shared_ptr<const runtime::Archive> archive;
     LANISTA_ASSIGN_OR_RETURN(v1::ModelGraph model, frontends::ImportTorchScript(config, &archive));
     AddFile(model.archives(0).path(), archive->sha256());
     imported->push_back(std::move(archive));
@@ -140,7 +140,7 @@ class OpenedSpace {
   absl::Status OpenArchives(const v1::SpaceConfig& config, v1::ModelGraph* model) {
     for (const int index : UsedArchives(config, *model)) {
       v1::Archive& file = *model->mutable_archives(index);
-      LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<const ops::Archive> archive, ops::Archive::Open(file));
+      LANISTA_ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Archive> archive, runtime::Archive::Open(file));
       file.set_sha256(archive->sha256());
       AddFile(file.path(), archive->sha256());
       archives_.push_back(std::move(archive));

@@ -44,9 +44,9 @@ class GraphModelBuilder final : public ModelBuilder {
     BuiltModel built;
     LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph model,
                              MaterialiseSample(*space, sample, model_seed, &built.actual_sample));
-    ops::GraphModule::Options options;
+    runtime::GraphModule::Options options;
     if (config.weights() != v1::WEIGHTS_MODE_UNSPECIFIED) options.weights = config.weights();
-    LANISTA_ASSIGN_OR_RETURN(built.model, ops::GraphModule::Create(model, options));
+    LANISTA_ASSIGN_OR_RETURN(built.model, runtime::GraphModule::Create(model, options));
     return built;
   }
 

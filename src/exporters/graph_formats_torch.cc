@@ -23,7 +23,7 @@ namespace {
 
 // The arguments of all writers.
 struct Job {
-  const ops::GraphModule& module;
+  const runtime::GraphModule& module;
   const std::string& stem;
   const std::map<std::string, at::Tensor>& tensors;
   const std::vector<at::Tensor>& examples;
@@ -91,7 +91,7 @@ const std::map<std::string, absl::Status (*)(const Job&)>& Formats() {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
+absl::StatusOr<std::vector<std::string>> WriteModel(const runtime::GraphModule& module, const std::string& format,
                                                     const std::string& out_stem,
                                                     const std::vector<at::Tensor>& examples,
                                                     std::vector<std::string> inputs,

@@ -28,7 +28,7 @@ namespace lanista::exporters {
 // The files appear when all of them are complete; after an error the earlier files are still there. UNIMPLEMENTED or
 // INVALID_ARGUMENT names the node that the format cannot express; INVALID_ARGUMENT also for an unknown format. Other
 // errors are those of OutputFiles.
-absl::StatusOr<std::vector<std::string>> WriteModel(const ops::GraphModule& module, const std::string& format,
+absl::StatusOr<std::vector<std::string>> WriteModel(const runtime::GraphModule& module, const std::string& format,
                                                     const std::string& out_stem,
                                                     const std::vector<at::Tensor>& examples = {},
                                                     std::vector<std::string> inputs = {},

@@ -31,8 +31,8 @@ absl::StatusOr<torch::jit::Module> CopyOpaque(const v1::ModelGraph& graph, const
   if (opaque.archive() < 0 || opaque.archive() >= graph.archives_size()) {
     return absl::InvalidArgumentError(absl::StrCat("there is no archive ", opaque.archive()));
   }
-  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::Archive> archive,
-                           ops::Archive::Open(graph.archives(opaque.archive())));
+  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Archive> archive,
+                           runtime::Archive::Open(graph.archives(opaque.archive())));
   return archive->CopyModule(opaque.path());
 }
 
@@ -55,7 +55,7 @@ AtenSignature::Argument ToArgument(const c10::Argument& argument) {
 // Adds what LibTorch's schema tells: output kinds, argument names, the signature.
 void Complete(v1::Node* node, std::map<std::string, AtenSignature>* signatures) {
   const std::string& type = node->op().type();
-  const auto found = ops::FindAtenOperator(type);
+  const auto found = runtime::FindAtenOperator(type);
   if (found == nullptr) return;
   const c10::FunctionSchema& schema = found->schema();
   while (node->outputs_size() < static_cast<int>(schema.returns().size())) node->add_outputs();
@@ -101,7 +101,7 @@ void CompleteInputTypes(const std::vector<at::Tensor>& examples, v1::Graph* root
 
 }  // namespace
 
-std::map<std::string, at::Tensor> TensorsOf(const ops::GraphModule& module) {
+std::map<std::string, at::Tensor> TensorsOf(const runtime::GraphModule& module) {
   std::map<std::string, at::Tensor> tensors;
   for (const auto& item : module.named_parameters()) tensors[item.key()] = Own(item.value());
   for (const auto& item : module.named_buffers()) tensors[item.key()] = Own(item.value());
@@ -126,7 +126,7 @@ absl::StatusOr<torch::jit::Module> OpaqueWithWeights(const v1::ModelGraph& graph
   return module;
 }
 
-absl::StatusOr<SourceModel> ToSourceModel(const ops::GraphModule& module,
+absl::StatusOr<SourceModel> ToSourceModel(const runtime::GraphModule& module,
                                           const std::map<std::string, at::Tensor>& tensors,
                                           const std::vector<at::Tensor>& examples, const std::string& name,
                                           bool with_archives) {

@@ -18,7 +18,7 @@ namespace lanista::exporters {
 
 // Parameters and buffers by name, detached, on the CPU, each with a storage of exactly its size. They share memory with
 // the module's tensors if possible.
-std::map<std::string, at::Tensor> TensorsOf(const ops::GraphModule& module);
+std::map<std::string, at::Tensor> TensorsOf(const runtime::GraphModule& module);
 
 // A copy of an opaque module with the model's weights: those of `tensors` below `path`.
 absl::StatusOr<torch::jit::Module> OpaqueWithWeights(const v1::ModelGraph& graph, const v1::OpaqueModule& opaque,
@@ -27,7 +27,7 @@ absl::StatusOr<torch::jit::Module> OpaqueWithWeights(const v1::ModelGraph& graph
 
 // `examples`: inputs as the model gets them; they give the types that the graph leaves open, except for the batch size.
 // `with_archives`: includes the bytes of opaque modules.
-absl::StatusOr<SourceModel> ToSourceModel(const ops::GraphModule& module,
+absl::StatusOr<SourceModel> ToSourceModel(const runtime::GraphModule& module,
                                           const std::map<std::string, at::Tensor>& tensors,
                                           const std::vector<at::Tensor>& examples, const std::string& name,
                                           bool with_archives);

@@ -55,11 +55,11 @@ void SetInputTypes(const v1::TorchScriptConfig& config, v1::ModelGraph* model) {
 }  // namespace
 
 absl::StatusOr<v1::ModelGraph> ImportTorchScript(const v1::TorchScriptConfig& config,
-                                                 std::shared_ptr<const ops::Archive>* archive) {
+                                                 std::shared_ptr<const runtime::Archive>* archive) {
   const std::string& path = config.path();
   v1::Archive file;
   file.set_path(std::filesystem::absolute(path).lexically_normal());
-  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<const ops::Archive> opened, ops::Archive::Open(file));
+  LANISTA_ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Archive> opened, runtime::Archive::Open(file));
   if (archive != nullptr) *archive = opened;
   file.set_sha256(opened->sha256());
   const torch::jit::Module& module = opened->module();

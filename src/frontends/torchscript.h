@@ -9,7 +9,7 @@
 #include "protos/experiment.pb.h"
 #include "protos/graph.pb.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 class Archive;
 }
 
@@ -27,7 +27,7 @@ namespace lanista::frontends {
 // crash on a hostile file: call this in a trial process only. `archive` receives the open file, for callers that go on
 // using it.
 absl::StatusOr<v1::ModelGraph> ImportTorchScript(const v1::TorchScriptConfig& config,
-                                                 std::shared_ptr<const ops::Archive>* archive = nullptr);
+                                                 std::shared_ptr<const runtime::Archive>* archive = nullptr);
 
 }  // namespace lanista::frontends
 

@@ -7,7 +7,7 @@
 namespace lanista::nn {
 
 // Base class of everything that an evaluator can train: spaces written in C++ (`ModelSpace`) and instantiated graphs
-// (`ops::GraphModule`). Like LibTorch's modules, owned by a shared_ptr and used by one thread at a time.
+// (`runtime::GraphModule`). Like LibTorch's modules, owned by a shared_ptr and used by one thread at a time.
 class Model : public torch::nn::Module {
  public:
   // From one batch, [N, ...], to its predictions, [N, ...]. Throws c10::Error on operators' errors, as LibTorch's

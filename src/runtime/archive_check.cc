@@ -8,7 +8,7 @@
 #include "src/base/status.h"
 #include "src/base/zip_directory.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 namespace {
 
 // Limits for compressed records. Weights are stored uncompressed; code is compressed, but never nearly as much as this.
@@ -89,4 +89,4 @@ absl::Status CheckArchive(const std::string& path, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-}  // namespace lanista::ops
+}  // namespace lanista::runtime

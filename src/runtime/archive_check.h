@@ -7,13 +7,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 
 // OK if `bytes` are a complete zip archive with the records of a TorchScript module, of plausible sizes, and nothing in
 // it would run while it is read. Else INVALID_ARGUMENT, which says what the file is and what to do. `path` is used in
 // messages only.
 absl::Status CheckArchive(const std::string& path, absl::string_view bytes);
 
-}  // namespace lanista::ops
+}  // namespace lanista::runtime
 
 #endif  // LANISTA_SRC_RUNTIME_ARCHIVE_CHECK_H_

@@ -17,7 +17,7 @@
 #include "src/runtime/archive_check.h"
 #include "src/runtime/operator_check_torch.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 namespace {
 
 // The bytes of a file, for LibTorch's reader.
@@ -126,4 +126,4 @@ absl::StatusOr<torch::jit::Module> Archive::CopyModule(const std::string& path) 
   return copy;
 }
 
-}  // namespace lanista::ops
+}  // namespace lanista::runtime

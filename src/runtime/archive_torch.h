@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "protos/graph.pb.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 
 // One file. Immutable: callers must not change the module and tensors that they get.
 class Archive {
@@ -45,6 +45,6 @@ class Archive {
   std::unordered_map<std::string, at::Tensor> tensors_;
 };
 
-}  // namespace lanista::ops
+}  // namespace lanista::runtime
 
 #endif  // LANISTA_SRC_RUNTIME_ARCHIVE_TORCH_H_

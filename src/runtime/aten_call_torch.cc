@@ -14,7 +14,7 @@
 #include "src/base/status.h"
 #include "src/graph/allowed_operators.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 namespace {
 
 using c10::IValue;
@@ -369,4 +369,4 @@ void AtenCall::Run(c10::ArrayRef<IValue> inputs, std::vector<IValue>* outputs) c
   operation_(*outputs);
 }
 
-}  // namespace lanista::ops
+}  // namespace lanista::runtime

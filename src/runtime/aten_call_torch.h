@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "protos/graph.pb.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 
 // The operator with a node's type as its name: "aten::add.Tensor". nullptr: LibTorch has none with this name and
 // overload.
@@ -62,6 +62,6 @@ absl::StatusOr<c10::IValue> ToIValue(const v1::Value& value);
 // Converts a constant tensor; the result owns its data, on the CPU.
 absl::StatusOr<at::Tensor> ToTensor(const v1::Tensor& tensor);
 
-}  // namespace lanista::ops
+}  // namespace lanista::runtime
 
 #endif  // LANISTA_SRC_RUNTIME_ATEN_CALL_TORCH_H_

@@ -22,7 +22,7 @@ namespace lanista {
 class OutputFile;
 }
 
-namespace lanista::ops {
+namespace lanista::runtime {
 
 // Runs a model's nodes in order and frees each value after its last use. Parameters and buffers are named after their
 // nodes ("layer1.0.conv1.weight"), as in the imported module; those of opaque modules too. Train, evaluate, move and
@@ -88,12 +88,12 @@ class GraphModule : public nn::Model {
   absl::Status Load(const std::string& path);
 
  private:
-  class Impl;
+  struct Impl;
   GraphModule();
   std::unique_ptr<Impl> impl_;
   Runner runner_;
 };
 
-}  // namespace lanista::ops
+}  // namespace lanista::runtime
 
 #endif  // LANISTA_SRC_RUNTIME_GRAPH_MODULE_TORCH_H_

@@ -9,7 +9,7 @@
 #include "src/base/status.h"
 #include "src/graph/allowed_operators.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 namespace {
 
 namespace jit = torch::jit;
@@ -75,4 +75,4 @@ absl::Status CheckOperators(const jit::Module& module) {
   return absl::OkStatus();
 }
 
-}  // namespace lanista::ops
+}  // namespace lanista::runtime

@@ -22,7 +22,7 @@
 namespace lanista {
 namespace {
 
-using ModuleOrStatus = absl::StatusOr<std::shared_ptr<ops::GraphModule>>;
+using ModuleOrStatus = absl::StatusOr<std::shared_ptr<runtime::GraphModule>>;
 
 absl::StatusOr<v1::ModelGraph> MakeGraph(const v1::SpaceModel& source) {
   LANISTA_RETURN_IF_ERROR(CheckSpaceFiles(source.space(), source.engine(), source.space_files()));
@@ -33,20 +33,20 @@ absl::StatusOr<v1::ModelGraph> MakeGraph(const v1::SpaceModel& source) {
 
 ModuleOrStatus BuildSpaceModel(const v1::SpaceModel& source) {
   LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph graph, MakeGraph(source));
-  ops::GraphModule::Options options;
+  runtime::GraphModule::Options options;
   if (source.space().weights() != v1::WEIGHTS_MODE_UNSPECIFIED) options.weights = source.space().weights();
   // The weights at the end of the trial if they were kept, else those at its beginning.
   torch::manual_seed(source.model_seed());
-  LANISTA_ASSIGN_OR_RETURN(const auto module, ops::GraphModule::Create(graph, options));
+  LANISTA_ASSIGN_OR_RETURN(const auto module, runtime::GraphModule::Create(graph, options));
   if (!source.weights_file().empty()) LANISTA_RETURN_IF_ERROR(module->Load(source.weights_file()));
   return module;
 }
 
 ModuleOrStatus BuildModel(const v1::Convert& request) {
   if (request.has_model()) return BuildSpaceModel(request.model());
-  ops::GraphModule::Options options;
+  runtime::GraphModule::Options options;
   options.weights = request.weights() == v1::WEIGHTS_MODE_UNSPECIFIED ? v1::KEEP : request.weights();
-  return ops::GraphModule::Create(request.graph(), options);
+  return runtime::GraphModule::Create(request.graph(), options);
 }
 
 // The files that the answer must not overwrite.

@@ -167,7 +167,7 @@ void ModelContext::CountCosts(const nn::Model& model) {
     if (counted.insert(parameter.unsafeGetTensorImpl()).second) parameters += parameter.numel();
   }
   costs_[kParamsMetric] = static_cast<double>(parameters);
-  if (const auto* const graph = dynamic_cast<const ops::GraphModule*>(&model)) {
+  if (const auto* const graph = dynamic_cast<const runtime::GraphModule*>(&model)) {
     const auto costs = CountGraphCosts(graph->graph(), ops::FindOp);
     if (costs.ok() && costs->flops.has_value()) {
       costs_[kFlopsMetric] = static_cast<double>(*costs->flops);
@@ -197,7 +197,7 @@ std::string ModelContext::checkpoint_folder() {
 
 void ModelContext::ExportOnnx(const at::Tensor& example) {
   if (!trial_.spec.keep_weights()) return;
-  const auto* const graph = dynamic_cast<const ops::GraphModule*>(model().get());
+  const auto* const graph = dynamic_cast<const runtime::GraphModule*>(model().get());
   if (graph == nullptr) return;
   const auto written = exporters::WriteModel(*graph, "onnx", output_folder() + "/model", {example}, {}, data_);
   if (!written.ok()) {

@@ -67,7 +67,7 @@ void ResetTorch(const v1::TrialSpec& spec, const v1::Device& device) {
 std::function<void(const std::shared_ptr<nn::Model>&)> ShareWhatIsAlike(int models) {
   if (models == 1) return [](const auto&) {};
   return [prefix = SharedPrefix::Create()](const std::shared_ptr<nn::Model>& model) {
-    if (const auto graph = std::dynamic_pointer_cast<ops::GraphModule>(model)) prefix->Add(graph);
+    if (const auto graph = std::dynamic_pointer_cast<runtime::GraphModule>(model)) prefix->Add(graph);
   };
 }
 

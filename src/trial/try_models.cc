@@ -41,7 +41,7 @@ std::vector<v1::Sample> ModelsToTry(const Space& space) {
 }
 
 // The shape of the only input of a graph; nullopt where it is not known.
-std::optional<std::vector<int64_t>> InputShape(const ops::GraphModule& module) {
+std::optional<std::vector<int64_t>> InputShape(const runtime::GraphModule& module) {
   const v1::Graph& graph = graph::RootGraph(module.graph());
   if (graph.inputs_size() != 1) return std::nullopt;
   const v1::ValueType& type = graph.inputs(0).type();
@@ -54,7 +54,7 @@ std::optional<std::vector<int64_t>> InputShape(const ops::GraphModule& module) {
 // Runs a graph on zeros: as floating-point numbers or, if that fails, as integers, because it is not known which type
 // the graph takes.
 absl::Status RunOnZeros(nn::Model& model, c10::Device device) {
-  auto* const graph = dynamic_cast<ops::GraphModule*>(&model);
+  auto* const graph = dynamic_cast<runtime::GraphModule*>(&model);
   const auto shape = graph == nullptr ? std::nullopt : InputShape(*graph);
   if (!shape.has_value()) return absl::OkStatus();
   const auto run = [&](c10::ScalarType type) {

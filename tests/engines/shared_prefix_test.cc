@@ -41,7 +41,7 @@ v1::ModelGraph Net() {
 }
 
 // Lets them share.
-std::shared_ptr<SharedPrefix> Sharing(const std::vector<std::shared_ptr<ops::GraphModule>>& modules) {
+std::shared_ptr<SharedPrefix> Sharing(const std::vector<std::shared_ptr<runtime::GraphModule>>& modules) {
   const auto prefix = SharedPrefix::Create();
   for (const auto& module : modules) prefix->Add(module);
   return prefix;
@@ -51,13 +51,13 @@ class SharedPrefixTest : public ::testing::Test {
  protected:
   SharedPrefixTest() : file_(testing::TempDir() + "/net.pt") {
     torch::manual_seed(1);
-    const auto net = ops::GraphModule::Create(Net(), {});
+    const auto net = runtime::GraphModule::Create(Net(), {});
     EXPECT_TRUE(net.ok()) << net.status();
     EXPECT_TRUE(exporters::WriteModel(**net, "torchscript", testing::TempDir() + "/net").ok());
   }
 
   // The net imported from its file, with this gate; the backbone is frozen, the linear layer has weights from the seed.
-  std::shared_ptr<ops::GraphModule> Model(Gate gate, uint64_t seed, bool frozen = true) {
+  std::shared_ptr<runtime::GraphModule> Model(Gate gate, uint64_t seed, bool frozen = true) {
     v1::SpaceConfig config;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
         R"(mutator { layer_choice {
@@ -85,13 +85,13 @@ class SharedPrefixTest : public ::testing::Test {
     const auto model = space->Materialise(chooser);
     EXPECT_TRUE(model.ok()) << model.status();
     torch::manual_seed(seed);
-    auto module = ops::GraphModule::Create(*model, {});
+    auto module = runtime::GraphModule::Create(*model, {});
     EXPECT_TRUE(module.ok()) << module.status();
     return *module;
   }
 
   // Losses of some steps of each model, trained in turns on shared batches.
-  static std::vector<std::vector<double>> Train(const std::vector<std::shared_ptr<ops::GraphModule>>& models) {
+  static std::vector<std::vector<double>> Train(const std::vector<std::shared_ptr<runtime::GraphModule>>& models) {
     std::vector<std::vector<double>> losses(models.size());
     std::vector<std::unique_ptr<torch::optim::SGD>> optimizers;
     for (size_t i = 0; i < models.size(); ++i) {
@@ -122,7 +122,7 @@ class SharedPrefixTest : public ::testing::Test {
 };
 
 TEST_F(SharedPrefixTest, FrozenPartsRunOnceAndEachModelComputesWhatItWouldAlone) {
-  std::vector<std::shared_ptr<ops::GraphModule>> apart, together;
+  std::vector<std::shared_ptr<runtime::GraphModule>> apart, together;
   for (const uint64_t seed : {1, 2, 3}) apart.push_back(Model(kIdentity, seed));
   for (const uint64_t seed : {1, 2, 3}) together.push_back(Model(kIdentity, seed));
   const auto prefix = Sharing(together);
@@ -168,7 +168,7 @@ TEST_F(SharedPrefixTest, InputsThatHaveAHistoryOrCannotBeWatchedAreNotShared) {
 
 TEST_F(SharedPrefixTest, ModelsThatPartSoonerShareLess) {
   const std::vector<Gate> gates = {kIdentity, kInPlace, kDropout, kIdentity, kInPlace, kDropout};
-  std::vector<std::shared_ptr<ops::GraphModule>> apart, together;
+  std::vector<std::shared_ptr<runtime::GraphModule>> apart, together;
   for (size_t i = 0; i < gates.size(); ++i) apart.push_back(Model(gates[i], i));
   for (size_t i = 0; i < gates.size(); ++i) together.push_back(Model(gates[i], i));
   const auto prefix = Sharing(together);
@@ -177,11 +177,11 @@ TEST_F(SharedPrefixTest, ModelsThatPartSoonerShareLess) {
 }
 
 // Models of these graphs, with weights from their numbers.
-std::vector<std::shared_ptr<ops::GraphModule>> Modules(const std::vector<v1::ModelGraph>& graphs) {
-  std::vector<std::shared_ptr<ops::GraphModule>> modules;
+std::vector<std::shared_ptr<runtime::GraphModule>> Modules(const std::vector<v1::ModelGraph>& graphs) {
+  std::vector<std::shared_ptr<runtime::GraphModule>> modules;
   for (const v1::ModelGraph& graph : graphs) {
     torch::manual_seed(modules.size());
-    auto module = ops::GraphModule::Create(graph, {});
+    auto module = runtime::GraphModule::Create(graph, {});
     EXPECT_TRUE(module.ok()) << module.status();
     modules.push_back(*module);
   }
@@ -365,16 +365,17 @@ TEST_F(SharedPrefixTest, RandomNetworksComputeWhatTheyWouldAlone) {
 }
 
 TEST_F(SharedPrefixTest, WhatIsTrainedIsNotShared) {
-  std::vector<std::shared_ptr<ops::GraphModule>> together = {Model(kIdentity, 1, false), Model(kIdentity, 2, false)};
+  std::vector<std::shared_ptr<runtime::GraphModule>> together = {Model(kIdentity, 1, false),
+                                                                 Model(kIdentity, 2, false)};
   const auto prefix = Sharing(together);
   Train(together);
   EXPECT_EQ(prefix->steps_saved(), 0);
 }
 
 TEST_F(SharedPrefixTest, AMemberThatIsGoneLeavesTheOthersAlone) {
-  std::vector<std::shared_ptr<ops::GraphModule>> apart = {Model(kIdentity, 1), Model(kIdentity, 2)};
-  std::vector<std::shared_ptr<ops::GraphModule>> together = {Model(kIdentity, 1), Model(kIdentity, 2),
-                                                             Model(kIdentity, 3)};
+  std::vector<std::shared_ptr<runtime::GraphModule>> apart = {Model(kIdentity, 1), Model(kIdentity, 2)};
+  std::vector<std::shared_ptr<runtime::GraphModule>> together = {Model(kIdentity, 1), Model(kIdentity, 2),
+                                                                 Model(kIdentity, 3)};
   const auto prefix = Sharing(together);
   together.pop_back();
   EXPECT_EQ(Train(together), Train(apart));

@@ -42,7 +42,7 @@ int main(int, char** argv) {
 
 // Everything that the header of a model may have: cells, a switch, opaque modules, operators that C++ has no function
 // for, a constant, several outputs of one node, frozen parts.
-std::shared_ptr<ops::GraphModule> RichNet(const std::string& folder) {
+std::shared_ptr<runtime::GraphModule> RichNet(const std::string& folder) {
   std::string text = SmallNet();
   const std::string end = "outputs { node: \"fc\" }";
   text.replace(text.find(end), end.size(), R"(

@@ -19,15 +19,15 @@
 
 namespace lanista {
 
-std::shared_ptr<ops::GraphModule> BuildModel(const std::string& text) {
+std::shared_ptr<runtime::GraphModule> BuildModel(const std::string& text) {
   v1::ModelGraph graph;
   if (!google::protobuf::TextFormat::ParseFromString(text, &graph)) std::abort();
   return BuildModel(graph);
 }
 
-std::shared_ptr<ops::GraphModule> BuildModel(const v1::ModelGraph& graph) {
+std::shared_ptr<runtime::GraphModule> BuildModel(const v1::ModelGraph& graph) {
   const absl::Status valid = graph::Validate(graph, ops::FindOp);
-  auto module = ops::GraphModule::Create(graph, {});
+  auto module = runtime::GraphModule::Create(graph, {});
   if (!valid.ok() || !module.ok()) {
     std::fprintf(stderr, "%s\n%s\n", valid.ToString().c_str(), module.status().ToString().c_str());
     std::abort();
@@ -36,7 +36,7 @@ std::shared_ptr<ops::GraphModule> BuildModel(const v1::ModelGraph& graph) {
   return *module;
 }
 
-void RandomizeStatistics(ops::GraphModule& module) {
+void RandomizeStatistics(runtime::GraphModule& module) {
   const at::NoGradGuard no_grad;
   for (auto& item : module.named_buffers()) {
     if (item.value().is_floating_point()) item.value().uniform_(0.5, 1.5);
@@ -141,14 +141,14 @@ std::vector<at::Tensor> Flatten(const std::vector<c10::IValue>& values) {
   return tensors;
 }
 
-std::vector<at::Tensor> Evaluate(ops::GraphModule& module, const std::vector<at::Tensor>& inputs) {
+std::vector<at::Tensor> Evaluate(runtime::GraphModule& module, const std::vector<at::Tensor>& inputs) {
   module.eval();
   at::manual_seed(7);
   const at::NoGradGuard no_grad;
   return Flatten(module.Run({inputs.begin(), inputs.end()}));
 }
 
-std::vector<at::Tensor> Train(ops::GraphModule& module, const std::vector<at::Tensor>& inputs) {
+std::vector<at::Tensor> Train(runtime::GraphModule& module, const std::vector<at::Tensor>& inputs) {
   module.train();
   at::manual_seed(7);
   return Flatten(module.Run({inputs.begin(), inputs.end()}));

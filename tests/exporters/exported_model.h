@@ -16,8 +16,8 @@
 namespace lanista {
 
 // A model of `text`, in protobuf text format; aborts the test program where it is not one.
-std::shared_ptr<ops::GraphModule> BuildModel(const std::string& text);
-std::shared_ptr<ops::GraphModule> BuildModel(const v1::ModelGraph& graph);
+std::shared_ptr<runtime::GraphModule> BuildModel(const std::string& text);
+std::shared_ptr<runtime::GraphModule> BuildModel(const v1::ModelGraph& graph);
 
 // A small convolutional network that has a cell called twice with one module, a cell of torch.nn.Sequential's kind, a
 // training switch, containers, a parameter of its own and operators in between. Input [N, 3, 8, 8], output [N, 5].
@@ -28,18 +28,18 @@ std::string SmallNet();
 std::string SaveLoop(const std::string& folder, int width);
 
 // Statistics of batch norms that are not those of the beginning: an export that loses them is noticed.
-void RandomizeStatistics(ops::GraphModule& module);
+void RandomizeStatistics(runtime::GraphModule& module);
 
 // An empty folder for this test case.
 std::string TestFolder(const std::string& name);
 
 // Runs the model in evaluation mode, with the random numbers of check_export.py. Its outputs, flat: tuples and lists
 // are taken apart, and none is left out.
-std::vector<at::Tensor> Evaluate(ops::GraphModule& module, const std::vector<at::Tensor>& inputs);
+std::vector<at::Tensor> Evaluate(runtime::GraphModule& module, const std::vector<at::Tensor>& inputs);
 std::vector<at::Tensor> Flatten(const std::vector<c10::IValue>& values);
 
 // Runs the model in training mode, with the random numbers of check_export.py.
-std::vector<at::Tensor> Train(ops::GraphModule& module, const std::vector<at::Tensor>& inputs);
+std::vector<at::Tensor> Train(runtime::GraphModule& module, const std::vector<at::Tensor>& inputs);
 
 // Writes lists of tensors by name for Python's torch.load.
 void WriteTensors(const std::string& path, const std::map<std::string, std::vector<at::Tensor>>& tensors);

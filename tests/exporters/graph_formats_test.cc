@@ -30,7 +30,7 @@ std::string ReadText(const std::string& path) {
 }
 
 // Writes `module` in `format` and lets Python compare it with what the module gives; trains a step, too.
-void ExpectSameInPython(ops::GraphModule& module, const std::vector<at::Tensor>& inputs, const std::string& format,
+void ExpectSameInPython(runtime::GraphModule& module, const std::vector<at::Tensor>& inputs, const std::string& format,
                         const std::string& name) {
   if (!HasPython(format == "onnx" ? "torch, onnx" : "torch")) GTEST_SKIP() << "/usr/bin/python3 has no torch";
   const std::string folder = TestFolder(name);
@@ -497,7 +497,7 @@ TEST(TorchScriptExport, TrainsAsTheModelDoes) {
 
 // ---- Opaque modules ----
 
-std::shared_ptr<ops::GraphModule> OpaqueNet(const std::string& folder) {
+std::shared_ptr<runtime::GraphModule> OpaqueNet(const std::string& folder) {
   auto module = BuildModel(absl::Substitute(R"(
     version: 1 archives { path: "$0" }
     graphs {

@@ -103,13 +103,13 @@ absl::StatusOr<v1::ModelGraph> ImportIt(const Architecture& architecture) {
   return Import(architecture.name, shapes, {}, kFiles);
 }
 
-absl::StatusOr<std::shared_ptr<ops::GraphModule>> Build(const v1::ModelGraph& model) {
-  ops::GraphModule::Options options;
+absl::StatusOr<std::shared_ptr<runtime::GraphModule>> Build(const v1::ModelGraph& model) {
+  runtime::GraphModule::Options options;
   options.weights = v1::KEEP;
-  return ops::GraphModule::Create(model, options);
+  return runtime::GraphModule::Create(model, options);
 }
 
-Forward ForwardOf(ops::GraphModule& module) {
+Forward ForwardOf(runtime::GraphModule& module) {
   return [&module](const Tensors& inputs) { return Flatten(module.Run({inputs.begin(), inputs.end()})); };
 }
 
@@ -148,7 +148,7 @@ std::string Difference(const Tensors& actual, const Tensors& expected, double to
 }
 
 // Empty if both give the same in evaluation mode.
-std::string DifferenceInEvaluation(const Architecture& architecture, ops::GraphModule& imported,
+std::string DifferenceInEvaluation(const Architecture& architecture, runtime::GraphModule& imported,
                                    torch::jit::Module& file) {
   imported.eval();
   file.eval();

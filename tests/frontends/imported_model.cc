@@ -138,9 +138,9 @@ std::string CountTypes(const v1::ModelGraph& model) {
 }
 
 std::string CompareWithFile(const v1::ModelGraph& model, const std::vector<std::vector<int64_t>>& shapes) {
-  ops::GraphModule::Options options;
+  runtime::GraphModule::Options options;
   options.weights = v1::KEEP;
-  auto imported = ops::GraphModule::Create(model, options);
+  auto imported = runtime::GraphModule::Create(model, options);
   if (!imported.ok()) return imported.status().ToString();
   torch::jit::Module file = torch::jit::load(model.archives(0).path());
   // The profiling executor draws other random numbers.
@@ -194,7 +194,7 @@ std::string CompareWithFile(const v1::ModelGraph& model, const std::vector<std::
 }
 
 std::string RunError(const v1::ModelGraph& model, const std::vector<std::vector<int64_t>>& shapes) {
-  auto imported = ops::GraphModule::Create(model, {});
+  auto imported = runtime::GraphModule::Create(model, {});
   if (!imported.ok()) return imported.status().ToString();
   std::vector<IValue> inputs;
   for (const auto& shape : shapes) inputs.emplace_back(at::randn(shape));

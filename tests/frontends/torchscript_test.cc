@@ -394,7 +394,7 @@ TEST_F(TorchScriptTest, BasicUnitsAreLinkedToTheirChoicesAndCellsAreCells) {
   const auto chosen = space->Materialise(chooser);
   ASSERT_TRUE(chosen.ok()) << chosen.status();
   torch::manual_seed(1);
-  const auto module = ops::GraphModule::Create(*chosen, {});
+  const auto module = runtime::GraphModule::Create(*chosen, {});
   ASSERT_TRUE(module.ok()) << module.status();
   EXPECT_EQ((*module)->named_parameters()["unit.fc1.weight"].sizes(), torch::IntArrayRef({12, 8}));
   EXPECT_EQ((*module)->forward(torch::ones({2, 3})).sizes(), torch::IntArrayRef({2, 8}));

@@ -70,7 +70,7 @@ TEST(AtenFunctions, InferTheTypesThatLibTorchGives) {
     ASSERT_NE(schema, nullptr);
     ASSERT_TRUE(schema->CheckAttributes(one.node.op()).ok()) << schema->CheckAttributes(one.node.op());
     std::vector<c10::IValue> outputs;
-    auto call = AtenCall::Create(one.node);
+    auto call = runtime::AtenCall::Create(one.node);
     ASSERT_TRUE(call.ok()) << call.status();
     call->Run(one.inputs, &outputs);
     const graph::Attributes attributes(*schema, one.node.op());
@@ -138,7 +138,7 @@ TEST(AtenFunctions, AreAllTried) {
   for (const std::string& type : OpTypes()) {
     if (!absl::StartsWith(type, "aten::")) continue;
     EXPECT_EQ(tried.count(type), 1u) << type << " has no sample here";
-    const auto found = FindAtenOperator(type);
+    const auto found = runtime::FindAtenOperator(type);
     ASSERT_NE(found, nullptr) << type << " is none of LibTorch's";
     // All of its arguments, in order.
     std::vector<std::string> ours, theirs;

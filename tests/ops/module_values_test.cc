@@ -33,22 +33,22 @@ v1::ModelGraph ModelOf(const ModuleRow& row) {
   return model;
 }
 
-std::shared_ptr<GraphModule> Build(const ModuleRow& row) {
+std::shared_ptr<runtime::GraphModule> Build(const ModuleRow& row) {
   torch::manual_seed(11);
   const v1::ModelGraph model = ModelOf(row);
   const absl::Status valid = graph::Validate(model, FindOp);
   EXPECT_TRUE(valid.ok()) << valid;
-  auto module = GraphModule::Create(model, {});
+  auto module = runtime::GraphModule::Create(model, {});
   EXPECT_TRUE(module.ok()) << module.status();
   return module.ok() ? *module : nullptr;
 }
 
 // A parameter of the only module.
-torch::Tensor Weight(const GraphModule& module, const std::string& name) {
+torch::Tensor Weight(const runtime::GraphModule& module, const std::string& name) {
   return module.named_parameters()["module." + name].detach();
 }
 
-std::vector<c10::IValue> Forward(GraphModule& module, const std::vector<torch::Tensor>& inputs) {
+std::vector<c10::IValue> Forward(runtime::GraphModule& module, const std::vector<torch::Tensor>& inputs) {
   return module.Run({inputs.begin(), inputs.end()});
 }
 
@@ -216,7 +216,7 @@ TEST(AttentionValues, WeightsAreAveragedKeptByHeadOrLeftOut) {
 
 TEST(AttentionValues, AnInputMayComeOnce) {
   v1::ModelGraph model = ModelOf({"MultiheadAttention", kAttention, "2x5x8 2x5x8 2x5x8 attn_mask=5x5 attn_mask=5x5"});
-  const auto module = GraphModule::Create(model, {});
+  const auto module = runtime::GraphModule::Create(model, {});
   EXPECT_THAT(std::string(module.status().message()), HasSubstr("in the place of another"));
 }
 

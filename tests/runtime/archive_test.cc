@@ -12,7 +12,7 @@
 #include "src/runtime/archive_torch.h"
 #include "src/runtime/aten_call_torch.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 namespace {
 
 using ::testing::HasSubstr;
@@ -101,4 +101,4 @@ TEST(AtenCall, RunsNoOperatorThatIsRefused) {
 }
 
 }  // namespace
-}  // namespace lanista::ops
+}  // namespace lanista::runtime

@@ -13,14 +13,14 @@
 #include "src/runtime/graph_module_torch.h"
 #include "tests/graph/graph_testing.h"
 
-namespace lanista::ops {
+namespace lanista::runtime {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::shared_ptr<GraphModule> Make(const v1::ModelGraph& graph) {
-  const absl::Status valid = graph::Validate(graph, FindOp);
+  const absl::Status valid = graph::Validate(graph, ops::FindOp);
   EXPECT_TRUE(valid.ok()) << valid;
   auto module = GraphModule::Create(graph, {});
   EXPECT_TRUE(module.ok()) << module.status();
@@ -228,4 +228,4 @@ TEST(StateDict, PassesPythonsWeightsOnly) {
 }
 
 }  // namespace
-}  // namespace lanista::ops
+}  // namespace lanista::runtime

@@ -463,7 +463,7 @@ TEST_F(CheckpointTest, FrozenWeightsThatModelsShareAreNotInTheirCheckpoints) {
   // The graph's weights as a file.
   Prepare("graph {}", "registered: 'conv_graph'");
   torch::manual_seed(1);
-  const auto net = ops::GraphModule::Create(*ConvGraph(Params()), {});
+  const auto net = runtime::GraphModule::Create(*ConvGraph(Params()), {});
   ASSERT_TRUE(net.ok()) << net.status();
   ASSERT_TRUE(exporters::WriteModel(**net, "torchscript", folder_ + "/net").ok());
   Prepare("cgo {}", absl::StrCat("torchscript { path: '", folder_, "/net.pt' } frozen { target: 'conv' }"));

@@ -105,7 +105,7 @@ class ForwardBuilder {
                                              : graph.insertGetAttr(place.self, "training")};
     }
     if (IsConstant(node)) {
-      LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, ops::ToIValue(ConstantOf(node)));
+      LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, runtime::ToIValue(ConstantOf(node)));
       return std::vector<jit::Value*>{graph.insertConstant(constant)};
     }
     if (type == "Assert") return WriteAssert(place, node, inputs);
@@ -210,7 +210,7 @@ class ForwardBuilder {
         values.push_back(inputs.at(static_cast<size_t>(argument.input)));
         continue;
       }
-      LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, ops::ToIValue(*argument.constant));
+      LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, runtime::ToIValue(*argument.constant));
       values.push_back(graph.insertConstant(constant));
     }
     const std::string& type = node.op().type();
@@ -230,7 +230,7 @@ class ForwardBuilder {
 
   static absl::StatusOr<std::vector<jit::Value*>> WriteAten(jit::Graph& graph, const v1::Node& node,
                                                             const std::vector<jit::Value*>& inputs) {
-    const std::shared_ptr<jit::Operator> found = ops::FindAtenOperator(node.op().type());
+    const std::shared_ptr<jit::Operator> found = runtime::FindAtenOperator(node.op().type());
     if (found == nullptr) {
       return absl::UnimplementedError(absl::StrCat("operator ", node.op().type(), " is not known to LibTorch"));
     }
@@ -246,8 +246,8 @@ class ForwardBuilder {
       const c10::TypePtr& type = schema.arguments()[static_cast<size_t>(*index)].type();
       // If the argument's type is generic, the constant's own type is used.
       LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, type->hasFreeVariables()
-                                                               ? ops::ToIValue(attribute.value())
-                                                               : ops::ToIValue(attribute.value(), type));
+                                                               ? runtime::ToIValue(attribute.value())
+                                                               : runtime::ToIValue(attribute.value(), type));
       given[attribute.key()].push_back(graph.insertConstant(constant));
     }
     std::vector<jit::NamedValue> positional;
