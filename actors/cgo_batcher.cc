@@ -7,12 +7,12 @@
 
 namespace lanista {
 
-CgoBatcherActor::behavior_type CgoBatcher(CgoBatcherActor::stateful_pointer<CgoBatcherState> self,
-                                          const ModelWindow& window, EngineActor engine) {
+CgoBatcherSelf::behavior_type CgoBatcher(CgoBatcherSelf::stateful_pointer<CgoBatcherState> self,
+                                         const ModelWindow& window, EngineActor engine) {
   return self->state.MakeBehavior(window, std::move(engine));
 }
 
-CgoBatcherActor::behavior_type CgoBatcherState::MakeBehavior(const ModelWindow& window, EngineActor engine) {
+CgoBatcherSelf::behavior_type CgoBatcherState::MakeBehavior(const ModelWindow& window, EngineActor engine) {
   window_ = window;
   engine_ = std::move(engine);
   // They end together, however one ends.

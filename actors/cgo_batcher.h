@@ -19,15 +19,15 @@
 namespace lanista {
 
 // With its message to itself: the window closes, perhaps.
-using CgoBatcherActor = ModelRunnerActor::extend<caf::reacts_to<deadline_atom>>;
+using CgoBatcherSelf = CgoBatcherActor::extend<caf::reacts_to<deadline_atom>>;
 
 class CgoBatcherState {
  public:
   static inline const char* name = "cgo_batcher";
 
-  explicit CgoBatcherState(CgoBatcherActor::pointer self) : self_(self) {}
+  explicit CgoBatcherState(CgoBatcherSelf::pointer self) : self_(self) {}
 
-  CgoBatcherActor::behavior_type MakeBehavior(const ModelWindow& window, EngineActor engine);
+  CgoBatcherSelf::behavior_type MakeBehavior(const ModelWindow& window, EngineActor engine);
 
  private:
   void OnModels(v1::RunModels request);
@@ -35,7 +35,7 @@ class CgoBatcherState {
   // Hands all that waits to the engine.
   void Close();
 
-  CgoBatcherActor::pointer self_;
+  CgoBatcherSelf::pointer self_;
   ModelWindow window_;
   EngineActor engine_;
   // What waits.
@@ -45,8 +45,8 @@ class CgoBatcherState {
 };
 
 // Takes the engine with it.
-CgoBatcherActor::behavior_type CgoBatcher(CgoBatcherActor::stateful_pointer<CgoBatcherState> self,
-                                          const ModelWindow& window, EngineActor engine);
+CgoBatcherSelf::behavior_type CgoBatcher(CgoBatcherSelf::stateful_pointer<CgoBatcherState> self,
+                                         const ModelWindow& window, EngineActor engine);
 
 }  // namespace lanista
 

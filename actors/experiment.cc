@@ -43,12 +43,12 @@ void AddState(v1::JournalBatch& batch, v1::ExperimentState state, const std::str
 
 }  // namespace
 
-ExperimentSelf::behavior_type Experiment(ExperimentSelf::stateful_pointer<ExperimentStateMachine> self,
+ExperimentSelf::behavior_type Experiment(ExperimentSelf::stateful_pointer<ExperimentState> self,
                                          ExperimentOptions options) {
   return self->state.MakeBehavior(std::move(options));
 }
 
-ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOptions options) {
+ExperimentSelf::behavior_type ExperimentState::MakeBehavior(ExperimentOptions options) {
   options_ = std::move(options);
   engine_ = options_.make_engine(ModelOwnerActor(self_));
   // They end together, however one ends.
@@ -69,7 +69,7 @@ ExperimentSelf::behavior_type ExperimentStateMachine::MakeBehavior(ExperimentOpt
   };
 }
 
-void ExperimentStateMachine::Start() {
+void ExperimentState::Start() {
   StartingPoint start = std::exchange(options_.start, {});
   strategy_calls_ = start.strategy_calls;
   stopping_calls_ = start.stopping_calls;
@@ -98,7 +98,7 @@ void ExperimentStateMachine::Start() {
   Proceed();
 }
 
-void ExperimentStateMachine::Proceed() {
+void ExperimentState::Proceed() {
   if (final_state_ == v1::EXPERIMENT_STATE_UNSPECIFIED) {
     // Its answer leads here.
     if (asking_) return;
@@ -108,7 +108,7 @@ void ExperimentStateMachine::Proceed() {
   MaybeFinish();
 }
 
-void ExperimentStateMachine::TellAll() {
+void ExperimentState::TellAll() {
   for (v1::TellRequest& tell : untold_) {
     *AddCall().mutable_tell() = tell;
     self_->send(options_.strategy, std::move(tell));
@@ -116,7 +116,7 @@ void ExperimentStateMachine::TellAll() {
   untold_.clear();
 }
 
-void ExperimentStateMachine::Fill() {
+void ExperimentState::Fill() {
   const int count = std::min(Room(), Left());
   if (exhausted_ || count <= 0) return;
   asking_ = true;
@@ -133,22 +133,22 @@ void ExperimentStateMachine::Fill() {
             });
 }
 
-void ExperimentStateMachine::OnShare(const v1::DeviceShare& share) {
+void ExperimentState::OnShare(const v1::DeviceShare& share) {
   if (options_.config.has_trial_concurrency()) return;
   if (std::exchange(options_.max_trials, share.trials()) != share.trials() && !finished_) Proceed();
 }
 
-int ExperimentStateMachine::Room() const {
+int ExperimentState::Room() const {
   return options_.max_trials * options_.models_per_trial - options_.ledger->room_taken();
 }
 
-int ExperimentStateMachine::Left() const {
+int ExperimentState::Left() const {
   const bool limited = options_.config.has_max_trial_number();
   return (limited ? options_.config.max_trial_number() : std::numeric_limits<int>::max()) -
          options_.ledger->counted_models();
 }
 
-void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
+void ExperimentState::OnProposal(int asked, v1::AskReply reply) {
   asking_ = false;
   if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return MaybeFinish();
   if (reply.has_error()) {
@@ -173,7 +173,7 @@ void ExperimentStateMachine::OnProposal(int asked, v1::AskReply reply) {
   Proceed();
 }
 
-v1::RunModels ExperimentStateMachine::MakeModels(const v1::AskReply& reply, v1::JournalBatch& batch) {
+v1::RunModels ExperimentState::MakeModels(const v1::AskReply& reply, v1::JournalBatch& batch) {
   v1::RunModels run;
   for (const v1::Sample& sample : reply.samples()) {
     v1::TrialModel& model = *run.add_models();
@@ -185,14 +185,14 @@ v1::RunModels ExperimentStateMachine::MakeModels(const v1::AskReply& reply, v1::
   return run;
 }
 
-void ExperimentStateMachine::SendModels(v1::RunModels run, bool full) {
+void ExperimentState::SendModels(v1::RunModels run, bool full) {
   run.set_in_flight(options_.ledger->in_flight());
   run.set_full(full);
   run.set_last(exhausted_ || Left() <= 0);
   self_->send(engine_, std::move(run));
 }
 
-void ExperimentStateMachine::RunAgain(Ledger::Decision& decision) {
+void ExperimentState::RunAgain(Ledger::Decision& decision) {
   if (!decision.again.has_value()) return;
   if (!decision.merged || !decision.may_merge) return self_->send(engine_, *std::move(decision.again));
   v1::RunModels run;
@@ -200,7 +200,7 @@ void ExperimentStateMachine::RunAgain(Ledger::Decision& decision) {
   SendModels(std::move(run), /*full=*/Room() <= 0);
 }
 
-caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& planned) {
+caf::result<v1::Ack> ExperimentState::OnPlanned(const v1::PlannedTrials& planned) {
   if (!journal_.ok()) return ToCafError(journal_);
   v1::JournalBatch batch;
   std::vector<int> models;
@@ -228,7 +228,7 @@ caf::result<v1::Ack> ExperimentStateMachine::OnPlanned(const v1::PlannedTrials& 
   return promise;
 }
 
-void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
+void ExperimentState::OnModelEvent(v1::ModelEvent event) {
   v1::JournalBatch batch;
   *AddRecord(batch).mutable_event() = event;
   const bool is_step = options_.ledger->Note(event);
@@ -269,7 +269,7 @@ void ExperimentStateMachine::OnModelEvent(v1::ModelEvent event) {
       });
 }
 
-void ExperimentStateMachine::Acknowledge(int model) {
+void ExperimentState::Acknowledge(int model) {
   const auto found = unacknowledged_.find(model);
   if (found == unacknowledged_.end()) return;
   std::deque<v1::EventsRecorded>& waiting = found->second;
@@ -280,7 +280,7 @@ void ExperimentStateMachine::Acknowledge(int model) {
   if (waiting.empty()) unacknowledged_.erase(found);
 }
 
-void ExperimentStateMachine::AskStopper(const std::optional<v1::StepReport>& report) {
+void ExperimentState::AskStopper(const std::optional<v1::StepReport>& report) {
   if (!report.has_value()) return;
   stopper_told_.push_back(self_->clock().now());
   StartWatchdog();
@@ -289,7 +289,7 @@ void ExperimentStateMachine::AskStopper(const std::optional<v1::StepReport>& rep
             [this](const caf::error& error) { OnStopperGone(error); });
 }
 
-void ExperimentStateMachine::OnVerdict(const v1::StepReport& report, const v1::StopVerdict& verdict) {
+void ExperimentState::OnVerdict(const v1::StepReport& report, const v1::StopVerdict& verdict) {
   if (!OnStopperAnswer(verdict)) return;
   v1::JournalBatch batch;
   v1::ReportCall& call = *AddStoppingCall(batch).mutable_report();
@@ -312,7 +312,7 @@ void ExperimentStateMachine::OnVerdict(const v1::StepReport& report, const v1::S
   AskStopper(judgement.next);
 }
 
-void ExperimentStateMachine::StopTraining(int trial, int model) {
+void ExperimentState::StopTraining(int trial, int model) {
   v1::StopModel stop;
   stop.set_experiment(options_.id);
   stop.set_trial(trial);
@@ -320,7 +320,7 @@ void ExperimentStateMachine::StopTraining(int trial, int model) {
   self_->send(engine_, std::move(stop));
 }
 
-void ExperimentStateMachine::TellStopper(const v1::TellRequest& tell) {
+void ExperimentState::TellStopper(const v1::TellRequest& tell) {
   if (!options_.stopper || final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return;
   v1::TellRequest ended = tell;
   // It needs no sample.
@@ -339,7 +339,7 @@ void ExperimentStateMachine::TellStopper(const v1::TellRequest& tell) {
           [this](const caf::error& error) { OnStopperGone(error); });
 }
 
-bool ExperimentStateMachine::OnStopperAnswer(const v1::StopVerdict& answer) {
+bool ExperimentState::OnStopperAnswer(const v1::StopVerdict& answer) {
   stopper_told_.pop_front();
   if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED || finished_) return false;
   if (!answer.has_error()) return true;
@@ -347,17 +347,17 @@ bool ExperimentStateMachine::OnStopperAnswer(const v1::StopVerdict& answer) {
   return false;
 }
 
-void ExperimentStateMachine::OnStopperGone(const caf::error& error) {
+void ExperimentState::OnStopperGone(const caf::error& error) {
   stopper_told_.pop_front();
   Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the stopper failed: ", std::string(FromCafError(error).message())));
 }
 
-void ExperimentStateMachine::SayWeightsBar() {
+void ExperimentState::SayWeightsBar() {
   const std::optional<KeptWeights>& kept = options_.ledger->kept_weights();
   options_.weights_bars->Set(options_.id, kept.has_value() ? kept->Bar() : std::nullopt);
 }
 
-void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number) {
+void ExperimentState::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number) {
   options_.telemetry->models_ended[outcome.outcome()].Add();
   Ledger::Closed closed = options_.ledger->Close(outcome);
   SayWeightsBar();
@@ -379,12 +379,12 @@ void ExperimentStateMachine::OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t
   Proceed();
 }
 
-void ExperimentStateMachine::Drop(int model) {
+void ExperimentState::Drop(int model) {
   options_.ledger->Drop(model);
   MaybeFinish();
 }
 
-void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string reason) {
+void ExperimentState::Stop(v1::ExperimentState final_state, std::string reason) {
   if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return MaybeFinish();
   final_state_ = final_state;
   final_reason_ = std::move(reason);
@@ -418,7 +418,7 @@ void ExperimentStateMachine::Stop(v1::ExperimentState final_state, std::string r
   MaybeFinish();
 }
 
-void ExperimentStateMachine::MaybeFinish() {
+void ExperimentState::MaybeFinish() {
   const Ledger& ledger = *options_.ledger;
   if (ledger.in_flight() > 0 || finished_) return;
   if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return Finish(final_state_, final_reason_);
@@ -437,7 +437,7 @@ void ExperimentStateMachine::MaybeFinish() {
   Finish(v1::DONE, absl::StrCat(reason, nothing.empty() ? "" : "; ", nothing));
 }
 
-void ExperimentStateMachine::Finish(v1::ExperimentState state, const std::string& reason) {
+void ExperimentState::Finish(v1::ExperimentState state, const std::string& reason) {
   finished_ = true;
   v1::JournalBatch batch = std::exchange(calls_, {});
   AddState(batch, state, reason);
@@ -449,7 +449,7 @@ void ExperimentStateMachine::Finish(v1::ExperimentState state, const std::string
       [this] { End(v1::EXPERIMENT_FAILED, std::string(journal_.message()), 0); });
 }
 
-void ExperimentStateMachine::End(v1::ExperimentState state, const std::string& reason, int64_t number) {
+void ExperimentState::End(v1::ExperimentState state, const std::string& reason, int64_t number) {
   options_.telemetry->experiments_ended[state].Add();
   state_counted_.Move(nullptr);
   options_.weights_bars->Set(options_.id, std::nullopt);
@@ -457,7 +457,7 @@ void ExperimentStateMachine::End(v1::ExperimentState state, const std::string& r
   self_->quit(caf::exit_reason::user_shutdown);
 }
 
-void ExperimentStateMachine::Record(v1::JournalBatch batch, OnRecorded recorded, OnLost lost) {
+void ExperimentState::Record(v1::JournalBatch batch, OnRecorded recorded, OnLost lost) {
   if (!journal_.ok()) return lost();
   journal_writes_.push_back({self_->clock().now(), std::move(recorded), std::move(lost)});
   StartWatchdog();
@@ -476,12 +476,12 @@ void ExperimentStateMachine::Record(v1::JournalBatch batch, OnRecorded recorded,
             });
 }
 
-void ExperimentStateMachine::StartWatchdog() {
+void ExperimentState::StartWatchdog() {
   if (std::exchange(watchdog_runs_, true)) return;
   self_->delayed_send(self_, kWatchdogPeriod, caf::tick_atom_v);
 }
 
-void ExperimentStateMachine::OnWatchdog() {
+void ExperimentState::OnWatchdog() {
   watchdog_runs_ = false;
   const auto now = self_->clock().now();
   if (!journal_writes_.empty() && now - journal_writes_.front().since >= kJournalLimit) {
@@ -508,31 +508,31 @@ void ExperimentStateMachine::OnWatchdog() {
   if (asking_ || !stopper_told_.empty() || !journal_writes_.empty()) StartWatchdog();
 }
 
-void ExperimentStateMachine::OnJournalBroken(const caf::error& error) {
+void ExperimentState::OnJournalBroken(const caf::error& error) {
   if (journal_.ok()) journal_ = FromCafError(error);
   Stop(v1::EXPERIMENT_FAILED, std::string(journal_.message()));
 }
 
-v1::StoppingCall& ExperimentStateMachine::AddStoppingCall(v1::JournalBatch& batch) {
+v1::StoppingCall& ExperimentState::AddStoppingCall(v1::JournalBatch& batch) {
   v1::StoppingCall& call = *AddRecord(batch).mutable_stopping_call();
   call.set_sequence(++stopping_calls_);
   return call;
 }
 
-v1::StrategyCall& ExperimentStateMachine::AddCall() {
+v1::StrategyCall& ExperimentState::AddCall() {
   v1::StrategyCall& call = *AddRecord(calls_).mutable_strategy_call();
   call.set_sequence(++strategy_calls_);
   return call;
 }
 
-void ExperimentStateMachine::Watch(v1::ExperimentEvent event, int64_t number) {
+void ExperimentState::Watch(v1::ExperimentEvent event, int64_t number) {
   event.set_experiment(options_.id);
   event.set_number(number);
   *event.mutable_time() = Now();
   self_->send(options_.watcher, std::move(event));
 }
 
-void ExperimentStateMachine::WatchState(v1::ExperimentState state, const std::string& reason, int64_t number) {
+void ExperimentState::WatchState(v1::ExperimentState state, const std::string& reason, int64_t number) {
   v1::ExperimentEvent event;
   event.mutable_state()->set_state(state);
   event.mutable_state()->set_reason(reason);

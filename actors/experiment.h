@@ -96,11 +96,12 @@ struct ExperimentOptions {
 // no time-outs of their own: CAF never cancels those.)
 using ExperimentSelf = ExperimentActor::extend<caf::reacts_to<deadline_atom>, caf::reacts_to<caf::tick_atom>>;
 
-class ExperimentStateMachine {
+// Of the actor; the experiment is in a v1::ExperimentState.
+class ExperimentState {
  public:
   static inline const char* name = "experiment";
 
-  explicit ExperimentStateMachine(ExperimentSelf::pointer self) : self_(self) {}
+  explicit ExperimentState(ExperimentSelf::pointer self) : self_(self) {}
 
   ExperimentSelf::behavior_type MakeBehavior(ExperimentOptions options);
 
@@ -220,7 +221,7 @@ class ExperimentStateMachine {
 };
 
 // Ends with its experiment, and takes strategy, journal and engine with it.
-ExperimentSelf::behavior_type Experiment(ExperimentSelf::stateful_pointer<ExperimentStateMachine> self,
+ExperimentSelf::behavior_type Experiment(ExperimentSelf::stateful_pointer<ExperimentState> self,
                                          ExperimentOptions options);
 
 }  // namespace lanista

@@ -11,6 +11,10 @@
 // The worker of a node's device stands for one on another machine (NodesActor, and NodeActor there):
 //
 //   TrainingServiceActor <--> WorkerActor, NodesActor <-- gRPC --> NodeActor <--> WorkerActor <--> trial process
+//
+// An actor X has its public interface XActor here, and in its own file the state XState, the interface XSelf where it
+// sends messages to itself, and the function X that CAF spawns. Only the functions of Strategy and Stopper have other
+// names, StrategyBehavior and StopperBehavior, because the plain objects that these actors hold are called so.
 #ifndef LANISTA_ACTORS_INTERFACES_H_
 #define LANISTA_ACTORS_INTERFACES_H_
 
@@ -64,6 +68,9 @@ using ModelRunnerActor = caf::typed_actor<
     caf::reacts_to<v1::EventsRecorded>,
     // Forget what waits, cancel what is queued or runs.
     caf::reacts_to<v1::CancelExperiment>>;
+
+// Where models wait for each other before an engine plans their trials together.
+using CgoBatcherActor = ModelRunnerActor;
 
 // Turns models into trials.
 using EngineActor = ModelRunnerActor::extend<

@@ -326,9 +326,9 @@ void NodesState::Look() {
 }
 
 void NodesState::CountNodes() {
-  std::map<NodeState, int64_t> counts;
+  std::map<NodeCondition, int64_t> counts;
   for (const auto& entry : nodes_) ++counts[entry.second->state()];
-  for (const NodeState state : {NodeState::kJoined, NodeState::kSilent, NodeState::kDraining}) {
+  for (const NodeCondition state : {NodeCondition::kJoined, NodeCondition::kSilent, NodeCondition::kDraining}) {
     options_.telemetry->nodes[state].Set(counts[state]);
   }
 }

@@ -148,8 +148,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   const std::string& instance() const { return instance_; }
   const NodeLinkPtr& link() const { return link_; }
   bool draining() const { return draining_; }
-  NodeState state() const {
-    return silent_ ? NodeState::kSilent : draining_ ? NodeState::kDraining : NodeState::kJoined;
+  NodeCondition state() const {
+    return silent_ ? NodeCondition::kSilent : draining_ ? NodeCondition::kDraining : NodeCondition::kJoined;
   }
   // Whether its next message should be read. `too_many`: all nodes together wait for the journal with too much.
   bool may_say_more(bool too_many) const;

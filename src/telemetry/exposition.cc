@@ -92,15 +92,15 @@ std::string NameOfUse(DeviceUse use) {
   return "";
 }
 
-std::string NameOfNodeState(NodeState state) {
+std::string NameOfNodeCondition(NodeCondition state) {
   switch (state) {
-    case NodeState::kUnspecified:
+    case NodeCondition::kUnspecified:
       return "";
-    case NodeState::kJoined:
+    case NodeCondition::kJoined:
       return "joined";
-    case NodeState::kSilent:
+    case NodeCondition::kSilent:
       return "silent";
-    case NodeState::kDraining:
+    case NodeCondition::kDraining:
       return "draining";
   }
   return "";
@@ -181,7 +181,7 @@ std::string PrometheusText(const Telemetry& telemetry) {
   families.push_back(NumbersOf(MetricType::Gauge, "lanista_devices", "Devices, of this machine and of nodes.", "state",
                                SamplesOf(telemetry.devices, NameOfUse)));
   families.push_back(NumbersOf(MetricType::Gauge, "lanista_nodes", "Nodes that have joined.", "condition",
-                               SamplesOf(telemetry.nodes, NameOfNodeState)));
+                               SamplesOf(telemetry.nodes, NameOfNodeCondition)));
   families.push_back(CounterOf("lanista_nodes_lost_total",
                                "Nodes of which nothing was heard for too long, or which broke the protocol.",
                                Number(telemetry.nodes_lost)));

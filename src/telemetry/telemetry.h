@@ -27,7 +27,7 @@ enum class DeviceUse {
 };
 
 // As NodeCondition of node.proto, which few need.
-enum class NodeState { kUnspecified = 0, kJoined = 1, kSilent = 2, kDraining = 3 };
+enum class NodeCondition { kUnspecified = 0, kJoined = 1, kSilent = 2, kDraining = 3 };
 
 // Why gRPC's check of calls refused one.
 enum class Refusal {
@@ -80,7 +80,7 @@ struct Telemetry {
 
   // ---- Nodes ----
 
-  ByEnum<Gauge, NodeState, NodeState::kDraining> nodes;
+  ByEnum<Gauge, NodeCondition, NodeCondition::kDraining> nodes;
   // Nothing was heard of them for too long, or they broke the protocol.
   Counter nodes_lost;
 

@@ -44,7 +44,7 @@ class CgoBatcherTest : public ActorTest {
   std::vector<int> stopped_;
   std::vector<int> recorded_;
   EngineActor engine_;
-  CgoBatcherActor batcher_;
+  CgoBatcherSelf batcher_;
 };
 
 TEST_F(CgoBatcherTest, ABatchGoesWhenEnoughModelsWait) {
@@ -88,7 +88,7 @@ TEST_F(CgoBatcherTest, TimersDoNotPileUp) {
 }
 
 TEST_F(CgoBatcherTest, AWindowOfCenturiesStaysOpen) {
-  const CgoBatcherActor batcher = Spawn(CgoBatcher, ModelWindow{4, absl::InfiniteDuration()}, engine_);
+  const CgoBatcherSelf batcher = Spawn(CgoBatcher, ModelWindow{4, absl::InfiniteDuration()}, engine_);
   v1::RunModels run;
   *run.add_models() = MakeModel(1);
   run.set_in_flight(9);

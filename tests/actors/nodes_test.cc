@@ -586,8 +586,8 @@ TEST_F(NodesTest, ASilentNodeGetsNoWorkThenWhatItRanIsLost) {
   Pass(3);
   EXPECT_THAT(Said(), ElementsAre("hold n"));
   EXPECT_THAT(Listed(), ElementsAre("n SILENT 1/1"));
-  EXPECT_EQ(options_.telemetry->nodes[NodeState::kJoined].value(), 0);
-  EXPECT_EQ(options_.telemetry->nodes[NodeState::kSilent].value(), 1);
+  EXPECT_EQ(options_.telemetry->nodes[NodeCondition::kJoined].value(), 0);
+  EXPECT_EQ(options_.telemetry->nodes[NodeCondition::kSilent].value(), 1);
   EXPECT_TRUE(Beat("instance of n").ok());
   Run();
   EXPECT_THAT(Said(), ElementsAre("release n"));
@@ -604,7 +604,7 @@ TEST_F(NodesTest, ASilentNodeGetsNoWorkThenWhatItRanIsLost) {
   EXPECT_TRUE(absl::IsUnavailable(*link->closed));
   EXPECT_TRUE(absl::IsNotFound(Beat("instance of n")));
   EXPECT_THAT(Listed(), IsEmpty());
-  EXPECT_EQ(options_.telemetry->nodes[NodeState::kSilent].value(), 0);
+  EXPECT_EQ(options_.telemetry->nodes[NodeCondition::kSilent].value(), 0);
   EXPECT_EQ(options_.telemetry->nodes_lost.value(), 1u);
 
   // When it returns it is a new one, which is to forget what it ran.
@@ -616,7 +616,7 @@ TEST_F(NodesTest, ASilentNodeGetsNoWorkThenWhatItRanIsLost) {
 TEST_F(NodesTest, BeatsKeepANode) {
   JoinIdle();
   Pass(300, "instance of n");
-  EXPECT_EQ(options_.telemetry->nodes[NodeState::kJoined].value(), 1);
+  EXPECT_EQ(options_.telemetry->nodes[NodeCondition::kJoined].value(), 1);
   EXPECT_THAT(Said(), IsEmpty());
   EXPECT_THAT(Listed(), ElementsAre("n JOINED 0/1"));
 }
@@ -675,7 +675,7 @@ TEST_F(NodesTest, ANodeThatLeavesBlamesNobody) {
   EXPECT_EQ(events_[0].ended().lost_cause(), v1::NODE_LEFT);
   EXPECT_TRUE(link->closed->ok());
   EXPECT_THAT(Listed(), IsEmpty());
-  EXPECT_EQ(options_.telemetry->nodes[NodeState::kJoined].value(), 0);
+  EXPECT_EQ(options_.telemetry->nodes[NodeCondition::kJoined].value(), 0);
   EXPECT_EQ(options_.telemetry->nodes_lost.value(), 0u);
 }
 
@@ -690,7 +690,7 @@ TEST_F(NodesTest, ADrainedNodeEndsItsWorkFirst) {
   EXPECT_TRUE(Ask<v1::DrainNodeReply>(drain).ok());
   EXPECT_THAT(Said(), ElementsAre("hold n leaving"));
   EXPECT_THAT(Listed(), ElementsAre("n DRAINING 1/1"));
-  EXPECT_EQ(options_.telemetry->nodes[NodeState::kDraining].value(), 1);
+  EXPECT_EQ(options_.telemetry->nodes[NodeCondition::kDraining].value(), 1);
   EXPECT_THAT(link->Take(), IsEmpty());
   SayEvent(link, "H/1/1", 1, Success(1, 1));
   SayEvent(link, "H/1/1", 2, Success(2, 1));

@@ -135,7 +135,7 @@ TEST(ExpositionTest, IsPrometheusTextWithWhatWasReported) {
   telemetry.trials_returned.Add(3);
   telemetry.oldest_queued.Set(Since::Clock::now() - std::chrono::seconds(90));
   telemetry.devices[DeviceUse::kIdle].Add(5);
-  telemetry.nodes[NodeState::kSilent].Set(1);
+  telemetry.nodes[NodeCondition::kSilent].Set(1);
   telemetry.experiments[v1::RUNNING].Add(1);
   telemetry.experiments_ended[v1::EXPERIMENT_FAILED].Add();
   telemetry.attempts_ended[v1::UNMERGED].Add(4);
