@@ -12,9 +12,9 @@
 #include "spdlog/spdlog.h"
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
-#include "src/base/event_window.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
+#include "src/trial_process/event_window.h"
 
 namespace lanista {
 namespace {

@@ -30,9 +30,10 @@
 // work is done there.
 //
 // Memory: what is not in the head's journal is kept. That is bounded: a trial reports no more than EventWindow lets it
-// (src/base/event_window.h), and less where there are many devices, until the head says that its reports are recorded.
-// So while the head is away a trial that reports a lot waits, and the rest goes on. What is kept of assignments that
-// have ended is a few trials for each device: while more of them are not in the journal it gets no other.
+// (src/trial_process/event_window.h), and less where there are many devices, until the head says that its reports are
+// recorded. So while the head is away a trial that reports a lot waits, and the rest goes on. What is kept of
+// assignments that have ended is a few trials for each device: while more of them are not in the journal it gets no
+// other.
 #ifndef LANISTA_ACTORS_NODE_H_
 #define LANISTA_ACTORS_NODE_H_
 

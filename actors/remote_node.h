@@ -60,10 +60,10 @@
 #include "caf/typed_response_promise.hpp"
 #include "google/protobuf/message_lite.h"
 #include "protos/returning.pb.h"
-#include "src/base/event_window.h"
 #include "src/config/labels.h"
 #include "src/experiment/weights_bars.h"
 #include "src/telemetry/telemetry.h"
+#include "src/trial_process/event_window.h"
 
 namespace lanista {
 

@@ -30,8 +30,8 @@
 //
 // A worker for preparing work alone (Device.prepares) ends its process once that was idle for a while.
 //
-// What a trial reports has a way back, by which the process hears what is recorded (src/base/event_window.h). The time
-// in which it had to wait for that does not count in the trial's time limit.
+// What a trial reports has a way back, by which the process hears what is recorded (src/trial_process/event_window.h).
+// The time in which it had to wait for that does not count in the trial's time limit.
 #ifndef LANISTA_ACTORS_WORKER_H_
 #define LANISTA_ACTORS_WORKER_H_
 
@@ -53,7 +53,7 @@
 #include "caf/stateful_actor.hpp"
 #include "caf/typed_event_based_actor.hpp"
 #include "caf/typed_response_promise.hpp"
-#include "src/base/trial_channel.h"
+#include "src/trial_process/channel.h"
 
 namespace lanista {
 

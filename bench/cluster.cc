@@ -49,13 +49,13 @@
 #include "google/protobuf/text_format.h"
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
-#include "src/base/trial_process.h"
 #include "src/config/paths.h"
 #include "src/graph/io.h"
 #include "src/rpc/head_client.h"
 #include "src/service/path_stamp.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
+#include "src/trial_process/parent.h"
 
 namespace lanista {
 namespace {

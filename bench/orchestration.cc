@@ -21,8 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "bench/harness.h"
 #include "spdlog/spdlog.h"
-#include "src/base/trial_process.h"
 #include "src/launcher/local_head.h"
+#include "src/trial_process/parent.h"
 
 namespace lanista {
 namespace {

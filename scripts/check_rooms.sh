@@ -120,6 +120,7 @@ awk '
 ' - $(find src actors engines include -name '*.h' -o -name '*.cc' -o -name BUILD) <<'TABLE'
 base
 telemetry       base
+trial_process   base
 space           base
 config          base space
 goals           base
@@ -152,14 +153,14 @@ exporters_torch base graph ops runtime_torch exporters/common exporters/common_t
 engines         base space config strategies storage views graph ops
 engines_torch   base space config graph ops runtime_torch nn data evaluators frontends engines torch
 experiment      base goals space config strategies stopping storage engines
-files           base config graph
-actors          base goals space config strategies stopping storage views graph ops engines experiment files telemetry
+files           base config graph trial_process
+actors          base goals space config strategies stopping storage views graph ops engines experiment files telemetry trial_process
 service         base config storage views
 rpc             base files service views telemetry
 web             base goals space config storage views service telemetry
-trial           base goals space config strategies storage views graph ops runtime_torch nn data evaluators frontends exporters_torch engines engines_torch launcher torch
-api             base config include launcher rpc storage trial views
+trial           base goals space config strategies storage views graph ops runtime_torch nn data evaluators frontends exporters_torch engines engines_torch launcher trial_process torch
+api             base config include launcher rpc storage trial trial_process views
 api_torch       base data torch
 include         base config graph ops nn data evaluators strategies stopping trial api api_torch
-launcher        base goals space config devices strategies storage views graph ops exporters/common exporters/results engines experiment files actors service rpc web telemetry
+launcher        base goals space config devices strategies storage views graph ops exporters/common exporters/results engines experiment files actors service rpc web telemetry trial_process
 TABLE

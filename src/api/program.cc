@@ -15,10 +15,10 @@
 #include "include/lanista/main.h"
 #include "src/api/registrations.h"
 #include "src/base/status.h"
-#include "src/base/trial_process.h"
 #include "src/launcher/local_head.h"
 #include "src/launcher/standard_streams.h"
 #include "src/trial/trial_main.h"
+#include "src/trial_process/parent.h"
 
 namespace lanista {
 namespace {

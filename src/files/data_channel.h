@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "src/base/trial_channel.h"
 #include "src/config/data_folders.h"
+#include "src/trial_process/channel.h"
 
 namespace lanista {
 

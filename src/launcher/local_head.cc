@@ -24,8 +24,6 @@
 #include "src/base/logging.h"
 #include "src/base/shared_bytes.h"
 #include "src/base/status.h"
-#include "src/base/trial_channel.h"
-#include "src/base/trial_process.h"
 #include "src/base/unique_id.h"
 #include "src/devices/device_source.h"
 #include "src/devices/local.h"
@@ -36,6 +34,8 @@
 #include "src/launcher/node_bridge.h"
 #include "src/launcher/node_sources.h"
 #include "src/storage/journal.h"
+#include "src/trial_process/channel.h"
+#include "src/trial_process/parent.h"
 
 namespace lanista {
 namespace {

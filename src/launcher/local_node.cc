@@ -11,16 +11,16 @@
 #include "actors/node.h"
 #include "actors/worker.h"
 #include "caf/actor_system.hpp"
-#include "src/base/event_window.h"
 #include "src/base/shared_bytes.h"
 #include "src/base/status.h"
-#include "src/base/trial_process.h"
 #include "src/base/unique_id.h"
 #include "src/files/data_channel.h"
 #include "src/launcher/actor_system.h"
 #include "src/rpc/file_client.h"
 #include "src/rpc/node_client.h"
 #include "src/storage/journal.h"
+#include "src/trial_process/event_window.h"
+#include "src/trial_process/parent.h"
 
 namespace lanista {
 namespace {

@@ -12,10 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "src/base/status.h"
-#include "src/base/trial_process.h"
 #include "src/base/utf8.h"
 #include "src/devices/local.h"
 #include "src/files/data_channel.h"
+#include "src/trial_process/parent.h"
 
 namespace lanista {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "protos/trial.pb.h"
-#include "src/base/trial_channel.h"
 #include "src/launcher/trial_program.h"
+#include "src/trial_process/channel.h"
 
 namespace lanista {
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <string>
 
-#include "src/base/trial_process.h"
 #include "src/launcher/launcher.h"
 #include "src/trial/trial_main.h"
+#include "src/trial_process/parent.h"
 
 namespace lanista {
 

@@ -12,31 +12,23 @@
 #include "protos/trial.pb.h"
 #include "src/evaluators/evaluator.h"
 #include "src/nn/construction.h"
+#include "src/trial_process/request_handler.h"
 
 namespace lanista {
 
 class ModelBuilder;
 class ModelContext;
 
-// Runs trials, on the main thread of a trial process or on a thread of the head (isolation: IN_PROCESS). Handle is
-// always called by the same thread; Cancel and Stop may be called by any.
-class TrialRunner {
+// Runs trials, on the main thread of a trial process or on a thread of the head (isolation: IN_PROCESS).
+class TrialRunner final : public RequestHandler {
  public:
-  // Sends one event; may be called while Handle runs.
-  using Emit = std::function<void(const v1::TrialEvent&)>;
-
   // `redirect_output`: stdout and stderr of the process go to each attempt's log file.
   TrialRunner(Emit emit, bool redirect_output);
-  ~TrialRunner();
+  ~TrialRunner() override;
 
-  // Executes any request but Cancel, StopModel and Shutdown, and emits its events; nothing escapes.
-  void Handle(const v1::TrialRequest& request);
-
-  // Cancels the trial, whether it runs now or comes later.
-  void Cancel(const v1::CancelTrial& cancel);
-
-  // Stops one model of a trial that runs now or comes next.
-  void Stop(const v1::StopModel& stop);
+  void Handle(const v1::TrialRequest& request) override;
+  void Cancel(const v1::CancelTrial& cancel) override;
+  void Stop(const v1::StopModel& stop) override;
 
  private:
   // Whether this model of the current trial was stopped.

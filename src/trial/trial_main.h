@@ -4,16 +4,14 @@
 
 #include <memory>
 
-#include "src/base/trial_channel.h"
+#include "src/trial_process/channel.h"
 
 namespace lanista {
 
-// Serves the socket kTrialProcessSocket until Shutdown or its end; returns the exit status. A reader thread takes
-// requests, this thread executes them.
+// Serves as a trial process (ServeTrialProcess) with a TrialRunner; returns the exit status.
 int TrialMain();
 
-// The same on a thread of this process (isolation: IN_PROCESS): for tests and debugging. A thread cannot be killed, so
-// the destructor waits for a trial that does not check `canceled`.
+// The same on a thread of this process (MakeInProcessChannel).
 std::unique_ptr<TrialChannel> MakeInProcessTrial();
 
 }  // namespace lanista

@@ -2,9 +2,9 @@
 
 #include "actors/model_events.h"
 #include "engines/planner.h"
-#include "src/base/event_window.h"
 #include "src/experiment/ledger.h"
 #include "src/storage/state_dir.h"
+#include "src/trial_process/event_window.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {

@@ -13,9 +13,9 @@
 #include "caf/event_based_actor.hpp"
 #include "google/protobuf/util/time_util.h"
 #include "src/base/clock.h"
-#include "src/base/event_window.h"
 #include "src/base/utf8.h"
 #include "src/config/labels.h"
+#include "src/trial_process/event_window.h"
 #include "tests/actors/actor_test.h"
 
 namespace lanista {

@@ -7,7 +7,7 @@
 
 #include "protos/trial.pb.h"
 #include "src/graph/io.h"
-#include "tests/base/serve_requests.h"
+#include "tests/trial_process/serve_requests.h"
 
 namespace lanista {
 namespace {

@@ -16,13 +16,13 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/base/event_window.h"
 #include "src/evaluators/functional.h"
 #include "src/graph/registered_graphs.h"
 #include "src/nn/nn.h"
 #include "src/trial/runner.h"
 #include "src/trial/torch_guard.h"
 #include "src/trial/trial_main.h"
+#include "src/trial_process/event_window.h"
 
 namespace lanista {
 namespace {

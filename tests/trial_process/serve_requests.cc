@@ -1,11 +1,11 @@
-#include "tests/base/serve_requests.h"
+#include "tests/trial_process/serve_requests.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "absl/strings/string_view.h"
 #include "src/base/framing.h"
-#include "src/base/trial_process.h"
+#include "src/trial_process/parent.h"
 
 namespace lanista {
 

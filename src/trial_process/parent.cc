@@ -1,4 +1,4 @@
-#include "src/base/trial_process.h"
+#include "src/trial_process/parent.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -27,10 +27,10 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/cgroup.h"
 #include "src/base/child_process.h"
-#include "src/base/event_window.h"
 #include "src/base/framing.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
+#include "src/trial_process/event_window.h"
 
 extern char** environ;
 

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "src/base/trial_process.h"
-#include "tests/base/serve_requests.h"
+#include "src/trial_process/parent.h"
+#include "tests/trial_process/serve_requests.h"
 
 namespace lanista {
 namespace {

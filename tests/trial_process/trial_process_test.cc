@@ -1,5 +1,3 @@
-#include "src/base/trial_process.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -13,8 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "src/base/event_window.h"
 #include "src/base/framing.h"
+#include "src/trial_process/event_window.h"
+#include "src/trial_process/parent.h"
 
 namespace lanista {
 namespace {

@@ -1,6 +1,6 @@
 // Events on their way to the head.
-#ifndef LANISTA_SRC_TRIAL_EVENT_FRAME_H_
-#define LANISTA_SRC_TRIAL_EVENT_FRAME_H_
+#ifndef LANISTA_SRC_TRIAL_PROCESS_EVENT_FRAME_H_
+#define LANISTA_SRC_TRIAL_PROCESS_EVENT_FRAME_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ std::string EventFrame(v1::TrialEvent event);
 
 }  // namespace lanista
 
-#endif  // LANISTA_SRC_TRIAL_EVENT_FRAME_H_
+#endif  // LANISTA_SRC_TRIAL_PROCESS_EVENT_FRAME_H_

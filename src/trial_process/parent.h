@@ -1,12 +1,13 @@
-// A trial process: a child that speaks the trial protocol over a socket pair.
-#ifndef LANISTA_SRC_BASE_TRIAL_PROCESS_H_
-#define LANISTA_SRC_BASE_TRIAL_PROCESS_H_
+// The head's half of a trial process: a child that speaks the trial protocol over a socket pair. child.h has the other
+// half.
+#ifndef LANISTA_SRC_TRIAL_PROCESS_PARENT_H_
+#define LANISTA_SRC_TRIAL_PROCESS_PARENT_H_
 
 #include <memory>
 #include <string>
 
-#include "src/base/event_window.h"
-#include "src/base/trial_channel.h"
+#include "src/trial_process/channel.h"
+#include "src/trial_process/event_window.h"
 
 namespace lanista {
 
@@ -31,4 +32,4 @@ std::unique_ptr<TrialChannel> MakeTrialProcess(std::string program, const TrialP
 
 }  // namespace lanista
 
-#endif  // LANISTA_SRC_BASE_TRIAL_PROCESS_H_
+#endif  // LANISTA_SRC_TRIAL_PROCESS_PARENT_H_

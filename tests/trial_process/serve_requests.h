@@ -1,6 +1,6 @@
 // The child's half of a trial process, for programs that stand in for the real one in tests.
-#ifndef LANISTA_TESTS_BASE_SERVE_REQUESTS_H_
-#define LANISTA_TESTS_BASE_SERVE_REQUESTS_H_
+#ifndef LANISTA_TESTS_TRIAL_PROCESS_SERVE_REQUESTS_H_
+#define LANISTA_TESTS_TRIAL_PROCESS_SERVE_REQUESTS_H_
 
 #include <functional>
 #include <string>
@@ -18,4 +18,4 @@ void SendBytes(const std::string& bytes);
 
 }  // namespace lanista
 
-#endif  // LANISTA_TESTS_BASE_SERVE_REQUESTS_H_
+#endif  // LANISTA_TESTS_TRIAL_PROCESS_SERVE_REQUESTS_H_

@@ -1,4 +1,4 @@
-#include "src/base/event_window.h"
+#include "src/trial_process/event_window.h"
 
 #include <algorithm>
 

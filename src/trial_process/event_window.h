@@ -4,8 +4,8 @@
 // acknowledges some of them (IsAcknowledged). The side that reads events from the trial counts those that were read but
 // are not known to be recorded (EventWindow). While there are too many of them, it reads nothing more: the socket fills
 // up, and the trial waits. So memory is bounded, whatever an evaluator reports.
-#ifndef LANISTA_SRC_BASE_EVENT_WINDOW_H_
-#define LANISTA_SRC_BASE_EVENT_WINDOW_H_
+#ifndef LANISTA_SRC_TRIAL_PROCESS_EVENT_WINDOW_H_
+#define LANISTA_SRC_TRIAL_PROCESS_EVENT_WINDOW_H_
 
 #include <chrono>
 #include <cstdint>
@@ -116,4 +116,4 @@ class EventWindow {
 
 }  // namespace lanista
 
-#endif  // LANISTA_SRC_BASE_EVENT_WINDOW_H_
+#endif  // LANISTA_SRC_TRIAL_PROCESS_EVENT_WINDOW_H_

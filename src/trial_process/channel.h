@@ -1,6 +1,6 @@
 // The connection to the executor of trials: a child process, or a thread of this process.
-#ifndef LANISTA_SRC_BASE_TRIAL_CHANNEL_H_
-#define LANISTA_SRC_BASE_TRIAL_CHANNEL_H_
+#ifndef LANISTA_SRC_TRIAL_PROCESS_CHANNEL_H_
+#define LANISTA_SRC_TRIAL_PROCESS_CHANNEL_H_
 
 #include <chrono>
 #include <functional>
@@ -47,4 +47,4 @@ class TrialChannel {
 
 }  // namespace lanista
 
-#endif  // LANISTA_SRC_BASE_TRIAL_CHANNEL_H_
+#endif  // LANISTA_SRC_TRIAL_PROCESS_CHANNEL_H_

@@ -1,4 +1,4 @@
-#include "src/trial/event_frame.h"
+#include "src/trial_process/event_frame.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
