@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/graph/built_in.h"
 #include "src/ops/registry.h"
 
 namespace lanista {
@@ -19,8 +20,9 @@ std::string WhyNotShareable(const ScheduledStep& step, bool keeps_weights) {
   if (node.has_opaque()) return "it is kept whole: what it does is not known";
   if (node.has_training_switch()) return "what it does in training is its own";
   const std::string& type = node.op().type();
-  if (type == "Training" || type == "Assert" || type == "Constant") return "";
-  if (type == "Parameter") return "it is a parameter of the model's own";
+  const graph::BuiltIn built_in = graph::BuiltInOf(type);
+  if (built_in == graph::BuiltIn::kParameter) return "it is a parameter of the model's own";
+  if (built_in != graph::BuiltIn::kNone) return "";
   const graph::OpSchema* const schema = ops::FindOp(type);
   if (schema == nullptr) return "whether it depends on chance is not known";
   const graph::Attributes attributes(*schema, node.op());

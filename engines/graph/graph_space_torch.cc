@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
 #include "src/frontends/torchscript.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 #include "src/graph/io.h"
 #include "src/graph/registered_graphs.h"
@@ -49,7 +50,9 @@ std::set<int> UsedArchives(const v1::SpaceConfig& config, const v1::ModelGraph& 
       if (node.has_opaque()) code.insert(node.opaque().archive());
       if (node.has_weights()) weights.insert(node.weights().archive());
       // "Parameter" nodes always keep their imported values.
-      if (node.has_weights() && node.op().type() == "Parameter") parameters.insert(node.weights().archive());
+      if (node.has_weights() && graph::BuiltInOf(node) == graph::BuiltIn::kParameter) {
+        parameters.insert(node.weights().archive());
+      }
       return absl::OkStatus();
     }).IgnoreError();
   }

@@ -2,6 +2,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/frontends/method_reader.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 #include "src/graph/op_schema.h"
 
@@ -58,7 +59,7 @@ AbstractValue MethodReader::Training() {
   if (!flag.is_edge()) {
     v1::Node node;
     node.set_name("training");
-    node.mutable_op()->set_type("Training");
+    node.mutable_op()->set_type(graph::TypeOf(graph::BuiltIn::kTraining));
     *node.add_outputs() = KindOf(c10::BoolType::get());
     flag = writer_->Output(writer_->AddNode(std::move(node), GraphWriter::Effect::kNone), 0, c10::BoolType::get());
     flag.flag = AbstractValue::Flag::kTraining;
@@ -84,7 +85,7 @@ AbstractValue MethodReader::StateTensor(const AbstractValue& object, const std::
   node.mutable_weights()->set_path(path);
   *node.add_outputs() = KindOf(c10::TensorType::get());
   v1::Operator* const op = node.mutable_op();
-  op->set_type("Parameter");
+  op->set_type(graph::TypeOf(graph::BuiltIn::kParameter));
   if (buffer) AddAttribute("buffer", graph::BoolValue(true), op);
   AddAttribute("shape", graph::IntsValue(tensor.sizes().vec()), op);
   if (parameter && !tensor.requires_grad()) AddAttribute("trainable", graph::BoolValue(false), op);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/frontends/method_reader.h"
 #include "src/frontends/module_reader.h"
+#include "src/graph/built_in.h"
 #include "src/graph/op_schema.h"
 
 namespace lanista::frontends {
@@ -177,7 +178,7 @@ void MethodReader::Loop(const jit::Node* node, Environment* environment) {
 void MethodReader::Assert(const AbstractValue& condition, bool expected, const std::string& message) {
   v1::Node node;
   node.set_name("assert");
-  node.mutable_op()->set_type("Assert");
+  node.mutable_op()->set_type(graph::TypeOf(graph::BuiltIn::kAssert));
   v1::Attribute* const attribute = node.mutable_op()->add_attr();
   attribute->set_key("message");
   *attribute->mutable_value() = graph::StringValue(message);

@@ -1,6 +1,7 @@
 #include "src/frontends/graph_writer.h"
 
 #include "absl/strings/str_cat.h"
+#include "src/graph/built_in.h"
 
 namespace lanista::frontends {
 
@@ -87,7 +88,7 @@ AbstractValue GraphWriter::ConstantNode(const AbstractValue& value) {
   }
   v1::Node node;
   node.set_name("constant");
-  node.mutable_op()->set_type(constant->has_tensor() ? "Constant" : "prim::Constant");
+  node.mutable_op()->set_type(constant->has_tensor() ? graph::TypeOf(graph::BuiltIn::kConstant) : "prim::Constant");
   v1::Attribute* const attribute = node.mutable_op()->add_attr();
   attribute->set_key(constant->has_tensor() ? "value" : "0");
   *attribute->mutable_value() = *constant;

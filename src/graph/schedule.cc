@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 
 namespace lanista::graph {
@@ -66,7 +67,7 @@ class Scheduler {
       case v1::Node::kCell:
         return AddGraph(*graphs_.at(node.cell().graph()), step.module, reads, frozen, schedule, writes);
       case v1::Node::kOp:
-        if (node.op().type() == "Assert") num_outputs = 0;
+        if (BuiltInOf(node) == BuiltIn::kAssert) num_outputs = 0;
         break;
       case v1::Node::kOpaque:
         break;

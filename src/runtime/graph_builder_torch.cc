@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/status.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 #include "src/ops/registry.h"
 #include "src/runtime/aten_call_torch.h"
@@ -68,18 +69,19 @@ class GraphBuilder {
     if (schema == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no operator '", type, "'"));
     LANISTA_RETURN_IF_ERROR(schema->CheckAttributes(node.op()));
     const graph::Attributes attributes(*schema, node.op());
-    if (type == "Training") {
+    const graph::BuiltIn built_in = graph::BuiltInOf(type);
+    if (built_in == graph::BuiltIn::kTraining) {
       step->kind = Step::Kind::kTraining;
       return absl::OkStatus();
     }
-    if (type == "Assert") {
+    if (built_in == graph::BuiltIn::kAssert) {
       step->kind = Step::Kind::kAssert;
       step->message = attributes.String("message");
       return absl::OkStatus();
     }
-    if (type == "Constant" || type == "Parameter") {
+    if (built_in == graph::BuiltIn::kConstant || built_in == graph::BuiltIn::kParameter) {
       step->kind = Step::Kind::kTensor;
-      if (type == "Parameter") return BuildParameter(node, attributes, path, frozen, step);
+      if (built_in == graph::BuiltIn::kParameter) return BuildParameter(node, attributes, path, frozen, step);
       LANISTA_ASSIGN_OR_RETURN(step->tensor, ToTensor(attributes.Get("value").tensor()));
       step->constant = true;
       return absl::OkStatus();

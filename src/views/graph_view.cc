@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "src/base/display_text.h"
 #include "src/base/status.h"
+#include "src/graph/built_in.h"
 #include "src/graph/expression.h"
 #include "src/graph/graph.h"
 #include "src/space/space.h"
@@ -365,7 +366,8 @@ std::string GraphText(const Json& document, int width) {
     around.resize(depth);
     around.push_back(node["name"].get<std::string>());
     const Json& outputs = node["outputs"];
-    const std::string unknown = node["type"] == "Assert" ? "" : "?";
+    const bool is_assert = graph::BuiltInOf(node["type"].get<std::string>()) == graph::BuiltIn::kAssert;
+    const std::string unknown = is_assert ? "" : "?";
     table.AddRow({name, node["type"].get<std::string>(), outputs.empty() ? unknown : outputs.front().get<std::string>(),
                   CountText(node["parameters"]), CountText(node["flops"]), AttributesText(node)});
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/stubs/logging.h"
+#include "src/graph/built_in.h"
 #include "src/graph/io.h"
 #include "src/graph/mutable_model.h"
 #include "src/ops/registry.h"
@@ -277,6 +278,17 @@ TEST(VisitNodes, GoesIntoCellsWithPaths) {
   VisitNodes(SmallNet(), [&paths](const std::string& path, const v1::Node&) { paths.push_back(path); });
   EXPECT_THAT(paths,
               ElementsAre("conv1", "relu", "conv2", "relu", "dropout", "flatten", "head", "head.fc1", "head.fc2"));
+}
+
+TEST(BuiltIn, OperatorsAreThoseWithoutAClassOrALibrary) {
+  for (const BuiltIn built_in : {BuiltIn::kParameter, BuiltIn::kConstant, BuiltIn::kTraining, BuiltIn::kAssert}) {
+    EXPECT_EQ(BuiltInOf(TypeOf(built_in)), built_in);
+    EXPECT_NE(ops::FindOp(TypeOf(built_in)), nullptr) << TypeOf(built_in);
+  }
+  EXPECT_EQ(BuiltInOf("Conv2d"), BuiltIn::kNone);
+  EXPECT_EQ(BuiltInOf("prim::Constant"), BuiltIn::kNone);
+  // A node that is no operator.
+  EXPECT_EQ(BuiltInOf(v1::Node()), BuiltIn::kNone);
 }
 
 TEST(InferTypes, FollowsShapesThroughCells) {

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 
 namespace lanista::exporters {
@@ -64,18 +65,16 @@ bool ModuleSlot::IsList() const {
   for (const auto& child : children) names.insert(child->name);
   for (size_t i = 0; i < children.size(); ++i) {
     const v1::Node* const node = children[i]->node;
-    if (node != nullptr && node->has_op() && IsBuiltIn(node->op().type())) return false;
+    if (node != nullptr && IsBuiltIn(*node)) return false;
     if (names.count(absl::StrCat(i)) == 0) return false;
   }
   return !children.empty();
 }
 
-bool IsBuiltIn(absl::string_view type) {
-  return type == "Parameter" || type == "Constant" || type == "Training" || type == "Assert";
-}
+bool IsBuiltIn(const v1::Node& node) { return graph::BuiltInOf(node) != graph::BuiltIn::kNone; }
 
 bool IsConstant(const v1::Node& node) {
-  return node.has_op() && (node.op().type() == "Constant" || node.op().type() == "prim::Constant");
+  return graph::BuiltInOf(node) == graph::BuiltIn::kConstant || node.op().type() == "prim::Constant";
 }
 
 const v1::Value& ConstantOf(const v1::Node& node) {
@@ -106,12 +105,13 @@ std::vector<PrimitiveArgument> PrimitiveArguments(const v1::Node& node) {
 bool OwnsModule(const v1::Node& node) {
   if (node.has_cell() || node.has_opaque()) return true;
   if (!node.has_op()) return false;
-  const std::string& type = node.op().type();
-  if (type == "Constant") {
+  const graph::BuiltIn built_in = graph::BuiltInOf(node);
+  if (built_in == graph::BuiltIn::kConstant) {
     return std::any_of(node.op().attr().begin(), node.op().attr().end(),
                        [](const v1::Attribute& attribute) { return attribute.value().has_tensor(); });
   }
-  return type == "Parameter" || (type.find("::") == std::string::npos && !IsBuiltIn(type));
+  if (built_in != graph::BuiltIn::kNone) return built_in == graph::BuiltIn::kParameter;
+  return node.op().type().find("::") == std::string::npos;
 }
 
 ModuleSlot ModulesOf(const v1::ModelGraph& model, const v1::Graph& graph) {
@@ -123,7 +123,7 @@ ModuleSlot ModulesOf(const v1::ModelGraph& model, const v1::Graph& graph) {
 
 int NumOutputs(const SourceModel& model, const v1::Node& node) {
   if (node.has_op()) {
-    if (node.op().type() == "Assert") return 0;
+    if (graph::BuiltInOf(node) == graph::BuiltIn::kAssert) return 0;
     if (const graph::OpSchema* const schema = model.find_op(node.op().type())) {
       return schema->NumOutputs(graph::Attributes(*schema, node.op()));
     }
@@ -141,7 +141,7 @@ bool IsSequential(const SourceModel& model, const v1::Graph& graph) {
   std::string previous = graph.inputs(0).name();
   for (size_t i = 0; i < order->size(); ++i) {
     const v1::Node& node = graph.nodes((*order)[i]);
-    if (!OwnsModule(node) || (node.has_op() && IsBuiltIn(node.op().type())) || node.frozen()) return false;
+    if (!OwnsModule(node) || IsBuiltIn(node) || node.frozen()) return false;
     if (graph::ModuleOf(node) != absl::StrCat(i) || NumOutputs(model, node) != 1) return false;
     if (node.inputs_size() != 1 || node.inputs(0).node() != previous || node.inputs(0).slot() != 0) return false;
     previous = node.name();

@@ -27,12 +27,8 @@ struct ModuleSlot {
   bool IsList() const;
 };
 
-// Operators that are neither torch.nn classes nor aten operators: the exporters write them themselves.
-//   Parameter: a tensor of the model, trained or not; its name in the state_dict is its path.
-//   Constant: attribute `value`.
-//   Training: whether the module that runs the graph is in training mode.
-//   Assert: ends the run unless its input is true; attribute `message`.
-bool IsBuiltIn(absl::string_view type);
+// Whether the node is one of Lanista's own operators (src/graph/built_in.h), which each exporter writes itself.
+bool IsBuiltIn(const v1::Node& node);
 
 // Whether the node is a literal in the code: a Constant, or TorchScript's prim::Constant, which is never a tensor.
 bool IsConstant(const v1::Node& node);

@@ -15,6 +15,7 @@
 #include "src/base/status.h"
 #include "src/exporters/common/module_tree.h"
 #include "src/exporters/cpp/operator_call.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 
 namespace lanista::exporters {
@@ -205,13 +206,14 @@ absl::StatusOr<std::string> CppForward::Expression(const v1::Node& node, const s
   if (OwnsModule(node)) return CallModule(node, inputs);
   if (!node.has_op()) return absl::InvalidArgumentError("it is still a choice");
   const std::string& type = node.op().type();
-  if (type == "Training") return std::string(node.frozen() ? "false" : "is_training()");
+  const graph::BuiltIn built_in = graph::BuiltInOf(type);
+  if (built_in == graph::BuiltIn::kTraining) return std::string(node.frozen() ? "false" : "is_training()");
   if (IsConstant(node)) {
     // A literal "none" is most often an absent tensor.
     const bool none = ConstantOf(node).kind_case() == v1::Value::KIND_NOT_SET;
     return none ? std::string("torch::Tensor()") : CppLiteral("", ConstantOf(node));
   }
-  if (type == "Assert") {
+  if (built_in == graph::BuiltIn::kAssert) {
     std::string condition = inputs.empty() ? "false" : inputs[0].expression;
     if (!inputs.empty() && inputs[0].kind == v1::TENSOR) condition += ".item<bool>()";
     const std::string text = MessageOf(node);
@@ -270,7 +272,7 @@ absl::StatusOr<std::string> CppForward::Primitive(const v1::Node& node, const st
 
 absl::StatusOr<std::string> CppForward::CallModule(const v1::Node& node, const std::vector<Input>& inputs) const {
   const std::string& member = members_.at(graph::ModuleOf(node));
-  if (node.has_op() && IsBuiltIn(node.op().type())) return member;
+  if (IsBuiltIn(node)) return member;
   std::vector<std::string> arguments;
   for (const Input& input : inputs) arguments.push_back(input.expression);
   if (IsType(node, {"RNN", "LSTM", "GRU", "MultiheadAttention"}) && node.outputs_size() > 0 &&
@@ -293,7 +295,8 @@ absl::StatusOr<std::string> CppForward::CallModule(const v1::Node& node, const s
 }
 
 bool CppForward::IsInline(const v1::Node& node) {
-  return IsConstant(node) || (node.has_op() && (node.op().type() == "Parameter" || node.op().type() == "Training"));
+  const graph::BuiltIn built_in = graph::BuiltInOf(node);
+  return IsConstant(node) || built_in == graph::BuiltIn::kParameter || built_in == graph::BuiltIn::kTraining;
 }
 
 void CppForward::Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,

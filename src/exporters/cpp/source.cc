@@ -17,6 +17,7 @@
 #include "src/exporters/common/supplements.h"
 #include "src/exporters/cpp/forward.h"
 #include "src/exporters/cpp/operator_call.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 
 namespace lanista::exporters {
@@ -176,7 +177,7 @@ class ClassWriter {
   std::string Constants() const {
     std::vector<std::string> names;
     graph::VisitNodes(model_.graph, [&](const std::string& path, const v1::Node& node) {
-      if (node.has_op() && node.op().type() == "Constant" && OwnsModule(node) && model_.tensors.count(path) == 0) {
+      if (graph::BuiltInOf(node) == graph::BuiltIn::kConstant && OwnsModule(node) && model_.tensors.count(path) == 0) {
         names.push_back(StringLiteral(path));
       }
     });
@@ -194,7 +195,7 @@ class ClassWriter {
     const std::string path = graph::JoinPath(current->prefix, slot.path);
     if (slot.node != nullptr) current->members[slot.path] = member;
     const std::string quoted = StringLiteral(slot.name);
-    if (slot.node != nullptr && slot.node->has_op() && IsBuiltIn(slot.node->op().type())) {
+    if (slot.node != nullptr && IsBuiltIn(*slot.node)) {
       LANISTA_ASSIGN_OR_RETURN(const std::string value, RegisterTensor(*slot.node, path, quoted));
       current->declarations.push_back(absl::StrCat("torch::Tensor ", member, " = ", owner, value, ";"));
       return absl::OkStatus();
@@ -213,7 +214,7 @@ class ClassWriter {
 
   absl::StatusOr<std::string> RegisterTensor(const v1::Node& node, const std::string& path,
                                              const std::string& quoted) const {
-    if (node.op().type() == "Constant") {
+    if (graph::BuiltInOf(node) == graph::BuiltIn::kConstant) {
       absl::StatusOr<std::string> value = CppLiteral("", node.op().attr(0).value());
       if (!value.ok()) return Annotate(value.status(), absl::StrCat("node '", path, "'"));
       return absl::StrCat("register_buffer(", quoted, ", ", *value, ")");

@@ -13,6 +13,7 @@
 #include "src/exporters/common/data_source.h"
 #include "src/exporters/common/module_tree.h"
 #include "src/exporters/onnx/graph.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 #include "src/graph/value_types.h"
 
@@ -120,12 +121,13 @@ class Builder {
 
   absl::StatusOr<std::vector<Value>> WriteOperator(const v1::Node& node, const std::vector<Value>& inputs) {
     const std::string& type = node.op().type();
-    if (type == "Assert") return std::vector<Value>{};
+    const graph::BuiltIn built_in = graph::BuiltInOf(type);
+    if (built_in == graph::BuiltIn::kAssert) return std::vector<Value>{};
     // Devices have no meaning in ONNX; operators with a device argument ignore it.
     if (type == "prim::device") return std::vector<Value>{Value()};
     const v1::ValueType known = node.outputs_size() > 0 ? node.outputs(0) : v1::ValueType();
-    if (type == "Parameter") return std::vector<Value>{{onnx_->StateTensor(onnx_->module()), known}};
-    if (type == "Training") {
+    if (built_in == graph::BuiltIn::kParameter) return std::vector<Value>{{onnx_->StateTensor(onnx_->module()), known}};
+    if (built_in == graph::BuiltIn::kTraining) {
       LANISTA_ASSIGN_OR_RETURN(const std::string name, onnx_->ConstantValue(graph::BoolValue(false)));
       return std::vector<Value>{{name, known}};
     }

@@ -8,6 +8,7 @@
 #include "src/exporters/common/module_tree.h"
 #include "src/exporters/common/source_names.h"
 #include "src/exporters/python/operators.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 
 namespace lanista::exporters {
@@ -170,14 +171,15 @@ std::vector<std::string> PythonForward::ModuleArguments(const v1::Node& node, co
 absl::StatusOr<std::string> PythonForward::Expression(const v1::Node& node, const std::vector<Input>& inputs) {
   if (OwnsModule(node)) {
     const std::string& attribute = attributes_.at(graph::ModuleOf(node));
-    if (node.has_op() && IsBuiltIn(node.op().type())) return attribute;
+    if (IsBuiltIn(node)) return attribute;
     return absl::StrCat(attribute, "(", absl::StrJoin(ModuleArguments(node, inputs), ", "), ")");
   }
   if (!node.has_op()) return absl::InvalidArgumentError("it is still a choice");
   const std::string& type = node.op().type();
-  if (type == "Training") return std::string(node.frozen() ? "False" : "self.training");
+  const graph::BuiltIn built_in = graph::BuiltInOf(type);
+  if (built_in == graph::BuiltIn::kTraining) return std::string(node.frozen() ? "False" : "self.training");
   if (IsConstant(node)) return PythonLiteral("", ConstantOf(node));
-  if (type == "Assert") {
+  if (built_in == graph::BuiltIn::kAssert) {
     const std::string condition = inputs.empty() ? "False" : inputs[0].expression;
     const std::string text = MessageOf(node);
     return text.empty() ? condition : absl::StrCat(condition, ", ", PythonStringLiteral(text));
@@ -206,7 +208,8 @@ absl::StatusOr<std::string> PythonForward::AtenCall(const v1::Node& node, const 
 }
 
 bool PythonForward::IsInline(const v1::Node& node) {
-  return IsConstant(node) || (node.has_op() && (node.op().type() == "Parameter" || node.op().type() == "Training"));
+  const graph::BuiltIn built_in = graph::BuiltInOf(node);
+  return IsConstant(node) || built_in == graph::BuiltIn::kParameter || built_in == graph::BuiltIn::kTraining;
 }
 
 void PythonForward::Assign(const v1::Node& node, const std::vector<Target>& targets, const std::string& expression,
@@ -218,7 +221,7 @@ void PythonForward::Assign(const v1::Node& node, const std::vector<Target>& targ
     }
     return;
   }
-  if (node.has_op() && node.op().type() == "Assert") {
+  if (graph::BuiltInOf(node) == graph::BuiltIn::kAssert) {
     lines->push_back(absl::StrCat("assert ", expression));
     return;
   }

@@ -16,6 +16,7 @@
 #include "src/exporters/common/source_names.h"
 #include "src/exporters/common/supplements.h"
 #include "src/exporters/python/forward.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 
 namespace lanista::exporters {
@@ -23,9 +24,7 @@ namespace {
 
 constexpr size_t kLineWidth = 100;
 
-bool IsParameter(const ModuleSlot& slot) {
-  return slot.node != nullptr && slot.node->has_op() && IsBuiltIn(slot.node->op().type());
-}
+bool IsParameter(const ModuleSlot& slot) { return slot.node != nullptr && IsBuiltIn(*slot.node); }
 
 // The expression for the attribute `name` of `owner`.
 std::string Access(const std::string& owner, const std::string& name, bool parameter) {
@@ -150,7 +149,7 @@ class ClassWriter {
     current->attributes[slot.path] = access;
     const auto found = model_.tensors.find(graph::JoinPath(current->prefix, slot.path));
     const std::string quoted = PythonStringLiteral(slot.name);
-    if (slot.node->op().type() == "Constant") {
+    if (graph::BuiltInOf(*slot.node) == graph::BuiltIn::kConstant) {
       LANISTA_ASSIGN_OR_RETURN(const std::string value, PythonLiteral("", slot.node->op().attr(0).value()));
       const bool persistent = found != model_.tensors.end();
       current->constructor.push_back(

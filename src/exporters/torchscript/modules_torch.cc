@@ -102,7 +102,7 @@ absl::Status ScriptModules::AddSlot(const ModuleSlot& slot, const ScriptModule& 
     return absl::UnimplementedError(absl::StrCat("node '", path, "': TorchScript cannot name a module '", slot.name,
                                                  "', a word of its own; rename the node"));
   }
-  if (slot.node != nullptr && slot.node->has_op() && IsBuiltIn(slot.node->op().type())) {
+  if (slot.node != nullptr && IsBuiltIn(*slot.node)) {
     // Constants that are not in the state_dict are written into the code.
     if (tensors_.count(path) > 0) AddTensor(slot.name, path, owner);
     return absl::OkStatus();

@@ -15,6 +15,7 @@
 #include "src/base/status.h"
 #include "src/exporters/common/source_names.h"
 #include "src/exporters/common/types_torch.h"
+#include "src/graph/built_in.h"
 #include "src/graph/graph.h"
 #include "src/runtime/aten_call_torch.h"
 
@@ -95,11 +96,14 @@ class ForwardBuilder {
                                                      const std::vector<jit::Value*>& inputs) {
     jit::Graph& graph = *place.graph;
     if (node.has_training_switch()) return WriteSwitch(place, node, inputs);
-    if (OwnsModule(node) && !(node.has_op() && IsBuiltIn(node.op().type()))) return CallModule(place, node, inputs);
+    if (OwnsModule(node) && !IsBuiltIn(node)) return CallModule(place, node, inputs);
     if (!node.has_op()) return absl::InvalidArgumentError("it is still a choice");
     const std::string& type = node.op().type();
-    if (type == "Parameter") return std::vector<jit::Value*>{GetAttribute(place, graph::ModuleOf(node))};
-    if (type == "Training") {
+    const graph::BuiltIn built_in = graph::BuiltInOf(type);
+    if (built_in == graph::BuiltIn::kParameter) {
+      return std::vector<jit::Value*>{GetAttribute(place, graph::ModuleOf(node))};
+    }
+    if (built_in == graph::BuiltIn::kTraining) {
       const bool frozen = place.scope->frozen || node.frozen();
       return std::vector<jit::Value*>{frozen ? graph.insertConstant(false)
                                              : graph.insertGetAttr(place.self, "training")};
@@ -108,7 +112,7 @@ class ForwardBuilder {
       LANISTA_ASSIGN_OR_RETURN(const c10::IValue constant, runtime::ToIValue(ConstantOf(node)));
       return std::vector<jit::Value*>{graph.insertConstant(constant)};
     }
-    if (type == "Assert") return WriteAssert(place, node, inputs);
+    if (built_in == graph::BuiltIn::kAssert) return WriteAssert(place, node, inputs);
     if (IsPrimitive(type)) return WritePrimitive(graph, node, inputs);
     return WriteAten(graph, node, inputs);
   }

@@ -1,5 +1,7 @@
 // Lanista's own operators, which GraphModule (src/runtime) runs: parameters and constants as values, the training flag,
 // assertions.
+#include "src/graph/built_in.h"
+
 #include "src/base/status.h"
 #include "src/ops/module_schema.h"
 #include "src/ops/registry.h"
@@ -15,7 +17,7 @@ absl::StatusOr<std::string> NotAModule(const Attributes&) {
 
 // A parameter or buffer of the model. Its name in the state_dict is the node's path.
 ModuleSpec Parameter() {
-  ModuleSpec spec{"Parameter",
+  ModuleSpec spec{graph::TypeOf(graph::BuiltIn::kParameter),
                   {Required("shape", AttributeKind::kInts), WithDefault("buffer", false),
                    WithDefault("trainable", true), WithDefault("init", "zeros")},
                   [](const OpCall& call) -> absl::StatusOr<Types> {
@@ -33,7 +35,9 @@ ModuleSpec Parameter() {
 // A tensor that is part of the graph.
 ModuleSpec Constant() {
   ModuleSpec spec{
-      "Constant", {Required("value", AttributeKind::kTensor)}, [](const OpCall& call) -> absl::StatusOr<Types> {
+      graph::TypeOf(graph::BuiltIn::kConstant),
+      {Required("value", AttributeKind::kTensor)},
+      [](const OpCall& call) -> absl::StatusOr<Types> {
         const v1::Tensor& tensor = call.attributes.Get("value").tensor();
         return Types{graph::TensorType(tensor.data_type(), Dims(tensor.dims().begin(), tensor.dims().end()))};
       }};
@@ -45,7 +49,7 @@ ModuleSpec Constant() {
 
 // Whether the module is in training mode.
 ModuleSpec Training() {
-  ModuleSpec spec{"Training", {}, [](const OpCall&) -> absl::StatusOr<Types> {
+  ModuleSpec spec{graph::TypeOf(graph::BuiltIn::kTraining), {}, [](const OpCall&) -> absl::StatusOr<Types> {
                     v1::ValueType type;
                     type.set_kind(v1::BOOLEAN);
                     return Types{type};
@@ -59,7 +63,7 @@ ModuleSpec Training() {
 
 // Throws unless its boolean input is true.
 ModuleSpec Assert() {
-  ModuleSpec spec{"Assert",
+  ModuleSpec spec{graph::TypeOf(graph::BuiltIn::kAssert),
                   {WithDefault("message", "an assertion of the model failed")},
                   [](const OpCall&) -> absl::StatusOr<Types> { return Types{}; }};
   spec.flops = NoFlops;
