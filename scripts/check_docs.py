@@ -11,8 +11,6 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# Rooms whose parts become rooms of their own.
-BEING_DIVIDED = {"exporters", "ops"}
 # Rooms that check_rooms.sh does not look into.
 WITHOUT_RULES = ["bench", "clients", "deploy", "packaging", "protos", "scripts", "tests", "third_party"]
 
@@ -29,7 +27,7 @@ def pages():
 def rooms():
     """Folders that hold a room: those that the table of check_rooms.sh names, and those without rules."""
     table = read("scripts/check_rooms.sh").split("<<'TABLE'\n")[1].split("\nTABLE")[0]
-    names = {line.split()[0] for line in table.splitlines()} - BEING_DIVIDED
+    names = {line.split()[0] for line in table.splitlines()}
     folders = [name if os.path.isdir(os.path.join(ROOT, name)) else f"src/{name}" for name in sorted(names)]
     # A name that ends with _torch is a half of a room.
     return [folder for folder in folders if os.path.isdir(os.path.join(ROOT, folder))] + WITHOUT_RULES
