@@ -887,10 +887,12 @@ void TrainingServiceState::Restart(Slot& slot) {
 void TrainingServiceState::LoseDiscovery(const Slot& slot, Discovery discovery) {
   if (discovery.request.has_convert()) {
     if (discovery.canceled || ++discovery.places >= static_cast<int>(kMaxDiscoveryLost)) {
-      return discovery.promise.deliver(ToCafError(absl::UnavailableError(last_failure_.message())));
+      discovery.promise.deliver(ToCafError(absl::UnavailableError(last_failure_.message())));
+    } else {
+      // Where no other place is left, Assign says so.
+      discoveries_.push_front(std::move(discovery));
     }
-    // Where no other place is left, Assign says so.
-    return discoveries_.push_front(std::move(discovery));
+    return;
   }
   // It did not begin there, or its node left in order: that says nothing about it.
   const bool blameless = !slot.local && absl::IsAborted(last_failure_);

@@ -142,7 +142,10 @@ class NodeTest : public ActorTest {
               },
               [this](const v1::EventsRecorded& recorded) {
                 // From EndConversion: only this actor can deliver the answer.
-                if (recorded.experiment() == "conversion") return converts_->deliver(converted_);
+                if (recorded.experiment() == "conversion") {
+                  converts_->deliver(converted_);
+                  return;
+                }
                 told_.push_back(absl::StrCat("recorded ", recorded.trial(), " ", recorded.sequence()));
               },
               [this, self](const v1::Discover& request) -> caf::result<v1::Discovered> {
