@@ -1,7 +1,6 @@
 // The head between a fake training service and a watcher, with real journals: actors on threads, as in a program.
 #include "actors/head.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +26,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/base/status.h"
+#include "src/base/temporary_folder.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -138,8 +138,6 @@ class HeadTest : public ::testing::Test {
   };
 
   HeadTest() {
-    state_ = ::testing::TempDir() + "/head_test.XXXXXX";
-    EXPECT_NE(mkdtemp(state_.data()), nullptr);
     // A space of three models.
     v1::Choice& choice = *discovered_.mutable_space()->add_choices();
     choice.set_label("x");
@@ -213,7 +211,6 @@ class HeadTest : public ::testing::Test {
     // Held discoveries hold the head, and the head holds the journals of experiments that did not begin.
     held_discoveries_.clear();
     caf::scoped_actor(system_)->wait_for(std::exchange(head_, nullptr));
-    std::filesystem::remove_all(state_);
   }
 
   v1::ExperimentConfig Search() const {
@@ -281,7 +278,9 @@ class HeadTest : public ::testing::Test {
   }
 
   const TelemetryPtr telemetry_ = std::make_shared<Telemetry>();
-  std::string state_;
+  // Goes after the actors: journals are closed, and their files removed, when the last of them has gone.
+  const absl::StatusOr<TemporaryFolder> folder_ = TemporaryFolder::Make();
+  const std::string state_ = folder_.value().path();
   v1::Discovered discovered_;
   // Trials do not end by themselves.
   bool hold_trials_ = false;
