@@ -13,8 +13,7 @@ import time
 import urllib.error
 import urllib.request
 
-# Seconds; an upper bound for anything that is awaited: a slow machine only makes the test slow. One minute was not enough
-# for a browser beside a build.
+# Seconds; an upper bound for anything that is awaited: a slow machine, as one beside a build, only makes the test slow.
 PATIENCE = 240
 
 

@@ -187,9 +187,10 @@ class TruthTest(JournalTest):
     def check_experiments(self, names):
         known = {one["id"]: one for one in self.lanista("list")["experiments"]}
         self.browser.run("location.hash = '#/'")
-        # The list of before is shown until the new one has come.
-        self.browser.wait("const text = document.querySelector('main table')?.textContent ?? ''; "
-                          "return arguments[0].every((name) => text.includes(name)) && !text.includes('running')", names)
+        # The list of before is shown until the new one has come. Experiments of other tests may run on.
+        self.browser.wait("const rows = [...document.querySelectorAll('main tbody tr')].map((row) => row.textContent); "
+                          "return arguments[0].every((name) => rows.some((text) => text.includes(name) && "
+                          "!text.includes('running')))", names)
         rows = {row[1][len(row[1]) // 2:]: row for row in self.table("Experiments, the newest first")[1:]}
         for name in names:
             one, row = known[name], rows[name]
