@@ -48,8 +48,15 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(const CommandContext& c
 
 absl::Status LocalRun::OpenPage(std::function<void(const std::string&, const std::string&)> stop) {
   LANISTA_ASSIGN_OR_RETURN(
-      page_, RunPage::Start(context_.line, state_dir_, context_.trial_program, telemetry_, std::move(stop)));
+      page_,
+      RunPage::Start(context_.line, state_dir_, context_.trial_program, telemetry_,
+                     {std::move(stop), [this](const std::string& experiment) { return WaitingFor(experiment); }}));
   return absl::OkStatus();
+}
+
+std::string LocalRun::WaitingFor(const std::string& experiment) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ended_ ? "" : head_->WaitingFor(experiment);
 }
 
 std::string LocalRun::node_address() const { return port_ == nullptr ? "" : port_->address(); }
@@ -72,7 +79,11 @@ absl::Status LocalRun::Resume(const std::string& experiment, const v1::Experimen
 }
 
 void LocalRun::End() {
-  if (head_ == nullptr || std::exchange(ended_, true)) return;
+  if (head_ == nullptr) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::exchange(ended_, true)) return;
+  }
   // The port's calls wait for the head.
   if (port_ != nullptr) port_->Close();
   head_->End();

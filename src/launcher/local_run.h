@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,8 @@ class LocalRun {
  private:
   LocalRun(const CommandContext& context, StateDir state_dir, TelemetryPtr telemetry);
   LocalHead::Watcher WithPage(LocalHead::Watcher watcher);
+  // For the page, on its threads.
+  std::string WaitingFor(const std::string& experiment);
 
   const CommandContext& context_;
   const StateDir state_dir_;
@@ -77,6 +80,10 @@ class LocalRun {
   std::unique_ptr<LocalHead> head_;
   // Destroyed before the head, which it uses.
   std::unique_ptr<NodePort> port_;
+
+  // Held while the page asks the head.
+  std::mutex mutex_;
+  // Protected by mutex_: the head is not asked any more.
   bool ended_ = false;
 };
 

@@ -32,19 +32,20 @@ WebActions ActionsOf(const std::string& mode) {
 // The actions of the page of a search: it can only be stopped.
 class StoppingRunner : public ExperimentRunner {
  public:
-  explicit StoppingRunner(std::function<void(const std::string&, const std::string&)> stop) : stop_(std::move(stop)) {}
+  explicit StoppingRunner(RunPage::Search search) : search_(std::move(search)) {}
 
   absl::StatusOr<v1::Validated> Validate(const v1::ExperimentConfig&, int, const Abandoned&) override {
     return Refusal();
   }
   absl::StatusOr<std::string> Create(const v1::ExperimentConfig&, const std::string&) override { return Refusal(); }
   absl::Status Resume(const std::string&, const v1::ExperimentConfig&, const Abandoned&) override { return Refusal(); }
-  void Stop(const std::string& experiment, const std::string& reason) override { stop_(experiment, reason); }
+  std::string WaitingFor(const std::string& experiment) override { return search_.waiting_for(experiment); }
+  void Stop(const std::string& experiment, const std::string& reason) override { search_.stop(experiment, reason); }
 
  private:
   static absl::Status Refusal() { return absl::FailedPreconditionError("this process runs one search"); }
 
-  const std::function<void(const std::string&, const std::string&)> stop_;
+  const RunPage::Search search_;
 };
 
 }  // namespace
@@ -94,9 +95,8 @@ std::string PageLine(const std::string& link) { return absl::StrCat("page: ", li
 
 class RunPage::Impl {
  public:
-  Impl(const StateDir& state_dir, const TrialProgram& trial_program,
-       std::function<void(const std::string&, const std::string&)> stop)
-      : runner_(std::move(stop)),
+  Impl(const StateDir& state_dir, const TrialProgram& trial_program, Search search)
+      : runner_(std::move(search)),
         model_maker_(trial_program),
         experiments_(state_dir, &runner_, &news_, ForPage(&model_maker_)) {}
 
@@ -119,12 +119,12 @@ class RunPage::Impl {
 RunPage::RunPage(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RunPage::~RunPage() = default;
 
-absl::StatusOr<std::unique_ptr<RunPage>> RunPage::Start(
-    const CommandLine& line, const StateDir& state_dir, const TrialProgram& trial_program, TelemetryPtr telemetry,
-    std::function<void(const std::string&, const std::string&)> stop) {
+absl::StatusOr<std::unique_ptr<RunPage>> RunPage::Start(const CommandLine& line, const StateDir& state_dir,
+                                                        const TrialProgram& trial_program, TelemetryPtr telemetry,
+                                                        Search search) {
   LANISTA_ASSIGN_OR_RETURN(WebOptions options, PageOptions(line, state_dir.root(), "run"));
   options.telemetry = std::move(telemetry);
-  auto impl = std::make_unique<Impl>(state_dir, trial_program, std::move(stop));
+  auto impl = std::make_unique<Impl>(state_dir, trial_program, std::move(search));
   LANISTA_RETURN_IF_ERROR(impl->Start(options));
   return std::unique_ptr<RunPage>(new RunPage(std::move(impl)));
 }

@@ -32,11 +32,18 @@ std::string PageLine(const std::string& link);
 // for the page.
 class RunPage {
  public:
-  // `telemetry` belongs to the head that runs the search. `stop` asks the search to stop; it may be called on any
-  // thread until this object is destroyed.
-  static absl::StatusOr<std::unique_ptr<RunPage>> Start(
-      const CommandLine& line, const StateDir& state_dir, const TrialProgram& trial_program, TelemetryPtr telemetry,
-      std::function<void(const std::string& experiment, const std::string& reason)> stop);
+  // What the page asks of the head that runs the search. Called on any thread until the page is destroyed.
+  struct Search {
+    // Asks the search to stop.
+    std::function<void(const std::string& experiment, const std::string& reason)> stop;
+    // See ExperimentRunner.
+    std::function<std::string(const std::string& experiment)> waiting_for;
+  };
+
+  // `telemetry` belongs to the head that runs the search.
+  static absl::StatusOr<std::unique_ptr<RunPage>> Start(const CommandLine& line, const StateDir& state_dir,
+                                                        const TrialProgram& trial_program, TelemetryPtr telemetry,
+                                                        Search search);
   ~RunPage();
 
   const std::string& link() const;

@@ -193,6 +193,35 @@ TEST_F(WebTest, AHeadHasAPageToo) {
   EXPECT_EQ(End(*serve), 0);
 }
 
+TEST_F(WebTest, ThePageSaysWhatAnExperimentWaitsFor) {
+  const auto expect_waiting = [](const Browser& browser, const std::string& lacking) {
+    json waiting_for;
+    while (waiting_for.is_null()) waiting_for = browser.Get("experiments/latest")["waiting_for"];
+    EXPECT_THAT(waiting_for.get<std::string>(), HasSubstr(lacking));
+    EXPECT_EQ(browser.Get("experiments")["experiments"].back()["waiting_for"], waiting_for);
+  };
+  // The space is discovered on this machine's device, which no trial may have.
+  const std::string config = WriteFile("waits.textproto", absl::StrCat(kConstantSearch, R"(
+    training_service { local { cpu_slots: 1 } }
+    training_service { remote {} }
+    requirements { node_labels { key: "x" value: "y" } }
+  )"));
+  const auto run = Start({"run", config, "--web", "0"});
+  ASSERT_TRUE(run->WaitForLine("page: "));
+  const Browser page_of_run(run->line());
+  ASSERT_TRUE(run->WaitForLine("models in the space"));
+  expect_waiting(page_of_run, "label x=y");
+  EXPECT_EQ(End(*run), 1);
+
+  const auto serve = Start({"serve", "--listen", "127.0.0.1:0", "--cpu-slots", "0", "--web", "0"});
+  ASSERT_TRUE(serve->WaitForLine("listening on "));
+  const std::string head = serve->line().substr(serve->line().rfind(' ') + 1);
+  ASSERT_TRUE(serve->WaitForLine("page: "));
+  EXPECT_EQ(RunCommand(kLanista, {"submit", config_, "--head", head}).exit_code, 0);
+  expect_waiting(Browser(serve->line()), "no node has joined");
+  EXPECT_EQ(End(*serve), 0);
+}
+
 TEST_F(WebTest, OtherMachinesReachItOnlyWhereTheUserSaysSo) {
   for (const std::vector<std::string>& command : {std::vector<std::string>{"run", config_, "--web", "0.0.0.0:0"},
                                                   {"web", "--listen", "0.0.0.0:0"},
