@@ -1328,6 +1328,7 @@ TEST_F(NodesTest, WhereAnAssignmentWritesIsToldAsLongAsItMay) {
   const auto link = JoinIdle("n");
   v1::TrialSpec spec = MakeTrial("x", 7, 1);
   spec.set_log_file("/state/experiments/x/logs/trial-7.log");
+  spec.set_keep_weights(true);
   spec.mutable_models(0)->set_output_folder("/state/experiments/x/trials/7");
   *spec.add_models() = MakeModel(2);
   caf::anon_send(workers_.at(0), spec);
