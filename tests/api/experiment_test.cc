@@ -565,7 +565,9 @@ TEST_F(HeadTest, AClientStopsSearchesOfOthers) {
   absl::StatusOr<Client> client = Client::Connect(settings_);
   ASSERT_TRUE(client.ok()) << client.status();
   ASSERT_TRUE(client->Stop("latest", "seen enough").ok());
-  EXPECT_TRUE(experiment.Wait().ok());
+  // It was not the experiment's own Stop, and no model succeeded.
+  EXPECT_TRUE(absl::IsAborted(experiment.Wait()));
+  EXPECT_EQ(experiment.Status()->state, "STOPPED");
   EXPECT_EQ(client->Get(experiment.id())->reason, "seen enough");
 }
 

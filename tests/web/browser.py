@@ -23,6 +23,20 @@ def find_browser():
     return browser, shutil.which("chromedriver")
 
 
+def start_driver(driver):
+    """The driver's process, and the port on which it listens."""
+    said = []
+    # It looks for a free port, and ends where another program has taken that meanwhile.
+    for _ in range(5):
+        process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for line in process.stdout:
+            if "started successfully on port" in line:
+                return process, line.rstrip(".\n").rsplit(" ", 1)[1]
+            said.append(line)
+        process.wait()
+    raise RuntimeError("chromedriver did not start: " + "".join(said))
+
+
 class Browser:
     """One browser with one session."""
 
@@ -30,15 +44,7 @@ class Browser:
         """Without logs_requests the log "performance" stays empty, and costs nothing."""
         browser, driver = find_browser()
         self.profile = tempfile.mkdtemp(prefix="lanista-browser-")
-        self.driver = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                       text=True)
-        port = None
-        for line in self.driver.stdout:
-            if "started successfully on port" in line:
-                port = line.rstrip(".\n").rsplit(" ", 1)[1]
-                break
-        if port is None:
-            raise RuntimeError("chromedriver did not start")
+        self.driver, port = start_driver(driver)
         self.drain = threading.Thread(target=self.driver.stdout.read, daemon=True)
         self.drain.start()
         self.base = "http://127.0.0.1:" + port
