@@ -226,7 +226,7 @@ class OutputDeliveries::Trial : public std::enable_shared_from_this<Trial> {
     header.set_output_of(model);
     absl::Status sent = SendOrRetry(&canceled_, [&]() -> absl::Status {
       LANISTA_ASSIGN_OR_RETURN(std::vector<FoundFile> found, FindFiles(folder));
-      if (weights && !end.all && std::any_of(found.begin(), found.end(), IsWeights)) {
+      if (weights && std::any_of(found.begin(), found.end(), IsWeights)) {
         LANISTA_ASSIGN_OR_RETURN(weights, AreWanted(end));
         if (!weights) RemoveWeights(model, folder, found);
       }

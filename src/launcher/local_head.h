@@ -64,6 +64,8 @@ class LocalHead : public ExperimentRunner {
   // none of its own (`local { cpu_slots: 0 }`). Errors: no such GPU, no memory to read, ...
   // INVALID_ARGUMENT, where the pool is not open: no device meets `config.requirements`.
   static absl::StatusOr<std::unique_ptr<LocalHead>> Start(Options options, const v1::ExperimentConfig& config);
+  // Threads that called WaitingFor or Validate must have ended: CAF's actor system waits for its logger, of which each
+  // thread that asked an actor keeps a part.
   ~LocalHead() override;
 
   // Discovers the space and checks the evaluator in a trial process; runs nothing. With plan_models > 0, the strategy

@@ -76,7 +76,6 @@ class LocalRun {
   const CommandContext& context_;
   const StateDir state_dir_;
   const TelemetryPtr telemetry_;
-  std::unique_ptr<RunPage> page_;
   std::unique_ptr<LocalHead> head_;
   // Destroyed before the head, which it uses.
   std::unique_ptr<NodePort> port_;
@@ -85,6 +84,9 @@ class LocalRun {
   std::mutex mutex_;
   // Protected by mutex_: the head is not asked any more.
   bool ended_ = false;
+
+  // Destroyed first: it uses all of the above, and the head waits for threads that asked it.
+  std::unique_ptr<RunPage> page_;
 };
 
 }  // namespace lanista
