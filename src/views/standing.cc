@@ -1,6 +1,7 @@
 #include "src/views/standing.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -51,8 +52,10 @@ std::string ModelStatus(const std::optional<v1::ModelOutcome>& outcome, bool sta
 void ShownAttempt::See(const AttemptRecord& attempt, const std::optional<v1::ModelOutcome>& outcome) {
   const bool behind_outcome = outcome.has_value() && outcome->attempt() > 0 && attempt.attempt > outcome->attempt();
   if (!behind_outcome) {
-    if (number_ > 0) earlier_.push_back({number_, attempt.resumed_steps});
-    for (EarlierAttempt& earlier : earlier_) earlier.kept_steps = std::min(earlier.kept_steps, attempt.resumed_steps);
+    if (number_ > 0) earlier_.push_back({number_, std::numeric_limits<int>::max()});
+    // One that never started, because its head was killed before, took nothing back.
+    const int kept = attempt.started.has_value() ? attempt.resumed_steps : std::numeric_limits<int>::max();
+    for (EarlierAttempt& earlier : earlier_) earlier.kept_steps = std::min(earlier.kept_steps, kept);
     number_ = attempt.attempt;
   }
   started_ = attempt.started.has_value() && !attempt.ended.has_value();

@@ -50,7 +50,7 @@ class ShownAttempt {
  private:
   struct EarlierAttempt {
     int number = 0;
-    // All later attempts went on behind as many of its steps, or behind more of them.
+    // All later attempts that started went on behind as many of its steps, or behind more of them.
     int kept_steps = 0;
   };
 

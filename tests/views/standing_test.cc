@@ -2,11 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace lanista {
 namespace {
+
+// An attempt that never started, because its head was killed before.
+constexpr int kNeverStarted = -1;
 
 // Attempts 1, 2, ..., which went on behind so many steps.
 ShownAttempt After(const std::vector<int>& resumed_steps) {
@@ -14,7 +20,10 @@ ShownAttempt After(const std::vector<int>& resumed_steps) {
   for (size_t i = 0; i < resumed_steps.size(); ++i) {
     AttemptRecord attempt;
     attempt.attempt = static_cast<int>(i) + 1;
-    attempt.resumed_steps = resumed_steps[i];
+    if (resumed_steps[i] != kNeverStarted) {
+      attempt.started = absl::UnixEpoch();
+      attempt.resumed_steps = resumed_steps[i];
+    }
     shown.See(attempt, std::nullopt);
   }
   return shown;
@@ -50,6 +59,12 @@ TEST(ShownAttemptTest, NothingOfAnAttemptBeforeOneThatBeganAnew) {
   EXPECT_TRUE(Shown(shown, 1).empty());
   EXPECT_TRUE(shown.Shows(2, 1));
   EXPECT_FALSE(shown.Shows(2, 2));
+}
+
+TEST(ShownAttemptTest, AnAttemptThatNeverStartedTakesNothingBack) {
+  EXPECT_EQ(Shown(After({0, kNeverStarted}), 1), (Reports{{1, 0}, {1, 1}, {1, 2}, {1, 3}, {1, 4}}));
+  EXPECT_EQ(Shown(After({0, kNeverStarted, 1}), 1), (Reports{{1, 0}}));
+  EXPECT_TRUE(Shown(After({0, kNeverStarted, 0}), 1).empty());
 }
 
 TEST(ShownAttemptTest, AnAttemptBehindTheOutcomeIsNotShown) {
