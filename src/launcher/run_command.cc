@@ -58,7 +58,7 @@ class Interrupt {
     experiment_ = experiment;
   }
 
-  // The head is about to end.
+  // The experiment has ended, or the head is about to.
   void Ending() {
     const std::lock_guard<std::mutex> lock(mutex_);
     head_ = nullptr;
@@ -222,6 +222,8 @@ absl::StatusOr<int> RunToEnd(const CommandContext& context, const StateDir& stat
     return id.status();
   }
   const v1::StateChanged end = run->head().Wait(*id);
+  // A signal from here on has nothing to stop.
+  interrupt.Ending();
   display.reset();
 
   LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir.ExperimentFolder(*id));
