@@ -89,6 +89,32 @@ class NodeTest : public ::testing::Test {
     arguments.insert(arguments.end(), {"--head", head_});
     return RunCommand(kLanista, arguments);
   }
+  // Writes a search of small networks, a file of its own in its space, that keeps weights; gives its path. Nodes do not
+  // take the head's folder for one of theirs afterwards: they work on copies.
+  std::string WriteSearchWithKeptWeights(int models, int best, int validation_samples) const {
+    std::ofstream(state_ + "/marker") << "another folder";
+    const std::string folder = FreshFolder();
+    std::ofstream(folder + "/net.textproto") << kSmallGraph;
+    std::ofstream(folder + "/search.textproto") << R"(
+      name: "kept"
+      space { )" << kSmallGraphSpace << R"( }
+      engine { graph {} }
+      strategy { grid_search {} }
+      evaluator {
+        classification {
+          dataset { synthetic_digits { train_samples: 60 validation_samples: )"
+                                                << validation_samples << R"( } }
+          batch_size: 20
+          max_epochs: 1
+        }
+      }
+      max_trial_number: )" << models << R"(
+      keep_weights { best: )" << best << R"( }
+      seed: 5
+    )";
+    return folder + "/search.textproto";
+  }
+
   std::string Submit() const { return Ask({"submit", config_, "--json"}).Json().value("id", ""); }
 
   void KillHead() {
@@ -382,28 +408,10 @@ TEST_F(NodeTest, ANodeThatDoesNotSeeTheHeadsFilesGetsThem) {
 }
 
 TEST_F(NodeTest, WeightsOfNodesThatSeeNoFilesArriveBeforeTheirModelsAreDone) {
-  std::ofstream(state_ + "/marker") << "another folder";
-  const std::string folder = FreshFolder();
-  std::ofstream(folder + "/net.textproto") << kSmallGraph;
-  std::ofstream(folder + "/search.textproto") << R"(
-    name: "kept"
-    space { )" << kSmallGraphSpace << R"( }
-    engine { graph {} }
-    strategy { grid_search {} }
-    evaluator {
-      classification {
-        dataset { synthetic_digits { train_samples: 60 validation_samples: 30 } }
-        batch_size: 20
-        max_epochs: 1
-      }
-    }
-    max_trial_number: 6
-    keep_weights { best: 2 }
-    seed: 5
-  )";
+  const std::string search = WriteSearchWithKeptWeights(/*models=*/6, /*best=*/2, /*validation_samples=*/30);
   const std::string cache = FreshFolder();
   const auto a = StartNode("a", {"--cache-dir", cache}), b = StartNode("b", {"--cache-dir", cache});
-  const std::string id = Ask({"submit", folder + "/search.textproto", "--json"}).Json().value("id", "");
+  const std::string id = Ask({"submit", search, "--json"}).Json().value("id", "");
   ASSERT_NE(id, "");
   const std::string experiment = absl::StrCat(state_, "/experiments/", id);
   const auto weights = [&] {
@@ -440,32 +448,14 @@ TEST_F(NodeTest, WeightsOfNodesThatSeeNoFilesArriveBeforeTheirModelsAreDone) {
 }
 
 TEST_F(NodeTest, WeightsThatAreNotAmongTheBestStayOnTheirNode) {
-  std::ofstream(state_ + "/marker") << "another folder";
-  const std::string folder = FreshFolder();
-  std::ofstream(folder + "/net.textproto") << kSmallGraph;
-  std::ofstream(folder + "/search.textproto") << R"(
-    name: "kept"
-    space { )" << kSmallGraphSpace << R"( }
-    engine { graph {} }
-    strategy { grid_search {} }
-    evaluator {
-      classification {
-        dataset { synthetic_digits { train_samples: 60 validation_samples: 300 } }
-        batch_size: 20
-        max_epochs: 1
-      }
-    }
-    max_trial_number: 12
-    keep_weights { best: 1 }
-    seed: 5
-  )";
+  const std::string search = WriteSearchWithKeptWeights(/*models=*/12, /*best=*/1, /*validation_samples=*/300);
   // One slot: models come one after the other. The log says whose weights are removed.
   const std::string log = FreshFolder() + "/log";
   BackgroundCommand node(
       "/bin/sh", {"-c", absl::StrCat("exec ", kLanista, " node --head ", head_, " --cpu-slots 1 --name a --cache-dir ",
                                      FreshFolder(), " --log-level debug 2> ", log)});
   ASSERT_TRUE(node.WaitForLine("joined"));
-  const std::string id = Ask({"submit", folder + "/search.textproto", "--json"}).Json().value("id", "");
+  const std::string id = Ask({"submit", search, "--json"}).Json().value("id", "");
   ASSERT_NE(id, "");
   WatchToEnd(id);
   const nlohmann::json models = Ask({"trials", id, "--json"}).Json()["models"];
@@ -505,27 +495,9 @@ TEST_F(NodeTest, GraphsAndExportsAreMadeInThePlaceOfANodeThatSeesNoFiles) {
   ASSERT_TRUE(head_process_->WaitForLine("page: http://127.0.0.1:"));
   const std::string page = head_process_->line();
   const int port = std::atoi(page.c_str() + page.rfind(':') + 1);
-  std::ofstream(state_ + "/marker") << "another folder";
-  const std::string folder = FreshFolder();
-  std::ofstream(folder + "/net.textproto") << kSmallGraph;
-  std::ofstream(folder + "/search.textproto") << R"(
-    name: "kept"
-    space { )" << kSmallGraphSpace << R"( }
-    engine { graph {} }
-    strategy { grid_search {} }
-    evaluator {
-      classification {
-        dataset { synthetic_digits { train_samples: 60 validation_samples: 30 } }
-        batch_size: 20
-        max_epochs: 1
-      }
-    }
-    max_trial_number: 3
-    keep_weights { best: 2 }
-    seed: 5
-  )";
+  const std::string search = WriteSearchWithKeptWeights(/*models=*/3, /*best=*/2, /*validation_samples=*/30);
   const auto a = StartNode("a", {"--cache-dir", FreshFolder()});
-  const std::string id = Ask({"submit", folder + "/search.textproto", "--json"}).Json().value("id", "");
+  const std::string id = Ask({"submit", search, "--json"}).Json().value("id", "");
   ASSERT_NE(id, "");
   WatchToEnd(id);
 
