@@ -414,7 +414,11 @@ class ChaosTest : public ::testing::Test {
     const nlohmann::json document = nlohmann::json::parse(list.out, nullptr, /*allow_exceptions=*/false);
     std::map<std::string, nlohmann::json> experiments;
     if (list.exit_code != 0 || document.is_discarded()) return experiments;
-    for (const nlohmann::json& experiment : document["experiments"]) experiments[experiment["id"]] = experiment;
+    for (const nlohmann::json& experiment : document["experiments"]) {
+      // Its journal cannot be read while the disk is full.
+      if (experiment["models"].is_null()) return {};
+      experiments[experiment["id"]] = experiment;
+    }
     return experiments;
   }
 
