@@ -9,9 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "actors/delay.h"
+#include "actors/experiment_end.h"
+#include "actors/journal_facts.h"
 #include "spdlog/spdlog.h"
 #include "src/base/clock.h"
-#include "src/base/display_text.h"
 #include "src/base/logging.h"
 #include "src/base/status.h"
 #include "src/trial_process/event_window.h"
@@ -27,19 +28,6 @@ constexpr std::chrono::minutes kJournalLimit(10);
 constexpr std::chrono::minutes kPingLimit(1);
 // How often a strategy or a stopper that takes long is mentioned in the log. They may take as long as they like.
 constexpr std::chrono::minutes kThinkingNotice(10);
-
-// Appends a record of now.
-v1::JournalRecord& AddRecord(v1::JournalBatch& batch) {
-  v1::JournalRecord& record = *batch.add_records();
-  *record.mutable_time() = Now();
-  return record;
-}
-
-void AddState(v1::JournalBatch& batch, v1::ExperimentState state, const std::string& reason) {
-  v1::StateChanged& changed = *AddRecord(batch).mutable_state();
-  changed.set_state(state);
-  changed.set_reason(reason);
-}
 
 }  // namespace
 
@@ -280,78 +268,6 @@ void ExperimentState::Acknowledge(int model) {
   if (waiting.empty()) unacknowledged_.erase(found);
 }
 
-void ExperimentState::AskStopper(const std::optional<v1::StepReport>& report) {
-  if (!report.has_value()) return;
-  stopper_told_.push_back(self_->clock().now());
-  StartWatchdog();
-  self_->request(options_.stopper, caf::infinite, *report)
-      .then([this, report = *report](const v1::StopVerdict& verdict) { OnVerdict(report, verdict); },
-            [this](const caf::error& error) { OnStopperGone(error); });
-}
-
-void ExperimentState::OnVerdict(const v1::StepReport& report, const v1::StopVerdict& verdict) {
-  if (!OnStopperAnswer(verdict)) return;
-  v1::JournalBatch batch;
-  v1::ReportCall& call = *AddStoppingCall(batch).mutable_report();
-  *call.mutable_report() = report;
-  *call.mutable_verdict() = verdict;
-  Ledger::Judgement judgement = options_.ledger->Judge(report, verdict);
-  Acknowledge(report.model());
-  RunAgain(judgement.decision);
-  std::optional<v1::ModelOutcome> outcome = std::move(judgement.decision.outcome);
-  const int decided = outcome.has_value() ? report.model() : 0;
-  if (decided != 0) *AddRecord(batch).mutable_outcome() = *outcome;
-  Record(
-      std::move(batch),
-      [this, model = report.model(), trial = judgement.stop_in_trial,
-       outcome = std::move(outcome)](int64_t first_number) mutable {
-        if (trial != 0) StopTraining(trial, model);
-        if (outcome.has_value()) OnOutcomeRecorded(*std::move(outcome), first_number + 1);
-      },
-      [this, decided] { Drop(decided); });
-  AskStopper(judgement.next);
-}
-
-void ExperimentState::StopTraining(int trial, int model) {
-  v1::StopModel stop;
-  stop.set_experiment(options_.id);
-  stop.set_trial(trial);
-  stop.set_model(model);
-  self_->send(engine_, std::move(stop));
-}
-
-void ExperimentState::TellStopper(const v1::TellRequest& tell) {
-  if (!options_.stopper || final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED) return;
-  v1::TellRequest ended = tell;
-  // It needs no sample.
-  ended.clear_sample();
-  stopper_told_.push_back(self_->clock().now());
-  StartWatchdog();
-  self_->request(options_.stopper, caf::infinite, ended)
-      .then(
-          [this, ended](const v1::StopVerdict& answer) {
-            if (!OnStopperAnswer(answer)) return;
-            v1::JournalBatch batch;
-            *AddStoppingCall(batch).mutable_ended() = ended;
-            Record(
-                std::move(batch), [](int64_t) {}, [] {});
-          },
-          [this](const caf::error& error) { OnStopperGone(error); });
-}
-
-bool ExperimentState::OnStopperAnswer(const v1::StopVerdict& answer) {
-  stopper_told_.pop_front();
-  if (final_state_ != v1::EXPERIMENT_STATE_UNSPECIFIED || finished_) return false;
-  if (!answer.has_error()) return true;
-  Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the stopper failed: ", answer.error().message()));
-  return false;
-}
-
-void ExperimentState::OnStopperGone(const caf::error& error) {
-  stopper_told_.pop_front();
-  Stop(v1::EXPERIMENT_FAILED, absl::StrCat("the stopper failed: ", std::string(FromCafError(error).message())));
-}
-
 void ExperimentState::SayWeightsBar() {
   const std::optional<KeptWeights>& kept = options_.ledger->kept_weights();
   options_.weights_bars->Set(options_.id, kept.has_value() ? kept->Bar() : std::nullopt);
@@ -425,16 +341,8 @@ void ExperimentState::MaybeFinish() {
   if (asking_) return;
   const bool limit = Left() <= 0;
   if (!limit && !exhausted_) return;
-  if (ledger.succeeded() == 0 && ledger.failed() > 0) {
-    return Finish(v1::EXPERIMENT_FAILED, absl::StrCat("no model succeeded, ", ledger.failed(),
-                                                      " failed; the first: ", ledger.first_failure()));
-  }
-  const std::string nothing = ledger.NothingWithinLimits();
-  if (!limit && !nothing.empty()) return Finish(v1::EXPERIMENT_FAILED, nothing);
-  std::string reason = ledger.goals().has_limits() ? "no other model within the limits was found in the space"
-                                                   : "the space is exhausted";
-  if (limit) reason = absl::StrCat("max_trial_number: ", Counted(ledger.counted_models(), "model"));
-  Finish(v1::DONE, absl::StrCat(reason, nothing.empty() ? "" : "; ", nothing));
+  const ExperimentEnd end = EndOf(ledger, limit);
+  Finish(end.state, end.reason);
 }
 
 void ExperimentState::Finish(v1::ExperimentState state, const std::string& reason) {
@@ -511,12 +419,6 @@ void ExperimentState::OnWatchdog() {
 void ExperimentState::OnJournalBroken(const caf::error& error) {
   if (journal_.ok()) journal_ = FromCafError(error);
   Stop(v1::EXPERIMENT_FAILED, std::string(journal_.message()));
-}
-
-v1::StoppingCall& ExperimentState::AddStoppingCall(v1::JournalBatch& batch) {
-  v1::StoppingCall& call = *AddRecord(batch).mutable_stopping_call();
-  call.set_sequence(++stopping_calls_);
-  return call;
 }
 
 v1::StrategyCall& ExperimentState::AddCall() {

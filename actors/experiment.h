@@ -139,6 +139,9 @@ class ExperimentState {
   void OnModelEvent(v1::ModelEvent event);
   // Says what is recorded of this model, as far as nobody keeps it any more.
   void Acknowledge(int model);
+
+  // In experiment_stopping.cc: what the stopper hears, and what follows from its verdicts.
+  //
   // Tells the stopper of a step, if there is one to tell of.
   void AskStopper(const std::optional<v1::StepReport>& report);
   void OnVerdict(const v1::StepReport& report, const v1::StopVerdict& verdict);
@@ -149,10 +152,13 @@ class ExperimentState {
   // What the stopper was told longest ago is answered; whether the answer counts.
   bool OnStopperAnswer(const v1::StopVerdict& answer);
   void OnStopperGone(const caf::error& error);
-  // The outcome is in the journal, as the fact with this number.
+  // The stopper's next call, in `batch`.
+  v1::StoppingCall& AddStoppingCall(v1::JournalBatch& batch);
+
   // Tells nodes which weights are still wanted. Only outcomes that are in the journal count: what a head forgets that
   // is killed must have cost no model its weights.
   void SayWeightsBar();
+  // The outcome is in the journal, as the fact with this number.
   void OnOutcomeRecorded(v1::ModelOutcome outcome, int64_t number);
   // A model whose outcome, or next trial, can never be recorded: nobody hears of it.
   void Drop(int model);
@@ -165,8 +171,6 @@ class ExperimentState {
   // Tells the watcher the end, and ends.
   void End(v1::ExperimentState state, const std::string& reason, int64_t number);
 
-  // The stopper's next call, in `batch`.
-  v1::StoppingCall& AddStoppingCall(v1::JournalBatch& batch);
   // The strategy's next call: in the log as soon as `calls_` is written.
   v1::StrategyCall& AddCall();
   // Writes records; then does `recorded`, which may tell others of them. Where the journal is broken, the experiment

@@ -1,0 +1,24 @@
+// How an experiment ends that nobody stopped.
+#ifndef LANISTA_ACTORS_EXPERIMENT_END_H_
+#define LANISTA_ACTORS_EXPERIMENT_END_H_
+
+#include <string>
+
+#include "protos/messages.pb.h"
+#include "src/experiment/ledger.h"
+
+namespace lanista {
+
+struct ExperimentEnd {
+  v1::ExperimentState state = v1::EXPERIMENT_STATE_UNSPECIFIED;
+  // For people.
+  std::string reason;
+};
+
+// The end of an experiment of which nothing is in flight and nothing can come. `limit`: because of max_trial_number,
+// and not because the strategy is exhausted.
+ExperimentEnd EndOf(const Ledger& ledger, bool limit);
+
+}  // namespace lanista
+
+#endif  // LANISTA_ACTORS_EXPERIMENT_END_H_
