@@ -4,11 +4,10 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "actors/delay.h"
 #include "actors/held_trial.h"
-#include "actors/model_events.h"
+#include "actors/unbegun_assignment.h"
 #include "spdlog/spdlog.h"
 #include "src/base/clock.h"
 #include "src/base/logging.h"
@@ -19,8 +18,6 @@
 namespace lanista {
 namespace {
 
-// So long workers may take to end, and the head to hear of it.
-constexpr std::chrono::seconds kLeaveLimit(5);
 constexpr uint64_t kMaxMarkerBytes = 4096;
 
 // Whether this machine sees the files of the head.
@@ -272,33 +269,12 @@ void NodeState::OnPrepared(const std::string& id, const PreparedPtr& prepared) {
 
 void NodeState::EndUnbegun(Assignments::value_type* assignment, const v1::Assignment& proto, const absl::Status& why) {
   const int number = assignment->second.device;
-  v1::AssignmentNews last;
-  if (absl::IsUnavailable(why) || absl::IsAborted(why)) {
-    // Other work may be done here, where only this one finds no room.
-    if (absl::IsUnavailable(why)) Pause(number, std::string(why.message()));
-    last.set_refused(std::string(why.message()));
-  } else if (proto.discover().has_convert()) {
-    *last.mutable_discovered()->mutable_converted()->mutable_error() = StatusToProto(why);
-  } else if (proto.has_discover()) {
-    *last.mutable_discovered()->mutable_error() = StatusToProto(why);
-  } else {
-    v1::Failure failure;
-    failure.set_reason(v1::DATA_UNREADABLE);
-    failure.set_message(std::string(why.message()));
-    for (const v1::TrialModel& model : proto.trial().models()) {
-      v1::AssignmentNews news;
-      if (assignment->second.stopped.count(model.model()) > 0) {
-        *news.mutable_event() = EndedEvent(proto.trial(), model, 0, v1::STOPPED_EARLY);
-      } else if (absl::IsCancelled(why)) {
-        *news.mutable_event() = EndedEvent(proto.trial(), model, 0, v1::CANCELED);
-      } else {
-        *news.mutable_event() = EndedEvent(proto.trial(), model, 0, v1::FAILED, failure);
-      }
-      Say(assignment, std::move(news));
-    }
-    last.mutable_ended()->set_experiment(proto.trial().experiment());
-    last.mutable_ended()->set_trial(proto.trial().trial());
-  }
+  // Other work may be done here, where only this one finds no room.
+  if (absl::IsUnavailable(why)) Pause(number, std::string(why.message()));
+  std::vector<v1::AssignmentNews> news = NewsOfUnbegun(proto, assignment->second.stopped, why);
+  v1::AssignmentNews last = std::move(news.back());
+  news.pop_back();
+  for (v1::AssignmentNews& one : news) Say(assignment, std::move(one));
   SayLast(assignment, std::move(last));
   devices_[static_cast<size_t>(number)].idle = true;
   SayDevice(number);
@@ -422,67 +398,6 @@ void NodeState::OnDown(const caf::down_msg& down) {
   SayDevice(number);
   if (delay.count() == 0) return Spawn(number);
   self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(number));
-}
-
-void NodeState::OnDeadline() {
-  if (!deadline_.Rings(self_)) return;
-  if (delivering_.has_value() && !delivering_->empty()) {
-    // What has not arrived is done again elsewhere.
-    const std::set<std::string> given_up = *std::exchange(delivering_, std::set<std::string>());
-    for (const std::string& id : given_up) {
-      if (const auto found = assignments_.find(id); found != assignments_.end()) found->second.outputs = nullptr;
-    }
-    deadline_.Set(self_, kLeaveLimit);
-    return SayLeaving();
-  }
-  if (leaving_.empty()) {
-    end_ = absl::UnavailableError(absl::StrCat("there was no head for ",
-                                               absl::FormatDuration(absl::FromChrono(options_.give_up_after)),
-                                               " (--give-up-after): what ran here was ended"));
-  }
-  End();
-}
-
-void NodeState::Drain() {
-  draining_ = true;
-  CheckDrained();
-}
-
-void NodeState::CheckDrained() {
-  if (!draining_ || !leaving_.empty() || !assignments_.empty()) return;
-  Leave("it was drained", absl::OkStatus());
-}
-
-void NodeState::Leave(const std::string& because, const absl::Status& end) {
-  if (!leaving_.empty()) return;
-  leaving_ = because.empty() ? "it was ended" : because;
-  end_ = end;
-  deadline_.Set(self_, kLeaveLimit);
-  for (auto& [id, assignment] : assignments_) {
-    if (assignment.preparing != nullptr) assignment.preparing->Cancel();
-  }
-  for (const Device& device : devices_) {
-    if (device.worker != nullptr) self_->send_exit(device.worker, caf::exit_reason::user_shutdown);
-  }
-  SayLeaving();
-}
-
-void NodeState::SayLeaving() {
-  for (const Device& device : devices_) {
-    if (device.worker != nullptr) return;
-  }
-  // Nobody has to know.
-  if (link_ == nullptr || !welcome_) return End();
-  if (DeliverBeforeLeaving()) return;
-  v1::NodeMessage message;
-  message.mutable_leaving()->set_because(leaving_);
-  Send(std::move(message));
-}
-
-void NodeState::End() {
-  if (link_ != nullptr) link_->Close();
-  options_.on_end(end_);
-  self_->quit();
 }
 
 NodeState::Assignments::value_type* NodeState::RunningTrial(const std::string& experiment, int trial) {

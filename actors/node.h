@@ -145,7 +145,6 @@ class NodeState {
   void OnMessage(const HeadLinkPtr& link, v1::HeadMessage message);
   void OnClosed(const HeadLinkPtr& link, const absl::Status& status);
   void OnDown(const caf::down_msg& down);
-  void OnDeadline();
 
   void OnHello(const v1::HeadHello& hello);
   void OnAssignment(v1::Assignment proto);
@@ -157,7 +156,12 @@ class NodeState {
   void OnReceived(const v1::NewsReceived& received);
   void Cancel(Assignments::value_type* assignment);
   void StopModel(Assignment* assignment, int model);
+
+  // In node_leaving.cc: how the node leaves its head, and ends.
+  void OnDeadline();
   void Drain();
+  // The node leaves if it is to, and nothing is left to be done or to be said.
+  void CheckDrained();
   // Ends what runs, then the node, with that status.
   void Leave(const std::string& because, const absl::Status& end);
   // Once no worker is left.
@@ -194,8 +198,6 @@ class NodeState {
   void SayLast(Assignments::value_type* assignment, v1::AssignmentNews news);
   void SayDevice(int device);
   void Send(v1::NodeMessage message);
-  // The node leaves if it is to, and nothing is left to be done or to be said.
-  void CheckDrained();
 
   NodeSelf::pointer self_;
   NodeOptions options_;
