@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "actors/node_hello.h"
 #include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
 #include "src/base/display_text.h"
@@ -182,7 +183,7 @@ absl::Status NodesState::Handle(const NodeLinkPtr& link, v1::NodeMessage message
 }
 
 absl::Status NodesState::OnHello(const NodeLinkPtr& link, const v1::NodeHello& hello) {
-  absl::Status status = RemoteNode::Check(hello);
+  absl::Status status = CheckHello(hello);
   if (!status.ok()) return status;
   if (const auto known = nodes_.find(hello.instance()); known != nodes_.end()) {
     const std::shared_ptr<RemoteNode> node = known->second;

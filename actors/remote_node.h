@@ -39,26 +39,21 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "actors/clock_offset.h"
-#include "actors/model_events.h"
+#include "actors/node_assignments.h"
 #include "actors/remote_worker.h"
-#include "caf/typed_response_promise.hpp"
-#include "google/protobuf/message_lite.h"
+#include "caf/actor_clock.hpp"
+#include "caf/error.hpp"
 #include "protos/returning.pb.h"
 #include "src/config/labels.h"
 #include "src/experiment/weights_bars.h"
@@ -91,13 +86,10 @@ struct NodesOptions {
 
 class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
  public:
-  using Promise = caf::typed_response_promise<v1::Discovered>;
+  using Promise = NodeAssignments::Promise;
   using TimePoint = caf::actor_clock::time_point;
 
-  // What is wrong with a hello; OK: it may join.
-  static absl::Status Check(const v1::NodeHello& hello);
-
-  // `number`: no other node of this head has it. `options` outlive it. REQUIRES: Check(hello).ok().
+  // `number`: no other node of this head has it. `options` outlive it. REQUIRES: CheckHello(hello).ok().
   // `unrecorded`: where this adds what its trials have reported and is not recorded, in excess of what each may.
   RemoteNode(NodesSelf::pointer self, const NodesOptions& options, int32_t number, const v1::NodeHello& hello,
              EventAmount* unrecorded);
@@ -152,48 +144,13 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     return silent_ ? NodeCondition::kSilent : draining_ ? NodeCondition::kDraining : NodeCondition::kJoined;
   }
   // Whether its next message should be read. `too_many`: all nodes together wait for the journal with too much.
-  bool may_say_more(bool too_many) const;
+  bool may_say_more(bool too_many) const { return assignments_.may_say_more(too_many); }
   v1::NodeStatus Status() const;
 
  private:
-  struct OpenModel : OpenAttempt {
-    bool stopped = false;
-    // Events up to this one were in the journal when this head began.
-    int known = 0;
-    // The last that was said; nullopt: nothing.
-    std::optional<v1::AssignmentRecorded> recorded;
-    // Reports that will be acknowledged: their sequence numbers, and those of the news with them.
-    std::deque<std::pair<int, int64_t>> marks;
-  };
-  struct Trial {
-    v1::TrialSpec spec;
-    // The models that have not ended.
-    std::map<int, OpenModel> open;
-    // Of a kept one: the models whose ends were in the journal before.
-    std::set<int> closed;
-    // The node has said something of it.
-    bool begun = false;
-    bool canceled = false;
-    // All that was said of it is in the journal.
-    bool recorded = false;
-    EventWindow window;
-  };
-  struct Discovery {
-    v1::Discover request;
-    Promise promise;
-    // A conversion: nothing of it is taken any more.
-    bool canceled = false;
-  };
-  struct Assignment {
-    std::string id;
-    int32_t device = 0;
-    // The number of its last news, and of the last that are in the journal.
-    int64_t received = 0;
-    int64_t recorded = 0;
-    std::variant<Trial, Discovery> work;
-    // The last news of the trial came.
-    bool ended = false;
-  };
+  using Assignment = NodeAssignments::Assignment;
+  using Discovery = NodeAssignments::Discovery;
+  using Trial = NodeAssignments::Trial;
   struct Device {
     v1::Device device;
     // Null: it is not in the service.
@@ -213,8 +170,6 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
     int ended = 0;
   };
 
-  // The assignment of this id; nullptr: there is none.
-  Assignment* Find(const std::string& id);
   // That of a trial; nullptr: there is none. `device`: whose it probably is.
   Assignment* FindTrial(int32_t device, const std::string& experiment, int trial);
   // The device, if this is its worker; nullptr: it was removed, which the service hears.
@@ -228,7 +183,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   // Tells the service, if the device is idle and it does not know.
   void SayReady(Device& device);
   void Assign(Device& device, Assignment assignment);
-  Assignment& Add(Assignment assignment);
+
+  // In remote_node_news.cc: what the node says of its assignments, and how these end.
   absl::Status OnEvent(Assignment& assignment, v1::ModelEvent event);
   absl::Status OnTrialEnded(Assignment& assignment, const v1::TrialEnded& ended);
   absl::Status OnDiscovered(Assignment& assignment, v1::Discovered discovered);
@@ -242,14 +198,14 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   void EndRecorded(Assignment& assignment);
   // Its reports do not count any more, and news of it are dropped.
   void Forget(Assignment& assignment);
-  // Changes what is unrecorded of a trial, and of the node with it.
-  void Count(Trial& trial, const std::function<void(EventWindow&)>& change);
   // The assignment is lost; the service is told, unless it is a trial that had not begun when the node left.
   void LoseAssignment(Assignment& assignment, v1::LostCause cause, const std::string& why);
-  // The trial is over. Its models that have not ended end so; but those that were stopped, or all if it was canceled,
-  // end as was asked for.
+  // The trial is over, and its models that have not ended end so (NodeAssignments::EndsOf).
   void ReportEnd(const Trial& trial, v1::Outcome outcome, const v1::Failure& failure = {},
                  v1::LostCause cause = v1::LOST_CAUSE_UNSPECIFIED);
+
+  // What the service hears of a worker, or a discovery, that is lost so (TrainingServiceActor's DeviceJoined).
+  static caf::error LossOfWork(v1::LostCause cause, const std::string& why);
   // The device leaves the service; what it has is lost.
   void RemoveWorker(Device& device, v1::LostCause cause, const std::string& why);
   // The device's, if it is this experiment's: it ends where nothing of it has begun.
@@ -259,16 +215,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
 
   // Nothing, where there is no stream: what matters is said when the node joins again.
   void Send(v1::HeadMessage message);
-  void SendAssignment(const Assignment& assignment);
-  // What was said in vain of an assignment that goes on.
-  void SayAgain(const Assignment& assignment);
-  // What is wrong with work of this size; OK: it can be sent.
-  static absl::Status CheckSize(const google::protobuf::MessageLite& work);
   // The device was given something that it never gets: it is as idle as before.
   void StayIdle(Device& device);
-  void SendCancel(const std::string& assignment);
-  void SendStop(const Assignment& assignment, int model);
-  void SendRecorded(const v1::AssignmentRecorded& recorded);
   // The node need not keep news up to this number.
   void SayReceived(const Assignment& assignment, int64_t number);
   void CheckDrained();
@@ -287,9 +235,8 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   const Labels labels_;
   const std::string version_;
   const absl::Time since_;
-  EventAmount* const all_unrecorded_;
-  EventAmount unrecorded_;
   std::vector<Device> devices_;
+  NodeAssignments assignments_;
 
   // Null: the connection is lost.
   NodeLinkPtr link_;
@@ -306,8 +253,6 @@ class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
   bool held_ = false;
   bool said_leaving_ = false;
   int64_t last_assignment_ = 0;
-  // By id: each event looks here.
-  std::unordered_map<std::string, Assignment> assignments_;
   // Of trials that were kept; null: there were none.
   WorkerActor kept_worker_;
 };
