@@ -1,16 +1,13 @@
+// JournalReader: how a journal is opened, and what it says of the experiment itself: its states, space, calls and the
+// numbers of its facts.
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "nlohmann/json.hpp"
 #include "src/base/status.h"
-#include "src/base/utf8.h"
-#include "src/goals/goals.h"
 #include "src/storage/experiment_lock.h"
 #include "src/storage/journal.h"
 #include "src/storage/journal_rows.h"
@@ -23,22 +20,6 @@ namespace {
 // -shm file.
 std::string ImmutableUri(const std::string& file) {
   return absl::StrCat("file:", absl::StrReplaceAll(file, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}), "?immutable=1");
-}
-
-// The WHERE clause that restricts a query to these models.
-std::string WhereModel(const JournalReader::OnlyModels& only) {
-  return only.has_value() ? absl::StrCat("WHERE model IN (", absl::StrJoin(*only, ","), ")") : "";
-}
-
-// Collects what a query visits.
-template <typename Query>
-absl::StatusOr<std::vector<ModelRecord>> Collect(const Query& query) {
-  std::vector<ModelRecord> models;
-  LANISTA_RETURN_IF_ERROR(query([&models](ModelRecord model) {
-    models.push_back(std::move(model));
-    return absl::OkStatus();
-  }));
-  return models;
 }
 
 }  // namespace
@@ -148,101 +129,6 @@ absl::StatusOr<absl::Duration> JournalReader::TimeIn(const std::vector<v1::Exper
   return time;
 }
 
-absl::StatusOr<ModelCounts> JournalReader::CountModels() const {
-  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare(R"sql(
-      SELECT count(*), total(outcome = 'SUCCEEDED'), total(outcome = 'FAILED'), total(outcome = 'STOPPED_EARLY'),
-             total(outcome = 'CANCELED'), total(outcome = 'INFEASIBLE'), total(outcome IS NULL)
-      FROM model LEFT JOIN outcome USING (model))sql"));
-  LANISTA_RETURN_IF_ERROR(row.Next().status());
-  return ModelCounts{row.Int(0), row.Int(1), row.Int(2), row.Int(3), row.Int(4), row.Int(5), row.Int(6)};
-}
-
-absl::StatusOr<std::vector<ModelRecord>> JournalReader::BestModels(int count) const {
-  const Goals goals(experiment_.config());
-  if (goals.only_default()) {
-    const bool minimize = goals.objectives()[0].objective == v1::MINIMIZE;
-    return Collect([&](const auto& visit) {
-      // The rule of Goals::BestValues in SQL: NaN, which is NULL here, and infinities (9e999) do not count.
-      return QueryModels(absl::StrCat("WHERE outcome = 'SUCCEEDED' AND abs(value) < 9e999 ORDER BY value ",
-                                      minimize ? "ASC" : "DESC", ", model LIMIT ", count),
-                         visit);
-    });
-  }
-  LANISTA_ASSIGN_OR_RETURN(std::vector<RankedModel> ranked, RankedModels());
-  if (ranked.size() > static_cast<size_t>(count)) ranked.resize(static_cast<size_t>(count));
-  return ModelsOf(ranked);
-}
-
-absl::StatusOr<std::vector<ModelRecord>> JournalReader::ParetoFront() const {
-  if (!Goals(experiment_.config()).has_several_objectives()) return BestModels(1);
-  LANISTA_ASSIGN_OR_RETURN(std::vector<RankedModel> ranked, RankedModels());
-  ranked.erase(std::find_if(ranked.begin(), ranked.end(), [](const RankedModel& model) { return model.front > 0; }),
-               ranked.end());
-  return ModelsOf(ranked);
-}
-
-absl::StatusOr<std::vector<RankedModel>> JournalReader::RankedModels() const {
-  const Goals goals(experiment_.config());
-  std::vector<RankedModel> ranked;
-  LANISTA_RETURN_IF_ERROR(QueryModels("WHERE outcome = 'SUCCEEDED'", [&](const ModelRecord& model) {
-    if (auto values = goals.BestValues(*model.outcome)) ranked.push_back({model.model, *std::move(values)});
-    return absl::OkStatus();
-  }));
-  SortBestFirst(ranked);
-  return ranked;
-}
-
-absl::StatusOr<std::vector<ModelRecord>> JournalReader::ModelsOf(const std::vector<RankedModel>& ranked) const {
-  std::map<int, size_t> places;
-  for (size_t i = 0; i < ranked.size(); ++i) places[ranked[i].model] = i;
-  const auto number = [](std::string* text, const RankedModel& model) { absl::StrAppend(text, model.model); };
-  std::vector<ModelRecord> models(ranked.size());
-  LANISTA_RETURN_IF_ERROR(
-      QueryModels(absl::StrCat("WHERE model IN (", absl::StrJoin(ranked, ",", number), ")"), [&](ModelRecord model) {
-        ModelRecord& place = models[places.at(model.model)];
-        place = std::move(model);
-        return absl::OkStatus();
-      }));
-  return models;
-}
-
-absl::StatusOr<std::vector<ModelRecord>> JournalReader::Models() const {
-  return Collect([&](const auto& visit) { return VisitModels(visit); });
-}
-
-absl::Status JournalReader::VisitModels(const std::function<absl::Status(ModelRecord)>& visit) const {
-  return QueryModels("ORDER BY model", visit);
-}
-
-absl::Status JournalReader::QueryModels(const std::string& clauses,
-                                        const std::function<absl::Status(ModelRecord)>& visit) const {
-  LANISTA_ASSIGN_OR_RETURN(
-      SqliteStatement row,
-      database_.Prepare(absl::StrCat(R"sql(
-      SELECT model, model.time, sample, sample_proto, outcome, attempt, metrics, reason, message, signal, exit_status, )sql",
-                                     version_ < kVersionWithStopping ? "0, ''" : "stopped_step, stopped_because",
-                                     " FROM model LEFT JOIN outcome USING (model) ", clauses)));
-  while (true) {
-    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return absl::OkStatus();
-    ModelRecord model;
-    model.model = row.Int(0);
-    model.created = TimeAt(row, 1);
-    model.sample_json = TextAt(row, 2);
-    LANISTA_RETURN_IF_ERROR(ParseAt(row, 3, &model.sample));
-    if (!row.IsNull(4)) {
-      v1::ModelOutcome& outcome = model.outcome.emplace();
-      outcome.set_outcome(OutcomeAt(row, 4));
-      outcome.set_attempt(row.Int(5));
-      LANISTA_RETURN_IF_ERROR(MetricsAt(row, 6, outcome.mutable_metrics()));
-      if (auto failure = FailureAt(row, 7)) *outcome.mutable_failure() = *std::move(failure);
-      outcome.set_stopped_step(row.Int(11));
-      outcome.set_stopped_because(TextAt(row, 12));
-    }
-    LANISTA_RETURN_IF_ERROR(visit(std::move(model)));
-  }
-}
-
 absl::StatusOr<std::vector<StateRecord>> JournalReader::States() const {
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
                            database_.Prepare("SELECT time, state, reason FROM state_change ORDER BY number"));
@@ -317,159 +203,6 @@ absl::Status JournalReader::VisitStoppingCalls(
   }
 }
 
-absl::StatusOr<std::vector<AttemptRecord>> JournalReader::Attempts() const { return QueryAttempts(""); }
-
-absl::StatusOr<std::vector<AttemptRecord>> JournalReader::AttemptsOf(const std::vector<int>& models) const {
-  return QueryAttempts(absl::StrCat("WHERE a.model IN (", absl::StrJoin(models, ","), ")"));
-}
-
-absl::StatusOr<std::map<int, int64_t>> JournalReader::OutcomeNumbers(const std::vector<int>& models) const {
-  LANISTA_ASSIGN_OR_RETURN(
-      SqliteStatement row,
-      database_.Prepare(absl::StrCat("SELECT id, max(number) FROM fact WHERE kind = 'outcome' AND id IN (",
-                                     absl::StrJoin(models, ","), ") GROUP BY id")));
-  std::map<int, int64_t> numbers;
-  while (true) {
-    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return numbers;
-    numbers[row.Int(0)] = row.Int64(1);
-  }
-}
-
-absl::StatusOr<int> JournalReader::LastTrial() const {
-  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT ifnull(max(trial), 0) FROM trial"));
-  LANISTA_RETURN_IF_ERROR(row.Next().status());
-  return row.Int(0);
-}
-
-absl::StatusOr<std::vector<AttemptRecord>> JournalReader::QueryAttempts(const std::string& clauses) const {
-  std::vector<AttemptRecord> attempts;
-  LANISTA_RETURN_IF_ERROR(ReadAttempts(/*with_metrics=*/true, clauses, [&attempts](AttemptRecord attempt) {
-    attempts.push_back(std::move(attempt));
-    return absl::OkStatus();
-  }));
-  return attempts;
-}
-
-absl::Status JournalReader::ReadAttempts(bool with_metrics, const std::string& clauses,
-                                         const std::function<absl::Status(AttemptRecord)>& visit) const {
-  // With metrics: one row for each final metric of an attempt, or one row without.
-  const char* const joined = with_metrics ? R"sql(
-           JOIN (SELECT trial, count(*) AS members FROM attempt GROUP BY trial) AS s USING (trial)
-           LEFT JOIN metric AS m ON m.model = a.model AND m.attempt = a.attempt AND m.step IS NULL )sql"
-                                          : "";
-  LANISTA_ASSIGN_OR_RETURN(
-      SqliteStatement row,
-      database_.Prepare(absl::StrCat(R"sql(
-      SELECT a.model, a.attempt, a.trial, t.time, a.started, a.device_proto, a.ended, a.outcome,
-             a.reason, a.message, a.signal, a.exit_status, a.actual_sample, t.alone_because, a.models_memory, )sql",
-                                     with_metrics ? "m.name, m.value, s.members, " : "NULL, NULL, 1, ",
-                                     version_ < kVersionWithFacts ? "NULL, 0" : "lost_cause, resumed_steps",
-                                     " FROM attempt AS a JOIN trial AS t USING (trial) ", joined, clauses,
-                                     " ORDER BY a.model, a.attempt")));
-  std::optional<AttemptRecord> attempt;
-  while (true) {
-    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return attempt.has_value() ? visit(*std::move(attempt)) : absl::OkStatus();
-    if (!attempt.has_value() || attempt->model != row.Int(0) || attempt->attempt != row.Int(1)) {
-      if (attempt.has_value()) LANISTA_RETURN_IF_ERROR(visit(*std::move(attempt)));
-      attempt.emplace();
-      attempt->model = row.Int(0);
-      attempt->attempt = row.Int(1);
-      attempt->trial = row.Int(2);
-      attempt->queued = TimeAt(row, 3);
-      attempt->started = OptionalTimeAt(row, 4);
-      LANISTA_RETURN_IF_ERROR(ParseAt(row, 5, &attempt->device));
-      attempt->ended = OptionalTimeAt(row, 6);
-      attempt->end.set_outcome(OutcomeAt(row, 7));
-      if (auto failure = FailureAt(row, 8)) *attempt->end.mutable_failure() = *std::move(failure);
-      if (!row.IsNull(12)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 12, attempt->end.mutable_actual_sample()));
-      attempt->alone_because = TextAt(row, 13);
-      attempt->end.set_models_memory(row.Int64(14));
-      attempt->end.set_lost_cause(LostCauseAt(row, 18));
-      attempt->resumed_steps = row.Int(19);
-      attempt->members = row.Int(17);
-    }
-    if (!row.IsNull(15)) {
-      (*attempt->end.mutable_metrics()->mutable_values())[TextAt(row, 15)] = ValueAt(row, 16);
-    }
-  }
-}
-
-absl::StatusOr<std::vector<TrialRecord>> JournalReader::PlannedTrials() const {
-  const bool has_plans = version_ >= kVersionWithPlans;
-  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
-                           database_.Prepare(absl::StrCat(
-                               "SELECT trial, time, alone_because, ", has_plans ? "plan" : "NULL",
-                               " FROM trial WHERE alone_because != '' OR ", has_plans ? "plan IS NOT NULL OR " : "",
-                               "trial IN (SELECT trial FROM attempt GROUP BY trial HAVING count(*) > 1) "
-                               "ORDER BY trial")));
-  std::vector<TrialRecord> trials;
-  while (true) {
-    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return trials;
-    TrialRecord& trial = trials.emplace_back();
-    trial.trial = row.Int(0);
-    trial.queued = TimeAt(row, 1);
-    trial.alone_because = TextAt(row, 2);
-    if (!row.IsNull(3)) LANISTA_RETURN_IF_ERROR(ParseAt(row, 3, &trial.plan));
-  }
-}
-
-absl::StatusOr<std::map<int, std::vector<int>>> JournalReader::MembersOf(const std::vector<int>& trials) const {
-  LANISTA_ASSIGN_OR_RETURN(SqliteStatement row,
-                           database_.Prepare(absl::StrCat("SELECT trial, model FROM attempt WHERE trial IN (",
-                                                          absl::StrJoin(trials, ","), ") ORDER BY model, attempt")));
-  std::map<int, std::vector<int>> members;
-  while (true) {
-    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return members;
-    members[row.Int(0)].push_back(row.Int(1));
-  }
-}
-
-absl::StatusOr<ModelRecord> JournalReader::FindModel(int model) const {
-  std::optional<ModelRecord> found;
-  LANISTA_RETURN_IF_ERROR(VisitModelsOf(std::vector<int>{model}, [&found](ModelRecord record) {
-    found = std::move(record);
-    return absl::OkStatus();
-  }));
-  if (found.has_value()) return *std::move(found);
-  return absl::NotFoundError(absl::StrCat(experiment_.experiment(), " has no model ", model));
-}
-
-absl::Status JournalReader::VisitModelsOf(const OnlyModels& only,
-                                          const std::function<absl::Status(ModelRecord)>& visit) const {
-  return QueryModels(absl::StrCat(WhereModel(only), " ORDER BY model"), visit);
-}
-
-absl::Status JournalReader::VisitAttempts(const OnlyModels& only,
-                                          const std::function<absl::Status(AttemptRecord)>& visit) const {
-  return ReadAttempts(/*with_metrics=*/false, WhereModel(only), visit);
-}
-
-absl::Status JournalReader::VisitReports(const OnlyModels& only,
-                                         const std::function<void(const ReportedValue&)>& visit) const {
-  LANISTA_ASSIGN_OR_RETURN(
-      SqliteStatement row,
-      database_.Prepare(absl::StrCat("SELECT model, attempt, sequence, step, time, name, value FROM metric ",
-                                     WhereModel(only), only.has_value() ? " AND" : " WHERE",
-                                     " step IS NOT NULL ORDER BY model, attempt, sequence, name")));
-  ReportedValue report;
-  while (true) {
-    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return absl::OkStatus();
-    report.model = row.Int(0);
-    report.attempt = row.Int(1);
-    report.sequence = row.Int(2);
-    report.step = row.Int(3);
-    report.time = TimeAt(row, 4);
-    report.name = TextAt(row, 5);
-    report.value = ValueAt(row, 6);
-    visit(report);
-  }
-}
-
 absl::StatusOr<std::optional<int64_t>> JournalReader::LastNumber() const {
   if (version_ < kVersionWithFacts) return std::optional<int64_t>();
   LANISTA_ASSIGN_OR_RETURN(SqliteStatement row, database_.Prepare("SELECT ifnull(max(number), 0) FROM fact"));
@@ -490,32 +223,6 @@ absl::StatusOr<std::vector<int>> JournalReader::ModelsChangedAfter(int64_t numbe
     LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
     if (!found) return models;
     models.push_back(row.Int(0));
-  }
-}
-
-absl::StatusOr<std::vector<IntermediateRecord>> JournalReader::Intermediates() const { return QueryIntermediates(""); }
-
-absl::StatusOr<std::vector<IntermediateRecord>> JournalReader::IntermediatesOf(const std::vector<int>& models) const {
-  return QueryIntermediates(absl::StrCat("AND model IN (", absl::StrJoin(models, ","), ")"));
-}
-
-absl::StatusOr<std::vector<IntermediateRecord>> JournalReader::QueryIntermediates(const std::string& clauses) const {
-  LANISTA_ASSIGN_OR_RETURN(
-      SqliteStatement row,
-      database_.Prepare(
-          absl::StrCat("SELECT model, attempt, sequence, time, step, name, value FROM metric WHERE step IS NOT NULL ",
-                       clauses, " ORDER BY model, attempt, sequence")));
-  std::vector<IntermediateRecord> records;
-  while (true) {
-    LANISTA_ASSIGN_OR_RETURN(const bool found, row.Next());
-    if (!found) return records;
-    const int model = row.Int(0), attempt = row.Int(1), sequence = row.Int(2);
-    if (records.empty() || records.back().model != model || records.back().attempt != attempt ||
-        records.back().sequence != sequence) {
-      records.push_back({model, attempt, sequence, TimeAt(row, 3), {}});
-      records.back().intermediate.set_step(row.Int(4));
-    }
-    (*records.back().intermediate.mutable_metrics()->mutable_values())[TextAt(row, 5)] = ValueAt(row, 6);
   }
 }
 

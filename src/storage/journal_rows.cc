@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 
 namespace lanista {
@@ -60,6 +61,10 @@ absl::Status MetricsAt(const SqliteStatement& row, int column, v1::Metrics* metr
         value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
   }
   return absl::OkStatus();
+}
+
+std::string WhereModel(const JournalReader::OnlyModels& only) {
+  return only.has_value() ? absl::StrCat("WHERE model IN (", absl::StrJoin(*only, ","), ")") : "";
 }
 
 }  // namespace lanista

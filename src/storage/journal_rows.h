@@ -1,4 +1,5 @@
-// Converts columns of a journal's rows to values; shared by the files that read journals.
+// Converts columns of a journal's rows to values, and has the clauses of queries; shared by the files that read
+// journals.
 #ifndef LANISTA_SRC_STORAGE_JOURNAL_ROWS_H_
 #define LANISTA_SRC_STORAGE_JOURNAL_ROWS_H_
 
@@ -10,6 +11,7 @@
 #include "absl/time/time.h"
 #include "protos/messages.pb.h"
 #include "src/base/utf8.h"
+#include "src/storage/journal.h"
 #include "src/storage/sqlite.h"
 
 namespace lanista {
@@ -47,6 +49,9 @@ std::optional<v1::Failure> FailureAt(const SqliteStatement& row, int column);
 
 // Reads metrics from JSON. DATA_LOSS: the text is not JSON.
 absl::Status MetricsAt(const SqliteStatement& row, int column, v1::Metrics* metrics);
+
+// The WHERE clause that restricts a query to these models; empty: it is about all.
+std::string WhereModel(const JournalReader::OnlyModels& only);
 
 }  // namespace lanista
 
