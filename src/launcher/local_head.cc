@@ -17,7 +17,6 @@
 #include "actors/training_service.h"
 #include "actors/worker.h"
 #include "caf/actor_system.hpp"
-#include "caf/event_based_actor.hpp"
 #include "caf/scoped_actor.hpp"
 #include "spdlog/spdlog.h"
 #include "src/base/bounded_message.h"
@@ -30,11 +29,12 @@
 #include "src/experiment/setup.h"
 #include "src/files/data_channel.h"
 #include "src/launcher/actor_system.h"
+#include "src/launcher/blocking_requests.h"
+#include "src/launcher/counting_channel.h"
 #include "src/launcher/device_requirements.h"
 #include "src/launcher/node_bridge.h"
 #include "src/launcher/node_sources.h"
 #include "src/storage/journal.h"
-#include "src/trial_process/channel.h"
 #include "src/trial_process/parent.h"
 
 namespace lanista {
@@ -80,29 +80,6 @@ WatcherActor::behavior_type Watch(WatcherActor::pointer self, LocalHead::Watcher
 WatcherActor::behavior_type WatchServed(WatcherActor::pointer, LocalHead::Watcher watcher) {
   return {[watcher = std::move(watcher)](const v1::ExperimentEvent& event) { watcher(event); }};
 }
-
-// A channel that counts how often the trial process announces that it constructs a model.
-class CountingChannel : public TrialChannel {
- public:
-  CountingChannel(std::unique_ptr<TrialChannel> channel, std::atomic<int>* constructions)
-      : channel_(std::move(channel)), constructions_(*constructions) {}
-
-  absl::Status Start(const v1::Device& device, Handlers handlers) override {
-    handlers.on_event = [this, on_event = std::move(handlers.on_event)](v1::TrialEvent event) {
-      if (event.has_discovering()) ++constructions_;
-      on_event(std::move(event));
-    };
-    return channel_->Start(device, std::move(handlers));
-  }
-  absl::Status Send(const v1::TrialRequest& request) override { return channel_->Send(request); }
-  void Recorded(const v1::EventsRecorded& recorded) override { channel_->Recorded(recorded); }
-  std::chrono::milliseconds held_up() const override { return channel_->held_up(); }
-  void Kill() override { channel_->Kill(); }
-
- private:
-  const std::unique_ptr<TrialChannel> channel_;
-  std::atomic<int>& constructions_;
-};
 
 // Whether the configuration says that this machine offers no device.
 bool SelectsNothing(const v1::ExperimentConfig& config) {
@@ -190,70 +167,16 @@ class LocalHead::Impl {
 
   // Lets all waiting callers return. An actor that is busy for long (its disk hangs, or it replays a strategy) ends
   // later, and its answer is dropped.
-  void ReleaseCallers() {
-    {
-      const std::lock_guard<std::mutex> lock(callers_->mutex);
-      callers_->released = true;
-    }
-    callers_->changed.notify_all();
-  }
-
-  // Sends a request to the head or to the service; `done` gets the answer, or UNAVAILABLE if the actor ends first.
-  // There is no time-out: the actors have deadlines for whatever may hang.
-  template <typename Answer, typename Actor, typename... Message>
-  void Request(const Actor& actor, std::function<void(absl::StatusOr<Answer>)> done, Message... message) {
-    system_.spawn([actor, done = std::move(done), message...](caf::event_based_actor* self) {
-      self->monitor(actor);
-      self->set_down_handler([self, done](const caf::down_msg&) {
-        self->quit();
-        done(absl::UnavailableError("the head has ended"));
-      });
-      self->request(actor, caf::infinite, message...)
-          .then(
-              [self, done](Answer& answer) {
-                self->quit();
-                done(std::move(answer));
-              },
-              [self, done](const caf::error& error) {
-                self->quit();
-                done(FromCafError(error));
-              });
-    });
-  }
+  void ReleaseCallers() { requests_.ReleaseCallers(); }
 
   // The answer to a request to the head; UNAVAILABLE once ReleaseCallers was called, CANCELLED once it was abandoned.
   template <typename Answer, typename... Message>
   absl::StatusOr<Answer> AskUnless(const Abandoned& abandoned, Message... message) {
-    return AskActorUnless<Answer>(head_, abandoned, std::move(message)...);
+    return requests_.AskUnless<Answer>(head_, abandoned, std::move(message)...);
   }
   // The same for the service.
   absl::StatusOr<v1::Discovered> AskServiceUnless(const Abandoned& abandoned, v1::Discover request) {
-    return AskActorUnless<v1::Discovered>(service_, abandoned, std::move(request));
-  }
-  template <typename Answer, typename Actor, typename... Message>
-  absl::StatusOr<Answer> AskActorUnless(const Actor& actor, const Abandoned& abandoned, Message... message) {
-    // Both stay until the answer comes, which may be later than this call returns.
-    const std::shared_ptr<Callers> callers = callers_;
-    const auto answer = std::make_shared<std::optional<absl::StatusOr<Answer>>>();
-    std::unique_lock<std::mutex> lock(callers->mutex);
-    if (!callers->released) {
-      Request<Answer>(
-          actor,
-          [callers, answer](absl::StatusOr<Answer> came) {
-            {
-              const std::lock_guard<std::mutex> lock(callers->mutex);
-              answer->emplace(std::move(came));
-            }
-            callers->changed.notify_all();
-          },
-          std::move(message)...);
-    }
-    const auto is_over = [&] { return answer->has_value() || callers->released; };
-    while (!callers->changed.wait_for(lock, kAbandonedInterval, is_over)) {
-      if (abandoned && abandoned()) return absl::CancelledError("nobody waits for the answer any more");
-    }
-    if (!answer->has_value()) return absl::UnavailableError("the head has ended");
-    return *std::move(*answer);
+    return requests_.AskUnless<v1::Discovered>(service_, abandoned, std::move(request));
   }
   template <typename Answer, typename... Message>
   absl::StatusOr<Answer> Ask(Message... message) {
@@ -326,16 +249,6 @@ class LocalHead::Impl {
   const WatcherActor& served() const { return served_; }
 
  private:
-  // How often a call that waits checks whether its answer is still needed.
-  static constexpr std::chrono::milliseconds kAbandonedInterval{100};
-
-  // Threads that wait for answers.
-  struct Callers {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool released = false;
-  };
-
   const std::vector<v1::Device> devices_;
   const StateDir state_dir_;
   const std::chrono::milliseconds end_limit_;
@@ -343,13 +256,13 @@ class LocalHead::Impl {
   const WeightsBarsPtr weights_bars_ = std::make_shared<WeightsBars>();
   // Before the system, whose end is the end of the trial processes. A single process shares nothing.
   const SharedBytesFolder shared_data_;
-  const std::shared_ptr<Callers> callers_ = std::make_shared<Callers>();
   // Before the system, whose destructor waits for the actors that use them.
   FinalStates final_states_;
   LiveActors live_;
   std::atomic<int> constructions_{0};
   ActorSystemConfig system_config_;
   caf::actor_system system_;
+  BlockingRequests requests_{&system_};
   TrainingServiceActor service_;
   std::optional<NodeBridge> nodes_;
   std::optional<NodeSources> sources_;
