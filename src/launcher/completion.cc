@@ -12,7 +12,7 @@
 namespace lanista {
 namespace {
 
-// The name of the argument that is an experiment's id (command_line.cc).
+// The name of the argument that is an experiment's id (command_options.cc).
 constexpr char kExperiment[] = "ID";
 
 bool TakesExperiment(const CommandDescription& command) {
