@@ -1,97 +1,35 @@
 #include "src/service/experiments.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <iterator>
-#include <limits>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
-#include "src/base/clock.h"
 #include "src/base/display_text.h"
-#include "src/base/json_line.h"
-#include "src/base/open_beneath.h"
 #include "src/base/status.h"
-#include "src/base/unique_fd.h"
 #include "src/config/config.h"
 #include "src/config/data_paths.h"
 #include "src/config/paths.h"
 #include "src/service/path_stamp.h"
+#include "src/service/request_checks.h"
 #include "src/service/submitted_devices.h"
 #include "src/storage/find_experiment.h"
 #include "src/storage/journal.h"
-#include "src/views/merged_view.h"
-#include "src/views/trials_csv.h"
 
 namespace lanista {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr int kMaxEvents = 500;
-constexpr size_t kMaxEventBytes = 1 << 20;
-constexpr int kDefaultPage = 100;
-constexpr int kMaxPage = 1000;
 constexpr int kMaxPlanModels = 1000;
-constexpr int kMaxExported = 1000;
 constexpr int64_t kMaxRequestId = 100;
-constexpr int kMaxLogBytes = 1 << 20;
 // Of texts for people, which lists repeat.
 constexpr int64_t kMaxName = 1000;
 constexpr int64_t kMaxReason = 1000;
-// There are fewer statuses.
-constexpr int kMaxStatuses = 20;
 // There are fewer fields that hold paths, unless a graph's modules come from many files.
 constexpr int kMaxPaths = 100;
 // There are fewer fields that may change.
 constexpr int kMaxSets = 100;
-
-absl::Status CheckRange(int64_t value, int64_t min, int64_t max, const char* field) {
-  if (value >= min && value <= max) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, ": must be from ", min, " to ", max, ", got ", value));
-}
-
-// Of a text in bytes, or of a list.
-absl::Status CheckSize(int64_t size, int64_t max, const char* field, const char* what) {
-  if (size <= max) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, ": has more than ", max, " ", what));
-}
-
-// In any case; empty: not asked for.
-absl::Status CheckWord(const std::string& word, const std::vector<std::string>& allowed, const char* field) {
-  if (word.empty() || std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": '", word, "' is unknown; allowed: ", absl::StrJoin(allowed, ", ")));
-}
-
-// A part of a file below `folder`, and its size; a file that is not there is empty.
-absl::Status ReadPart(const std::string& folder, const std::string& name, int64_t offset, int limit, TrialLog* part) {
-  const absl::StatusOr<UniqueFd> file = OpenFileBeneath(folder, name);
-  if (absl::IsNotFound(file.status())) return absl::OkStatus();
-  if (!file.ok()) return file.status();
-  struct stat status = {};
-  if (fstat(file->get(), &status) != 0) return lanista::ErrnoToStatus(errno, name);
-  part->size = status.st_size;
-  part->text.resize(static_cast<size_t>(std::clamp<int64_t>(status.st_size - offset, 0, limit)));
-  size_t done = 0;
-  while (done < part->text.size()) {
-    const ssize_t got =
-        pread(file->get(), &part->text[done], part->text.size() - done, offset + static_cast<int64_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return lanista::ErrnoToStatus(errno, name);
-    if (got == 0) break;  // It became shorter.
-    done += static_cast<size_t>(got);
-  }
-  part->text.resize(done);
-  return absl::OkStatus();
-}
 
 // Whether the file or folder is this one, as far as the system knows.
 bool IsHere(const v1::PathStamp& stamp) {
@@ -117,34 +55,6 @@ absl::StatusOr<bool> HasGoneOn(const std::string& folder, size_t earlier_states)
 }
 
 }  // namespace
-
-absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next() {
-  // For this moment only: a transaction that stays open would keep SQLite from tidying its log.
-  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder_));
-  waiter_->polls = reader.holder() != getpid();
-  Batch batch;
-  LANISTA_ASSIGN_OR_RETURN(batch.events, reader.EventsAfter(after_, kMaxEvents, kMaxEventBytes));
-  if (!batch.events.empty()) {
-    after_ = batch.events.back().number();
-    return batch;
-  }
-  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
-  if (IsFinal(state.change.state())) {
-    batch.ended = true;
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
-    if (!states.empty() && IsFinal(states.back().change.state())) return batch;
-    // The journal could not be written any more: its last words are no fact.
-    v1::ExperimentEvent& event = batch.events.emplace_back();
-    event.set_experiment(reader.experiment().experiment());
-    *event.mutable_time() = ToTimestamp(state.time);
-    *event.mutable_state() = state.change;
-    return batch;
-  }
-  if (reader.holder().has_value()) return batch;
-  const std::string& id = reader.experiment().experiment();
-  return absl::AbortedError(
-      absl::StrCat("the process that ran ", id, " ended before the experiment did; `resume ", id, "` goes on with it"));
-}
 
 absl::StatusOr<v1::CreateExperimentReply> Experiments::Create(const v1::CreateExperimentRequest& request) {
   LANISTA_RETURN_IF_ERROR(CheckRunner());
@@ -173,43 +83,6 @@ absl::StatusOr<v1::ValidateExperimentReply> Experiments::Validate(const v1::Vali
   v1::ValidateExperimentReply reply;
   reply.mutable_space()->Swap(validated.mutable_space());
   if (validated.has_plan()) reply.mutable_plan()->Swap(validated.mutable_plan());
-  return reply;
-}
-
-absl::StatusOr<v1::GetExperimentReply> Experiments::Get(const v1::GetExperimentRequest& request) {
-  LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
-  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
-  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
-  LANISTA_ASSIGN_OR_RETURN(const Json document, Show(reader));
-  v1::GetExperimentReply reply;
-  reply.set_json(JsonLine(document));
-  *reply.mutable_config() = reader.experiment().config();
-  return reply;
-}
-
-absl::StatusOr<v1::ListExperimentsReply> Experiments::List(const v1::ListExperimentsRequest& request) {
-  LANISTA_RETURN_IF_ERROR(CheckRange(request.page_size(), 0, kMaxPage, "page_size"));
-  LANISTA_RETURN_IF_ERROR(CheckSize(request.status_size(), kMaxStatuses, "status", "entries"));
-  for (const std::string& status : request.status()) {
-    LANISTA_RETURN_IF_ERROR(
-        CheckWord(status, {"CREATED", "RUNNING", "STOPPING", "DONE", "STOPPED", "FAILED", "INTERRUPTED", "UNREADABLE"},
-                  "status"));
-  }
-  LANISTA_ASSIGN_OR_RETURN(std::vector<std::string> ids, state_dir_.List());
-  ids.erase(ids.begin(), std::upper_bound(ids.begin(), ids.end(), request.page_token()));
-  v1::ListExperimentsReply reply;
-  const size_t page = static_cast<size_t>(request.page_size() == 0 ? kDefaultPage : request.page_size());
-  if (ids.size() > page) {
-    ids.resize(page);
-    reply.set_next_page_token(ids.back());
-  }
-  Json entries = Json::array();
-  for (Json& entry : ListEntries(state_dir_, ids, [this](const JournalReader& reader) { return Entry(reader); })) {
-    const std::string status = entry["status"].get<std::string>();
-    const bool wanted = std::find(request.status().begin(), request.status().end(), status) != request.status().end();
-    if (wanted || request.status().empty()) entries.push_back(std::move(entry));
-  }
-  reply.set_json(JsonLine(Json{{"experiments", std::move(entries)}}));
   return reply;
 }
 
@@ -307,135 +180,12 @@ absl::Status Experiments::CheckPaths(const v1::ExperimentConfig& config,
   });
 }
 
-absl::StatusOr<Json> Experiments::ListTrials(const v1::ListTrialsRequest& request) {
-  if (!v1::ListTrialsRequest::View_IsValid(request.view())) {
-    return absl::InvalidArgumentError(absl::StrCat("view: this head has no view ", static_cast<int>(request.view())));
-  }
-  LANISTA_RETURN_IF_ERROR(CheckWord(request.sort(), {"model", "best", "duration"}, "sort"));
-  LANISTA_RETURN_IF_ERROR(
-      CheckWord(absl::AsciiStrToUpper(request.status()),
-                {"QUEUED", "RUNNING", "INTERRUPTED", "SUCCEEDED", "FAILED", "STOPPED_EARLY", "CANCELED", "INFEASIBLE"},
-                "status"));
-  LANISTA_RETURN_IF_ERROR(CheckRange(request.limit(), 0, std::numeric_limits<int>::max(), "limit"));
-  LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
-  LANISTA_ASSIGN_OR_RETURN(const std::string folder, state_dir_.ExperimentFolder(id));
-  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder));
-  if (request.view() == v1::ListTrialsRequest::MERGED) return MergedTrialsDocument(reader);
-  if (request.view() == v1::ListTrialsRequest::CSV) {
-    TrialsCsvOptions options;
-    options.for_terminal = request.for_terminal();
-    return TrialsCsvDocument(reader, request.limit(), options);
-  }
-  LANISTA_ASSIGN_OR_RETURN(Json document, TrialsDocument(reader));
-  SelectTrials(request.sort().empty() ? "model" : request.sort(), request.status(), request.limit(), &document);
-  return document;
-}
-
-absl::StatusOr<v1::GetTrialReply> Experiments::GetTrial(const v1::GetTrialRequest& request) {
-  LANISTA_RETURN_IF_ERROR(CheckRange(request.log_offset(), 0, std::numeric_limits<int64_t>::max(), "log_offset"));
-  LANISTA_RETURN_IF_ERROR(CheckRange(request.log_limit(), 0, kMaxLogBytes, "log_limit"));
-  LANISTA_ASSIGN_OR_RETURN(const ExperimentPlace place, Locate(request.experiment()));
-  v1::GetTrialReply reply;
-  {
-    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
-    const absl::StatusOr<Json> model = TrialDocument(reader, request.model());
-    if (!model.ok()) return Annotate(model.status(), "model");
-    reply.set_json(JsonLine(*model));
-  }
-  LANISTA_ASSIGN_OR_RETURN(
-      TrialLog log, ReadLog(place, request.model(), request.attempt(), request.log_offset(), request.log_limit()));
-  reply.set_log_size(log.size);
-  *reply.mutable_log() = std::move(log.text);
-  return reply;
-}
-
-absl::StatusOr<TrialLog> Experiments::ReadLog(const ExperimentPlace& place, int model, int attempt, int64_t offset,
-                                              int limit) {
-  LANISTA_RETURN_IF_ERROR(CheckRange(offset, 0, std::numeric_limits<int64_t>::max(), "offset"));
-  LANISTA_RETURN_IF_ERROR(CheckRange(limit, 0, kMaxLogBytes, "limit"));
-  std::vector<AttemptRecord> attempts;
-  {
-    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(place.folder));
-    LANISTA_RETURN_IF_ERROR(Annotate(reader.FindModel(model).status(), "model"));
-    LANISTA_RETURN_IF_ERROR(reader.VisitAttempts(std::vector<int>{model}, [&attempts](AttemptRecord record) {
-      attempts.push_back(std::move(record));
-      return absl::OkStatus();
-    }));
-  }
-  if (attempt == 0 && attempts.empty()) return TrialLog();
-  const auto found = attempt == 0
-                         ? std::prev(attempts.end())
-                         : std::find_if(attempts.begin(), attempts.end(),
-                                        [attempt](const AttemptRecord& record) { return record.attempt == attempt; });
-  if (found == attempts.end()) {
-    return absl::NotFoundError(absl::StrCat("attempt: model ", model, " of ", place.id, " has no attempt ", attempt));
-  }
-  TrialLog log;
-  log.attempt = found->attempt;
-  LANISTA_RETURN_IF_ERROR(ReadPart(place.folder, TrialLogFile(found->trial), offset, limit, &log));
-  return log;
-}
-
-absl::StatusOr<Json> Experiments::Show(const JournalReader& reader) const {
-  LANISTA_ASSIGN_OR_RETURN(const ViewOptions options, OptionsFor(reader));
-  return ShowDocument(reader, options);
-}
-
-absl::StatusOr<Json> Experiments::Entry(const JournalReader& reader) const {
-  LANISTA_ASSIGN_OR_RETURN(const ViewOptions options, OptionsFor(reader));
-  return ListEntry(reader, options);
-}
-
-absl::StatusOr<ViewOptions> Experiments::OptionsFor(const JournalReader& reader) const {
-  ViewOptions options;
-  options.now = absl::Now();
-  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
-  const bool runs_here = runner_ != nullptr && reader.holder() == getpid() && !IsFinal(state.change.state());
-  if (runs_here) options.waiting_for = runner_->WaitingFor(reader.experiment().experiment());
-  return options;
-}
-
-absl::StatusOr<std::shared_ptr<const std::string>> Experiments::Graph(const ExperimentPlace& place, int model,
-                                                                      const ModelMaker::Abandoned& abandoned) {
-  LANISTA_RETURN_IF_ERROR(CheckModelMaker());
-  return options_.model_maker->Graph(place.folder, model, abandoned);
-}
-
-absl::StatusOr<ExportedFiles> Experiments::Export(const v1::DownloadRequest& request,
-                                                  const ModelMaker::Abandoned& abandoned) {
-  LANISTA_RETURN_IF_ERROR(CheckModelMaker());
-  ModelMaker::ExportRequest wanted;
-  if (request.has_top()) {
-    LANISTA_RETURN_IF_ERROR(CheckRange(request.top(), 1, kMaxExported, "top"));
-    wanted.top = request.top();
-  }
-  if (!request.format().empty()) wanted.format = request.format();
-  wanted.untrained = request.untrained();
-  LANISTA_ASSIGN_OR_RETURN(const ExperimentPlace place, Locate(request.experiment()));
-  LANISTA_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Make());
-  LANISTA_ASSIGN_OR_RETURN(ModelMaker::Exported exported,
-                           options_.model_maker->Export(place.folder, wanted, folder.path(), abandoned));
-  return ExportedFiles{std::move(folder), std::move(exported.files), std::move(exported.warnings)};
-}
-
 absl::StatusOr<ExperimentPlace> Experiments::Locate(const std::string& experiment) const {
   ExperimentPlace place;
   LANISTA_ASSIGN_OR_RETURN(place.id, Find(experiment));
   LANISTA_ASSIGN_OR_RETURN(place.folder, state_dir_.ExperimentFolder(place.id));
   return place;
 }
-
-absl::StatusOr<std::unique_ptr<ExperimentWatch>> Experiments::Watch(const v1::WatchRequest& request,
-                                                                    std::function<void()> wake) {
-  LANISTA_RETURN_IF_ERROR(CheckRange(request.after(), 0, std::numeric_limits<int64_t>::max(), "after"));
-  LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
-  LANISTA_ASSIGN_OR_RETURN(std::string folder, state_dir_.ExperimentFolder(id));
-  std::unique_ptr<ExperimentWatch> watch(new ExperimentWatch(std::move(folder), request.after()));
-  watch->waiter_ = news_.Wait(id, std::move(wake));
-  return watch;
-}
-
-void Experiments::WakeWatches() { news_.PublishAll(); }
 
 absl::StatusOr<std::string> Experiments::Find(const std::string& experiment) const {
   absl::StatusOr<std::string> id = FindExperiment(state_dir_, experiment);
@@ -485,11 +235,6 @@ absl::Status Experiments::AwaitRunning(const std::string& id, const std::string&
   return absl::DeadlineExceededError(absl::StrCat(id, " was taken up, but its journal has not said so for ",
                                                   absl::FormatDuration(options_.patience.running),
                                                   ": is its disk full? `watch ", id, "` shows when it goes on"));
-}
-
-absl::Status Experiments::CheckModelMaker() const {
-  if (options_.model_maker != nullptr) return absl::OkStatus();
-  return absl::FailedPreconditionError("this server has no trial program: it makes no graphs and exports nothing");
 }
 
 absl::Status Experiments::CheckRunner() const {

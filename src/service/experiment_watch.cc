@@ -1,0 +1,62 @@
+// ExperimentWatch: what a watcher is told next.
+#include <unistd.h>
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/base/clock.h"
+#include "src/base/status.h"
+#include "src/service/experiments.h"
+#include "src/service/request_checks.h"
+#include "src/storage/journal.h"
+
+namespace lanista {
+namespace {
+
+constexpr int kMaxEvents = 500;
+constexpr size_t kMaxEventBytes = 1 << 20;
+
+}  // namespace
+
+absl::StatusOr<ExperimentWatch::Batch> ExperimentWatch::Next() {
+  // For this moment only: a transaction that stays open would keep SQLite from tidying its log.
+  LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, JournalReader::Open(folder_));
+  waiter_->polls = reader.holder() != getpid();
+  Batch batch;
+  LANISTA_ASSIGN_OR_RETURN(batch.events, reader.EventsAfter(after_, kMaxEvents, kMaxEventBytes));
+  if (!batch.events.empty()) {
+    after_ = batch.events.back().number();
+    return batch;
+  }
+  LANISTA_ASSIGN_OR_RETURN(const StateRecord state, reader.State());
+  if (IsFinal(state.change.state())) {
+    batch.ended = true;
+    LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
+    if (!states.empty() && IsFinal(states.back().change.state())) return batch;
+    // The journal could not be written any more: its last words are no fact.
+    v1::ExperimentEvent& event = batch.events.emplace_back();
+    event.set_experiment(reader.experiment().experiment());
+    *event.mutable_time() = ToTimestamp(state.time);
+    *event.mutable_state() = state.change;
+    return batch;
+  }
+  if (reader.holder().has_value()) return batch;
+  const std::string& id = reader.experiment().experiment();
+  return absl::AbortedError(
+      absl::StrCat("the process that ran ", id, " ended before the experiment did; `resume ", id, "` goes on with it"));
+}
+
+absl::StatusOr<std::unique_ptr<ExperimentWatch>> Experiments::Watch(const v1::WatchRequest& request,
+                                                                    std::function<void()> wake) {
+  LANISTA_RETURN_IF_ERROR(CheckRange(request.after(), 0, std::numeric_limits<int64_t>::max(), "after"));
+  LANISTA_ASSIGN_OR_RETURN(const std::string id, Find(request.experiment()));
+  LANISTA_ASSIGN_OR_RETURN(std::string folder, state_dir_.ExperimentFolder(id));
+  std::unique_ptr<ExperimentWatch> watch(new ExperimentWatch(std::move(folder), request.after()));
+  watch->waiter_ = news_.Wait(id, std::move(wake));
+  return watch;
+}
+
+void Experiments::WakeWatches() { news_.PublishAll(); }
+
+}  // namespace lanista
