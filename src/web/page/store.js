@@ -1,19 +1,17 @@
 // What the page knows: one place, fed by documents and by events. Views read it and are told when it changes.
 
 import {Api, ApiError, experimentPath, isAbsent, Token} from './api.js';
-import {allColumns, defaultColumns, findColumn} from './columns.js';
-import {completeTable, decodeAttempts, decodeColumns, decodeCurves} from './decode.js';
-import {applyEvents, settle} from './events.js';
-import {compileFilter, FilterError, filterRows} from './filter.js';
+import {completeTable, decodeColumns} from './decode.js';
+import {applyEvents} from './events.js';
 import {oneLine} from './format.js';
+import {Notices} from './notices.js';
+import {Parts} from './parts.js';
 import {readRoute, readSelection, writeRoute, writeSelection} from './route.js';
-import {readSort, sortRows, splitList} from './sort.js';
+import {SelectedRows} from './selected_rows.js';
 import {EventSourceOfTab} from './stream.js';
 
 /** States of an experiment that change by themselves. */
 const MOVING = new Set(['CREATED', 'RUNNING', 'STOPPING']);
-/** Least ms between two notices about events. */
-const EVENT_PACE = 150;
 const POLL = 5000;
 const ENDED_PAUSE = 1000;
 
@@ -32,15 +30,6 @@ const ENDED_PAUSE = 1000;
  * @property {any} space
  * @property {any} config
  * @property {Map<number, {star: boolean, note: string}>} notes
- *
- * What filter, sort and selection make of the table.
- * @typedef {Object} Selected
- * @property {import('./columns.js').Column[]} columns
- * @property {number[]} kept  rows that the filter keeps, in the table's order
- * @property {number[]} rows  the same, sorted
- * @property {import('./sort.js').SortKey[]} sort
- * @property {string[]} shown  ids of columns
- * @property {FilterError|null} error
  */
 
 export class Store {
@@ -61,38 +50,21 @@ export class Store {
     /** 'loading', 'live', 'paused' (another window has the stream), 'idle' (nothing moves), 'lost', 'denied' */
     this.connection = 'loading';
     this.retryAt = 0;
-    /** @type {Set<(changes: Set<string>) => void>} */
-    this.listeners = new Set();
-    /** @type {Set<string>} */
-    this.changes = new Set();
-    /** A timer, or 0. */
-    this.scheduled = 0;
-    this.scheduledPaced = false;
-    this.lastNotice = 0;
-    /** How long the views took, ms: events leave most of the time to the reader. */
-    this.noticeCost = 0;
+    this.notices = new Notices();
     this.loading = 0;
     this.reloadTimer = 0;
     this.lastReload = 0;
-    /** @type {{key: string, value: Selected}|null} */
-    this.memo = null;
-    this.memoTable = null;
-    /** @type {Map<string, Promise<void>>} */
-    this.requests = new Map();
+    this.selectedRows = new SelectedRows();
     /** @type {Promise<void>|null} the request for the list that is on its way */
     this.listing = null;
-    /** Loads that no event may overtake, and the messages that wait for their end. */
-    this.holding = 0;
-    /** @type {any[]} */
-    this.held = [];
+    this.parts = new Parts(this);
     this.stream = new EventSourceOfTab((message) => this.receive(message));
     this.api.onStatus = (status) => this.answered(status);
   }
 
   /** @param {(changes: Set<string>) => void} listener */
   subscribe(listener) {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return this.notices.subscribe(listener);
   }
 
   /**
@@ -100,22 +72,7 @@ export class Store {
    * @param {string} what @param {boolean} [paced]
    */
   changed(what, paced = false) {
-    this.changes.add(what);
-    // What the reader does is shown at once, also when events wait for their time.
-    if (this.scheduled && (paced || !this.scheduledPaced)) return;
-    clearTimeout(this.scheduled);
-    this.scheduledPaced = paced;
-    const pace = Math.max(EVENT_PACE, 4 * this.noticeCost);
-    const wait = paced ? Math.max(0, this.lastNotice + pace - performance.now()) : 0;
-    this.scheduled = window.setTimeout(() => {
-      this.scheduled = 0;
-      const begun = performance.now();
-      const changes = this.changes;
-      this.changes = new Set();
-      for (const listener of this.listeners) listener(changes);
-      this.lastNotice = performance.now();
-      this.noticeCost = this.lastNotice - begun;
-    }, wait);
+    this.notices.tell(what, paced);
   }
 
   async start() {
@@ -253,8 +210,8 @@ export class Store {
     const loading = ++this.loading;
     this.error = null;
     this.current = null;
-    this.memo = null;
-    this.requests.clear();
+    this.selectedRows = new SelectedRows();
+    this.parts.forget();
     this.stream.unwatch();
     this.changed('table');
     try {
@@ -379,7 +336,7 @@ export class Store {
       completeTable(table, current.space, show);
       table.reason = show.reason ?? '';
       setShow(current, show);
-      await this.catchUp(current, table.number);
+      await this.parts.catchUp(current, table.number);
       if (this.current !== current) return;
       table.revision += current.table.revision + 1;
       current.table = table;
@@ -401,11 +358,7 @@ export class Store {
     const {current} = this;
     if (!current || message.id !== current.id) return;
     if (message.type === 'facts') {
-      if (this.holding > 0) {
-        this.held.push(message);
-      } else {
-        this.apply(current, message);
-      }
+      if (!this.parts.hold(message)) this.apply(current, message);
     } else if (message.type === 'connection') {
       if (message.state === 'missing') {
         this.failed(new ApiError(404, `there is no experiment "${current.id}" any more`));
@@ -443,129 +396,18 @@ export class Store {
     }, wait);
   }
 
-  /** @param {string} key @param {() => Promise<void>} load */
-  once(key, load) {
-    const known = this.requests.get(key);
-    if (known) return known;
-    const request = load().catch((error) => {
-      this.requests.delete(key);
-      throw error;
-    });
-    this.requests.set(key, request);
-    return request;
-  }
-
-  /**
-   * What belongs to the table and is not behind it. Events wait meanwhile, so that none is lost between the two.
-   * @template {{number: number}} Part
-   * @param {Current} current
-   * @param {(number: number) => Promise<Part>} load  one of this fact, or of a later one
-   * @param {(part: Part) => void} take
-   */
-  async loadPart(current, load, take) {
-    ++this.holding;
-    try {
-      for (;;) {
-        const number = Math.max(current.least, current.table.number);
-        const part = await load(number);
-        if (this.current !== current) return;
-        // The table may have been loaded again meanwhile.
-        const least = Math.max(current.least, current.table.number);
-        if (part.number < least && number < least) continue;
-        take(part);
-        return;
-      }
-    } finally {
-      if (--this.holding === 0) {
-        for (const message of this.held.splice(0)) this.receive(message);
-      }
-    }
-  }
-
-  /**
-   * Loads again what is behind this fact.
-   * @param {Current} current @param {number} number
-   */
-  async catchUp(current, number) {
-    current.least = Math.max(current.least, number);
-    const behind = (/** @type {Map<string, import('./decode.js').Curves>} */ curves) => {
-      const found = [...curves].filter(([_, part]) => part.number < number);
-      return found.map(([metric]) => metric);
-    };
-    await Promise.all([
-      ...behind(current.curves).map((metric) => this.fetchCurves(current, metric, false)),
-      ...behind(current.times).map((metric) => this.fetchCurves(current, metric, true)),
-      current.attempts && current.attempts.number < number ? this.fetchAttempts(current) : null,
-    ]);
-  }
-
   /** @param {string} metric @param {boolean} times */
-  async loadCurves(metric, times) {
-    const {current} = this;
-    if (current) await this.once(`curves/${times}/${metric}`, () => this.fetchCurves(current, metric, times));
+  loadCurves(metric, times) {
+    return this.parts.loadCurves(metric, times);
   }
 
-  /** @param {Current} current @param {string} metric @param {boolean} times */
-  async fetchCurves(current, metric, times) {
-    const query = `metric=${encodeURIComponent(metric)}${times ? '&times=1' : ''}`;
-    await this.loadPart(
-        current,
-        async (number) =>
-            decodeCurves(await this.api.bytes(`${experimentPath(current.id)}/curves?${query}&number=${number}`)),
-        (curves) => {
-          (times ? current.times : current.curves).set(metric, curves);
-          this.changed('curves');
-        });
+  loadAttempts() {
+    return this.parts.loadAttempts();
   }
 
-  async loadAttempts() {
-    const {current} = this;
-    if (current) await this.once('attempts', () => this.fetchAttempts(current));
-  }
-
-  /** @param {Current} current */
-  async fetchAttempts(current) {
-    await this.loadPart(
-        current,
-        async (number) =>
-            decodeAttempts(await this.api.json(`${experimentPath(current.id)}/attempts?number=${number}`)),
-        (attempts) => {
-          current.attempts = attempts;
-          this.changed('attempts');
-        });
-  }
-
-  /**
-   * What filter, sort and columns of the address make of the table; computed when one of them changed.
-   * @returns {Selected}
-   */
+  /** What filter, sort and columns of the address make of the table. */
   selection() {
-    const current = /** @type {Current} */ (this.current);
-    const {table} = current;
-    settle(table);
-    const {f = '', s = '', c = ''} = this.route.params;
-    const key = JSON.stringify([
-      table.revision, f, s, c, /selected/.test(f) || /selected/.test(s) ? [...this.selected] : 0,
-      [...current.notes.keys()].length
-    ]);
-    if (this.memo && this.memo.key === key && this.memoTable === table) return this.memo.value;
-    const columns = allColumns(table, {selected: this.selected, notes: current.notes});
-    const find = (/** @type {string} */ id) => findColumn(columns, id);
-    let error = null;
-    let filter = (/** @type {number} */ _) => true;
-    try {
-      filter = compileFilter(f, columns);
-    } catch (e) {
-      if (!(e instanceof FilterError)) throw e;
-      error = e;
-    }
-    const kept = filterRows(table.model.length, filter);
-    const sort = readSort(s, find);
-    const shown = (c === '' ? defaultColumns(table) : splitList(c)).filter((id) => find(id));
-    const value = {columns, kept, rows: sort.length === 0 ? kept : sortRows(kept, sort), sort, shown, error};
-    this.memo = {key, value};
-    this.memoTable = /** @type {any} */ (table);
-    return value;
+    return this.selectedRows.of(/** @type {Current} */ (this.current), this.route.params, this.selected);
   }
 
   /** @param {Iterable<number>} models */
