@@ -1,16 +1,9 @@
-// What models reported while they trained: all at once as faint lines, the selected ones named.
+// What models reported while they trained: which models and which metric are shown. The drawing is in curve_lines.js.
 
-import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './chart.js';
+import {CurveLines} from './curve_lines.js';
 import {button, checkbox, el, fill, refill, select, stateBox} from './dom.js';
-import {colorOf} from './filter_bar.js';
-import {counted, formatDuration, formatNumber, oneLine} from './format.js';
-import {isBetter, isCandidate, quantileBands} from './stats.js';
-
-/** Lines that are one path: where they cross they do not add up, but they are drawn quicker. */
-const PATH = 40;
-const QUANTILES = [0.1, 0.25, 0.5, 0.75, 0.9];
-/** Height of the strip below for NaN, pixels. */
-const STRIP = 12;
+import {oneLine} from './format.js';
+import {isBetter, isCandidate} from './stats.js';
 
 /**
  * The K best models of those that have the metric, by their final values.
@@ -34,42 +27,15 @@ export class CurvesView {
     this.store = store;
     this.title = 'Curves';
     this.tools = el('div', {class: 'row card'});
-    this.chart = new Chart({
-      title: 'Curves',
-      height: (width) => width < 600 ? 320 : Math.max(380, Math.min(720, window.innerHeight - 330)),
-      draw: (ctx, w, h) => this.draw(ctx, w, h),
-      drawTop: (ctx) => this.drawTop(ctx),
-      sentence: () => this.sentence(),
-      table: () => this.table(),
-      points: () => this.points(),
-      find: (x, y) => this.find(x, y),
-      activate: (point) => {
-        if (point.model !== undefined) store.toggle(point.model);
-      },
-      overlay: true,
-    });
+    this.lines = new CurveLines(this);
     this.state = el('div', {});
-    this.element = el('div', {class: 'view'}, this.tools, this.state, this.chart.element);
-    /** @type {{rows: number[], series: import('./decode.js').Series[], xs: ArrayLike<number>[]}} */
-    this.data = {rows: [], series: [], xs: []};
-    /** @type {any} */
-    this.x = null;
-    /** @type {any} */
-    this.y = null;
-    this.nans = 0;
-    this.infinities = 0;
-    this.hidden = 0;
-    /** @type {import('./chart.js').Frame} */
-    this.frame = frameOf(100, 100);
+    this.element = el('div', {class: 'view'}, this.tools, this.state, this.lines.chart.element);
     this.toolsKey = '';
     this.failedMetric = '';
-    /** @type {ReturnType<typeof quantileBands>|null} */
-    this.bands = null;
-    this.installBrush();
   }
 
   destroy() {
-    this.chart.destroy();
+    this.lines.destroy();
   }
 
   current() {
@@ -87,7 +53,7 @@ export class CurvesView {
   /** @param {Set<string>} changes */
   update(changes) {
     if (changes.size === 1 && changes.has('selection')) {
-      this.chart.redrawTop();
+      this.lines.chart.redrawTop();
       return;
     }
     this.drawTools();
@@ -101,11 +67,11 @@ export class CurvesView {
         fill(this.state, stateBox('loading', `Loading the curves of ${oneLine(metric, 60)} …`));
         this.load(metric);
       }
-      this.chart.element.hidden = true;
+      this.lines.chart.element.hidden = true;
       return;
     }
     this.gather(curves, times);
-    const none = this.data.series.length === 0;
+    const none = this.lines.data.series.length === 0;
     fill(
         this.state,
         none ? stateBox(
@@ -114,8 +80,8 @@ export class CurvesView {
                                           'No model that the filter keeps has reported it',
                    'Evaluators report while they train; a model without reports has its final metrics only.') :
                                           null);
-    this.chart.element.hidden = none;
-    this.chart.redraw();
+    this.lines.chart.element.hidden = none;
+    this.lines.chart.redraw();
   }
 
   /** @param {string} metric */
@@ -157,8 +123,8 @@ export class CurvesView {
             show, (value) => store.setParams({show: value === 'all' ? null : value})),
         checkbox('quantile bands', store.param('bands') === '1', (on) => store.setParams({bands: on ? '1' : null})),
         checkbox('log axis', store.param('log') === '1', (on) => store.setParams({log: on ? '1' : null, z: null})),
-        el('span', {class: 'row'}, button('Zoom in', () => this.zoomBy(0.5), {class: 'quiet'}),
-           button('Zoom out', () => this.zoomBy(2), {class: 'quiet'}),
+        el('span', {class: 'row'}, button('Zoom in', () => this.lines.zoomBy(0.5), {class: 'quiet'}),
+           button('Zoom out', () => this.lines.zoomBy(2), {class: 'quiet'}),
            button(
                'Whole', () => store.setParams({z: null}), {class: 'quiet', title: 'show all of it (double click)'})));
   }
@@ -172,11 +138,8 @@ export class CurvesView {
     const k = Number(show);
     if (k > 0) rows = topRows(table, rows, k);
     if (show === 'selected') rows = rows.filter((row) => store.selected.has(table.model[row]));
-    const data = {
-      rows: /** @type {number[]} */ ([]),
-      series: /** @type {import('./decode.js').Series[]} */ ([]),
-      xs: /** @type {ArrayLike<number>[]} */ ([])
-    };
+    /** @type {import('./curve_lines.js').CurveData} */
+    const data = {rows: [], series: [], xs: []};
     for (const row of rows) {
       const series = curves.of.get(table.model[row]);
       if (!series || series.values.length === 0) continue;
@@ -186,416 +149,6 @@ export class CurvesView {
       data.series.push(series);
       data.xs.push(xs);
     }
-    this.data = data;
-    this.bands = null;
+    this.lines.show(data);
   }
-
-  /** @returns {[[number, number], [number, number]]} */
-  domains() {
-    const log = this.store.param('log') === '1';
-    const zoom = this.store.param('z').split(',').map(Number);
-    if (zoom.length === 4 && zoom.every(Number.isFinite) && zoom[0] < zoom[1] && zoom[2] < zoom[3]) {
-      return [[zoom[0], zoom[1]], [zoom[2], zoom[3]]];
-    }
-    let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
-    this.data.series.forEach(({values}, s) => {
-      const xs = this.data.xs[s];
-      for (let i = 0; i < values.length; ++i) {
-        const v = values[i];
-        if (xs[i] < x0) x0 = xs[i];
-        if (xs[i] > x1) x1 = xs[i];
-        if (!Number.isFinite(v) || (log && v <= 0)) continue;
-        if (v < y0) y0 = v;
-        if (v > y1) y1 = v;
-      }
-    });
-    if (x0 > x1) [x0, x1] = [0, 1];
-    if (x0 === x1) x1 = x0 + 1;
-    if (y0 > y1) [y0, y1] = log ? [0.1, 1] : [0, 1];
-    return [[x0, x1], log ? y0 === y1 ? [y0 / 2, y1 * 2] : [y0, y1] : paddedDomain([y0, y1])];
-  }
-
-  /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
-  draw(ctx, width, height) {
-    const begun = performance.now();
-    const {store} = this;
-    const log = store.param('log') === '1';
-    const show = store.param('show', 'all');
-    const colors = theme();
-    this.frame = frameOf(width, height);
-    const frame = this.frame;
-    frame.bottom -= STRIP;
-    const [dx, dy] = this.domains();
-    this.x = d3.scaleLinear().domain(dx).range([frame.left, frame.right]);
-    this.y = (log ? d3.scaleLog() : d3.scaleLinear()).domain(dy).range([frame.bottom, frame.top]);
-    const {x, y} = this;
-    drawAxes(ctx, frame, {
-      x,
-      y,
-      xTitle: this.byTime() ? 'time since the model\'s start' : 'step',
-      yTitle: this.metric(),
-      xFormat: this.byTime() ? formatDuration : (v) => Number.isInteger(v) ? String(v) : '',
-      yFormat: log ? y.tickFormat(6, '~g') : undefined,
-      below: STRIP
-    });
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(frame.left - 3, frame.top - 6, frame.right - frame.left + 6, frame.bottom - frame.top + 6 + STRIP);
-    ctx.clip();
-    const count = this.data.series.length;
-    const faint = show !== 'bands';
-    if (faint) {
-      ctx.strokeStyle = colors.faint;
-      ctx.lineWidth = 1;
-      ctx.globalAlpha = Math.max(0.07, Math.min(0.8, 12 / Math.sqrt(count) / 4));
-      // Scales by hand: d3's cost a call for each point.
-      const [kx, bx] = [(frame.right - frame.left) / (dx[1] - dx[0]), frame.left];
-      const ly = log ? Math.log : (/** @type {number} */ v) => v;
-      const [l0, l1] = [ly(dy[0]), ly(dy[1])];
-      const ky = (frame.top - frame.bottom) / (l1 - l0);
-      for (let s = 0; s < count; s += PATH) {
-        ctx.beginPath();
-        for (let t = s; t < Math.min(count, s + PATH); ++t) {
-          const {values} = this.data.series[t];
-          const xs = this.data.xs[t];
-          let pen = false;
-          for (let i = 0; i < values.length; ++i) {
-            const v = values[i];
-            if (!(v - v === 0) || (log && v <= 0)) {
-              pen = false;
-              continue;
-            }
-            const px = bx + (xs[i] - dx[0]) * kx;
-            const py = frame.bottom + ((log ? ly(v) : v) - l0) * ky;
-            if (pen) {
-              ctx.lineTo(px, py);
-            } else {
-              ctx.moveTo(px, py);
-              pen = true;
-            }
-          }
-        }
-        ctx.stroke();
-      }
-      // A report alone is a dot: a line of one point is not seen.
-      ctx.fillStyle = colors.faint;
-      ctx.globalAlpha = Math.max(0.3, ctx.globalAlpha);
-      this.data.series.forEach(({values}, s) => {
-        if (values.length === 1) this.drawDot(ctx, s, log, 2.2);
-      });
-      ctx.globalAlpha = 1;
-    }
-    if (show === 'bands' || store.param('bands') === '1') this.drawBands(ctx, log);
-    ctx.restore();
-    this.drawOdd(ctx, log);
-    performance.measure('draw curves', {start: begun, end: performance.now()});
-  }
-
-  /**
-   * The one report of a series.
-   * @param {CanvasRenderingContext2D} ctx @param {number} s @param {boolean} log @param {number} radius
-   */
-  drawDot(ctx, s, log, radius) {
-    const [value] = this.data.series[s].values;
-    if (!Number.isFinite(value) || (log && value <= 0)) return;
-    ctx.beginPath();
-    ctx.arc(this.x(this.data.xs[s][0]), this.y(value), radius, 0, 2 * Math.PI);
-    ctx.fill();
-  }
-
-  /** @param {CanvasRenderingContext2D} ctx @param {boolean} log */
-  drawBands(ctx, log) {
-    if (this.byTime()) return;
-    this.bands = this.bands ?? quantileBands(this.data.series, QUANTILES);
-    const colors = theme();
-    const {x, y} = this;
-    const bands = this.bands.filter((b) => !log || b.values[0] > 0);
-    const area = (/** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ alpha) => {
-      ctx.globalAlpha = alpha;
-      ctx.fillStyle = colors.accent;
-      ctx.beginPath();
-      bands.forEach(
-          (b, i) => i === 0 ? ctx.moveTo(x(b.step), y(b.values[low])) : ctx.lineTo(x(b.step), y(b.values[low])));
-      for (let i = bands.length - 1; i >= 0; --i) ctx.lineTo(x(bands[i].step), y(bands[i].values[high]));
-      ctx.closePath();
-      ctx.fill();
-    };
-    area(0, 4, 0.16);
-    area(1, 3, 0.26);
-    ctx.globalAlpha = 1;
-    ctx.strokeStyle = colors.text;
-    ctx.lineWidth = 2;
-    ctx.setLineDash([6, 3]);
-    ctx.beginPath();
-    bands.forEach((b, i) => i === 0 ? ctx.moveTo(x(b.step), y(b.values[2])) : ctx.lineTo(x(b.step), y(b.values[2])));
-    ctx.stroke();
-    ctx.setLineDash([]);
-  }
-
-  /**
-   * NaN in a strip of its own below, infinities at the edges: marked, not dropped.
-   * @param {CanvasRenderingContext2D} ctx @param {boolean} log
-   */
-  drawOdd(ctx, log) {
-    const {x, frame} = this;
-    const colors = theme();
-    this.nans = 0;
-    this.infinities = 0;
-    this.hidden = 0;
-    /** @type {Set<number>} */
-    const nanAt = new Set();
-    /** @type {Set<number>} */
-    const highAt = new Set();
-    /** @type {Set<number>} */
-    const lowAt = new Set();
-    this.data.series.forEach(({values}, s) => {
-      const xs = this.data.xs[s];
-      for (let i = 0; i < values.length; ++i) {
-        const v = values[i];
-        if (v - v === 0) {
-          if (log && v <= 0) ++this.hidden;
-          continue;
-        }
-        const px = Math.round(x(xs[i]));
-        if (Number.isNaN(v)) {
-          ++this.nans;
-          nanAt.add(px);
-        } else {
-          ++this.infinities;
-          (v > 0 ? highAt : lowAt).add(px);
-        }
-      }
-    });
-    const inside = (/** @type {number} */ px) => px >= frame.left && px <= frame.right;
-    ctx.strokeStyle = ctx.fillStyle = colors.mark;
-    ctx.lineWidth = 1.5;
-    for (const px of nanAt) {
-      if (!inside(px)) continue;
-      ctx.beginPath();
-      ctx.moveTo(px - 3, frame.bottom + 3);
-      ctx.lineTo(px + 3, frame.bottom + 9);
-      ctx.moveTo(px + 3, frame.bottom + 3);
-      ctx.lineTo(px - 3, frame.bottom + 9);
-      ctx.stroke();
-    }
-    if (this.nans > 0) {
-      ctx.font = FONT;
-      ctx.textAlign = 'right';
-      ctx.textBaseline = 'middle';
-      ctx.fillText('NaN', frame.left - 6, frame.bottom + 8);
-    }
-    for (const [set, edge, way] of /** @type {[Set<number>, number, number][]} */ (
-             [[highAt, frame.top, -1], [lowAt, frame.bottom, 1]])) {
-      for (const px of set) {
-        if (!inside(px)) continue;
-        ctx.beginPath();
-        ctx.moveTo(px - 4, edge);
-        ctx.lineTo(px + 4, edge);
-        ctx.lineTo(px, edge + 6 * way);
-        ctx.fill();
-      }
-    }
-  }
-
-  /** @param {CanvasRenderingContext2D} ctx */
-  drawTop(ctx) {
-    if (!this.x) return;
-    const {store, frame} = this;
-    const {table} = this.current();
-    const log = store.param('log') === '1';
-    const line = (/** @type {number} */ s, /** @type {string} */ color, /** @type {number} */ width) => {
-      const {values} = this.data.series[s];
-      const xs = this.data.xs[s];
-      ctx.strokeStyle = ctx.fillStyle = color;
-      ctx.lineWidth = width;
-      ctx.beginPath();
-      let pen = false;
-      let end = null;
-      for (let i = 0; i < values.length; ++i) {
-        if (!Number.isFinite(values[i]) || (log && values[i] <= 0)) {
-          pen = false;
-          continue;
-        }
-        const at = [this.x(xs[i]), this.y(values[i])];
-        if (pen) {
-          ctx.lineTo(at[0], at[1]);
-        } else {
-          ctx.moveTo(at[0], at[1]);
-        }
-        pen = true;
-        end = at;
-      }
-      ctx.stroke();
-      if (values.length === 1) this.drawDot(ctx, s, log, 2 * width);
-      return end;
-    };
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(frame.left - 6, frame.top, frame.right - frame.left + 12, frame.bottom - frame.top);
-    ctx.clip();
-    /** @type {{text: string, color: string, x: number, y: number}[]} */
-    const labels = [];
-    const wanted = new Set(store.selected);
-    this.data.rows.forEach((row, s) => {
-      const model = table.model[row];
-      if (!wanted.has(model)) return;
-      const color = colorOf(store, model);
-      const end = line(s, color, 2.5);
-      if (end && wanted.size <= 40) labels.push({text: String(model), color, x: end[0], y: end[1]});
-    });
-    const pointed = this.chart.pointed?.model;
-    if (pointed !== undefined) {
-      const s = this.data.rows.findIndex((row) => table.model[row] === pointed);
-      if (s >= 0) line(s, theme().text, 2);
-    }
-    ctx.restore();
-    ctx.font = `bold ${FONT}`;
-    ctx.textAlign = 'right';
-    ctx.textBaseline = 'bottom';
-    for (const label of labels) {
-      const w = ctx.measureText(label.text).width;
-      // Left of the end of its line; where that would cover the axis, right of it.
-      const px = label.x - w - 4 < frame.left ? label.x + w + 8 : Math.min(frame.right - 2, label.x);
-      ctx.globalAlpha = 0.85;
-      ctx.fillStyle = theme().card;
-      ctx.fillRect(px - w - 3, label.y - 17, w + 6, 15);
-      ctx.globalAlpha = 1;
-      ctx.fillStyle = label.color;
-      ctx.fillText(label.text, px, label.y - 2);
-    }
-  }
-
-  /**
-   * The series nearest to a place.
-   * @param {number} px @param {number} py @returns {import('./chart.js').Point|null}
-   */
-  find(px, py) {
-    const {frame} = this;
-    if (!this.x || px < frame.left || px > frame.right || py < frame.top - 8 || py > frame.bottom + STRIP) return null;
-    const at = this.x.invert(px);
-    let best = -1;
-    let place = 0;
-    let least = 30;
-    this.data.series.forEach(({values}, s) => {
-      const i = indexNear(this.data.xs[s], at);
-      if (i < 0 || !Number.isFinite(values[i])) return;
-      const dx = (this.x(this.data.xs[s][i]) - px) / 3;
-      const distance = Math.hypot(dx, this.y(values[i]) - py);
-      if (distance < least) {
-        least = distance;
-        best = s;
-        place = i;
-      }
-    });
-    return best < 0 ? null : this.pointOf(best, place);
-  }
-
-  /** @param {number} s @param {number} i @returns {import('./chart.js').Point} */
-  pointOf(s, i) {
-    const {table} = this.current();
-    const model = table.model[this.data.rows[s]];
-    const {values, steps} = this.data.series[s];
-    const when = this.byTime() ? formatDuration(this.data.xs[s][i]) : `step ${steps[i]}`;
-    return {
-      x: this.x(this.data.xs[s][i]),
-      y: Number.isFinite(values[i]) ? this.y(values[i]) : this.frame.bottom + 6,
-      model,
-      text: `model ${model}, ${when}\n${oneLine(this.metric(), 30)} ${formatNumber(values[i])}`
-    };
-  }
-
-  /** For the keyboard: the last report of each model, the best first. */
-  points() {
-    if (!this.x) return [];
-    const order = this.data.series.map((_, s) => s);
-    const last = (/** @type {number} */ s) => this.data.series[s].values[this.data.series[s].values.length - 1];
-    const goal = this.current().table.objectives[0].goal;
-    order.sort(
-        (a, b) => (Number.isFinite(last(b)) ? 1 : 0) - (Number.isFinite(last(a)) ? 1 : 0) ||
-            (goal === 'MINIMIZE' ? last(a) - last(b) : last(b) - last(a)) || a - b);
-    return order.slice(0, 200).map((s) => this.pointOf(s, this.data.series[s].values.length - 1));
-  }
-
-  sentence() {
-    const points = this.data.series.reduce((sum, {values}) => sum + values.length, 0);
-    const odd = [
-      this.nans > 0 ? `${counted(this.nans, 'report')} of NaN, crosses in the strip below` : '',
-      this.infinities > 0 ? `${counted(this.infinities, 'infinite report')}, triangles at the edge` : '',
-      this.hidden > 0 ? `${counted(this.hidden, 'report')} of 0 or less, which a log axis cannot show` : '',
-      this.byTime() && this.store.param('bands') === '1' ? 'bands are by step only' : ''
-    ].filter(Boolean);
-    return `${oneLine(this.metric(), 60)} of ${counted(this.data.series.length, 'model')}, ${
-        counted(points, 'report')}.${
-        odd.length > 0 ? ` ${odd.join('; ')}.` :
-                         ''} Click a line to select its model; drag to zoom, double click for the whole.`;
-  }
-
-  table() {
-    const {table} = this.current();
-    const rows = [];
-    for (let s = 0; s < this.data.series.length; ++s) {
-      const {values, steps} = this.data.series[s];
-      for (let i = 0; i < values.length; ++i) {
-        rows.push(
-            this.byTime() ? [table.model[this.data.rows[s]], steps[i], this.data.xs[s][i], values[i]] :
-                            [table.model[this.data.rows[s]], steps[i], values[i]]);
-      }
-    }
-    return {header: ['model', 'step', ...this.byTime() ? ['seconds'] : [], this.metric()], rows};
-  }
-
-  /** @param {number} factor */
-  zoomBy(factor) {
-    const [dx, dy] = this.domains();
-    const log = this.store.param('log') === '1';
-    const scaled = (/** @type {[number, number]} */[a, b], /** @type {boolean} */ inLog) => {
-      const [l, h] = inLog ? [Math.log(a), Math.log(b)] : [a, b];
-      const middle = (l + h) / 2;
-      const half = (h - l) / 2 * factor;
-      return inLog ? [Math.exp(middle - half), Math.exp(middle + half)] : [middle - half, middle + half];
-    };
-    this.store.setParams(
-        {z: [...scaled(dx, false), ...scaled(dy, log)].map((v) => Number(v.toPrecision(6))).join(',')});
-  }
-
-  installBrush() {
-    const svg = d3.select(this.chart.overlay);
-    const place = svg.append('g').attr('class', 'grab');
-    const brush = d3.brush().extent(() => [[this.frame.left, this.frame.top], [this.frame.right, this.frame.bottom]]);
-    brush.on('end', () => {
-      const area = d3.event.selection;
-      if (!area) return;
-      place.call(brush.move, null);
-      const [[x0, y0], [x1, y1]] = area;
-      if (x1 - x0 < 6 || y1 - y0 < 6) return;
-      this.store.setParams({
-        z: [this.x.invert(x0), this.x.invert(x1), this.y.invert(y1), this.y.invert(y0)]
-               .map((v) => Number(v.toPrecision(6)))
-               .join(',')
-      });
-    });
-    const install = () => place.call(brush);
-    new ResizeObserver(install).observe(this.chart.plot);
-    install();
-    this.chart.plot.addEventListener('dblclick', () => this.store.setParams({z: null}));
-  }
-}
-
-/**
- * The index of the value nearest to `at` in an ascending list; -1: it is empty.
- * @param {ArrayLike<number>} list @param {number} at
- */
-function indexNear(list, at) {
-  let low = 0;
-  let high = list.length - 1;
-  if (high < 0) return -1;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (list[middle] < at) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low > 0 && at - list[low - 1] < list[low] - at ? low - 1 : low;
 }
