@@ -1,14 +1,14 @@
-// Where an experiment stands: counts, time left, best so far, the front of any two columns, failures, what waits.
+// Where an experiment stands: counts, time left, best so far, failures, what waits. The front of any two columns is in
+// pareto_chart.js.
 
-import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
-import {durationOf, findColumn} from './columns.js';
+import {Chart, d3, drawAxes, frameOf, paddedDomain, theme} from './chart.js';
+import {durationOf} from './columns.js';
 import {button, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
 import {quoteForFilter} from './filter.js';
-import {colorOf} from './filter_bar.js';
-import {counted, formatCount, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
-import {statusStyle} from './palette.js';
+import {counted, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
+import {drawSelected, ParetoChart} from './pareto_chart.js';
 import {otherView, writeRoute} from './route.js';
-import {bestSoFar, countStates, findBest, groupFailures, hasEnded, paretoFront, secondsRun, timeLeft} from './stats.js';
+import {bestSoFar, countStates, findBest, groupFailures, hasEnded, secondsRun, timeLeft} from './stats.js';
 import {waitingFor} from './store.js';
 import {progressBar} from './view_experiments.js';
 
@@ -38,8 +38,6 @@ export class OverviewView {
     this.progress = el('section', {class: 'card', 'aria-label': 'Progress'});
     /** @type {import('./chart.js').Point[]} */
     this.bestPoints = [];
-    /** @type {import('./chart.js').Point[]} */
-    this.frontPoints = [];
     const open = (/** @type {import('./chart.js').Point} */ point) => {
       if (point.model !== undefined) store.toggle(point.model);
     };
@@ -47,30 +45,19 @@ export class OverviewView {
       title: 'Best so far',
       height: (w) => w < 600 ? 240 : 300,
       draw: (c, w, h) => this.drawBest(c, w, h),
-      drawTop: (c) => this.drawSelected(c, this.bestPoints),
+      drawTop: (c) => drawSelected(this.store, c, this.bestPoints),
       sentence: () => this.bestSentence(),
       table: () => this.bestTable(),
       points: () => this.bestPoints,
       activate: open
     });
-    this.front = new Chart({
-      title: 'Pareto front',
-      height: (w) => w < 600 ? 240 : 300,
-      draw: (c, w, h) => this.drawFront(c, w, h),
-      drawTop: (c) => this.drawSelected(c, this.frontPoints),
-      sentence: () => this.frontSentence(),
-      table: () => this.frontTable(),
-      points: () => this.frontPoints,
-      activate: open
-    });
+    this.front = new ParetoChart(store);
     this.bestTools = el('span', {class: 'row'});
     this.best.tools.append(this.bestTools);
-    this.frontTools = el('span', {class: 'row'});
-    this.front.tools.append(this.frontTools);
     this.failures = el('section', {class: 'card', 'aria-label': 'Failures'});
     this.waiting = el('section', {class: 'card', 'aria-label': 'Running and queued'});
     this.empty = el('div', {});
-    this.charts = el('div', {class: 'cards'}, this.best.element, this.front.element);
+    this.charts = el('div', {class: 'cards'}, this.best.element, this.front.chart.element);
     this.element =
         el('div', {class: 'view'}, this.tiles, this.progress, this.empty, this.charts,
            el('div', {class: 'cards'}, this.waiting, this.failures));
@@ -93,7 +80,7 @@ export class OverviewView {
   update(changes) {
     if (changes.size === 1 && changes.has('selection')) {
       this.best.redrawTop();
-      this.front.redrawTop();
+      this.front.chart.redrawTop();
       return;
     }
     this.drawTiles();
@@ -108,7 +95,7 @@ export class OverviewView {
                null);
     this.drawTools();
     this.best.redraw();
-    this.front.redraw();
+    this.front.chart.redraw();
     this.drawWaiting();
     this.drawFailures();
   }
@@ -201,50 +188,12 @@ export class OverviewView {
     const key = JSON.stringify([named, store.route.params]);
     if (this.toolsKey === key) return;
     this.toolsKey = key;
-    const {x, y, goalX, goalY} = this.pair();
-    const goals = /** @type {[string, string][]} */ ([['MAXIMIZE', 'more is better'], ['MINIMIZE', 'less is better']]);
     refill(
         this.bestTools,
         select(
             'By', [['models', 'models'], ['time', 'time']], store.param('by', 'models'),
             (by) => store.setParams({by})));
-    const goal =
-        (/** @type {string} */ label, /** @type {string} */ value, /** @type {(value: string) => void} */ change) => {
-          const field = select('', goals, value, change);
-          field.querySelector('select').setAttribute('aria-label', label);
-          return field;
-        };
-    refill(
-        this.frontTools,
-        el('span', {class: 'row'}, select('x', named, x?.id ?? '', (value) => store.setParams({x: value, gx: null})),
-           goal('goal of x', goalX, (gx) => store.setParams({gx}))),
-        el('span', {class: 'row'}, select('y', named, y?.id ?? '', (value) => store.setParams({y: value, gy: null})),
-           goal('goal of y', goalY, (gy) => store.setParams({gy}))));
-  }
-
-  /** The two columns of the front, and which way they are better. */
-  pair() {
-    const {store} = this;
-    const {columns} = store.selection();
-    const table = this.table();
-    const numbers = columns.filter((c) => c.group === 'metric' || c.id === 'duration');
-    const of = (/** @type {string} */ metric) => findColumn(columns, `metric.${metric}`);
-    const first = of(table.objectives[0].metric) ?? numbers[0] ?? null;
-    const second = (table.objectives[1] ? of(table.objectives[1].metric) : null) ?? of('flops') ?? of('params') ??
-        findColumn(columns, 'duration');
-    const x = findColumn(columns, store.param('x')) ?? second;
-    const y = findColumn(columns, store.param('y')) ?? first;
-    const goal = (/** @type {import('./columns.js').Column|null} */ column) => {
-      const objective = table.objectives.find((o) => column?.id === `metric.${o.metric}`);
-      if (objective) return objective.goal;
-      return /duration|flops|params|loss|error|latency|memory/i.test(column?.id ?? '') ? 'MINIMIZE' : 'MAXIMIZE';
-    };
-    return {
-      x,
-      y,
-      goalX: /** @type {import('./stats.js').Goal} */ (store.param('gx', goal(x))),
-      goalY: /** @type {import('./stats.js').Goal} */ (store.param('gy', goal(y)))
-    };
+    this.front.drawTools(named);
   }
 
   bestLine() {
@@ -344,101 +293,6 @@ export class OverviewView {
     }
     ctx.stroke();
     ctx.restore();
-  }
-
-  /** @param {CanvasRenderingContext2D} ctx @param {import('./chart.js').Point[]} points */
-  drawSelected(ctx, points) {
-    for (const point of points) {
-      if (point.model === undefined || !this.store.selected.has(point.model)) continue;
-      ctx.strokeStyle = colorOf(this.store, point.model);
-      ctx.lineWidth = 2.5;
-      ctx.beginPath();
-      ctx.arc(point.x, point.y, 6, 0, 2 * Math.PI);
-      ctx.stroke();
-      ctx.fillStyle = theme().text;
-      ctx.textAlign = 'left';
-      ctx.textBaseline = 'bottom';
-      ctx.fillText(String(point.model), point.x + 8, point.y - 4);
-    }
-  }
-
-  frontData() {
-    const table = this.table();
-    const {x, y, goalX, goalY} = this.pair();
-    const rows = x && y ?
-        this.store.selection().kept.filter(
-            (row) => hasEnded(table.state[row]) && Number.isFinite(x.value(row)) && Number.isFinite(y.value(row))) :
-        [];
-    const points = rows.map((row) => ({x: x?.value(row), y: y?.value(row)}));
-    const counts = rows.map((row) => table.state[row] === 'SUCCEEDED' && !((table.violation[row] ?? 0) > 0));
-    const candidates = rows.map((_, i) => i).filter((i) => counts[i]);
-    const onFront = paretoFront(candidates.map((i) => points[i]), goalX, goalY);
-    const front = new Set(candidates.filter((_, k) => onFront[k]));
-    return {x, y, goalX, goalY, rows, points, front};
-  }
-
-  frontSentence() {
-    const {x, y, rows, front} = this.frontData();
-    if (!x || !y || rows.length === 0) return 'No model has both values yet.';
-    return `${counted(front.size, 'model')} of ${formatNumber(rows.length)} that no other beats in ${
-        oneLine(y.title, 40)} and ${oneLine(x.title, 40)}; filled marks succeeded within the limits.`;
-  }
-
-  frontTable() {
-    const {x, y, rows, points, front} = this.frontData();
-    const table = this.table();
-    const order =
-        rows.map((_, i) => i).sort((a, b) => Number(front.has(b)) - Number(front.has(a)) || points[a].x - points[b].x);
-    return {
-      header: ['model', x?.title ?? 'x', y?.title ?? 'y', 'on the front', 'status'],
-      rows: order.map(
-          (i) => [table.model[rows[i]], points[i].x, points[i].y, front.has(i) ? 'yes' : 'no', table.state[rows[i]]])
-    };
-  }
-
-  /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
-  drawFront(ctx, width, height) {
-    const table = this.table();
-    const colors = theme();
-    const {x: cx, y: cy, rows, points, front} = this.frontData();
-    const frame = frameOf(width, height);
-    const x = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.x))).range([frame.left, frame.right]);
-    const y = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.y))).range([frame.bottom, frame.top]);
-    const format = (/** @type {import('./columns.js').Column|null} */ c) => c?.type === 'duration' ? formatDuration :
-        /flops|params/.test(c?.id ?? '')                                                           ? formatCount :
-                                                                                                     undefined;
-    drawAxes(
-        ctx, frame, {x, y, xTitle: cx?.title ?? '', yTitle: cy?.title ?? '', xFormat: format(cx), yFormat: format(cy)});
-    this.frontPoints = [];
-    const name = themeName();
-    points.forEach((p, i) => {
-      const state = table.state[rows[i]];
-      const px = x(p.x);
-      const py = y(p.y);
-      ctx.globalAlpha = front.has(i) ? 1 : points.length > 1000 ? 0.35 : 0.6;
-      ctx.fillStyle = ctx.strokeStyle = front.has(i) ? colors.accent :
-          state === 'SUCCEEDED'                      ? colors.faint :
-                                                       statusStyle(state)[name];
-      ctx.lineWidth = 1;
-      drawMark(ctx, state, px, py, front.has(i) ? 4.5 : points.length > 1000 ? 1.8 : 2.6);
-      this.frontPoints.push({
-        x: px,
-        y: py,
-        model: table.model[rows[i]],
-        text: `model ${table.model[rows[i]]}${front.has(i) ? ', on the front' : ''}\n${oneLine(cx?.title, 30)} ${
-            cx?.text(rows[i])}\n${oneLine(cy?.title, 30)} ${cy?.text(rows[i])}`
-      });
-    });
-    ctx.globalAlpha = 1;
-    const line = [...front].sort((a, b) => points[a].x - points[b].x);
-    ctx.strokeStyle = colors.accent;
-    ctx.lineWidth = 1.5;
-    ctx.setLineDash([5, 3]);
-    ctx.beginPath();
-    line.forEach(
-        (i, k) => k === 0 ? ctx.moveTo(x(points[i].x), y(points[i].y)) : ctx.lineTo(x(points[i].x), y(points[i].y)));
-    ctx.stroke();
-    ctx.setLineDash([]);
   }
 
   drawWaiting() {

@@ -1,0 +1,183 @@
+// The models that no other beats in two columns, which the reader chooses.
+
+import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
+import {findColumn} from './columns.js';
+import {el, refill, select} from './dom.js';
+import {colorOf} from './filter_bar.js';
+import {counted, formatCount, formatDuration, formatNumber, oneLine} from './format.js';
+import {statusStyle} from './palette.js';
+import {hasEnded, paretoFront} from './stats.js';
+
+/**
+ * Rings the selected models among the points of a chart.
+ * @param {import('./store.js').Store} store @param {CanvasRenderingContext2D} ctx
+ * @param {import('./chart.js').Point[]} points
+ */
+export function drawSelected(store, ctx, points) {
+  for (const point of points) {
+    if (point.model === undefined || !store.selected.has(point.model)) continue;
+    ctx.strokeStyle = colorOf(store, point.model);
+    ctx.lineWidth = 2.5;
+    ctx.beginPath();
+    ctx.arc(point.x, point.y, 6, 0, 2 * Math.PI);
+    ctx.stroke();
+    ctx.fillStyle = theme().text;
+    ctx.textAlign = 'left';
+    ctx.textBaseline = 'bottom';
+    ctx.fillText(String(point.model), point.x + 8, point.y - 4);
+  }
+}
+
+export class ParetoChart {
+  /** @param {import('./store.js').Store} store */
+  constructor(store) {
+    this.store = store;
+    /** @type {import('./chart.js').Point[]} */
+    this.points = [];
+    this.chart = new Chart({
+      title: 'Pareto front',
+      height: (w) => w < 600 ? 240 : 300,
+      draw: (c, w, h) => this.draw(c, w, h),
+      drawTop: (c) => drawSelected(this.store, c, this.points),
+      sentence: () => this.sentence(),
+      table: () => this.table(),
+      points: () => this.points,
+      activate: (point) => {
+        if (point.model !== undefined) store.toggle(point.model);
+      }
+    });
+    this.tools = el('span', {class: 'row'});
+    this.chart.tools.append(this.tools);
+  }
+
+  destroy() {
+    this.chart.destroy();
+  }
+
+  current() {
+    return /** @type {import('./store.js').Current} */ (this.store.current);
+  }
+
+  /** @param {[string, string][]} named  the columns that may be chosen: id and title */
+  drawTools(named) {
+    const {store} = this;
+    const {x, y, goalX, goalY} = this.pair();
+    const goals = /** @type {[string, string][]} */ ([['MAXIMIZE', 'more is better'], ['MINIMIZE', 'less is better']]);
+    const goal =
+        (/** @type {string} */ label, /** @type {string} */ value, /** @type {(value: string) => void} */ change) => {
+          const field = select('', goals, value, change);
+          field.querySelector('select').setAttribute('aria-label', label);
+          return field;
+        };
+    refill(
+        this.tools,
+        el('span', {class: 'row'}, select('x', named, x?.id ?? '', (value) => store.setParams({x: value, gx: null})),
+           goal('goal of x', goalX, (gx) => store.setParams({gx}))),
+        el('span', {class: 'row'}, select('y', named, y?.id ?? '', (value) => store.setParams({y: value, gy: null})),
+           goal('goal of y', goalY, (gy) => store.setParams({gy}))));
+  }
+
+  /** The two columns of the front, and which way they are better. */
+  pair() {
+    const {store} = this;
+    const {columns} = store.selection();
+    const {table} = this.current();
+    const numbers = columns.filter((c) => c.group === 'metric' || c.id === 'duration');
+    const of = (/** @type {string} */ metric) => findColumn(columns, `metric.${metric}`);
+    const first = of(table.objectives[0].metric) ?? numbers[0] ?? null;
+    const second = (table.objectives[1] ? of(table.objectives[1].metric) : null) ?? of('flops') ?? of('params') ??
+        findColumn(columns, 'duration');
+    const x = findColumn(columns, store.param('x')) ?? second;
+    const y = findColumn(columns, store.param('y')) ?? first;
+    const goal = (/** @type {import('./columns.js').Column|null} */ column) => {
+      const objective = table.objectives.find((o) => column?.id === `metric.${o.metric}`);
+      if (objective) return objective.goal;
+      return /duration|flops|params|loss|error|latency|memory/i.test(column?.id ?? '') ? 'MINIMIZE' : 'MAXIMIZE';
+    };
+    return {
+      x,
+      y,
+      goalX: /** @type {import('./stats.js').Goal} */ (store.param('gx', goal(x))),
+      goalY: /** @type {import('./stats.js').Goal} */ (store.param('gy', goal(y)))
+    };
+  }
+
+  data() {
+    const {table} = this.current();
+    const {x, y, goalX, goalY} = this.pair();
+    const rows = x && y ?
+        this.store.selection().kept.filter(
+            (row) => hasEnded(table.state[row]) && Number.isFinite(x.value(row)) && Number.isFinite(y.value(row))) :
+        [];
+    const points = rows.map((row) => ({x: x?.value(row), y: y?.value(row)}));
+    const counts = rows.map((row) => table.state[row] === 'SUCCEEDED' && !((table.violation[row] ?? 0) > 0));
+    const candidates = rows.map((_, i) => i).filter((i) => counts[i]);
+    const onFront = paretoFront(candidates.map((i) => points[i]), goalX, goalY);
+    const front = new Set(candidates.filter((_, k) => onFront[k]));
+    return {x, y, goalX, goalY, rows, points, front};
+  }
+
+  sentence() {
+    const {x, y, rows, front} = this.data();
+    if (!x || !y || rows.length === 0) return 'No model has both values yet.';
+    return `${counted(front.size, 'model')} of ${formatNumber(rows.length)} that no other beats in ${
+        oneLine(y.title, 40)} and ${oneLine(x.title, 40)}; filled marks succeeded within the limits.`;
+  }
+
+  table() {
+    const {x, y, rows, points, front} = this.data();
+    const {table} = this.current();
+    const order =
+        rows.map((_, i) => i).sort((a, b) => Number(front.has(b)) - Number(front.has(a)) || points[a].x - points[b].x);
+    return {
+      header: ['model', x?.title ?? 'x', y?.title ?? 'y', 'on the front', 'status'],
+      rows: order.map(
+          (i) => [table.model[rows[i]], points[i].x, points[i].y, front.has(i) ? 'yes' : 'no', table.state[rows[i]]])
+    };
+  }
+
+  /** @param {CanvasRenderingContext2D} ctx @param {number} width @param {number} height */
+  draw(ctx, width, height) {
+    const {table} = this.current();
+    const colors = theme();
+    const {x: cx, y: cy, rows, points, front} = this.data();
+    const frame = frameOf(width, height);
+    const x = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.x))).range([frame.left, frame.right]);
+    const y = d3.scaleLinear().domain(paddedDomain(points.map((p) => p.y))).range([frame.bottom, frame.top]);
+    const format = (/** @type {import('./columns.js').Column|null} */ c) => c?.type === 'duration' ? formatDuration :
+        /flops|params/.test(c?.id ?? '')                                                           ? formatCount :
+                                                                                                     undefined;
+    drawAxes(
+        ctx, frame, {x, y, xTitle: cx?.title ?? '', yTitle: cy?.title ?? '', xFormat: format(cx), yFormat: format(cy)});
+    this.points = [];
+    const name = themeName();
+    points.forEach((p, i) => {
+      const state = table.state[rows[i]];
+      const px = x(p.x);
+      const py = y(p.y);
+      ctx.globalAlpha = front.has(i) ? 1 : points.length > 1000 ? 0.35 : 0.6;
+      ctx.fillStyle = ctx.strokeStyle = front.has(i) ? colors.accent :
+          state === 'SUCCEEDED'                      ? colors.faint :
+                                                       statusStyle(state)[name];
+      ctx.lineWidth = 1;
+      drawMark(ctx, state, px, py, front.has(i) ? 4.5 : points.length > 1000 ? 1.8 : 2.6);
+      this.points.push({
+        x: px,
+        y: py,
+        model: table.model[rows[i]],
+        text: `model ${table.model[rows[i]]}${front.has(i) ? ', on the front' : ''}\n${oneLine(cx?.title, 30)} ${
+            cx?.text(rows[i])}\n${oneLine(cy?.title, 30)} ${cy?.text(rows[i])}`
+      });
+    });
+    ctx.globalAlpha = 1;
+    const line = [...front].sort((a, b) => points[a].x - points[b].x);
+    ctx.strokeStyle = colors.accent;
+    ctx.lineWidth = 1.5;
+    ctx.setLineDash([5, 3]);
+    ctx.beginPath();
+    line.forEach(
+        (i, k) => k === 0 ? ctx.moveTo(x(points[i].x), y(points[i].y)) : ctx.lineTo(x(points[i].x), y(points[i].y)));
+    ctx.stroke();
+    ctx.setLineDash([]);
+  }
+}
