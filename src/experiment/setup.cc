@@ -19,6 +19,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "spdlog/spdlog.h"
 #include "src/base/hash.h"
+#include "src/base/held_folder.h"
 #include "src/base/logging.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
@@ -414,9 +415,8 @@ absl::StatusOr<ExperimentSetup> ResumedExperiment(std::shared_ptr<HeldExperiment
   LANISTA_ASSIGN_OR_RETURN(const StateRecord state, journal.State());
   if (state.change.state() == v1::DONE) LANISTA_RETURN_IF_ERROR(CheckSomethingIsLeft(config, ledger, start));
   RemoveNeedlessCheckpoints(held->folder, ledger);
-  std::error_code ignored;
-  // Of a head that was killed.
-  std::filesystem::remove_all(absl::StrCat(held->folder, "/", IncomingFolder()), ignored);
+  // Of a head that was killed, and not of an export that is under way.
+  RemoveUnlessHeld(absl::StrCat(held->folder, "/", IncomingFolder()));
   LANISTA_RETURN_IF_ERROR(RemoveNeedlessWeights(journal, ledger));
   // The process was killed before it recorded the first facts.
   if (!began.has_value()) *start.facts.add_records()->mutable_discovered() = WithoutGraphs(discovered);

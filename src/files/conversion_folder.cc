@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/base/bounded_message.h"
 #include "src/base/display_text.h"
+#include "src/base/held_folder.h"
 #include "src/base/open_beneath.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
@@ -27,6 +28,8 @@ namespace fs = std::filesystem;
 
 // A conversion warns of layers whose weights could not be kept; a node that lies may say anything.
 constexpr int kMaxWarnings = 100;
+
+constexpr int kMakeAttempts = 3;
 
 std::string OutputFolder(const std::string& folder) { return absl::StrCat(folder, "/output"); }
 
@@ -53,11 +56,23 @@ absl::Status CopyFile(const std::string& folder, const std::string& name, const 
 }  // namespace
 
 absl::StatusOr<ConversionFolder> ConversionFolder::Make(const std::string& parent) {
-  ConversionFolder folder(absl::StrCat(parent, "/", NewUniqueId()));
+  for (int attempt = 1;; ++attempt) {
+    ConversionFolder folder(absl::StrCat(parent, "/", NewUniqueId()));
+    absl::Status status = folder.MakeAndHold();
+    if (status.ok()) return folder;
+    // A resume may have removed `parent`, or the folder before it was held.
+    if (attempt == kMakeAttempts) return status;
+  }
+}
+
+absl::Status ConversionFolder::MakeAndHold() {
   std::error_code error;
-  fs::create_directories(OutputFolder(folder.path_), error);
-  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", folder.path_));
-  return folder;
+  fs::create_directories(OutputFolder(path_), error);
+  if (error) return ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", path_));
+  LANISTA_ASSIGN_OR_RETURN(lock_, HoldFolder(path_));
+  // Whoever removed it meanwhile held it: now it is gone, or it stays.
+  if (fs::is_directory(OutputFolder(path_), error)) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("the folder ", path_, " was removed; try again"));
 }
 
 ConversionFolder::~ConversionFolder() {

@@ -12,15 +12,18 @@
 #include "absl/status/statusor.h"
 #include "protos/node.pb.h"
 #include "protos/trial.pb.h"
+#include "src/base/unique_fd.h"
 
 namespace lanista {
 
-// The destructor removes the folder with its content.
+// The destructor removes the folder with its content. Until then the folder is held (HoldFolder), so that a resume of
+// the experiment leaves it alone.
 class ConversionFolder {
  public:
   // Makes the folder. Returns the system's error if that fails.
   static absl::StatusOr<ConversionFolder> Make(const std::string& parent);
-  ConversionFolder(ConversionFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  ConversionFolder(ConversionFolder&& other) noexcept
+      : path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}
   ConversionFolder& operator=(ConversionFolder&&) = delete;
   ~ConversionFolder();
 
@@ -34,9 +37,11 @@ class ConversionFolder {
 
  private:
   explicit ConversionFolder(std::string path) : path_(std::move(path)) {}
+  absl::Status MakeAndHold();
 
   // Empty: moved from.
   std::string path_;
+  UniqueFd lock_;
 };
 
 // Where a node delivers what it wrote for the request, which ForNode made.

@@ -14,10 +14,12 @@
 #include <thread>
 
 #include "src/base/checksum.h"
+#include "src/base/held_folder.h"
 #include "src/base/open_beneath.h"
 #include "src/base/output_files.h"
 #include "src/base/read_file.h"
 #include "src/base/unfinished_files.h"
+#include "src/base/unique_fd.h"
 
 namespace lanista {
 namespace {
@@ -51,6 +53,7 @@ class Files : public ::testing::Test {
 
 using OutputFilesTest = Files;
 using ReadWholeFileTest = Files;
+using HeldFolderTest = Files;
 
 TEST_F(OutputFilesTest, FilesAppearTogetherWhenAllAreComplete) {
   Put("a", "old");
@@ -259,6 +262,33 @@ TEST(ChecksumTest, DoesNotDependOnThePieces) {
       EXPECT_EQ(checksum.Value(), ChecksumOf(text.data(), size)) << size << " in pieces of " << piece;
     }
   }
+}
+
+TEST_F(HeldFolderTest, WhatNobodyHoldsIsRemovedAndLinksAreNotFollowed) {
+  for (const char* folder : {"outside", "parent/held", "parent/left/inside"}) fs::create_directories(Path(folder));
+  Put("outside/file", "stays");
+  Put("parent/held/file", "stays");
+  Put("parent/left/inside/file", "goes");
+  Put("parent/file", "goes");
+  fs::create_directory_symlink(Path("outside"), Path("parent/link"));
+  {
+    const absl::StatusOr<UniqueFd> held = HoldFolder(Path("parent/held"));
+    ASSERT_TRUE(held.ok()) << held.status();
+    EXPECT_TRUE(absl::IsAlreadyExists(HoldFolder(Path("parent/held")).status()));
+    RemoveUnlessHeld(Path("parent"));
+    EXPECT_EQ(Content(Path("parent/held/file")), "stays");
+    EXPECT_EQ(std::distance(fs::directory_iterator(Path("parent")), fs::directory_iterator()), 1);
+  }
+  RemoveUnlessHeld(Path("parent"));
+  EXPECT_FALSE(fs::exists(Path("parent")));
+  EXPECT_EQ(Content(Path("outside/file")), "stays");
+  EXPECT_FALSE(fs::exists(Path("outside/lock")));
+
+  fs::create_directory_symlink(Path("outside"), Path("parent"));
+  RemoveUnlessHeld(Path("parent"));
+  EXPECT_FALSE(fs::is_symlink(Path("parent")));
+  EXPECT_EQ(Content(Path("outside/file")), "stays");
+  EXPECT_TRUE(absl::IsNotFound(HoldFolder(Path("parent")).status()));
 }
 
 }  // namespace

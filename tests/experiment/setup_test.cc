@@ -15,7 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "src/base/held_folder.h"
 #include "src/base/status.h"
+#include "src/base/unique_fd.h"
 #include "src/space/space.h"
 #include "src/storage/sqlite.h"
 #include "tests/storage/old_journal.h"
@@ -819,6 +821,19 @@ TEST_F(SetupTest, HigherLimitsLetAFinishedExperimentGoOn) {
   EXPECT_EQ(Models(id).size(), 16u);
   EXPECT_EQ(Read(id).experiment().config().max_trial_number(), 16) << "what changed is recorded";
   EXPECT_EQ(Resume(id, MakeConfig(8)).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SetupTest, AResumeRemovesWhatAKilledHeadLeftAndNothingOfAnExport) {
+  const std::string id = RunNew(MakeConfig(8), 4);
+  const absl::StatusOr<std::string> folder = state_dir_.ExperimentFolder(id);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  const std::string incoming = *folder + "/" + IncomingFolder();
+  for (const char* one : {"/left", "/export"}) std::filesystem::create_directories(incoming + one);
+  const absl::StatusOr<UniqueFd> held = HoldFolder(incoming + "/export");
+  ASSERT_TRUE(held.ok()) << held.status();
+  EXPECT_EQ(Resume(id, MakeConfig(8)).status(), absl::OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(incoming + "/left"));
+  EXPECT_TRUE(std::filesystem::exists(incoming + "/export"));
 }
 
 TEST_F(SetupTest, AStrategyThatSizesItselfByTheLimitGoesOnWithAHigherOne) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "src/base/held_folder.h"
 #include "src/base/sha256.h"
 #include "src/files/received_outputs.h"
 #include "src/files/trial_outputs.h"
@@ -100,6 +101,18 @@ TEST_F(ConversionFolderTest, WhatNoConversionWritesIsNotTaken) {
   twice.add_files("1-model-7.py");
   twice.add_files("1-model-7.py");
   EXPECT_TRUE(absl::IsInternal(folder_->Take(twice, request_.out()).status()));
+}
+
+TEST_F(ConversionFolderTest, AResumeMeanwhileLeavesItAloneAndRemovesWhatAKilledHeadLeft) {
+  MakeFile(for_node_.out() + ".py", "source");
+  MakeFile(incoming_ + "/left/output/1-model-7.py", "source");
+  RemoveUnlessHeld(incoming_);
+  EXPECT_FALSE(fs::exists(incoming_ + "/left"));
+  EXPECT_EQ(Take("1-model-7.py").status(), absl::OkStatus());
+  EXPECT_EQ(Content(out_ + "/1-model-7.py"), "source");
+  folder_.reset();
+  RemoveUnlessHeld(incoming_);
+  EXPECT_FALSE(fs::exists(incoming_));
 }
 
 TEST_F(ConversionFolderTest, AFolderThatCannotBeMadeIsAnError) {
