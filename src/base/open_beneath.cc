@@ -62,6 +62,20 @@ absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string
   return file;
 }
 
+absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string_view path,
+                                         const std::function<bool(const struct stat& file)>& refused) {
+  // A place in the file system, which holds no lock and drops none.
+  LANISTA_ASSIGN_OR_RETURN(const UniqueFd place, OpenBeneath(folder, path, O_PATH | O_CLOEXEC));
+  struct stat status = {};
+  if (fstat(place.get(), &status) != 0) return lanista::ErrnoToStatus(errno, path);
+  // A link is opened as such.
+  if (!S_ISREG(status.st_mode) || refused(status)) return absl::NotFoundError(absl::StrCat("'", path, "' is no file"));
+  // By its name it could be another one by now.
+  UniqueFd file(open(absl::StrCat("/proc/self/fd/", place.get()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return lanista::ErrnoToStatus(errno, path);
+  return file;
+}
+
 absl::StatusOr<UniqueFd> OpenFolderBeneath(const std::string& folder, absl::string_view path) {
   return OpenBeneath(folder, path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
 }

@@ -3,7 +3,10 @@
 #ifndef LANISTA_SRC_BASE_OPEN_BENEATH_H_
 #define LANISTA_SRC_BASE_OPEN_BENEATH_H_
 
+#include <sys/stat.h>
+
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -22,6 +25,10 @@ bool IsPathBelow(absl::string_view path, size_t max_bytes);
 // NOT_FOUND: there is no such file, it is no regular file, or a part of the path is a link. INVALID_ARGUMENT: the path
 // is empty or absolute, or holds ".", ".." or a NUL byte. Otherwise the system's error.
 absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string_view path);
+// The same, but a file of whose status `refused` says so is NOT_FOUND. It is never opened for reading then: to close a
+// file that was drops the locks that this process holds on it. Needs /proc.
+absl::StatusOr<UniqueFd> OpenFileBeneath(const std::string& folder, absl::string_view path,
+                                         const std::function<bool(const struct stat& file)>& refused);
 // The same for a folder.
 absl::StatusOr<UniqueFd> OpenFolderBeneath(const std::string& folder, absl::string_view path);
 // The same, and makes what is missing of it below `folder`.

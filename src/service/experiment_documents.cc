@@ -12,12 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "src/base/json_line.h"
-#include "src/base/open_beneath.h"
 #include "src/base/status.h"
 #include "src/base/unique_fd.h"
 #include "src/service/experiments.h"
 #include "src/service/request_checks.h"
 #include "src/storage/journal.h"
+#include "src/storage/trial_files.h"
 #include "src/views/merged_view.h"
 #include "src/views/trials_csv.h"
 
@@ -33,9 +33,9 @@ constexpr int kMaxLogBytes = 1 << 20;
 // There are fewer statuses.
 constexpr int kMaxStatuses = 20;
 
-// A part of a file below `folder`, and its size; a file that is not there is empty.
+// A part of a file below the experiment's folder, and its size; a file that is not there is empty.
 absl::Status ReadPart(const std::string& folder, const std::string& name, int64_t offset, int limit, TrialLog* part) {
-  const absl::StatusOr<UniqueFd> file = OpenFileBeneath(folder, name);
+  const absl::StatusOr<UniqueFd> file = OpenTrialFile(folder, name);
   if (absl::IsNotFound(file.status())) return absl::OkStatus();
   if (!file.ok()) return file.status();
   struct stat status = {};

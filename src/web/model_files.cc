@@ -14,6 +14,7 @@
 #include "src/base/status.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
+#include "src/storage/trial_files.h"
 
 namespace lanista {
 namespace {
@@ -53,6 +54,7 @@ absl::StatusOr<std::vector<ModelFile>> ListModelFiles(const ExperimentPlace& pla
   while (const dirent* const entry = readdir(entries.get())) {
     struct stat status = {};
     if (fstatat(at->get(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (IsJournalFile(status, place.folder)) continue;
     files.push_back({entry->d_name, static_cast<uint64_t>(status.st_size)});
     if (files.size() >= kMaxFiles) break;
   }
@@ -65,7 +67,7 @@ absl::StatusOr<UniqueFd> OpenModelFile(const ExperimentPlace& place, int model, 
   if (folder.empty() || name.find('/') != std::string::npos) {
     return absl::NotFoundError(absl::StrCat("model ", model, " has no file '", name, "'"));
   }
-  return OpenFileBeneath(place.folder, absl::StrCat(folder, "/", name));
+  return OpenTrialFile(place.folder, absl::StrCat(folder, "/", name));
 }
 
 }  // namespace lanista

@@ -17,10 +17,11 @@ struct ModelFile {
   uint64_t bytes = 0;
 };
 
-// Regular files, sorted by name, at most 1,000; what lies in folders below is left out. NOT_FOUND: no such model.
+// Regular files, sorted by name, at most 1,000; what lies in folders below is left out, and so are links to a journal.
+// NOT_FOUND: no such model.
 absl::StatusOr<std::vector<ModelFile>> ListModelFiles(const ExperimentPlace& place, int model);
 
-// One of them, open. NOT_FOUND: there is no such file, or it is reached by a link.
+// One of them, open. NOT_FOUND: there is no such file, it is reached by a link, or it is a journal's by another name.
 absl::StatusOr<UniqueFd> OpenModelFile(const ExperimentPlace& place, int model, const std::string& name);
 
 }  // namespace lanista

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -184,6 +185,15 @@ TEST_F(OpenBeneathTest, OpensWhatLiesBelowAndFollowsNoLink) {
        {"link", "folder_link/file", "pipe", "deep", "deep/nothing", "deep/file/more", "nothing/x"}) {
     EXPECT_TRUE(absl::IsNotFound(OpenFileBeneath(Path("in"), name).status())) << name;
   }
+  const auto none = [](const struct stat&) { return false; };
+  const absl::StatusOr<UniqueFd> file = OpenFileBeneath(Path("in"), "deep/file", none);
+  ASSERT_TRUE(file.ok()) << file.status();
+  char byte = 0;
+  EXPECT_EQ(read(file->get(), &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
+  for (const char* const name : {"link", "folder_link/file", "pipe", "deep", "deep/nothing"}) {
+    EXPECT_TRUE(absl::IsNotFound(OpenFileBeneath(Path("in"), name, none).status())) << name;
+  }
   for (const char* const name : {"folder_link", "deep/file", "nothing"}) {
     EXPECT_TRUE(absl::IsNotFound(OpenFolderBeneath(Path("in"), name).status())) << name;
   }
@@ -193,6 +203,39 @@ TEST_F(OpenBeneathTest, OpensWhatLiesBelowAndFollowsNoLink) {
         absl::string_view("deep/file\0x", 11)}) {
     EXPECT_TRUE(absl::IsInvalidArgument(OpenFileBeneath(Path("in"), name).status())) << name;
   }
+}
+
+TEST_F(OpenBeneathTest, AFileThatIsRefusedWasNeverOpenAndKeepsItsLocks) {
+  fs::create_directories(Path("in"));
+  const std::string path = Put("in/locked", "x");
+  fs::create_hard_link(path, Path("in/other_name"));
+  const UniqueFd held(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  ASSERT_EQ(fcntl(held.get(), F_SETLK, &lock), 0);
+  // Locks of a process do not show in that process itself.
+  const auto is_locked = [&path] {
+    const pid_t child = fork();
+    if (child == 0) {
+      struct flock question = {};
+      question.l_type = F_WRLCK;
+      question.l_whence = SEEK_SET;
+      const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+      _exit(fcntl(file, F_GETLK, &question) == 0 && question.l_type != F_UNLCK ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  };
+  ASSERT_TRUE(is_locked());
+  struct stat locked = {};
+  ASSERT_EQ(stat(path.c_str(), &locked), 0);
+  const auto refused = [&locked](const struct stat& file) { return file.st_ino == locked.st_ino; };
+  EXPECT_TRUE(absl::IsNotFound(OpenFileBeneath(Path("in"), "other_name", refused).status()));
+  EXPECT_TRUE(is_locked());
+  EXPECT_TRUE(OpenFileBeneath(Path("in"), "other_name").ok());
+  EXPECT_FALSE(is_locked()) << "this test would not see that the file was opened";
 }
 
 TEST_F(ReadWholeFileTest, ReadsAllOrSaysWhyNot) {

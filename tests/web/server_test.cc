@@ -330,6 +330,38 @@ TEST_F(ServerTest, TheJournalIsNeverOpenedAsAFile) {
   EXPECT_FALSE(IsLocked(journal)) << "this test would not see that the file was opened";
 }
 
+TEST_F(ServerTest, AJournalByAnotherNameIsNotOpenedEither) {
+  Start();
+  for (const char* const id : {"a-1", "b-1"}) Create(id);
+  WriteModel("a-1", 1);
+  const std::string own = Folder("a-1") + "/journal.db", other = Folder("b-1") + "/journal.db";
+  ASSERT_TRUE(IsLocked(own) && IsLocked(other));
+  const std::string folder = Folder("a-1") + "/" + TrialOutputFolder(1, 1, false);
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_directories(std::filesystem::path(Folder("a-1") + "/" + TrialLogFile(1)).parent_path());
+  // A trial's process may do this: both are its user's.
+  const std::pair<std::string, std::string> links[] = {{own, folder + "/own"},
+                                                       {own + "-wal", folder + "/own-wal"},
+                                                       {own + "-shm", folder + "/own-shm"},
+                                                       {other, folder + "/other"},
+                                                       {own, Folder("a-1") + "/" + TrialLogFile(1)}};
+  for (const auto& [journal, link] : links) std::filesystem::create_hard_link(journal, link);
+  std::ofstream(folder + "/weights.pt") << "weights";
+  std::filesystem::create_hard_link(folder + "/weights.pt", folder + "/best.pt");
+  const std::string model = "/api/v1/experiments/a-1/models/1";
+  const Json files = GetJson(model + "/files")["files"];
+  ASSERT_EQ(files.size(), 2u) << files;
+  EXPECT_EQ(files[0]["name"], "best.pt");
+  EXPECT_EQ(files[1]["name"], "weights.pt");
+  for (const char* const name : {"own", "own-wal", "own-shm", "other"}) {
+    EXPECT_EQ(Get(absl::StrCat(model, "/files/", name)).status, 404) << name;
+  }
+  EXPECT_EQ(Get(model + "/files/best.pt").body, "weights");
+  EXPECT_EQ(Get(model + "/log").body, "");
+  EXPECT_TRUE(IsLocked(own));
+  EXPECT_TRUE(IsLocked(other));
+}
+
 TEST_F(ServerTest, NotesAreKeptBesideTheJournal) {
   Start();
   Create("a-1");
