@@ -22,25 +22,6 @@ using graph::ScheduledStep;
 // Memory that every trial takes: workspaces, memory that the allocator keeps.
 constexpr int64_t kTrialBytes = 64LL << 20;
 
-// Whether a field that is set (optional, a truth value or a number) is false or 0.
-bool IsZero(const Message& message, const FieldDescriptor& field) {
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return !reflection.GetBool(message, &field);
-    case FieldDescriptor::CPPTYPE_INT32:
-      return reflection.GetInt32(message, &field) == 0;
-    case FieldDescriptor::CPPTYPE_INT64:
-      return reflection.GetInt64(message, &field) == 0;
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return reflection.GetFloat(message, &field) == 0;
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return reflection.GetDouble(message, &field) == 0;
-    default:
-      return false;
-  }
-}
-
 // Numbers that the optimizer keeps for each trained weight.
 int OptimizerState(const v1::OptimizerConfig& optimizer) {
   const std::shared_ptr<const Message> chosen = MessageOf(optimizer);
@@ -51,7 +32,8 @@ int OptimizerState(const v1::OptimizerConfig& optimizer) {
   config.GetReflection()->ListFields(config, &fields);
   for (const FieldDescriptor* const field : fields) {
     const int more = RulesOf(*field).kept_per_weight();
-    if (more != 0 && !IsZero(config, *field)) kept += more;
+    // A momentum of 0 keeps nothing, and neither does `amsgrad: false`.
+    if (more != 0 && NumberIn(config, *field) != 0.0) kept += more;
   }
   return kept;
 }

@@ -88,29 +88,6 @@ bool IsNumber(const FieldDescriptor& field) {
   }
 }
 
-// REQUIRES: IsNumber(field).
-double Number(const Message& message, const FieldDescriptor& field, int index) {
-  const Reflection& get = *message.GetReflection();
-  const bool repeated = field.is_repeated();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32:
-      return repeated ? get.GetRepeatedInt32(message, &field, index) : get.GetInt32(message, &field);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return static_cast<double>(repeated ? get.GetRepeatedInt64(message, &field, index)
-                                          : get.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return repeated ? get.GetRepeatedUInt32(message, &field, index) : get.GetUInt32(message, &field);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return static_cast<double>(repeated ? get.GetRepeatedUInt64(message, &field, index)
-                                          : get.GetUInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return static_cast<double>(repeated ? get.GetRepeatedFloat(message, &field, index)
-                                          : get.GetFloat(message, &field));
-    default:
-      return repeated ? get.GetRepeatedDouble(message, &field, index) : get.GetDouble(message, &field);
-  }
-}
-
 // Enums may come as numbers, which protobuf takes whether they stand for something or not.
 std::optional<Violation> CheckEnum(const Message& message, const FieldDescriptor& field, int index,
                                    const std::string& path) {
@@ -139,7 +116,7 @@ std::optional<Violation> CheckDuration(const Duration& duration, const std::stri
 
 std::optional<Violation> CheckNumber(const Message& message, const FieldDescriptor& field, int index,
                                      const std::string& path) {
-  const double number = Number(message, field, index);
+  const double number = *NumberIn(message, field, index);
   const v1::FieldRules& rules = RulesOf(field);
   if (!rules.has_range()) {
     if (std::isfinite(number)) return std::nullopt;
@@ -189,7 +166,7 @@ std::optional<Violation> CheckValue(const Message& message, const FieldDescripto
 std::optional<Violation> FindTwice(const Message& message, const FieldDescriptor& field, const std::string& path) {
   std::set<std::string> seen;
   for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
-    const std::string value = IsNumber(field) ? NumberText(Number(message, field, i)) : String(message, field, i);
+    const std::string value = IsNumber(field) ? NumberText(*NumberIn(message, field, i)) : String(message, field, i);
     if (seen.insert(value).second) continue;
     const std::string& what = RulesOf(field).unique().value();
     return Violation{absl::StrCat(JoinPath(path, field.name()), "[", i, "]"),
@@ -266,13 +243,39 @@ std::optional<Violation> FindRuleViolation(const Message& message, const std::st
   return check == MessageChecks().end() ? std::nullopt : check->second(message, path);
 }
 
+std::optional<double> NumberIn(const Message& message, const FieldDescriptor& field, int index) {
+  const Reflection& get = *message.GetReflection();
+  const bool repeated = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return repeated ? get.GetRepeatedBool(message, &field, index) : get.GetBool(message, &field);
+    case FieldDescriptor::CPPTYPE_INT32:
+      return repeated ? get.GetRepeatedInt32(message, &field, index) : get.GetInt32(message, &field);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return static_cast<double>(repeated ? get.GetRepeatedInt64(message, &field, index)
+                                          : get.GetInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return repeated ? get.GetRepeatedUInt32(message, &field, index) : get.GetUInt32(message, &field);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return static_cast<double>(repeated ? get.GetRepeatedUInt64(message, &field, index)
+                                          : get.GetUInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return static_cast<double>(repeated ? get.GetRepeatedFloat(message, &field, index)
+                                          : get.GetFloat(message, &field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return repeated ? get.GetRepeatedDouble(message, &field, index) : get.GetDouble(message, &field);
+    default:
+      return std::nullopt;
+  }
+}
+
 std::optional<int64_t> NumberWithMeaning(const Message& message, v1::FieldRules::Meaning meaning) {
   const Descriptor& descriptor = *message.GetDescriptor();
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
     if (RulesOf(field).meaning() != meaning || field.is_repeated() || !IsNumber(field)) continue;
     if (!message.GetReflection()->HasField(message, &field)) return RulesOf(field).if_not_set();
-    return static_cast<int64_t>(Number(message, field, -1));
+    return static_cast<int64_t>(*NumberIn(message, field));
   }
   return std::nullopt;
 }

@@ -47,6 +47,11 @@ using PathCheck = std::function<std::optional<Violation>(const google::protobuf:
 std::optional<Violation> FindRuleViolation(const google::protobuf::Message& message, const std::string& path,
                                            const PathCheck& check_path = nullptr);
 
+// What stands in a field of numbers or of truth values (1 and 0), or is there where it is not set; nullopt: the field
+// holds something else. `index`: which one of a repeated field, where there must be as many.
+std::optional<double> NumberIn(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
+                               int index = 0);
+
 // The integer field of `message` with this meaning: its value, or what it is where it is not set. nullopt: there is
 // none.
 std::optional<int64_t> NumberWithMeaning(const google::protobuf::Message& message, v1::FieldRules::Meaning meaning);

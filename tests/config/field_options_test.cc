@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
+#include "google/protobuf/message.h"
 #include "gtest/gtest.h"
 #include "protos/experiment.pb.h"
 #include "src/base/field_rules.h"
@@ -100,6 +101,33 @@ TEST(FieldOptionsTest, PathsAreThoseOfTheOptions) {
   EXPECT_EQ(config.evaluator().table().path(), "/new/table.csv");
   EXPECT_EQ(config.training_service(0).remote().machine_list(1).ssh_key_file(), "/new/key");
   EXPECT_FALSE(config.training_service(0).remote().machine_list(0).has_ssh_key_file());
+}
+
+// What stands in the field of this name.
+std::optional<double> NumberOf(const google::protobuf::Message& message, const std::string& field, int index = 0) {
+  const FieldDescriptor* const found = message.GetDescriptor()->FindFieldByName(field);
+  EXPECT_NE(found, nullptr) << field;
+  return found == nullptr ? std::nullopt : NumberIn(message, *found, index);
+}
+
+TEST(FieldOptionsTest, NumbersAndTruthValuesAreReadByOneFunction) {
+  v1::AdamConfig adam;
+  EXPECT_EQ(NumberOf(adam, "amsgrad"), 0) << "not set";
+  adam.set_amsgrad(true);
+  EXPECT_EQ(NumberOf(adam, "amsgrad"), 1);
+  adam.set_amsgrad(false);
+  EXPECT_EQ(NumberOf(adam, "amsgrad"), 0);
+  adam.set_learning_rate(0.25);
+  EXPECT_EQ(NumberOf(adam, "learning_rate"), 0.25);
+  v1::ExperimentConfig config;
+  config.set_max_trial_number(7);
+  EXPECT_EQ(NumberOf(config, "max_trial_number"), 7);
+  config.set_name("7");
+  EXPECT_EQ(NumberOf(config, "name"), std::nullopt);
+  v1::NormalizeConfig normalize;
+  normalize.add_mean(0.5);
+  normalize.add_mean(-1.5);
+  EXPECT_EQ(NumberOf(normalize, "mean", 1), -1.5);
 }
 
 }  // namespace
