@@ -23,7 +23,9 @@
 // comparison reported the same metrics, bit for bit).
 //
 //   bazel run -c opt //bench:cgo -- [--quick]
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,13 @@
 // the optimizer took no time, and flat_adam_step_speedup compares the time of the optimizers alone.
 //
 //   bazel run -c opt //bench:flat_optimizer -- [--quick]
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/pooling.h>
 
 #include <cstdio>
 #include <cstring>

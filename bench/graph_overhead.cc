@@ -8,8 +8,15 @@
 // ResNet-18 to its graph and its module, without the time to draw the weights).
 //
 //   bazel run -c opt //bench:graph_overhead -- [--quick]
-#include <torch/script.h>
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/import.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/pooling.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,8 @@
 #include "bench/optimizer_speed.h"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/optimizer.h>
 
 #include <cstdio>
 #include <ctime>

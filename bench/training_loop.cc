@@ -15,7 +15,12 @@
 // differ. The checkpoint is written to the disk of the temporary folder (TMPDIR), and synced.
 //
 //   bazel run -c opt //bench:training_loop -- [--quick]
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
 
 #include <algorithm>
 #include <cstdio>

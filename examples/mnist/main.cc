@@ -1,7 +1,9 @@
 // The quick-start network of NNI's documents as a user's own model space: 2 x 3 x 3 = 18 models.
 #include "src/trial/main.h"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
 
 #include "src/nn/nn.h"
 

@@ -2,7 +2,7 @@
 // and makes the data itself, so it must be the same each time: draw it with a seed of its own, or read files.
 #include "lanista/dataset.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 

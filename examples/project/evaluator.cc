@@ -2,7 +2,8 @@
 // `classification` (experiment.textproto) needs none of this.
 #include "lanista/evaluator.h"
 
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/adam.h>
 
 #include <stdexcept>
 

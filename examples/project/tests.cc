@@ -1,6 +1,6 @@
 // Tests of the parts, by the names under which configurations know them.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 

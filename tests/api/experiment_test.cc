@@ -1,7 +1,8 @@
 // lanista::Experiment, in a program that is its own trial program.
 #include "lanista/experiment.h"
 
-#include <torch/torch.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
 
 #include <condition_variable>
 #include <cstdio>

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
 #include <unistd.h>
 
 #include <algorithm>

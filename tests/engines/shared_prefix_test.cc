@@ -1,4 +1,5 @@
-#include <torch/torch.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/optim/sgd.h>
 
 #include <memory>
 #include <random>

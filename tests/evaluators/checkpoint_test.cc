@@ -4,7 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/embedding.h>
 
 #include <chrono>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #define LANISTA_TESTS_EVALUATORS_FAKE_TRIAL_H_
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/container/sequential.h>
 
 #include <functional>
 #include <limits>

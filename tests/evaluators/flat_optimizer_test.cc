@@ -1,7 +1,12 @@
 // Our optimizers against LibTorch's classes: every bit of every weight, -0.0 and +0.0 told apart.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/optimizer.h>
 
 #include <cctype>
 #include <cmath>

@@ -1,6 +1,9 @@
 #include "src/evaluators/layer_diagnosis.h"
 
 #include <gmock/gmock.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include "tests/evaluators/fake_trial.h"
 

@@ -1,5 +1,4 @@
 // What aten operators say about themselves against what LibTorch does.
-#include <torch/torch.h>
 
 #include <cctype>
 #include <limits>

@@ -1,6 +1,7 @@
 #include "tests/ops/aten_samples.h"
 
-#include <torch/torch.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -285,8 +286,8 @@ Call CallOf(const Sample& sample) {
     edge->set_arg(sides[0]);
     const bool integer = sides[1] == "@i", boolean = sides[1] == "@b";
     call.types.push_back(graph::TensorType(integer ? v1::INT64 : boolean ? v1::BOOL : v1::FLOAT32, shape));
-    const at::Tensor floats = torch::rand(shape);
-    call.inputs.emplace_back(integer ? torch::ones(shape, torch::kLong) : boolean ? floats > 0.5 : floats);
+    const at::Tensor floats = at::rand(shape);
+    call.inputs.emplace_back(integer ? at::ones(shape, at::kLong) : boolean ? floats.gt(0.5) : floats);
   }
   return call;
 }

@@ -1,5 +1,5 @@
 // Initial weights as torch.nn's documentation says, and values where a module has more than one way to be used.
-#include <torch/torch.h>
+#include <torch/nn/modules/activation.h>
 
 #include <cmath>
 

@@ -1,4 +1,7 @@
-#include <torch/torch.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,6 +1,9 @@
 // Trials that go on from a checkpoint: whatever was lost, and wherever, the results are those of an undisturbed one,
 // bit for bit.
-#include <torch/torch.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
 
 #include <chrono>
 #include <filesystem>

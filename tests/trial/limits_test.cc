@@ -1,6 +1,6 @@
 // Limits and objectives in the trial process: models that cost too much are not trained, and every metric that is asked
 // for is there in the end.
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
 
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,7 @@
 // Merged trials: what a model reports must not depend on who trains beside it.
-#include <torch/torch.h>
+#include <c10/core/DefaultDtype.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
 
 #include <functional>
 #include <map>

@@ -1,5 +1,6 @@
 // The trial half: what becomes of what user code throws, and what a trial leaves for the next one.
-#include <torch/torch.h>
+#include <c10/core/DefaultDtype.h>
+#include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 #include <chrono>

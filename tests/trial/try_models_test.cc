@@ -1,7 +1,7 @@
 // What discovery tells before a search trains models in vain.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
 
 #include <string>
 #include <vector>

@@ -1,5 +1,7 @@
 // A multi-layer perceptron, for tables and for first experiments.
-#include <torch/torch.h>
+#include <torch/nn/modules/container/functional.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
 
 #include <string>
 

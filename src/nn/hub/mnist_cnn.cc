@@ -1,6 +1,8 @@
 // The quick-start network of NNI's documents ("Hello, NAS!"): 18 models, for images of 1 x 28 x 28 and 10 classes or
 // for the sizes of the data.
-#include <torch/torch.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
 
 #include "src/nn/hub/sizes.h"
 #include "src/nn/nn.h"
