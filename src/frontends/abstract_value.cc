@@ -1,5 +1,7 @@
 #include "src/frontends/abstract_value.h"
 
+#include <torch/csrc/jit/api/module.h>
+
 namespace lanista::frontends {
 namespace {
 

@@ -2,7 +2,8 @@
 #ifndef LANISTA_SRC_FRONTENDS_ABSTRACT_VALUE_H_
 #define LANISTA_SRC_FRONTENDS_ABSTRACT_VALUE_H_
 
-#include <torch/script.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
 
 #include <functional>
 #include <memory>
@@ -13,6 +14,10 @@
 #include <vector>
 
 #include "protos/graph.pb.h"
+
+namespace torch::jit {
+struct Module;
+}  // namespace torch::jit
 
 namespace lanista::frontends {
 

@@ -2,7 +2,7 @@
 #ifndef LANISTA_SRC_FRONTENDS_MARKED_CHOICES_H_
 #define LANISTA_SRC_FRONTENDS_MARKED_CHOICES_H_
 
-#include <torch/script.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <stdexcept>
 #include <string>

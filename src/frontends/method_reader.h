@@ -6,8 +6,8 @@
 #ifndef LANISTA_SRC_FRONTENDS_METHOD_READER_H_
 #define LANISTA_SRC_FRONTENDS_METHOD_READER_H_
 
+#include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
-#include <torch/script.h>
 
 #include <map>
 #include <optional>
@@ -70,7 +70,7 @@ class MethodReader {
   v1::Node OperatorNode(const c10::FunctionSchema& schema, const Values& inputs);
   void AddOperator(const torch::jit::Node* node, const Values& inputs, Environment* environment);
 
-  // ---- attribute_reader.cc: attributes of modules ----
+  // ---- method_reader.cc: attributes of modules ----
   AbstractValue GetAttribute(const torch::jit::Node* node, const AbstractValue& object);
   AbstractValue Training();
   AbstractValue StateTensor(const AbstractValue& object, const std::string& name, const at::Tensor& tensor);

@@ -1,6 +1,6 @@
 #include "src/frontends/torchscript.h"
 
-#include <torch/script.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,8 @@
 #include "src/runtime/archive_torch.h"
 
+#include <ATen/core/grad_mode.h>
 #include <caffe2/serialize/read_adapter_interface.h>
+#include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <cstring>

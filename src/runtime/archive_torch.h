@@ -2,10 +2,11 @@
 #ifndef LANISTA_SRC_RUNTIME_ARCHIVE_TORCH_H_
 #define LANISTA_SRC_RUNTIME_ARCHIVE_TORCH_H_
 
-#include <torch/script.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "absl/status/statusor.h"
 #include "protos/graph.pb.h"

@@ -2,7 +2,7 @@
 #ifndef LANISTA_SRC_RUNTIME_OPERATOR_CHECK_TORCH_H_
 #define LANISTA_SRC_RUNTIME_OPERATOR_CHECK_TORCH_H_
 
-#include <torch/script.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include "absl/status/status.h"
 

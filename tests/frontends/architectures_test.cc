@@ -1,9 +1,10 @@
 // Networks of real architecture, scaled down (classifiers.py, other_networks.py): nothing but nodes, the values and the
 // training of their files bit for bit, and the same values again from what is exported.
 #include <ATen/ATen.h>
+#include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
 #include <torch/optim/sgd.h>
-#include <torch/script.h>
 
 #include <functional>
 

@@ -1,8 +1,9 @@
 #include "tests/frontends/imported_model.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
-#include <torch/script.h>
+#include <torch/csrc/jit/serialization/import.h>
 
 #include <cstdlib>
 #include <filesystem>

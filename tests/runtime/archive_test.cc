@@ -1,5 +1,6 @@
 // What a TorchScript file, and a graph that names one, may do.
-#include <torch/script.h>
+#include <ATen/ops/arange.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <filesystem>
 #include <fstream>
@@ -20,7 +21,7 @@ using ::testing::HasSubstr;
 // Saves a module of this forward method; returns the file's path.
 std::string Save(const std::string& name, const std::string& forward) {
   torch::jit::Module module("Net");
-  module.register_parameter("weight", torch::arange(100, torch::kFloat), false);
+  module.register_parameter("weight", at::arange(100, at::kFloat), false);
   module.define("def forward(self, x):\n" + forward);
   const std::string path = testing::TempDir() + "/" + name + ".pt";
   module.save(path);
