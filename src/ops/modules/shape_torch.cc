@@ -1,8 +1,9 @@
-// Builds modules that only move elements (flatten and unflatten, shuffles of pixels and channels, sliding blocks), and
-// upsampling.
+// Builds modules that only move elements (flatten and unflatten, shuffles of pixels and channels, sliding blocks),
+// padding and upsampling.
 #include <torch/nn/functional/upsampling.h>
 #include <torch/nn/modules/fold.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/padding.h>
 #include <torch/nn/modules/pixelshuffle.h>
 
 #include "src/ops/modules/module_torch.h"
@@ -50,6 +51,16 @@ std::unique_ptr<OpModule> MakeFold(const Attributes& a) {
                                 .dilation(Expand<2>(a, "dilation"))
                                 .padding(Expand<2>(a, "padding"))
                                 .stride(Expand<2>(a, "stride"))));
+}
+
+template <typename Module, typename Options, size_t kDims>
+std::unique_ptr<OpModule> MakePad(const Attributes& a) {
+  return MakeUnary(Module(Options(Expand<2 * kDims>(a, "padding"))));
+}
+
+template <typename Module, size_t kDims>
+std::unique_ptr<OpModule> MakeConstantPad(const Attributes& a) {
+  return MakeUnary(Module(nn::ConstantPadOptions<kDims>(Expand<2 * kDims>(a, "padding"), a.Float("value"))));
 }
 
 void SetMode(const UpsampleMode& mode, nn::functional::InterpolateFuncOptions* options) {
@@ -107,6 +118,16 @@ LANISTA_REGISTER_OP_BUILDER("PixelUnshuffle", MakePixelUnshuffle);
 LANISTA_REGISTER_OP_BUILDER("ChannelShuffle", MakeChannelShuffle);
 LANISTA_REGISTER_OP_BUILDER("Unfold", MakeUnfold);
 LANISTA_REGISTER_OP_BUILDER("Fold", MakeFold);
+LANISTA_REGISTER_OP_BUILDER("ConstantPad1d", (MakeConstantPad<nn::ConstantPad1d, 1>));
+LANISTA_REGISTER_OP_BUILDER("ConstantPad2d", (MakeConstantPad<nn::ConstantPad2d, 2>));
+LANISTA_REGISTER_OP_BUILDER("ConstantPad3d", (MakeConstantPad<nn::ConstantPad3d, 3>));
+LANISTA_REGISTER_OP_BUILDER("ZeroPad2d", (MakePad<nn::ZeroPad2d, nn::ZeroPad2dOptions, 2>));
+LANISTA_REGISTER_OP_BUILDER("ReflectionPad1d", (MakePad<nn::ReflectionPad1d, nn::ReflectionPad1dOptions, 1>));
+LANISTA_REGISTER_OP_BUILDER("ReflectionPad2d", (MakePad<nn::ReflectionPad2d, nn::ReflectionPad2dOptions, 2>));
+LANISTA_REGISTER_OP_BUILDER("ReflectionPad3d", (MakePad<nn::ReflectionPad3d, nn::ReflectionPad3dOptions, 3>));
+LANISTA_REGISTER_OP_BUILDER("ReplicationPad1d", (MakePad<nn::ReplicationPad1d, nn::ReplicationPad1dOptions, 1>));
+LANISTA_REGISTER_OP_BUILDER("ReplicationPad2d", (MakePad<nn::ReplicationPad2d, nn::ReplicationPad2dOptions, 2>));
+LANISTA_REGISTER_OP_BUILDER("ReplicationPad3d", (MakePad<nn::ReplicationPad3d, nn::ReplicationPad3dOptions, 3>));
 LANISTA_REGISTER_OP_BUILDER("Upsample", UpsampleBuilder("Upsample"));
 LANISTA_REGISTER_OP_BUILDER("UpsamplingNearest2d", UpsampleBuilder("UpsamplingNearest2d"));
 LANISTA_REGISTER_OP_BUILDER("UpsamplingBilinear2d", UpsampleBuilder("UpsamplingBilinear2d"));
