@@ -41,6 +41,7 @@
 #include "src/data/random.h"
 #include "src/evaluators/evaluator.h"
 #include "src/evaluators/optimizer.h"
+#include "src/nn/model.h"
 #include "src/space/space.h"
 
 namespace lanista {

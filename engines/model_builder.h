@@ -13,10 +13,13 @@
 #include "protos/space.pb.h"
 #include "protos/trial.pb.h"
 #include "src/base/registry.h"
-#include "src/nn/model.h"
 #include "src/space/discovery.h"
 
 namespace lanista {
+
+namespace nn {
+class Model;
+}  // namespace nn
 
 // A model, and the choices that it actually asked for (those of its sample, and any that the space did not know).
 struct BuiltModel {

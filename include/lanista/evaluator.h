@@ -22,6 +22,7 @@
 #include "src/api/register.h"
 #include "src/evaluators/evaluator.h"
 #include "src/evaluators/functional.h"
+#include "src/nn/model.h"
 
 namespace lanista {
 

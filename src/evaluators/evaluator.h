@@ -20,9 +20,12 @@
 #include "protos/space.pb.h"
 #include "protos/trial.pb.h"
 #include "src/base/registry.h"
-#include "src/nn/model.h"
 
 namespace lanista {
+
+namespace nn {
+class Model;
+}  // namespace nn
 
 // Named scalars that a trial reports; `default` is what the strategy sees.
 using MetricMap = std::map<std::string, double>;

@@ -7,9 +7,11 @@
 
 #include <string>
 
-#include "src/nn/model.h"
-
 namespace lanista {
+
+namespace nn {
+class Model;
+}  // namespace nn
 
 // A message for users about `error`, which `model.forward(input)` threw. Do not call this for errors that say that
 // memory ran out: they say nothing about the model's layers.

@@ -16,6 +16,7 @@
 #include "src/base/status.h"
 #include "src/evaluators/layer_diagnosis.h"
 #include "src/evaluators/trains_model.h"
+#include "src/nn/model.h"
 
 namespace lanista {
 namespace {

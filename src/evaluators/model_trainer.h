@@ -19,7 +19,6 @@
 #include "src/evaluators/evaluator.h"
 #include "src/evaluators/optimizer.h"
 #include "src/evaluators/training_options.h"
-#include "src/nn/model.h"
 
 namespace lanista {
 

@@ -3,9 +3,12 @@
 #define LANISTA_SRC_EVALUATORS_TRAINS_MODEL_H_
 
 #include <ATen/core/Tensor.h>
-#include <torch/nn/module.h>
 
 #include "absl/status/status.h"
+
+namespace torch::nn {
+class Module;
+}  // namespace torch::nn
 
 namespace lanista {
 

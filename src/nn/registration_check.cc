@@ -1,5 +1,7 @@
 #include "src/nn/registration_check.h"
 
+#include <torch/nn/module.h>
+
 #include <algorithm>
 #include <memory>
 #include <unordered_set>

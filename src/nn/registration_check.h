@@ -4,12 +4,15 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
-#include <torch/nn/module.h>
 
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+namespace torch::nn {
+class Module;
+}  // namespace torch::nn
 
 namespace lanista::nn {
 

@@ -3,7 +3,6 @@
 #define LANISTA_SRC_OPS_REGISTRY_TORCH_H_
 
 #include <ATen/core/ivalue.h>
-#include <torch/nn/module.h>
 
 #include <functional>
 #include <memory>
@@ -11,6 +10,10 @@
 
 #include "absl/strings/string_view.h"
 #include "src/graph/op_schema.h"
+
+namespace torch::nn {
+class Module;
+}  // namespace torch::nn
 
 namespace lanista::ops {
 

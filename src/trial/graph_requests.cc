@@ -1,6 +1,6 @@
 #include "src/trial/graph_requests.h"
 
-#include <torch/utils.h>
+#include <ATen/Context.h>
 
 #include <memory>
 #include <optional>
@@ -36,7 +36,7 @@ ModuleOrStatus BuildSpaceModel(const v1::SpaceModel& source) {
   runtime::GraphModule::Options options;
   if (source.space().weights() != v1::WEIGHTS_MODE_UNSPECIFIED) options.weights = source.space().weights();
   // The weights at the end of the trial if they were kept, else those at its beginning.
-  torch::manual_seed(source.model_seed());
+  at::manual_seed(source.model_seed());
   LANISTA_ASSIGN_OR_RETURN(const auto module, runtime::GraphModule::Create(graph, options));
   if (!source.weights_file().empty()) LANISTA_RETURN_IF_ERROR(module->Load(source.weights_file()));
   return module;

@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
-#include <torch/utils.h>
 
 #include <mutex>
 #include <utility>
@@ -34,7 +33,7 @@ class MergedTrial::TorchScope {
     if (!device.is_cpu()) generators_.push_back(at::globalContext().defaultGenerator(device));
     outside_ = Current(/*random=*/false);
     if (!state_->has_value()) {
-      torch::manual_seed(member->context->seed());
+      at::manual_seed(member->context->seed());
       return;
     }
     for (size_t i = 0; i < generators_.size(); ++i) {

@@ -6,7 +6,6 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <malloc.h>
-#include <torch/utils.h>
 #include <torch/version.h>
 #include <unistd.h>
 
@@ -288,7 +287,7 @@ void TrialRunner::RunAlone(const v1::TrialSpec& spec, Evaluator* evaluator, Mode
     if (context.canceled()) return absl::CancelledError();
     ResetTorch(spec, device_);
     const c10::OptionalDeviceGuard device_guard = GuardDevice(device_);
-    torch::manual_seed(context.seed());
+    at::manual_seed(context.seed());
     context.set_data(evaluator->Data());
     LANISTA_RETURN_IF_ERROR(evaluator->Evaluate(context));
     return context.Finish();

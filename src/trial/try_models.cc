@@ -1,8 +1,8 @@
 #include "src/trial/try_models.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
-#include <torch/utils.h>
 
 #include <memory>
 #include <optional>
@@ -84,7 +84,7 @@ absl::Status TryModels(ModelBuilder& builder, const v1::SpaceConfig& config, Eva
     const absl::Status status = GuardStatus([&]() -> absl::Status {
       try {
         constexpr uint64_t kSeed = 1;
-        torch::manual_seed(kSeed);
+        at::manual_seed(kSeed);
         LANISTA_ASSIGN_OR_RETURN(const BuiltModel built, builder.Build(config, sample, kSeed));
         built.model->to(device);
         const absl::Status tried = evaluator.Try(*built.model, device);

@@ -14,6 +14,7 @@
 
 #include "google/protobuf/text_format.h"
 #include "src/evaluators/evaluator.h"
+#include "src/nn/model.h"
 
 namespace lanista {
 
