@@ -1,6 +1,5 @@
 #include "src/base/framing.h"
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "protos/trial.pb.h"
 

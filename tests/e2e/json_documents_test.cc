@@ -1,5 +1,4 @@
 // Every command's --json document has exactly the keys, of the types, that docs/cli.md says it has.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
