@@ -9,6 +9,8 @@
 
 #include "engines/cgo/logical_plan.h"
 #include "engines/cgo/passes.h"
+#include "src/nn/model.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista {
 namespace {
@@ -53,7 +55,9 @@ std::vector<IValue> Copy(const std::vector<IValue>& values) {
 
 }  // namespace
 
-void SharedPrefix::Add(const std::shared_ptr<runtime::GraphModule>& module) {
+void SharedPrefix::Add(const std::shared_ptr<nn::Model>& model) {
+  const auto module = std::dynamic_pointer_cast<runtime::GraphModule>(model);
+  if (module == nullptr) return;
   Member member;
   member.module = module;
   members_.push_back(std::move(member));

@@ -4,15 +4,22 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "src/graph/schedule.h"
-#include "src/runtime/graph_module_torch.h"
 
 namespace lanista {
+
+namespace nn {
+class Model;
+}  // namespace nn
+namespace runtime {
+class GraphModule;
+}  // namespace runtime
 
 // Lets graph models share the steps that the passes merged (engines/cgo/passes.h). The model that comes to a batch
 // first computes them; the others take its values, as long as they get the very same tensor as input, in the same mode,
@@ -22,9 +29,10 @@ class SharedPrefix : public std::enable_shared_from_this<SharedPrefix> {
  public:
   static std::shared_ptr<SharedPrefix> Create() { return std::shared_ptr<SharedPrefix>(new SharedPrefix); }
 
-  // Lets `module` share from its next run on, for as long as it lives. Frozen weights that are the same are in memory
-  // once from now on: a run after somebody has changed them throws. REQUIRES: all members are on the same device.
-  void Add(const std::shared_ptr<runtime::GraphModule>& module);
+  // Lets `model` share from its next run on, for as long as it lives; a model that is no graph has nothing to share.
+  // Frozen weights that are the same are in memory once from now on: a run after somebody has changed them throws.
+  // REQUIRES: all members are on the same device.
+  void Add(const std::shared_ptr<nn::Model>& model);
 
   // How many steps were taken over from another model, in all runs so far.
   int64_t steps_saved() const { return steps_saved_; }

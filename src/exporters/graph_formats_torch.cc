@@ -17,6 +17,7 @@
 #include "src/exporters/onnx/model.h"
 #include "src/exporters/python/source.h"
 #include "src/exporters/torchscript/writer_torch.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista::exporters {
 namespace {

@@ -2,13 +2,18 @@
 #ifndef LANISTA_SRC_EXPORTERS_GRAPH_FORMATS_TORCH_H_
 #define LANISTA_SRC_EXPORTERS_GRAPH_FORMATS_TORCH_H_
 
+#include <ATen/core/Tensor.h>
+
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "protos/space.pb.h"
-#include "src/runtime/graph_module_torch.h"
+
+namespace lanista::runtime {
+class GraphModule;
+}  // namespace lanista::runtime
 
 namespace lanista::exporters {
 

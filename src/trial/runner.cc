@@ -65,9 +65,7 @@ void ResetTorch(const v1::TrialSpec& spec, const v1::Device& device) {
 // What is done with each model once it is built, in a trial of `models` models.
 std::function<void(const std::shared_ptr<nn::Model>&)> ShareWhatIsAlike(int models) {
   if (models == 1) return [](const auto&) {};
-  return [prefix = SharedPrefix::Create()](const std::shared_ptr<nn::Model>& model) {
-    if (const auto graph = std::dynamic_pointer_cast<runtime::GraphModule>(model)) prefix->Add(graph);
-  };
+  return [prefix = SharedPrefix::Create()](const std::shared_ptr<nn::Model>& model) { prefix->Add(model); };
 }
 
 c10::OptionalDeviceGuard GuardDevice(const v1::Device& device) {

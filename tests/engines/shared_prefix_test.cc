@@ -16,6 +16,7 @@
 #include "src/graph/builder.h"
 #include "src/graph/mutator.h"
 #include "src/ops/registry.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista {
 namespace {

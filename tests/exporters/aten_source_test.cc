@@ -1,5 +1,5 @@
 // The source code of every aten operator, run by Python.
-#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,5 @@
 // Compiles an exported header with the system's compiler, against the system's LibTorch, and runs it. Takes a minute.
-#include <ATen/ATen.h>
+#include <ATen/ops/randn.h>
 
 #include <fstream>
 

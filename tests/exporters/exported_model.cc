@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "src/graph/graph.h"
 #include "src/ops/registry.h"
+#include "src/runtime/graph_module_torch.h"
 
 namespace lanista {
 

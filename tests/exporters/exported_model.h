@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "protos/graph.pb.h"
-#include "src/runtime/graph_module_torch.h"
 
 namespace lanista {
+
+namespace runtime {
+class GraphModule;
+}  // namespace runtime
 
 // A model of `text`, in protobuf text format; aborts the test program where it is not one.
 std::shared_ptr<runtime::GraphModule> BuildModel(const std::string& text);

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "src/exporters/common/source_model.h"
 #include "src/exporters/graph_formats_torch.h"
+#include "src/runtime/graph_module_torch.h"
 #include "tests/exporters/exported_model.h"
 
 namespace lanista {

@@ -1,6 +1,8 @@
 // Every torch.nn operator that has a TorchScript form, once or more, in one model: exported, and compared value by
 // value with what GraphModule computes.
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
 
 #include <set>
 

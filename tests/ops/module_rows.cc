@@ -1,5 +1,9 @@
 #include "tests/ops/module_rows.h"
 
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "src/graph/op_schema.h"
@@ -224,7 +228,7 @@ std::vector<at::Tensor> TensorsOf(const std::string& inputs) {
     int64_t below = 0;
     if (input.kind == "bool") {
       // The first one is let through: a row of nothing but masks has no softmax.
-      tensors.push_back(at::rand(input.dims) > 0.5);
+      tensors.push_back(at::rand(input.dims).gt(0.5));
       tensors.back().select(-1, 0).fill_(false);
     } else if (absl::SimpleAtoi(input.kind, &below)) {
       tensors.push_back(at::randint(below, input.dims, at::kLong));

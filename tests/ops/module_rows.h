@@ -2,7 +2,7 @@
 #ifndef LANISTA_TESTS_OPS_MODULE_ROWS_H_
 #define LANISTA_TESTS_OPS_MODULE_ROWS_H_
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <ostream>
 #include <string>

@@ -26,6 +26,7 @@
 #include "src/graph/registered_graphs.h"
 #include "src/nn/nn.h"
 #include "src/ops/registry.h"
+#include "src/runtime/graph_module_torch.h"
 #include "src/trial/runner.h"
 
 namespace lanista {
