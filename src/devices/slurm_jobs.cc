@@ -18,6 +18,10 @@ constexpr absl::Duration kSettling = absl::Seconds(30);
 constexpr absl::Duration kFirstDelay = absl::Seconds(10);
 constexpr absl::Duration kLongestDelay = absl::Minutes(10);
 
+// Whether a job with this state waits in Slurm's queue. While Slurm puts a job back into the queue it shows how it does
+// so in the place of PENDING.
+bool IsQueued(absl::string_view state) { return state == "PENDING" || state == "REQUEUED" || state == "REQUEUE_HOLD"; }
+
 }  // namespace
 
 SlurmJobs::SlurmJobs(Options options, const v1::SlurmLedger& ledger)
@@ -78,7 +82,10 @@ void SlurmJobs::UpdateNodes(absl::Time now, const std::vector<v1::NodeStatus>& n
       node.idle_since = now;
     }
     if (const auto job = jobs_.find(node.number); job != jobs_.end()) {
-      job->second.here = job->second.had_node = true;
+      job->second.here = true;
+      job->second.newest_copy = std::max(job->second.newest_copy, node.copy);
+      // Of a job that was requeued while its first copy lives, that copy is not the node which will come.
+      if (node.copy >= job->second.next_copy) job->second.had_node = true;
       job->second.canceled.reset();
     }
     nodes_[status.name()] = node;
@@ -87,8 +94,7 @@ void SlurmJobs::UpdateNodes(absl::Time now, const std::vector<v1::NodeStatus>& n
 
 void SlurmJobs::CancelHeld(absl::Time now, Decision& decision) {
   for (auto& [number, job] : jobs_) {
-    const bool held = absl::StrContains(job.reason, "launch failed") || job.reason == "JobHoldMaxRequeue";
-    if (!IsComing(job) || job.state != "PENDING" || !held) continue;
+    if (!IsHeld(job) || job.here || job.canceled.has_value()) continue;
     Delay(now, absl::StrCat("job ", job.id, " was held by Slurm (", job.reason, ") and is canceled"));
     job.canceled = now;
     decision.cancel.push_back(job.id);
@@ -126,7 +132,8 @@ void SlurmJobs::CancelSurplus(absl::Time now, int needed, Decision& decision) {
   if (now - *surplus_since_ < options_.idle_timeout) return;
   for (auto entry = jobs_.rbegin(); entry != jobs_.rend() && surplus > 0; ++entry) {
     Job& job = entry->second;
-    if (!IsComing(job) || job.id.empty()) continue;
+    // Where a copy of it still works, Slurm would end that as the copy of a job that it does not know.
+    if (!IsComing(job) || job.id.empty() || job.here) continue;
     job.canceled = now;
     decision.cancel.push_back(job.id);
     --surplus;
@@ -160,9 +167,12 @@ void SlurmJobs::Looked(absl::Time asked, absl::Time now, const std::vector<Queue
     job.missing = 0;
     job.refused.reset();
     // scancel was of no use: if it is still too many, it is canceled again.
-    if (queued.state == "PENDING" && job.canceled.has_value() && *job.canceled < asked) job.canceled.reset();
-    // It was requeued: another node will come of it.
-    if (queued.state == "PENDING" && !job.here) job.had_node = false;
+    if (IsQueued(queued.state) && job.canceled.has_value() && *job.canceled < asked) job.canceled.reset();
+    // It was requeued: another node will come of it, even where its first copy still lives.
+    if (IsQueued(queued.state)) {
+      job.had_node = false;
+      job.next_copy = job.newest_copy + 1;
+    }
   }
   for (auto next = jobs_.begin(); next != jobs_.end();) {
     const auto entry = next++;
@@ -217,7 +227,7 @@ std::vector<v1::NodeStatus> SlurmJobs::Coming() const {
         job.id.empty() ? "sbatch has not said whether it took it" : absl::StrCat("Slurm job ", job.id);
     if (!job.state.empty()) absl::StrAppend(&because, " ", job.state);
     // Slurm writes None where there is nothing to say.
-    if (job.state == "PENDING" && !job.reason.empty() && job.reason != "None") {
+    if (IsQueued(job.state) && !job.reason.empty() && job.reason != "None") {
       absl::StrAppend(&because, " (", job.reason, ")");
     }
     node.set_because(because);
@@ -231,7 +241,7 @@ std::string SlurmJobs::Because() const {
   for (const auto& entry : jobs_) {
     if (!IsComing(entry.second)) continue;
     const Job& job = entry.second;
-    const bool has_reason = job.state == "PENDING" && !job.reason.empty() && job.reason != "None";
+    const bool has_reason = IsQueued(job.state) && !job.reason.empty() && job.reason != "None";
     ++reasons[has_reason               ? absl::StrCat("waits in Slurm's queue (", job.reason, ")")
               : job.state == "RUNNING" ? "runs, and its node has not joined"
                                        : "was submitted to Slurm"];
@@ -244,8 +254,15 @@ std::string SlurmJobs::Because() const {
   return absl::StrJoin(parts, "; ");
 }
 
+bool SlurmJobs::IsHeld(const Job& job) {
+  // "launch failed requeued held", "launch failure limit exceeded requeued held", "user env retrieval failed requeued
+  // held". Where somebody holds a job by hand (JobHeldUser, JobHeldAdmin) it is left to them.
+  return IsQueued(job.state) && (absl::StrContains(job.reason, "requeued held") || job.reason == "JobHoldMaxRequeue");
+}
+
 bool SlurmJobs::IsComing(const Job& job) {
-  return !job.had_node && !job.canceled.has_value() && !job.refused.has_value() && job.state != "COMPLETING";
+  return !job.had_node && !job.canceled.has_value() && !job.refused.has_value() && job.state != "COMPLETING" &&
+         !IsHeld(job);
 }
 
 int SlurmJobs::CountComing() const {

@@ -11,7 +11,8 @@
 //   1. Decide wants one more. Its number is in the ledger, on the disk, before sbatch is called.
 //   2. sbatch said its id; or, where sbatch gave no answer, squeue shows a job of its name.
 //   3. Its node has joined the head.
-//   4. The node has left, was told to, or is lost. Slurm may requeue the job: it is queued again then.
+//   4. The node has left, was told to, or is lost. Slurm may requeue the job: it is queued again then, even where Slurm
+//      has lost sight of the job's first copy and its node is still there.
 //   5. Fewer are wanted for as long as the idle timeout, and it still waits in Slurm's queue.
 //   6. squeue does not show it any more. Where sbatch gave no answer, twice: the first may have come too early.
 //
@@ -105,9 +106,13 @@ class SlurmJobs {
     absl::Time asked;
     // Looks that have not shown it, one after the other.
     int missing = 0;
-    // A node of it is there, or was since it was last pending.
+    // A node of it is there: of one that was requeued, perhaps the first copy.
     bool here = false;
+    // A node of it has joined since it was last pending: the copy of this number, or a later one.
     bool had_node = false;
+    int next_copy = 0;
+    // Of its nodes that have joined; -1: none has.
+    int newest_copy = -1;
     // nullopt: it is not canceled.
     std::optional<absl::Time> canceled;
     // When sbatch failed for it, or gave no answer.
@@ -132,6 +137,8 @@ class SlurmJobs {
   void DrainCopies(Decision& decision);
   void DrainIdle(absl::Time now, int waiting, Decision& decision);
   void CancelSurplus(absl::Time now, int needed, Decision& decision);
+  // Slurm has requeued it and will never start it by itself.
+  static bool IsHeld(const Job& job);
   // Jobs whose node may still join.
   static bool IsComing(const Job& job);
   int CountComing() const;

@@ -278,6 +278,77 @@ TEST_F(SlurmJobsTest, AJobThatSlurmHoldsForEverIsReplaced) {
   EXPECT_EQ(jobs.Decide(now_ + absl::Seconds(10), 2, {}).submit, 2);
 }
 
+// Slurm loses a slurmd, starts the job once more, and the processes of its first copy go on.
+TEST_F(SlurmJobsTest, AJobThatIsRequeuedWhileItsFirstCopyWorksIsOnItsWay) {
+  SlurmJobs jobs = Make();
+  const std::string first = jobs.NameOf(1), second = first + ".1";
+  SubmitAll(jobs, 2);
+  EXPECT_EQ(SubmitAll(jobs, 0, {Node(first, 2)}), 0);
+  Pass(absl::Seconds(30));
+  jobs.Looked(now_, now_, {Pending("101", first, "BeginTime")});
+  EXPECT_EQ(SubmitAll(jobs, 2, {Node(first, 2)}), 0) << "its second copy will do";
+  EXPECT_EQ(jobs.Coming().size(), 1u);
+  Pass(absl::Seconds(30));
+  jobs.Looked(now_, now_, {Running("101", first)});
+  EXPECT_EQ(SubmitAll(jobs, 2, {Node(first, 2)}), 0) << "it has started, and its node joins in a moment";
+  EXPECT_EQ(SubmitAll(jobs, 2), 0) << "and meanwhile the first copy may end";
+  EXPECT_EQ(SubmitAll(jobs, 2, {Node(first, 0)}), 0) << "or return";
+  EXPECT_THAT(jobs.Decide(now_, 0, {Node(first, 2), Node(second, 0)}).drain, ElementsAre(first));
+  EXPECT_THAT(jobs.Coming(), IsEmpty());
+}
+
+TEST_F(SlurmJobsTest, AJobWhoseFirstCopyWorksIsNotCanceled) {
+  SlurmJobs jobs = Make();
+  const std::string first = jobs.NameOf(1);
+  SubmitAll(jobs, 2);
+  jobs.Decide(now_, 0, {Node(first, 2)});
+  jobs.Looked(now_ + absl::Seconds(1), now_ + absl::Seconds(1), {Pending("101", first, "BeginTime")});
+  jobs.Decide(now_ + absl::Seconds(1), 0, {Node(first, 2)});
+  Pass(absl::Seconds(62));
+  EXPECT_THAT(jobs.Decide(now_, 0, {Node(first, 2)}).cancel, IsEmpty()) << "Slurm would end the copy";
+  EXPECT_THAT(jobs.Decide(now_, 0, {}).cancel, ElementsAre("101"));
+}
+
+TEST_F(SlurmJobsTest, WhateverTheWordsAJobThatSlurmHoldsIsReplaced) {
+  for (const char* const reason : {"launch failure limit exceeded requeued held",
+                                   "user env retrieval failed requeued held", "JobHoldMaxRequeue"}) {
+    SlurmJobs jobs = Make();
+    SubmitAll(jobs, 2);
+    Pass(absl::Seconds(30));
+    jobs.Looked(now_, now_, {Pending("101", jobs.NameOf(1), reason)});
+    EXPECT_THAT(jobs.Decide(now_, 2, {}).cancel, ElementsAre("101")) << reason;
+    EXPECT_THAT(jobs.Because(), HasSubstr(reason));
+    EXPECT_EQ(jobs.Decide(now_ + absl::Seconds(10), 2, {}).submit, 2) << reason;
+  }
+  SlurmJobs jobs = Make();
+  SubmitAll(jobs, 2);
+  jobs.Looked(now_, now_, {Pending("101", jobs.NameOf(1), "JobHeldUser")});
+  EXPECT_THAT(jobs.Decide(now_, 2, {}).cancel, IsEmpty()) << "somebody holds it, and may release it";
+  EXPECT_EQ(jobs.Coming().size(), 1u);
+}
+
+TEST_F(SlurmJobsTest, AHeldJobWhoseFirstCopyWorksKeepsNoOtherFromComing) {
+  SlurmJobs jobs = Make();
+  const std::string first = jobs.NameOf(1);
+  SubmitAll(jobs, 2);
+  jobs.Decide(now_, 0, {Node(first, 2)});
+  Pass(absl::Seconds(30));
+  jobs.Looked(now_, now_, {Pending("101", first, "launch failed requeued held")});
+  const SlurmJobs::Decision decision = jobs.Decide(now_, 2, {Node(first, 2)});
+  EXPECT_THAT(decision.cancel, IsEmpty());
+  EXPECT_EQ(decision.submit, 2);
+}
+
+TEST_F(SlurmJobsTest, AJobOnItsWayBackIntoTheQueueIsOnItsWay) {
+  SlurmJobs jobs = Make();
+  SubmitAll(jobs, 2);
+  jobs.Decide(now_, 0, {Node(jobs.NameOf(1), 1)});
+  Pass(absl::Seconds(30));
+  jobs.Decide(now_, 0, {});
+  jobs.Looked(now_, now_, {QueuedJob{"101", jobs.NameOf(1), "REQUEUED", "None"}});
+  EXPECT_EQ(SubmitAll(jobs, 2), 0);
+}
+
 TEST_F(SlurmJobsTest, MoreNodesMayBeCountedOnTheMoreThereAre) {
   SlurmJobs jobs = Make();
   EXPECT_EQ(jobs.ExpectedDevices(), 2) << "the first one";

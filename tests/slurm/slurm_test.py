@@ -2,6 +2,7 @@
 
 Each test starts a head of its own with `serve --config`, lets it search, disturbs it, and then counts: each model has
 one outcome and it succeeded, no more jobs were submitted than were wanted, and when the head has ended nothing is left.
+Of a test that fails the logs of the head and its nodes are shown.
 
 LANISTA: the program. FAKE_NVML_SOURCE: tests/devices/fake_nvml.cc.
 """
@@ -13,7 +14,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -21,6 +21,8 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 LANISTA = os.environ["LANISTA"]
 PATIENCE = 600
+# A search in which no model ends for so long hangs, however slow the machine is.
+HANGS = 300
 
 SEARCH = """
 name: "tiny"
@@ -104,7 +106,17 @@ class SlurmTest(unittest.TestCase):
         self.state = self.folder / "state"
         self.head_file = self.folder / "head"
         self.head = None
+        self.most_jobs = 0
         self.addCleanup(self.clean_up)
+
+    def run(self, result=None):
+        failed = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > failed:
+            for log in [self.folder / "head.log", *self.state.glob("slurm/*.log"), self.cluster.folder / "slurmctld.log"]:
+                if log.exists():
+                    print(f"---- {log}, its last lines", *log.read_text(errors="replace").splitlines()[-100:], sep="\n")
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def clean_up(self):
         if self.head is not None and self.head.poll() is None:
@@ -113,9 +125,9 @@ class SlurmTest(unittest.TestCase):
         subprocess.run(["scancel", "--me"], check=False, timeout=60)
         wait_until("the queue is empty", lambda: not self.cluster.jobs(), 60)
         # A daemon that was killed may leave a machine drained ("Duplicate jobid"). Where none is, this is refused.
-        subprocess.run(["scontrol", "update", "nodename=n1,n2", "state=resume"], check=False, timeout=60)
-        if sys.exc_info()[0] is None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        for machine in ("n1", "n2"):
+            subprocess.run(["scontrol", "update", "nodename=" + machine, "state=resume"], check=False, timeout=60,
+                           stderr=subprocess.DEVNULL)
 
     # ---- The head ----
 
@@ -149,17 +161,28 @@ class SlurmTest(unittest.TestCase):
         return wait_until(f"{count} nodes have work", lambda: len(self.busy()) >= count and self.busy())
 
     def submitted(self):
-        if not (self.state / "nodes-0.jobs").exists():
-            return 0
-        return int(re.search(r"last_number: (\d+)", (self.state / "nodes-0.jobs").read_text()).group(1))
+        """Jobs that sbatch took. A number of the ledger may be one that it refused."""
+        return len(re.findall(r"Slurm job \S+ was submitted: \d+", (self.folder / "head.log").read_text()))
+
+    def count_jobs(self):
+        """How many jobs this head has, at most. While no controller answers nobody knows."""
+        queue = subprocess.run(["squeue", "--noheader", "--format=%j"], check=False, timeout=60, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.most_jobs = max(self.most_jobs, len(re.findall(r"^lanista-", queue.stdout, re.MULTILINE)))
 
     def finish(self, experiment, models=24):
         """Waits for the end, and sees that each model has one outcome."""
-        def done():
+        succeeded, since = -1, 0
+        while True:
+            self.count_jobs()
             document = self.ask("show", experiment)
             self.assertNotIn(document["status"], ("FAILED", "STOPPED"), document)
-            return document["status"] == "DONE"
-        wait_until("the search is done", done)
+            if document["status"] == "DONE":
+                break
+            if document["models"]["succeeded"] != succeeded:
+                succeeded, since = document["models"]["succeeded"], time.monotonic()
+            self.assertLess(time.monotonic() - since, HANGS, f"no model ends any more: {document}, {self.ask('nodes')}")
+            time.sleep(0.5)
         trials = self.ask("trials", experiment)["models"]
         self.assertEqual(len(trials), models)
         for model in trials:
@@ -245,7 +268,10 @@ class SlurmTest(unittest.TestCase):
         run("sbatch", "--partition=high", "--nodes=2", "--ntasks-per-node=2", "--wrap", "sleep 5")
         wait_until("the job was preempted", lambda: not self.nodes())
         self.expect_only_handed_back(self.finish(experiment))
-        self.assertEqual(self.submitted(), 1)
+        # A node that ends within the grace time ends its job. Slurm 22.05 then counts the job as COMPLETED, and the search
+        # wants another one; later versions, and where the grace time was too short, requeue it.
+        self.assertIn(self.submitted(), (1, 2))
+        self.assertEqual(self.most_jobs, 1)
         self.end()
 
     def test_a_time_limit_that_is_shorter_than_the_search(self):
@@ -266,8 +292,9 @@ class SlurmTest(unittest.TestCase):
         time.sleep(3)
         self.cluster.start("slurmctld")
         self.finish(experiment)
-        # What the controller had not saved is lost to it, and one more is wanted then.
-        self.assertIn(self.submitted(), (2, 3))
+        # What the controller had not saved is lost to it, and wanted once more: each of the two, at most.
+        self.assertIn(self.submitted(), (2, 3, 4))
+        self.assertLessEqual(self.most_jobs, 2)
         self.end()
 
     def test_a_slurmd_that_is_killed(self):
