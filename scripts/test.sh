@@ -4,8 +4,9 @@
 #
 #   scripts/test.sh [--ci]
 #
-# --ci also runs what is quick under AddressSanitizer and ThreadSanitizer, and counts a skipped test case as a failure
-# unless tests/allowed_skips.txt lists it.
+# --ci also runs what is quick under AddressSanitizer and ThreadSanitizer, and for a minute each the fuzz targets that read
+# what users, clients and nodes write; and it counts a skipped test case as a failure unless tests/allowed_skips.txt lists
+# it.
 #
 # Tests that want real data look in LANISTA_TEST_DATA (it holds mnist/), by default in a folder shared/data beside the
 # checkout, if there is one; without it they are skipped.
@@ -72,6 +73,7 @@ if [ -n "$ci" ]; then
   run_tests --config=asan //tests:asan
   run_tests --config=tsan //tests/data:prefetch_test
   check ./scripts/tsan.sh --planted-race
+  check ./scripts/fuzz.sh 60 config framing graph node
 fi
 
 printf '%s passed, %s failed' "$passed" "$failed"

@@ -184,6 +184,28 @@ TEST(OldJournalTest, IsShownAsItWas) {
   EXPECT_EQ(OnlyExperiment(state)["models"]["succeeded"], 20);
 }
 
+TEST(OldJournalTest, GoesOnAndEndsAsItWouldHave) {
+  const std::string config =
+      WriteFile("search.textproto",
+                absl::StrReplaceAll(
+                    kSearch, {{"SPACE", R"(registered: "mlp")"}, {"ENGINE", "direct {}"}, {"STRATEGY", "random {}"}}));
+  const std::string undisturbed = FreshFolder(), state = FreshFolder();
+  ASSERT_EQ(RunCommand(kLanista, {"run", config, "--state-dir", undisturbed}).exit_code, 0);
+  BackgroundCommand run(kLanista, {"run", config, "--state-dir", state});
+  ASSERT_TRUE(run.WaitForLine(" succeeded"));
+  kill(run.pid(), SIGKILL);
+  run.Wait();
+  const std::string id = OnlyExperiment(state)["id"];
+  ASSERT_EQ(OnlyExperiment(state)["status"], "INTERRUPTED");
+  MakeVersion2(absl::StrCat(state, "/experiments/", id, "/journal.db"));
+  EXPECT_EQ(OnlyExperiment(state)["status"], "INTERRUPTED");
+
+  const CommandResult resumed = RunCommand(kLanista, {"resume", id, "--state-dir", state});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(OnlyExperiment(state)["status"], "DONE");
+  EXPECT_EQ(Results(state), Results(undisturbed));
+}
+
 class ResumeCommandTest : public ::testing::Test {
  protected:
   CommandResult Run(const std::vector<std::string>& arguments) {
