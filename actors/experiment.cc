@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -28,6 +29,9 @@ constexpr std::chrono::minutes kJournalLimit(10);
 constexpr std::chrono::minutes kPingLimit(1);
 // How often a strategy or a stopper that takes long is mentioned in the log. They may take as long as they like.
 constexpr std::chrono::minutes kThinkingNotice(10);
+// Most models in flight where devices cannot train so many at a time: what a client asks for must not take all of the
+// head's memory.
+constexpr int64_t kMostWaiting = 20000;
 
 }  // namespace
 
@@ -122,12 +126,20 @@ void ExperimentState::Fill() {
 }
 
 void ExperimentState::OnShare(const v1::DeviceShare& share) {
-  if (options_.config.has_trial_concurrency()) return;
+  const int room = Room();
+  share_ = share.trials();
+  if (options_.config.has_trial_concurrency()) {
+    if (Room() > room && !finished_) Proceed();
+    return;
+  }
   if (std::exchange(options_.max_trials, share.trials()) != share.trials() && !finished_) Proceed();
 }
 
 int ExperimentState::Room() const {
-  return options_.max_trials * options_.models_per_trial - options_.ledger->room_taken();
+  const int64_t per_trial = options_.models_per_trial;
+  const int64_t most = std::max(kMostWaiting, share_ * per_trial);
+  const int64_t room = std::min({options_.max_trials * per_trial, most, int64_t{std::numeric_limits<int>::max()}});
+  return static_cast<int>(room) - options_.ledger->room_taken();
 }
 
 int ExperimentState::Left() const {

@@ -125,7 +125,8 @@ class ExperimentState {
   void OnShare(const v1::DeviceShare& share);
   // Asks the strategy for as many models as there is room for.
   void Fill();
-  // How many models may be asked for: by room in flight and by max_trial_number.
+  // How many models may be asked for: by room in flight (at most so many as trial_concurrency allows, and not much more
+  // than the devices can train) and by max_trial_number.
   int Room() const;
   int Left() const;
   void OnProposal(int asked, v1::AskReply reply);
@@ -190,6 +191,8 @@ class ExperimentState {
   CountedIn state_counted_;
   ModelRunnerActor engine_;
 
+  // Trials that its share of the devices can run at a time, as far as that is known.
+  int share_ = 1;
   // An Ask is in flight.
   bool asking_ = false;
   caf::actor_clock::time_point asked_at_;

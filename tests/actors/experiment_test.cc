@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -31,6 +32,7 @@ class ExperimentTest : public ActorTest {
     ExperimentOptions options;
     options.id = "e";
     options.max_trials = concurrency;
+    options.models_per_trial = models_per_trial_;
     if (max_trials > 0) options.config.set_max_trial_number(max_trials);
     if (trial_concurrency_ > 0) options.config.set_trial_concurrency(trial_concurrency_);
     if (max_duration_seconds_ > 0) {
@@ -236,6 +238,7 @@ class ExperimentTest : public ActorTest {
   v1::ExperimentState journal_breaks_at_ = v1::EXPERIMENT_STATE_UNSPECIFIED;
   int64_t max_duration_seconds_ = 0;
   int trial_concurrency_ = 0;
+  int models_per_trial_ = 1;
   // Whether strategy and journal hold back their answers.
   bool hold_asks_ = false;
   bool hold_writes_ = false;
@@ -751,6 +754,24 @@ TEST_F(ExperimentTest, AConfiguredConcurrencyIsNobodysShare) {
   StartExperiment(/*samples=*/20, /*concurrency=*/2, /*max_trials=*/0);
   Share(9);
   EXPECT_EQ(running_.size(), 2u);
+}
+
+TEST_F(ExperimentTest, AHugeConcurrencyFillsTheQueueWithNoMoreThanItMayHold) {
+  trial_concurrency_ = std::numeric_limits<int>::max();
+  silent_when_empty_ = true;
+  StartExperiment(/*samples=*/10, /*concurrency=*/trial_concurrency_, /*max_trials=*/0);
+  EXPECT_EQ(Executed(), "ask 20000, ask 19990");
+  Share(100);
+  EXPECT_EQ(Executed(), "ask 20000, ask 19990") << "there is no more room";
+  Share(50000);
+  EXPECT_EQ(Executed(), "ask 20000, ask 19990, ask 49990") << "what devices can train is no queue";
+}
+
+TEST_F(ExperimentTest, AHugeConcurrencyOfMergedTrialsIsCountedRight) {
+  trial_concurrency_ = std::numeric_limits<int>::max();
+  models_per_trial_ = 8;
+  StartExperiment(/*samples=*/10, /*concurrency=*/trial_concurrency_, /*max_trials=*/0);
+  EXPECT_EQ(Executed(), "ask 20000");
 }
 
 TEST_F(ExperimentTest, ModelsOfAMergedTrialWhoseNodeLeftAreMergedAgain) {
