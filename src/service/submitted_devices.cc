@@ -31,14 +31,20 @@ absl::Status CheckLocal(const v1::LocalConfig& local, const std::string& path) {
 absl::Status CapByTrainingService(v1::ExperimentConfig* config) {
   int64_t selected = 0;
   bool selects = false;
+  // Nodes that join by themselves work for all of a head's experiments: there may be any number of them.
+  bool joining = false;
   for (int i = 0; i < config->training_service_size(); ++i) {
     const v1::TrainingServiceConfig& service = config->training_service(i);
     const std::string path = absl::StrCat("training_service[", i, "]");
-    if (service.has_remote() || service.has_slurm()) {
+    if (service.remote().machine_list_size() > 0 || service.has_slurm()) {
       return absl::PermissionDeniedError(
           absl::StrCat(path,
                        ": which machines work for a head is said where it is started (`serve --config`), or to "
                        "`run`; a submitted configuration may only cap how many of its trials run at once"));
+    }
+    if (service.has_remote()) {
+      joining = true;
+      continue;
     }
     if (!service.has_local()) return absl::PermissionDeniedError(absl::StrCat(path, ": ", kAdvice));
     const v1::LocalConfig& local = service.local();
@@ -48,7 +54,7 @@ absl::Status CapByTrainingService(v1::ExperimentConfig* config) {
   }
   config->clear_training_service();
   config->add_training_service()->mutable_local();
-  if (!selects) return absl::OkStatus();
+  if (!selects || joining) return absl::OkStatus();
   const int64_t most =
       config->has_trial_concurrency() ? config->trial_concurrency() : std::numeric_limits<int32_t>::max();
   config->set_trial_concurrency(static_cast<int32_t>(std::min(most, selected)));

@@ -408,7 +408,11 @@ TEST_F(ExperimentsTest, ASubmittedTrainingServiceCapsTheTrials) {
     EXPECT_THAT(Error(create(text), absl::StatusCode::kInvalidArgument),
                 HasSubstr(absl::StrCat("training_service[1].local.", field, ": ")));
   }
-  for (const char* const service : {"slurm {}", "remote {}", "remote { machine_list { host: 'a' } }"}) {
+  EXPECT_EQ(cap("training_service { remote {} }"), 0) << "nodes join a head anyway";
+  EXPECT_EQ(cap("training_service { local { cpu_slots: 2 } } training_service { remote {} }"), 0);
+  EXPECT_EQ(cap("training_service { remote {} } trial_concurrency: 3"), 3);
+
+  for (const char* const service : {"slurm {}", "remote { machine_list { host: 'a' } }"}) {
     EXPECT_THAT(Error(create(absl::StrCat("training_service { ", service, " }")), absl::StatusCode::kPermissionDenied),
                 HasSubstr("training_service[0]: which machines work for a head is said where it is started"));
   }
