@@ -125,4 +125,14 @@ std::optional<absl::Time> ParseSlurmTime(absl::string_view text) {
   return time;
 }
 
+std::optional<absl::Time> FindJobEnd(const SlurmShare& share, const CommandRunner& run_command, absl::Time now) {
+  std::optional<absl::Time> end = share.job_end;
+  if (!share.job.empty() && !end.has_value()) {
+    const absl::StatusOr<CommandAnswer> answer = run_command(JobEndCommand(share.job));
+    if (answer.ok() && answer->exit_code == 0) end = ParseSlurmTime(answer->output);
+  }
+  if (end.has_value() && *end <= now) end.reset();
+  return end;
+}
+
 }  // namespace lanista

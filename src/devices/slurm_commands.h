@@ -13,6 +13,7 @@
 #include "protos/experiment.pb.h"
 #include "src/base/command.h"
 #include "src/devices/slurm_jobs.h"
+#include "src/devices/slurm_share.h"
 
 namespace lanista {
 
@@ -56,6 +57,11 @@ Command ScancelByNameCommand(const std::string& name);
 Command JobEndCommand(const std::string& id);
 // A time as squeue prints it ("2026-11-22T19:00:00", local time); nullopt: it is none ("NONE", "N/A", "Unknown").
 std::optional<absl::Time> ParseSlurmTime(absl::string_view text);
+
+// When Slurm will end the job that `share` is of; nullopt: it is of none, or the time is not known. Asks squeue where
+// the job's variables do not say it (Slurm 22.05). A time that is over is none: the job runs, so Slurm has not ended it
+// then, and a node that believed it would get no work for ever.
+std::optional<absl::Time> FindJobEnd(const SlurmShare& share, const CommandRunner& run_command, absl::Time now);
 
 }  // namespace lanista
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "src/base/build_id.h"
 #include "src/base/clock.h"
@@ -81,16 +82,6 @@ constexpr int kMaxStarts = 3;
 // Signals that come this soon after the first one count as the same one.
 constexpr std::chrono::seconds kSameSignal(1);
 
-// When Slurm will end the job that this process belongs to; nullopt if it belongs to none, or if the time is unknown.
-std::optional<absl::Time> JobEnd() {
-  const SlurmShare share = ReadSlurmShare(std::getenv);
-  if (share.job.empty() || share.job_end.has_value()) return share.job_end;
-  // Slurm 22.05 sets no variable.
-  const absl::StatusOr<CommandAnswer> answer = RunCommand(JobEndCommand(share.job));
-  if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
-  return ParseSlurmTime(answer->output);
-}
-
 // The description of this node for the head.
 absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   v1::NodeHello hello;
@@ -105,7 +96,7 @@ absl::StatusOr<v1::NodeHello> DescribeNode(const CommandContext& context) {
   }
   LANISTA_ASSIGN_OR_RETURN(*hello.mutable_program(), ReadBuildId(context.trial_program.path));
   hello.set_version(kVersion);
-  if (const std::optional<absl::Time> ends = JobEnd()) {
+  if (const std::optional<absl::Time> ends = FindJobEnd(ReadSlurmShare(std::getenv), RunCommand, absl::Now())) {
     *hello.mutable_ends() = ToTimestamp(*ends);
     *hello.mutable_began() = Now();
   }

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
@@ -243,6 +245,32 @@ TEST(SlurmCommandsTest, TimesAreLocal) {
   setenv("TZ", "UTC", 1);
   EXPECT_EQ(ParseSlurmTime("2026-11-22T19:00:00\n"), absl::FromUnixSeconds(1795374000));
   for (const char* const none : {"", "NONE", "N/A", "Unknown"}) EXPECT_FALSE(ParseSlurmTime(none).has_value());
+}
+
+TEST(SlurmCommandsTest, TheEndOfAJobIsInItsVariablesOrAskedFor) {
+  setenv("TZ", "UTC", 1);
+  const absl::Time end = absl::FromUnixSeconds(1795374000), now = end - absl::Minutes(10);
+  std::string asked;
+  CommandAnswer answer{0, "2026-11-22T19:00:00\n", ""};
+  const CommandRunner squeue = [&](const Command& command) -> absl::StatusOr<CommandAnswer> {
+    asked = absl::StrJoin(command.arguments, " ");
+    return answer;
+  };
+  SlurmShare share;
+  EXPECT_EQ(FindJobEnd(share, squeue, now), std::nullopt) << "no job";
+  EXPECT_EQ(asked, "");
+  share.job = "4711";
+  EXPECT_EQ(FindJobEnd(share, squeue, now), end);
+  EXPECT_THAT(asked, HasSubstr("--job=4711"));
+  EXPECT_EQ(FindJobEnd(share, squeue, end + absl::Seconds(1)), std::nullopt) << "it runs, so that is not its end";
+  answer.output = "NONE\n";
+  EXPECT_EQ(FindJobEnd(share, squeue, now), std::nullopt);
+  answer = {1, "2026-11-22T19:00:00\n", "slurm_load_jobs error: Invalid job id specified"};
+  EXPECT_EQ(FindJobEnd(share, squeue, now), std::nullopt);
+  asked.clear();
+  share.job_end = end;
+  EXPECT_EQ(FindJobEnd(share, squeue, now), end);
+  EXPECT_EQ(asked, "");
 }
 
 TEST(CommandTest, ACommandsInputAndOutputsPass) {
