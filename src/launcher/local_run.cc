@@ -47,11 +47,18 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Open(const CommandContext& c
 }
 
 absl::Status LocalRun::OpenPage(std::function<void(const std::string&, const std::string&)> stop) {
+  RunPage::Search search{std::move(stop), [this](const std::string& experiment) { return WaitingFor(experiment); },
+                         nullptr};
+  if (port_ != nullptr) search.nodes = [this] { return Nodes(); };
   LANISTA_ASSIGN_OR_RETURN(
-      page_,
-      RunPage::Start(context_.line, state_dir_, context_.trial_program, telemetry_,
-                     {std::move(stop), [this](const std::string& experiment) { return WaitingFor(experiment); }}));
+      page_, RunPage::Start(context_.line, state_dir_, context_.trial_program, telemetry_, std::move(search)));
   return absl::OkStatus();
+}
+
+absl::StatusOr<nlohmann::ordered_json> LocalRun::Nodes() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (ended_) return absl::UnavailableError("the search has ended, and its nodes have left");
+  return port_->Nodes();
 }
 
 std::string LocalRun::WaitingFor(const std::string& experiment) {

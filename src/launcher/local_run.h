@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
 #include "protos/experiment.pb.h"
 #include "protos/messages.pb.h"
 #include "src/launcher/commands.h"
@@ -72,6 +73,7 @@ class LocalRun {
   LocalHead::Watcher WithPage(LocalHead::Watcher watcher);
   // For the page, on its threads.
   std::string WaitingFor(const std::string& experiment);
+  absl::StatusOr<nlohmann::ordered_json> Nodes();
 
   const CommandContext& context_;
   const StateDir state_dir_;

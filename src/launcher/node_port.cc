@@ -6,6 +6,7 @@
 #include "src/base/build_id.h"
 #include "src/base/status.h"
 #include "src/rpc/head_file.h"
+#include "src/views/nodes_view.h"
 
 namespace lanista {
 
@@ -20,11 +21,17 @@ absl::StatusOr<std::unique_ptr<NodePort>> NodePort::Open(const CommandContext& c
                            HeadServer::Start(wanted, &port->experiments_, protection, telemetry,
                                              port->tunnel_token_.has_value() ? port->tunnel_token_->file() : ""));
   LANISTA_ASSIGN_OR_RETURN(port->address_, AddressForOthers(port->server_->address()));
-  LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head.AcceptNodes(std::chrono::seconds(context.line.lost_after)));
+  LANISTA_ASSIGN_OR_RETURN(port->nodes_, head.AcceptNodes(std::chrono::seconds(context.line.lost_after)));
   LANISTA_RETURN_IF_ERROR(SeekNodes(context, head, blocks, state_dir.root(), *port->server_, port->tunnel_token_));
-  port->server_->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));
+  port->program_ = ReadBuildId(context.trial_program.path).value_or("");
+  port->server_->AcceptNodes(port->nodes_, port->program_);
   port->server_->Open();
   return port;
+}
+
+absl::StatusOr<nlohmann::ordered_json> NodePort::Nodes() const {
+  LANISTA_ASSIGN_OR_RETURN(const v1::NodeList list, AwaitNodes(*nodes_));
+  return NodesDocument(list, program_);
 }
 
 }  // namespace lanista

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
 #include "src/launcher/commands.h"
 #include "src/launcher/head_port.h"
 #include "src/launcher/local_head.h"
@@ -15,6 +16,7 @@
 #include "src/rpc/head_server.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
+#include "src/service/node_gateway.h"
 #include "src/storage/state_dir.h"
 
 namespace lanista {
@@ -30,6 +32,8 @@ class NodePort {
 
   // The address at which nodes of other machines reach it.
   std::string address() const { return address_.ToText(); }
+  // The document of `nodes`.
+  absl::StatusOr<nlohmann::ordered_json> Nodes() const;
   // Later calls get UNAVAILABLE.
   void Close() { server_->Close(); }
 
@@ -45,6 +49,8 @@ class NodePort {
   std::optional<TunnelToken> tunnel_token_;
   std::unique_ptr<HeadServer> server_;
   Address address_;
+  NodeGateway* nodes_ = nullptr;
+  std::string program_;
 };
 
 }  // namespace lanista

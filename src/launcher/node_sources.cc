@@ -1,7 +1,6 @@
 #include "src/launcher/node_sources.h"
 
 #include <chrono>
-#include <future>
 #include <utility>
 
 #include "caf/scoped_actor.hpp"
@@ -90,9 +89,7 @@ void NodeSources::Run(Source& source) {
 }
 
 std::vector<v1::NodeStatus> NodeSources::ListNodes() {
-  const auto listed = std::make_shared<std::promise<absl::StatusOr<v1::NodeList>>>();
-  nodes_.List([listed](absl::StatusOr<v1::NodeList> list) { listed->set_value(std::move(list)); });
-  const absl::StatusOr<v1::NodeList> list = listed->get_future().get();
+  const absl::StatusOr<v1::NodeList> list = AwaitNodes(nodes_);
   if (!list.ok()) return {};
   std::vector<v1::NodeStatus> joined;
   for (const v1::NodeStatus& node : list->nodes()) {

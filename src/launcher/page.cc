@@ -124,6 +124,7 @@ absl::StatusOr<std::unique_ptr<RunPage>> RunPage::Start(const CommandLine& line,
                                                         Search search) {
   LANISTA_ASSIGN_OR_RETURN(WebOptions options, PageOptions(line, state_dir.root(), "run"));
   options.telemetry = std::move(telemetry);
+  options.api.nodes = search.nodes;
   auto impl = std::make_unique<Impl>(state_dir, trial_program, std::move(search));
   LANISTA_RETURN_IF_ERROR(impl->Start(options));
   return std::unique_ptr<RunPage>(new RunPage(std::move(impl)));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
 #include "protos/messages.pb.h"
 #include "src/launcher/command_line.h"
 #include "src/launcher/trial_program.h"
@@ -38,6 +39,8 @@ class RunPage {
     std::function<void(const std::string& experiment, const std::string& reason)> stop;
     // See ExperimentRunner.
     std::function<std::string(const std::string& experiment)> waiting_for;
+    // See ApiOptions.
+    std::function<absl::StatusOr<nlohmann::ordered_json>()> nodes;
   };
 
   // `telemetry` belongs to the head that runs the search.

@@ -13,6 +13,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 #include "src/base/build_id.h"
 #include "src/base/file_lock.h"
@@ -36,8 +37,10 @@
 #include "src/rpc/head_server.h"
 #include "src/service/experiments.h"
 #include "src/service/news.h"
+#include "src/service/node_gateway.h"
 #include "src/service/uploads.h"
 #include "src/storage/state_dir.h"
+#include "src/views/nodes_view.h"
 #include "src/web/web_server.h"
 
 namespace lanista {
@@ -129,9 +132,17 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
   LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadServer> server,
                            HeadServer::Start(wanted, &experiments, protection, telemetry,
                                              tunnel_token.has_value() ? tunnel_token->file() : ""));
+  // If there is no trial program here, nodes may have any.
+  const std::string program = ReadBuildId(context.trial_program.path).value_or("");
+  // Known before the page opens.
+  NodeGateway* nodes = nullptr;
   std::unique_ptr<WebServer> web;
   if (page.has_value()) {
     page->telemetry = telemetry;
+    page->api.nodes = [&nodes, &program]() -> absl::StatusOr<nlohmann::ordered_json> {
+      LANISTA_ASSIGN_OR_RETURN(const v1::NodeList list, AwaitNodes(*nodes));
+      return NodesDocument(list, program);
+    };
     LANISTA_ASSIGN_OR_RETURN(web, WebServer::Start(*page, &experiments));
   }
   const absl::Cleanup end = [&] {
@@ -143,11 +154,10 @@ absl::StatusOr<int> Serve(const CommandContext& context) {
     web.reset();
     server.reset();
   };
-  LANISTA_ASSIGN_OR_RETURN(NodeGateway* const nodes, head->AcceptNodes(std::chrono::seconds(line.lost_after)));
+  LANISTA_ASSIGN_OR_RETURN(nodes, head->AcceptNodes(std::chrono::seconds(line.lost_after)));
   LANISTA_RETURN_IF_ERROR(
       SeekNodes(context, *head, devices.training_service(), state_dir.root(), *server, tunnel_token));
-  // If there is no trial program here, nodes may have any.
-  server->AcceptNodes(nodes, ReadBuildId(context.trial_program.path).value_or(""));
+  server->AcceptNodes(nodes, program);
   // Done before clients can ask, so that nobody sees these experiments as interrupted.
   head->ResumeServed();
   server->Open();

@@ -33,6 +33,9 @@ class NodeGateway {
   virtual void Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) = 0;
 };
 
+// List, for callers that may wait. UNAVAILABLE: the head has ended.
+absl::StatusOr<v1::NodeList> AwaitNodes(NodeGateway& nodes);
+
 }  // namespace lanista
 
 #endif  // LANISTA_SRC_SERVICE_NODE_GATEWAY_H_

@@ -162,6 +162,7 @@ void Api::AddRoutes(Router* router) {
   };
 
   router->Add("GET", "api/v1/info", [this](const HttpRequest&, const Parameters&) { return Info(); });
+  router->Add("GET", "api/v1/nodes", [this](const HttpRequest&, const Parameters&) { return Nodes(); });
   router->Add("GET", "api/v1/experiments",
               [this](const HttpRequest&, const Parameters&) { return Answer(tables_.List(experiments_.state_dir())); });
   add("GET", "", [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) {
@@ -182,6 +183,13 @@ void Api::AddRoutes(Router* router) {
   });
   add("GET", "/merged",
       [this](const HttpRequest&, const ExperimentPlace& place, const Parameters&) { return Merged(place); });
+  // With all that models have reported it may have 100 MB: it holds up nobody else.
+  add(
+      "GET", "/trials",
+      [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
+        return Trials(request, place);
+      },
+      Router::Pace::kSlow);
   add("GET", "/importance", [this](const HttpRequest& request, const ExperimentPlace& place, const Parameters&) {
     return Importance(request, place);
   });
@@ -233,12 +241,21 @@ HttpResponse Api::Info() const {
   const WebActions& actions = options_.actions;
   return JsonResponse(Json{{"version", kVersion},
                            {"mode", options_.mode},
+                           {"nodes", options_.nodes != nullptr},
                            {"actions",
                             {{"stop", ActionJson(actions.stop)},
                              {"resume", ActionJson(actions.resume)},
                              {"delete", ActionJson(actions.remove)},
                              {"export", ActionJson(actions.export_models)},
                              {"note", ActionJson(actions.note)}}}});
+}
+
+HttpResponse Api::Nodes() const {
+  if (options_.nodes == nullptr) {
+    return ErrorResponse(absl::FailedPreconditionError(
+        "no node can join here: nodes join `lanista serve`, and searches whose training_service asks for some"));
+  }
+  return Answer(options_.nodes(), [](const Json& document) { return document; });
 }
 
 HttpResponse Api::Space(const ExperimentPlace& place) const {
@@ -301,6 +318,17 @@ HttpResponse Api::Merged(const ExperimentPlace& place) const {
   const absl::StatusOr<JournalReader> reader = JournalReader::Open(place.folder);
   if (!reader.ok()) return ErrorResponse(reader.status());
   return Answer(MergedTrialsDocument(*reader), [](const Json& document) { return document; });
+}
+
+HttpResponse Api::Trials(const HttpRequest& request, const ExperimentPlace& place) {
+  const absl::StatusOr<int> limit = QueryNumber(request, "limit", 0);
+  if (!limit.ok()) return ErrorResponse(limit.status());
+  v1::ListTrialsRequest wanted;
+  wanted.set_experiment(place.id);
+  wanted.set_sort(QueryText(request, "sort", ""));
+  wanted.set_status(QueryText(request, "status", ""));
+  wanted.set_limit(*limit);
+  return Answer(experiments_.ListTrials(wanted), [](const Json& document) { return document; });
 }
 
 HttpResponse Api::Model(const ExperimentPlace& place, int model) const {

@@ -2,8 +2,11 @@
 #ifndef LANISTA_SRC_WEB_API_H_
 #define LANISTA_SRC_WEB_API_H_
 
+#include <functional>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
 #include "src/service/experiments.h"
 #include "src/web/event_streams.h"
 #include "src/web/router.h"
@@ -24,6 +27,8 @@ struct ApiOptions {
   // "run", "serve" or "view".
   std::string mode;
   WebActions actions;
+  // The document of `nodes`; null: no node can join. Called on any thread; returns at once where the head has ended.
+  std::function<absl::StatusOr<nlohmann::ordered_json>()> nodes = nullptr;
 };
 
 // Handlers may be called by several threads at once.
@@ -38,12 +43,14 @@ class Api {
 
  private:
   HttpResponse Info() const;
+  HttpResponse Nodes() const;
   HttpResponse Space(const ExperimentPlace& place) const;
   HttpResponse Config(const ExperimentPlace& place) const;
   HttpResponse Curves(const HttpRequest& request, const ExperimentPlace& place);
   HttpResponse Importance(const HttpRequest& request, const ExperimentPlace& place);
   HttpResponse Attempts(const HttpRequest& request, const ExperimentPlace& place);
   HttpResponse Merged(const ExperimentPlace& place) const;
+  HttpResponse Trials(const HttpRequest& request, const ExperimentPlace& place);
   HttpResponse Model(const ExperimentPlace& place, int model) const;
   HttpResponse Log(const HttpRequest& request, const ExperimentPlace& place, int model);
   HttpResponse Files(const ExperimentPlace& place, int model) const;

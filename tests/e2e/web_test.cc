@@ -184,6 +184,9 @@ TEST_F(WebTest, AHeadHasAPageToo) {
   const std::string id = RunCommand(kLanista, {"submit", config_, "--head", head, "--json"}).Json()["id"];
   EXPECT_EQ(browser.WatchToEnd(id), "event: ended");
   EXPECT_EQ(browser.Get("experiments/" + id), RunCommand(kLanista, {"show", id, "--head", head, "--json"}).Json());
+  EXPECT_EQ(browser.Get("nodes"), RunCommand(kLanista, {"nodes", "--head", head, "--json"}).Json());
+  EXPECT_EQ(browser.Get(absl::StrCat("experiments/", id, "/trials?sort=best&limit=2")),
+            RunCommand(kLanista, {"trials", id, "--head", head, "--sort", "best", "--limit", "2", "--json"}).Json());
   const std::string path = "/api/v1/experiments/" + id;
   EXPECT_EQ(browser.Ask("POST", path + "/resume", R"({"set": ["max_trial_number=30"]})").status, 200);
   EXPECT_EQ(browser.WatchToEnd(id), "event: ended");
@@ -211,6 +214,7 @@ TEST_F(WebTest, ThePageSaysWhatAnExperimentWaitsFor) {
   const Browser page_of_run(run->line());
   ASSERT_TRUE(run->WaitForLine("models in the space"));
   expect_waiting(page_of_run, "label x=y");
+  EXPECT_EQ(page_of_run.Get("nodes"), json::parse(R"({"nodes": []})"));
   EXPECT_EQ(End(*run), 1);
 
   const auto serve = Start({"serve", "--listen", "127.0.0.1:0", "--cpu-slots", "0", "--web", "0"});

@@ -167,6 +167,23 @@ class SearchTest(PageTest):
         self.check_quiet()
         self.assertEqual(self.program.end(), 0)
 
+    def check_nodes(self):
+        """The view of devices shows who joins the head, and who has left it."""
+        self.open("devices")
+        nodes = "return document.querySelector('section[aria-label=Nodes]').textContent"
+        self.browser.wait(nodes + ".includes('No node has joined')")
+        node = subprocess.Popen([os.environ["LANISTA"], "node", "--head", self.head, "--cpu-slots", "1", "--name", "n-1"],
+                                stdout=subprocess.DEVNULL)
+        try:
+            self.browser.wait(nodes + ".includes('n-1✓ joined')")
+            self.assertEqual([row[:4] for row in self.table("Nodes")[1:]], [["n-1", "✓ joined", "0 of 1", "–"]])
+            self.check_quiet()
+        finally:
+            node.send_signal(signal.SIGINT)
+            node.wait()
+        self.browser.wait(nodes + ".includes('No node has joined')")
+        self.open("overview")
+
     def choose(self, action, dialog, **fields):
         """An action of the menu, with its form: numbers and texts by the beginning of their labels."""
         self.browser.click("button", "Actions")
@@ -196,6 +213,7 @@ class SearchTest(PageTest):
         self.assertEqual(self.show["reason"], "seen <b>enough</b>")
         self.assertIn("seen <b>enough</b>", self.browser.run("return document.querySelector('main').innerText"))
         self.check_quiet()
+        self.check_nodes()
 
         before = self.show["models"]
         most = before["total"] + 3

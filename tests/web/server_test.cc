@@ -162,6 +162,10 @@ TEST_F(ServerTest, DocumentsAreThoseOfTheCommandLine) {
   EXPECT_EQ(GetJson("/api/v1/experiments"), printed(*ListDocument(state_dir_)));
   EXPECT_EQ(GetJson("/api/v1/experiments/latest"), printed(*ShowDocument(*reader)));
   EXPECT_EQ(GetJson("/api/v1/experiments/a/models/1"), printed((*TrialsDocument(*reader))["models"][0]));
+  EXPECT_EQ(GetJson("/api/v1/experiments/a-1/trials"), printed(*TrialsDocument(*reader)));
+  nlohmann::ordered_json failed = *TrialsDocument(*reader);
+  SelectTrials("best", "failed", 2, &failed);
+  EXPECT_EQ(GetJson("/api/v1/experiments/a-1/trials?sort=best&status=failed&limit=2"), printed(failed));
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/columns")["status"], "DONE");
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/attempts")["model"], Json::array({1}));
   EXPECT_EQ(GetJson("/api/v1/experiments/a-1/merged"), printed(*MergedTrialsDocument(*reader)));
@@ -177,6 +181,31 @@ TEST_F(ServerTest, DocumentsAreThoseOfTheCommandLine) {
   EXPECT_EQ(head.body, "");
 }
 
+TEST_F(ServerTest, NodesAreThoseOfTheHead) {
+  absl::Status head;
+  WebOptions options;
+  options.api.nodes = [&head]() -> absl::StatusOr<nlohmann::ordered_json> {
+    if (!head.ok()) return head;
+    return nlohmann::ordered_json::parse(R"({"nodes": [{"name": "n-1"}]})");
+  };
+  Start(options);
+  EXPECT_EQ(GetJson("/api/v1/info")["nodes"], true);
+  EXPECT_EQ(Get("/api/v1/nodes").body, R"({"nodes":[{"name":"n-1"}]})");
+  EXPECT_EQ(Ask("POST", "/api/v1/nodes", "{}").status, 405);
+  head = absl::UnavailableError("the head ends");
+  const ClientResponse ending = Get("/api/v1/nodes");
+  EXPECT_EQ(ending.status, 503);
+  EXPECT_EQ(Error(ending), "the head ends");
+}
+
+TEST_F(ServerTest, WhereNoNodeCanJoinThatIsSaid) {
+  Start();
+  EXPECT_EQ(GetJson("/api/v1/info")["nodes"], false);
+  const ClientResponse none = Get("/api/v1/nodes");
+  EXPECT_EQ(none.status, 409);
+  EXPECT_THAT(Error(none), HasSubstr("lanista serve"));
+}
+
 TEST_F(ServerTest, WhatIsWrongIsSaid) {
   Start();
   Create("a-1");
@@ -187,6 +216,11 @@ TEST_F(ServerTest, WhatIsWrongIsSaid) {
   EXPECT_EQ(Get("/api/v1/experiments/a-1/models/1").status, 404);
   EXPECT_EQ(Get("/api/v1/experiments/a-1/models/one").status, 404);
   EXPECT_EQ(Get("/api/v1/experiments/a-1/models/99999999999999").status, 404);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/trials?limit=x").status, 400);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/trials?limit=-1").status, 400);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/trials?sort=%ff").status, 400);
+  EXPECT_EQ(Get("/api/v1/experiments/a-1/trials?status=odd").status, 400);
+  EXPECT_EQ(Get("/api/v1/experiments/nobody/trials").status, 404);
   EXPECT_EQ(Get("/api/v1/experiments/a-1/importance?top=2").status, 400);
   EXPECT_EQ(Get("/api/v1/experiments/a-1/importance?top=nan").status, 400);
   EXPECT_EQ(Get("/api/v1/experiments/a-1/events?after=x").status, 400);
@@ -209,8 +243,11 @@ TEST_F(ServerTest, JournalsThatCannotBeReadAreErrorsAndDisturbNoOther) {
   Release("good-1");
   std::ifstream good(Folder("good-1") + "/journal.db", std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(good)), std::istreambuf_iterator<char>());
+  // The version of the journal, SQLite's user_version, stands in four bytes of the file's header.
+  std::string newer = bytes;
+  newer.replace(60, 4, std::string("\0\0\x03\xe8", 4));
   const std::pair<std::string, std::string> journals[] = {
-      {"empty-1", ""}, {"garbage-1", std::string(9000, 'x')}, {"half-1", bytes.substr(0, 10000)}};
+      {"empty-1", ""}, {"garbage-1", std::string(9000, 'x')}, {"half-1", bytes.substr(0, 10000)}, {"newer-1", newer}};
   for (const auto& [id, contents] : journals) {
     std::filesystem::create_directories(Folder(id));
     std::ofstream(Folder(id) + "/journal.db", std::ios::binary) << contents;
@@ -223,9 +260,11 @@ TEST_F(ServerTest, JournalsThatCannotBeReadAreErrorsAndDisturbNoOther) {
   std::map<std::string, std::string> statuses;
   const Json list = GetJson("/api/v1/experiments");
   for (const Json& one : list["experiments"]) statuses[one["id"]] = one["status"];
-  EXPECT_EQ(statuses,
-            (std::map<std::string, std::string>{
-                {"good-1", "DONE"}, {"empty-1", "UNREADABLE"}, {"garbage-1", "UNREADABLE"}, {"half-1", "UNREADABLE"}}));
+  EXPECT_EQ(statuses, (std::map<std::string, std::string>{{"good-1", "DONE"},
+                                                          {"empty-1", "UNREADABLE"},
+                                                          {"garbage-1", "UNREADABLE"},
+                                                          {"half-1", "UNREADABLE"},
+                                                          {"newer-1", "UNREADABLE"}}));
   EXPECT_EQ(GetJson("/api/v1/experiments/good-1/columns")["status"], "DONE");
 }
 

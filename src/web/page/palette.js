@@ -27,6 +27,10 @@ export const STATUS = {
   UNMERGED: {glyph: '⑂', light: '#7a5b00', dark: '#e3bf3c'},
   MIXED: {glyph: '±', light: '#7a5b00', dark: '#e3bf3c'},
   UNREADABLE: {glyph: '!', light: '#a93a00', dark: '#ff9a62'},
+  JOINED: {glyph: '✓', light: '#00694e', dark: '#3fd0a5'},
+  SILENT: {glyph: '?', light: '#8a3a70', dark: '#e59bc8'},
+  DRAINING: {glyph: '▷', light: '#0067a5', dark: '#62b8f0'},
+  COMING: {glyph: '◌', light: '#5a6270', dark: '#a5adba'},
 };
 
 /** @param {string} status */

@@ -2,15 +2,18 @@
 
 import {Chart, d3, drawAxes, FONT, frameOf, theme, themeName} from './chart.js';
 import {statusText} from './columns.js';
-import {button, el, fill, plainTable, stateBox, statusBadge} from './dom.js';
+import {button, el, fill, plainTable, stateBox, statusBadge, timeElement} from './dom.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
+import {leaseText, nodeLines} from './nodes.js';
 import {statusStyle} from './palette.js';
 import {otherView, writeRoute} from './route.js';
 import {barsOf, busyShare} from './stats.js';
 
 const LANE = 26;
 const LEFT = 130;
+/** Between two requests for the nodes, ms. */
+const NODES_PACE = 5000;
 
 /**
  * Times of an axis: of the day, with seconds, or parts of them, where it is short and the date where it is long.
@@ -56,9 +59,10 @@ export class DevicesView {
     this.legend = el('div', {class: 'row muted'});
     this.share = el('section', {class: 'card view', 'aria-label': 'Busy share'});
     this.merged = el('section', {class: 'card view', 'aria-label': 'Merged trials'});
+    this.nodes = el('section', {class: 'card view', 'aria-label': 'Nodes', hidden: true});
     this.element =
         el('div', {class: 'view'}, this.state, this.chart.element, this.legend,
-           el('div', {class: 'cards'}, this.share, this.merged));
+           el('div', {class: 'cards'}, this.share, this.merged), this.nodes);
     /** @type {any} */
     this.x = null;
     this.frame = frameOf(100, 100);
@@ -66,9 +70,16 @@ export class DevicesView {
     this.timer = setInterval(() => {
       if (this.store.current?.table.status === 'RUNNING' && !document.hidden) this.redraw();
     }, 2000);
+    this.abort = new AbortController();
+    this.nodesKey = '';
+    /** @type {ReturnType<typeof setTimeout>|undefined} */
+    this.nodesTimer = undefined;
+    this.loadNodes();
   }
 
   destroy() {
+    this.abort.abort();
+    clearTimeout(this.nodesTimer);
     clearInterval(this.timer);
     this.chart.destroy();
   }
@@ -283,15 +294,51 @@ export class DevicesView {
     const shares = this.shares();
     const queued = this.store.current?.table.state.filter((state) => state === 'QUEUED').length ?? 0;
     fill(
-        this.share, el('h2', {}, 'Busy share'), el('div', {class: 'bars'}, ...shares.map(({device, trials, share}) => {
+        this.share, el('h2', {}, 'Busy share'), el('div', {class: 'bars'}, ...shares.map(({device, trials, share}, d) => {
           const bar = el('div', {class: 'bar-fill'});
           bar.style.width = `${100 * share}%`;
+          const lease = leaseText(this.bars, d);
           return el(
-              'div', {class: 'bar-line'}, el('span', {class: 'clip', title: oneLine(device)}, oneLine(device, 60)),
+              'div', {class: 'bar-line'},
+              el('div', {class: 'clip', title: oneLine(device)}, oneLine(device, 60),
+                 lease ? el('div', {class: 'muted clip'}, lease) : null),
               el('span', {class: 'bar-track', 'aria-hidden': 'true'}, bar),
               el('span', {class: 'numeric', title: counted(trials, 'trial')}, `${Math.round(100 * share)} %`));
         })),
         el('p', {class: 'sentence'}, `Of the time that is shown above. ${counted(queued, 'model')} waiting.`));
+  }
+
+  /** Where no node can join, this part stays away. */
+  async loadNodes() {
+    const {info} = this.store;
+    if (info && !info.nodes) return;
+    try {
+      if (info && !document.hidden) this.drawNodes(await this.store.api.json('nodes', this.abort.signal));
+    } catch {
+      if (this.abort.signal.aborted) return;
+      // The banner says that the head does not answer; what was known stays.
+    }
+    this.nodesTimer = setTimeout(() => this.loadNodes(), NODES_PACE);
+  }
+
+  /** @param {{nodes: import('./nodes.js').HeadNode[]}} document */
+  drawNodes(document) {
+    const key = JSON.stringify(document);
+    if (key === this.nodesKey) return;
+    this.nodesKey = key;
+    const lines = nodeLines(document, this.store.current?.id ?? '');
+    this.nodes.hidden = false;
+    fill(
+        this.nodes, el('h2', {}, `Nodes (${formatNumber(lines.length)})`),
+        lines.length === 0 ?
+            el('p', {class: 'muted'}, 'No node has joined: trials run on the devices of the head\'s machine, if it has any.') :
+            el('div', {class: 'chart-table', tabindex: '0', role: 'region', 'aria-label': 'Nodes as a table'},
+               plainTable(
+                   'Nodes', ['Node', 'State', 'Busy slots', 'Runs', 'Since', 'More'],
+                   lines.map(
+                       (line) =>
+                           [line.name, statusBadge(line.state), line.busy, line.trials, timeElement(line.since),
+                            line.about]))));
   }
 
   drawMerged() {

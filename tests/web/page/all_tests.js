@@ -8,6 +8,7 @@ import './filter_test.js';
 import './graph_test.js';
 import './log_tail_test.js';
 import './merged_test.js';
+import './nodes_test.js';
 import './route_test.js';
 import './stats_test.js';
 import './store_test.js';
