@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 
 ./scripts/install_deps.sh
 bazel build -c opt //:lanista //:lanista-trial
-bazel-bin/lanista run examples/quickstart/experiment.textproto
+# It prints the link of a page on which the search is seen while it runs.
+bazel-bin/lanista run examples/quickstart/experiment.textproto --web 0
 
 cat <<'END'
 

@@ -32,7 +32,7 @@ CONTROL, SHIFT, ENTER, ESCAPE, TAB, DOWN, RIGHT, END, SPACE = (
     "\ue009", "\ue008", "\ue007", "\ue00c", "\ue004", "\ue015", "\ue014", "\ue010", " ")
 
 # The browser reports each answer of this kind, and the page shows the reason: a model of the engine `direct` has no graph.
-NO_GRAPH = re.compile(r"/models/\d+/graph - Failed to load resource: .* status of (404|409) ")
+NO_GRAPH = r"/models/\d+/graph - Failed to load resource: .* status of (404|409) "
 
 # Names that a page could take for more than names.
 HOSTILE = """
@@ -200,9 +200,10 @@ class PageTests(unittest.TestCase):
             const link = [...document.querySelectorAll('main table a')].find((a) => a.textContent === arguments[0]);
             return link ? link.getAttribute('href').split('/')[2] : null;""", name)
 
-    def check_console(self):
-        """Called before the browser is closed, after each test."""
-        self.assertEqual(self.browser.complaints(self.origin, NO_GRAPH), [])
+    def check_console(self, refused=NO_GRAPH):
+        """Called before the browser is closed, after each test; and by tests that see requests refused, which the browser
+        reports."""
+        self.assertEqual(self.browser.complaints(self.origin, re.compile(refused)), [])
 
     def shot(self, name):
         """A picture of the page as PNG; also a file, where a folder for it is given."""
@@ -245,12 +246,10 @@ class PageTests(unittest.TestCase):
         self.browser.run("sessionStorage.clear()")
         self.browser.run("location.hash = '#token=wrong'")
         self.browser.wait("return document.body.innerText.includes('This page needs its link')")
-        # What the console says of the refused request is the browser's own.
-        self.browser.log("browser")
         self.browser.run("const field = document.querySelector('main input'); field.value = arguments[0]; "
                 "field.form.requestSubmit();", self.link)
         self.browser.wait("return document.querySelector('main table a') !== null")
-        self.browser.log("browser")
+        self.check_console(r" - Failed to load resource: .* status of 401 ")
 
     def test_the_overview_tells_what_the_commands_tell(self):
         if self.state is None:
@@ -365,6 +364,55 @@ class PageTests(unittest.TestCase):
         values = [float(line.split(",")[2]) for line in lines[1:]]
         self.assertEqual(values, sorted(values, reverse=True))
 
+    def test_charts_are_saved_as_they_are_shown(self):
+        self.open("overview", f="width = 8")
+        kept = int(self.count().split()[0])
+        self.browser.wait("return document.querySelector('figure.chart canvas').width > 300")
+        rows = json.loads(self.browser.saved_by("figure.chart button", "JSON"))
+        self.assertEqual(len(rows), kept)
+        lines = self.browser.saved_by("figure.chart button", "CSV").splitlines()
+        self.assertEqual([line.split(",")[0] for line in lines[1:]], [str(row["model"]) for row in rows])
+        # Pixel by pixel what the canvas has; where that is transparent, a background.
+        self.browser.run("""
+            const make = URL.createObjectURL;
+            window.picture = null;
+            URL.createObjectURL = (blob) => {
+              createImageBitmap(blob).then((bitmap) => {
+                const shown = document.querySelector('figure.chart canvas');
+                const saved = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+                saved.drawImage(bitmap, 0, 0);
+                const a = shown.getContext('2d').getImageData(0, 0, shown.width, shown.height).data;
+                const b = saved.getImageData(0, 0, bitmap.width, bitmap.height).data;
+                const colours = new Set();
+                let differing = 0;
+                let transparent = 0;
+                for (let i = 0; i < b.length; i += 4) {
+                  colours.add((b[i] << 16) | (b[i + 1] << 8) | b[i + 2]);
+                  if (b[i + 3] !== 255) ++transparent;
+                  if (a[i + 3] === 255 && (a[i] !== b[i] || a[i + 1] !== b[i + 1] || a[i + 2] !== b[i + 2])) ++differing;
+                }
+                window.picture = [bitmap.width - shown.width, bitmap.height - shown.height, differing, transparent,
+                                  colours.size];
+              });
+              return make.call(URL, blob);
+            };""")
+        self.browser.click("figure.chart button", "PNG")
+        picture = self.browser.wait("return window.picture")
+        self.assertEqual(picture[:4], [0, 0, 0, 0])
+        self.assertGreater(picture[4], 5)
+
+    def test_nothing_moves_where_the_reader_wants_no_motion(self):
+        moves = """
+            const sign = document.body.appendChild(document.createElement('span'));
+            sign.className = 'spin';
+            const found = [getComputedStyle(sign).animationName, document.getAnimations().length > 0];
+            sign.remove();
+            return found;"""
+        for wish, expected in (("no-preference", ["spin", True]), ("reduce", ["none", False])):
+            self.browser.devtools("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion",
+                    "value": wish}]})
+            self.assertEqual(self.browser.run(moves), expected)
+
     def test_names_that_look_like_markup_are_text(self):
         hostile = self.find_experiment("<b>hostile</b>")
         if hostile is None:
@@ -373,8 +421,6 @@ class PageTests(unittest.TestCase):
         for view in ("overview", "models", "curves", "choices", "devices", "compare", "model/1", "graph/1"):
             self.open(view, sel="1,2")
             self.assertEqual(self.browser.run("return document.querySelectorAll('main b, img[src=x]').length"), 0)
-        # Of the graph that is not there.
-        self.browser.log("browser")
         self.open("models")
         self.assertEqual(set(self.cells("<img src=x onerror=alert(1)>")), {"=1+1", "<b>x</b>"})
         self.assertIn("'=1+1", self.browser.saved_by("button", "CSV"))
@@ -395,6 +441,8 @@ class PageTests(unittest.TestCase):
         self.browser.click("button", "Fold all")
         self.browser.wait(shown, False)
         self.shot("graph")
+        self.assertTrue(self.browser.saved_by("button", "SVG").startswith("<svg"))
+        self.assertEqual(self.browser.saved_by("button", "PNG")[1:4], "PNG")
 
     def test_two_graphs_are_compared(self):
         self.open_graphs("compare", sel="1,2")
@@ -420,8 +468,7 @@ class PageTests(unittest.TestCase):
         self.browser.run("document.querySelector('dialog[open] select').value = 'onnx'")
         self.browser.click("dialog[open] button", "Export")
         self.browser.wait("return document.querySelector('dialog[open] [role=alert]').textContent.includes('were not kept')")
-        # What the console says of the refused request is the browser's own.
-        self.browser.log("browser")
+        self.check_console(r"/export - Failed to load resource: .* status of 409 ")
 
     def test_merged_trials_say_what_they_shared(self):
         self.open_graphs("cgo")
@@ -456,7 +503,6 @@ class PageTests(unittest.TestCase):
         self.open("graph/1")
         self.browser.wait("return document.querySelector('main').innerText.includes('What was chosen') || "
                 "document.querySelector('.graph-place') !== null")
-        self.browser.log("browser")
 
     def test_the_keyboard_alone(self):
         keys = self.browser.keys
