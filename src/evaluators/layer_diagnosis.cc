@@ -3,14 +3,18 @@
 #include <ATen/record_function.h>
 #include <torch/nn/module.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "src/nn/model.h"
 
@@ -18,6 +22,8 @@ namespace lanista {
 namespace {
 
 std::string Shape(const at::Tensor& tensor) { return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ", "), "]"); }
+
+std::string TypeOf(at::ScalarType type) { return absl::StrCat(" of ", c10::toString(type)); }
 
 // A tensor that belongs to a layer.
 struct LayerTensor {
@@ -72,8 +78,9 @@ class LayerTensors {
 // One operator that runs.
 struct Operator : public at::ObserverContext {
   std::string name;
-  // Shapes of the inputs that belong to no layer.
+  // Of the inputs that belong to no layer: shapes, and types.
   std::vector<std::string> inputs;
+  std::vector<at::ScalarType> types;
   // The layer's tensor with the most dimensions (the weight, not the bias); nullptr if there is none.
   const LayerTensor* weight = nullptr;
   int exceptions_before = 0;
@@ -95,12 +102,20 @@ class Observer {
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
-  // Describes where forward failed: text that ends in ": ", or empty if that is not known.
-  std::string Describe() const {
+  // Describes where forward failed with this message: text that ends in ": ", or empty if that is not known.
+  std::string Describe(absl::string_view message) const {
     if (failed_ != nullptr && failed_->weight != nullptr) {
       const LayerTensor& weight = *failed_->weight;
-      return absl::StrCat(weight.layer, ": input ", absl::StrJoin(failed_->inputs, ", "), " does not fit ", weight.name,
-                          " ", Shape(weight.tensor), ": ");
+      const at::ScalarType type = weight.tensor.scalar_type();
+      // Shapes that fit would mislead where LibTorch complains about types. An embedding's input has another type than
+      // its weight, and may.
+      const bool other_type = std::any_of(failed_->types.begin(), failed_->types.end(),
+                                          [type](at::ScalarType input) { return input != type; }) &&
+                              absl::StrContains(message, "type");
+      std::vector<std::string> inputs = failed_->inputs;
+      for (size_t i = 0; other_type && i < inputs.size(); ++i) inputs[i] += TypeOf(failed_->types[i]);
+      return absl::StrCat(weight.layer, ": input ", absl::StrJoin(inputs, ", "), " does not fit ", weight.name, " ",
+                          Shape(weight.tensor), other_type ? TypeOf(type) : "", ": ");
     }
     std::vector<std::string> places;
     if (failed_ != nullptr) {
@@ -143,6 +158,7 @@ class Observer {
     const LayerTensor* weight = layers_.Find(tensor);
     if (weight == nullptr) {
       op.inputs.push_back(Shape(tensor));
+      op.types.push_back(tensor.scalar_type());
     } else if (op.weight == nullptr || weight->tensor.dim() > op.weight->tensor.dim()) {
       op.weight = weight;
     }
@@ -169,7 +185,7 @@ std::string DescribeForwardError(nn::Model& model, const at::Tensor& input, cons
   try {
     model.forward(input);
   } catch (const std::exception&) {
-    where = observer.Describe();
+    where = observer.Describe(error.what_without_backtrace());
   }
   return absl::StrCat(where, error.what_without_backtrace());
 }

@@ -34,6 +34,11 @@ absl::StatusOr<at::Tensor> Forward(nn::Model& model, const Criterion& criterion,
     return absl::InvalidArgumentError(DescribeForwardError(model, batch.input, error));
   }
   if (!output.defined()) return absl::InvalidArgumentError("the model returns an undefined tensor");
+  if (!output.is_floating_point()) {
+    return absl::InvalidArgumentError(absl::StrCat("the model returns numbers of type ",
+                                                   c10::toString(output.scalar_type()),
+                                                   ": it should return floating-point ones"));
+  }
   return criterion.Scores(output, batch.target);
 }
 

@@ -222,6 +222,7 @@ TEST_F(CgoTest, AStopDoesNotWaitForAnOpenWindow) {
   const std::string id = list()["id"];
   // No line says that a model waits; its journal does.
   for (int i = 0; i < 1000 && Models(id, state).size() < 3; ++i) continue;
+  ASSERT_EQ(Models(id, state).size(), 3u) << "no third model was proposed";
   kill(run.pid(), SIGINT);
   EXPECT_EQ(run.Wait(), 1);
   EXPECT_EQ(list()["status"], "STOPPED");

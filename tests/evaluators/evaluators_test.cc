@@ -422,6 +422,12 @@ TEST(ClassificationTest, ModelsThatDoNotFitTheDataAreToldHow) {
                 return std::make_shared<FunctionModel>([](torch::Tensor x) { return torch::zeros({x.size(0), 4}); });
               }),
               HasSubstr("nothing to train"));
+  EXPECT_EQ(error([] {
+              return std::make_shared<FunctionModel>([](torch::Tensor x) {
+                return torch::zeros({x.size(0), 4}, torch::kLong);
+              });
+            }),
+            "the model returns numbers of type Long: it should return floating-point ones");
   EXPECT_THAT(error([] { return std::make_shared<FunctionModel>([](torch::Tensor) { return torch::Tensor(); }); }),
               HasSubstr("undefined"));
 }

@@ -38,6 +38,12 @@ TEST(LayerDiagnosisTest, NamesTheLinearLayerAndBothShapes) {
                     HasSubstr("5x8 and 9x3"), Not(HasSubstr("frame #"))));
 }
 
+TEST(LayerDiagnosisTest, NamesTheTypesWhereTheShapesFit) {
+  const auto convert = [](torch::Tensor input) { return input.to(torch::kDouble); };
+  EXPECT_THAT(Diagnose(torch::nn::Sequential(torch::nn::Functional(convert), torch::nn::Linear(4, 3)), {2, 4}),
+              StartsWith("layer 'layers.1' (Linear): input [2, 4] of Double does not fit weight [3, 4] of Float: "));
+}
+
 TEST(LayerDiagnosisTest, NamesTheConvolution) {
   EXPECT_THAT(Diagnose(torch::nn::Sequential(torch::nn::Conv2d(1, 4, 3), torch::nn::Conv2d(6, 8, 3)), {2, 1, 12, 12}),
               StartsWith("layer 'layers.1' (Conv2d): input [2, 4, 10, 10] does not fit weight [8, 6, 3, 3]: "));
