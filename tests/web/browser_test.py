@@ -441,8 +441,35 @@ class PageTests(unittest.TestCase):
         self.browser.click("button", "Fold all")
         self.browser.wait(shown, False)
         self.shot("graph")
+        self.assertIn("nodes", json.loads(self.browser.saved_by("button", "JSON")))
         self.assertTrue(self.browser.saved_by("button", "SVG").startswith("<svg"))
         self.assertEqual(self.browser.saved_by("button", "PNG")[1:4], "PNG")
+
+    def test_a_graph_is_found_again_as_it_was_left(self):
+        self.open_graphs("graph/1")
+        zoomed = "return document.querySelector('.graph-place g').getAttribute('transform')"
+        self.browser.wait("return document.querySelector('g[data-id]') !== null")
+        self.browser.click("button", "Fold all")
+        self.browser.wait("return location.hash.includes('open=none')")
+        self.browser.run("const field = document.querySelector('input[type=search]:not(#filter)'); field.value = 'tanh'; "
+                "field.dispatchEvent(new Event('input'))")
+        self.browser.wait("return location.hash.includes('q=tanh')")
+        before = self.browser.run(zoomed)
+        self.browser.click("button", "+")
+        self.browser.wait("return /[?&]z=/.test(location.hash)")
+        left = self.browser.run(zoomed)
+        self.assertNotEqual(left, before)
+        folded = self.browser.run("return document.querySelectorAll('g[data-id]').length")
+        self.browser.do("POST", "/refresh", {})
+        self.browser.wait("return document.querySelector('g[data-id]') !== null")
+        self.assertEqual(self.browser.run("return document.querySelector('input[type=search]:not(#filter)').value"), "tanh")
+        self.assertEqual(self.browser.run("return document.querySelectorAll('g[data-id]').length"), folded)
+        numbers = [[round(float(n)) for n in re.findall(r"-?[\d.]+", text)[:2]]
+                   for text in (left, self.browser.run(zoomed))]
+        self.assertEqual(numbers[0], numbers[1])
+        # The whole of it is no zoom that is kept.
+        self.browser.click("button", "Fit")
+        self.browser.wait("return !/[?&]z=/.test(location.hash)")
 
     def test_two_graphs_are_compared(self):
         self.open_graphs("compare", sel="1,2")

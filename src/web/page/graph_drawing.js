@@ -3,6 +3,7 @@
 import {d3} from './chart.js';
 import {announce, svg} from './dom.js';
 import {formatCount, oneLine, valueText} from './format.js';
+import {readOpen, readZoom, writeOpen, writeZoom} from './graph_state.js';
 import {allNodes, layoutGraph} from './layout.js';
 
 /** Cells are open at first up to so many boxes. */
@@ -39,7 +40,8 @@ export class GraphDrawing {
   /**
    * @param {import('./layout.js').Graph} graph
    * @param {{label: string, kinds?: Map<string, string>, pointed?: (node: import('./layout.js').GraphNode|null) =>
-   *     void}} options  kinds: path -> class, of a diff
+   *     void, kept?: {open: string, zoom: string}, moved?: (kept: {open: string|null, zoom: string|null}) => void}}
+   *     options  kinds: path -> class, of a diff; kept: what an address holds of it; moved: that is another one now
    */
   constructor(graph, options) {
     this.graph = graph;
@@ -47,7 +49,9 @@ export class GraphDrawing {
     const nodes = allNodes(graph.nodes);
     this.byPath = new Map(nodes.map((node) => [node.path, node]));
     const few = nodes.length <= OPEN_UP_TO;
-    this.open = new Set(nodes.filter((node) => node.children.length > 0 && few).map((node) => node.path));
+    this.cells = nodes.filter((node) => node.children.length > 0).map((node) => node.path);
+    this.initial = new Set(few ? this.cells : []);
+    this.open = readOpen(options.kept?.open ?? '', this.cells, this.initial);
     this.found = '';
     this.current = '';
     this.canvas = svg('g');
@@ -55,8 +59,14 @@ export class GraphDrawing {
     this.element = document.createElement('div');
     this.element.className = 'graph-place';
     this.element.append(this.svg);
-    this.zoom = d3.zoom().scaleExtent([0.02, 4]).on(
-        'zoom', () => this.canvas.setAttribute('transform', d3.event.transform.toString()));
+    this.zoom = d3.zoom()
+                    .scaleExtent([0.02, 4])
+                    .on('zoom',
+                        () => {
+                          if (d3.event.sourceEvent) this.fits = false;
+                          this.canvas.setAttribute('transform', d3.event.transform.toString());
+                        })
+                    .on('end', () => this.tell());
     d3.select(this.svg).call(this.zoom).on('dblclick.zoom', null);
     this.svg.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.drawn = {
@@ -69,7 +79,14 @@ export class GraphDrawing {
     const measure = document.createElement('canvas').getContext('2d');
     if (measure) measure.font = '12px system-ui, sans-serif';
     this.measure = measure;
-    this.fitted = false;
+    // The whole of it is in sight, wherever that is.
+    this.fits = true;
+    const zoom = readZoom(options.kept?.zoom ?? '');
+    this.fitted = zoom !== null;
+    if (zoom) {
+      this.fits = false;
+      d3.select(this.svg).call(this.zoom.transform, d3.zoomIdentity.translate(zoom.x, zoom.y).scale(zoom.k));
+    }
     this.observer = new ResizeObserver(() => {
       if (!this.fitted && this.element.clientWidth > 0) this.fit();
     });
@@ -79,6 +96,20 @@ export class GraphDrawing {
 
   destroy() {
     this.observer.disconnect();
+  }
+
+  /** Says what an address should keep. */
+  tell() {
+    this.options.moved?.({
+      open: writeOpen(this.open, this.cells, this.initial),
+      zoom: this.fits ? null : writeZoom(d3.zoomTransform(this.svg))
+    });
+  }
+
+  /** Sets the zoom. @param {any} transform @param {boolean} fits */
+  zoomTo(transform, fits) {
+    this.fits = fits;
+    d3.select(this.svg).call(this.zoom.transform, transform);
   }
 
   /** @param {import('./layout.js').GraphNode|null} node @param {string} name */
@@ -169,16 +200,16 @@ export class GraphDrawing {
 
   /**
    * Marks what has the text, and opens the cells that it is in.
-   * @param {string} text @returns {number} how many
+   * @param {string} text @param {boolean} [goes]  false: marks it only @returns {number} how many
    */
-  search(text) {
+  search(text, goes = true) {
     this.found = text.trim().toLowerCase();
     let count = 0;
     /** @type {(node: import('./layout.js').GraphNode) => boolean} */
     const visit = (node) => {
       let inside = false;
       for (const child of node.children) inside = visit(child) || inside;
-      if (inside) this.open.add(node.path);
+      if (inside && goes) this.open.add(node.path);
       const own = this.matches(node);
       count += own ? 1 : 0;
       return own || inside;
@@ -186,7 +217,7 @@ export class GraphDrawing {
     for (const node of this.graph.nodes) visit(node);
     this.draw();
     const first = this.drawn.boxes.find((box) => box.node && this.matches(box.node));
-    if (first) this.show(first);
+    if (first && goes) this.show(first);
     return count;
   }
 
@@ -195,6 +226,7 @@ export class GraphDrawing {
     if (!this.open.delete(path)) this.open.add(path);
     this.draw();
     this.focus(path);
+    this.tell();
   }
 
   /** @param {boolean} open */
@@ -212,13 +244,13 @@ export class GraphDrawing {
     // Long graphs are shown from their top, at a size that can be read.
     const scale = Math.max(0.35, Math.min(1.1, (width - 32) / this.drawn.width, (height - 32) / this.drawn.height));
     const x = (width - this.drawn.width * scale) / 2;
-    d3.select(this.svg).call(
-        this.zoom.transform,
-        d3.zoomIdentity.translate(x, Math.max(16, (height - this.drawn.height * scale) / 2)).scale(scale));
+    this.zoomTo(
+        d3.zoomIdentity.translate(x, Math.max(16, (height - this.drawn.height * scale) / 2)).scale(scale), true);
   }
 
   /** @param {number} factor */
   scaleBy(factor) {
+    this.fits = false;
     d3.select(this.svg).call(this.zoom.scaleBy, factor);
   }
 
@@ -226,13 +258,13 @@ export class GraphDrawing {
   show(box) {
     const {clientWidth: width, clientHeight: height} = this.element;
     const {k} = d3.zoomTransform(this.svg);
-    d3.select(this.svg).call(
-        this.zoom.transform,
+    this.zoomTo(
         d3.zoomIdentity
             .translate(
                 width / 2 - (box.x + box.width / 2) * k,
                 height / 2 - (box.y + Math.min(box.height, height / k) / 2) * k)
-            .scale(k));
+            .scale(k),
+        false);
   }
 
   /** @param {string} id */

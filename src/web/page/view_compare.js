@@ -215,8 +215,8 @@ export class CompareView {
     const options = models.map((m) => /** @type {[string, string]} */ ([String(m), `model ${m}`]));
     const head =
         el('div', {class: 'row'}, el('h2', {}, 'Architectures'),
-           select('left', options, String(left), (v) => this.store.setParams({gl: v})),
-           select('right', options, String(right), (v) => this.store.setParams({gr: v})));
+           select('left', options, String(left), (v) => this.store.setParams({gl: v, zl: null, ol: null})),
+           select('right', options, String(right), (v) => this.store.setParams({gr: v, zr: null, or: null})));
     if (a === 'loading' || b === 'loading' || a === undefined || b === undefined) {
       fill(this.graphs, head, stateBox('loading', 'The graphs are being made …'));
       return;
@@ -239,7 +239,13 @@ export class CompareView {
     const panes = el('div', {class: 'cards'});
     for (const [graph, side, model] of /** @type {[any, 'left'|'right', number][]} */ (
              [[a, 'left', left], [b, 'right', right]])) {
-      const drawing = new GraphDrawing(graph, {label: `Architecture of model ${model}`, kinds: kinds(side)});
+      const [z, o] = side === 'left' ? ['zl', 'ol'] : ['zr', 'or'];
+      const drawing = new GraphDrawing(graph, {
+        label: `Architecture of model ${model}`,
+        kinds: kinds(side),
+        kept: {open: this.store.param(o), zoom: this.store.param(z)},
+        moved: ({open, zoom}) => this.store.setParams({[o]: open, [z]: zoom})
+      });
       drawing.makeReachable();
       this.drawings.push(drawing);
       panes.append(

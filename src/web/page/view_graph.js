@@ -19,6 +19,8 @@ export class GraphView {
     this.model = /** @type {number} */ (store.route.model);
     this.title = `Architecture of model ${this.model}`;
     this.abort = new AbortController();
+    /** @type {any} as `show-graph --json` prints it */
+    this.document = null;
     this.place = el('div', {class: 'view'});
     this.element =
         el('div', {class: 'view'},
@@ -43,10 +45,10 @@ export class GraphView {
 
   async load() {
     try {
-      const document = await this.store.api.json(
+      this.document = await this.store.api.json(
           `${experimentPath(/** @type {string} */ (this.store.route.id))}/models/${this.model}/graph`,
           this.abort.signal);
-      this.show(buildGraph(document));
+      this.show(buildGraph(this.document));
     } catch (error) {
       if (this.abort.signal.aborted) return;
       this.why = error instanceof ApiError ? error : new ApiError(-1, String(error));
@@ -89,8 +91,13 @@ export class GraphView {
     const details =
         el('section', {class: 'card view', 'aria-label': 'Node', 'aria-live': 'polite'},
            el('p', {class: 'muted'}, 'Click a node, or walk with the arrow keys, to see all of it.'));
-    const drawing =
-        new GraphDrawing(graph, {label: this.title, pointed: (node) => fill(details, ...describeNode(node))});
+    const {store} = this;
+    const drawing = new GraphDrawing(graph, {
+      label: this.title,
+      pointed: (node) => fill(details, ...describeNode(node)),
+      kept: {open: store.param('open'), zoom: store.param('z')},
+      moved: ({open, zoom}) => store.setParams({open, z: zoom})
+    });
     this.drawing = drawing;
     drawing.makeReachable();
     const found = el('span', {class: 'muted', role: 'status'});
@@ -102,9 +109,12 @@ export class GraphView {
         input: () => {
           const count = drawing.search(search.value);
           found.textContent = search.value ? counted(count, 'node') : '';
+          store.setParams({q: search.value});
         }
       }
     });
+    search.value = store.param('q');
+    if (search.value) found.textContent = counted(drawing.search(search.value, false), 'node');
     const table = el(
         'div', {class: 'chart-table', hidden: true, tabindex: '0', role: 'region', 'aria-label': 'Nodes as a table'});
     const tableButton = button('Table', () => {
@@ -148,6 +158,11 @@ export class GraphView {
                                   (n) =>
                                       [n.path, n.type, shapeText(n.shape), n.parameters, n.flops, attributesText(n)]))],
                           {type: 'text/csv'})),
+                  {class: 'quiet'}),
+              button(
+                  'JSON',
+                  () => saveFile(
+                      `${name}.json`, new Blob([JSON.stringify(this.document, null, 1)], {type: 'application/json'})),
                   {class: 'quiet'}),
               button(
                   'SVG', () => saveFile(`${name}.svg`, new Blob([drawing.toSvg()], {type: 'image/svg+xml'})),

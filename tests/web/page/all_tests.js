@@ -5,6 +5,7 @@ import './compared_tables_test.js';
 import './decode_test.js';
 import './events_test.js';
 import './filter_test.js';
+import './graph_state_test.js';
 import './graph_test.js';
 import './log_tail_test.js';
 import './merged_test.js';
