@@ -478,6 +478,12 @@ class PageTests(unittest.TestCase):
         for word in ("relu", "ReLU", "Tanh"):
             self.assertIn(word, differences)
         self.assertNotIn("hidden", differences)
+        rows = json.loads(self.browser.saved_by("button[aria-label='Differences as JSON']", "JSON"))
+        self.assertIn(["relu", "type"], [[row["node"], row["difference"]] for row in rows])
+        lines = self.browser.saved_by("button[aria-label='Samples as CSV']", "CSV").splitlines()
+        self.assertEqual(lines[0], "what,model 1,model 2")
+        self.assertIn("status,SUCCEEDED,SUCCEEDED", lines)
+        self.assertEqual(self.browser.saved_by("button[aria-label='Architecture of model 1 as PNG']", "PNG")[1:4], "PNG")
 
     def test_the_best_models_are_exported(self):
         self.open_graphs("overview")

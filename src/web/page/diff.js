@@ -112,6 +112,19 @@ export function diffGraphs(left, right) {
   return result;
 }
 
+/**
+ * All that differs, a row each: node, what of it, and both sides.
+ * @param {NodePair[]} pairs
+ * @returns {string[][]}
+ */
+export function differenceRows(pairs) {
+  return pairs.flatMap(({left, right, kind, changes}) => {
+    const path = (left ?? right)?.path ?? '';
+    if (kind === 'changed') return changes.map((change) => [path, change.name, change.left, change.right]);
+    return kind === 'same' ? [] : [[path, 'only there', left?.type ?? '', right?.type ?? '']];
+  });
+}
+
 /** @param {GraphNode[]} nodes */
 function neighboursOf(nodes) {
   const byPath = new Map(nodes.map((node) => [node.path, node]));

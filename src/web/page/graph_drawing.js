@@ -139,9 +139,7 @@ export class GraphDrawing {
   box(box) {
     const {node} = box;
     const folds = node !== null && node.children.length > 0;
-    const own = this.options.kinds?.get(box.id) ?? '';
-    // A cell that hides a difference shows that it does.
-    const kind = own === 'same' && node && !box.open && this.hidesDifference(node) ? 'changed' : own;
+    const kind = this.kindOf(box);
     const classes = [
       'node', folds ? 'cell' : '', node?.parameters ? 'weighted' : '', node?.choice ? 'choice' : '',
       kind === 'left' || kind === 'right' ? 'only' :
@@ -185,6 +183,16 @@ export class GraphDrawing {
             svg('rect', {width: box.width, height: box.height, rx: 6}));
     lines.forEach((text, i) => group.append(svg('text', {x: 13, y: 20 + 16 * i, class: i === 0 ? '' : 'sub', text})));
     return group;
+  }
+
+  /**
+   * What a diff says of a box: 'same', 'changed', 'left' or 'right' (only there); '': there is no diff.
+   * @param {import('./layout.js').Placed} box
+   */
+  kindOf({id, node, open}) {
+    const own = this.options.kinds?.get(id) ?? '';
+    // A cell that hides a difference shows that it does.
+    return own === 'same' && node && !open && this.hidesDifference(node) ? 'changed' : own;
   }
 
   /** @param {import('./layout.js').GraphNode} node */
@@ -379,10 +387,17 @@ export class GraphDrawing {
     ctx.setTransform(scale, 0, 0, scale, 16 * scale, 16 * scale);
     const line = d3.line().curve(d3.curveMonotoneY).context(ctx);
     const paint = (/** @type {import('./layout.js').Placed} */ box) => {
-      ctx.fillStyle = box.open ? color('--page') : color('--card');
-      ctx.strokeStyle = box.node?.choice ? color('--warn') :
-          box.node?.parameters           ? color('--accent') :
-                                           color('--muted');
+      const kind = this.kindOf(box);
+      const only = kind === 'left' || kind === 'right';
+      const found = box.node && this.matches(box.node);
+      ctx.fillStyle = color(found ? '--chosen' : box.open ? '--page' : '--card');
+      ctx.strokeStyle = color(
+          only                                       ? '--mark' :
+              kind === 'changed' || box.node?.choice ? '--warn' :
+              box.node?.parameters                   ? '--accent' :
+                                                       '--muted');
+      ctx.lineWidth = only || kind === 'changed' ? 3 : 1;
+      ctx.setLineDash(only ? [3, 3] : kind !== 'changed' && box.node?.choice ? [5, 2] : []);
       ctx.fillRect(box.x, box.y, box.width, box.height);
       ctx.strokeRect(box.x, box.y, box.width, box.height);
       const lines = box.node ?
@@ -396,6 +411,8 @@ export class GraphDrawing {
     };
     for (const box of this.drawn.boxes.filter((b) => b.open)) paint(box);
     ctx.strokeStyle = color('--muted');
+    ctx.lineWidth = 1;
+    ctx.setLineDash([]);
     for (const edge of this.drawn.lines) {
       ctx.beginPath();
       line(edge.points);

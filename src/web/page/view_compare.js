@@ -3,8 +3,9 @@
 import {ApiError, experimentPath, isAbsent} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain} from './chart.js';
 import {chosenText, durationOf} from './columns.js';
-import {diffGraphs, diffSamples} from './diff.js';
-import {button, checkbox, el, fill, refill, select, stateBox, statusBadge} from './dom.js';
+import {differenceRows, diffGraphs, diffSamples} from './diff.js';
+import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge} from './dom.js';
+import {toCsv, toJson} from './exports.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatCount, formatDuration, formatNumber, oneLine} from './format.js';
 import {GraphDrawing} from './graph_drawing.js';
@@ -100,7 +101,18 @@ export class CompareView {
         this.samples,
         el('div', {class: 'row spread'},
            el('h2', {}, `${counted(differing, 'choice')} of ${table.choices.length} differ`),
-           checkbox('only differences', onlyDifferences, (on) => this.store.setParams({diff: on ? '1' : null}))),
+           el('div', {class: 'row'},
+              checkbox('only differences', onlyDifferences, (on) => this.store.setParams({diff: on ? '1' : null})),
+              ...this.saveButtons('Samples', () => ({
+                                                header: ['what', ...models.map((model) => `model ${model}`)],
+                                                rows: [
+                                                  ['status', ...rows.map((row) => table.state[row])],
+                                                  ...[...table.metrics].map(
+                                                      ([name, values]) => [name, ...rows.map((row) => values[row])]),
+                                                  ['duration', ...rows.map((row) => durationOf(table, row))],
+                                                  ...sample.map((line) => [line.label, ...line.values])
+                                                ]
+                                              })))),
         el('div', {class: 'scroll'},
            el('table', {}, el('caption', {class: 'hidden-text'}, 'Models side by side; ≠ marks what differs'),
               el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, 'What'), ...models.map((model) => {
@@ -120,6 +132,20 @@ export class CompareView {
                      (line) => el(
                          'tr', {class: line.differs ? '' : 'same'}, el('th', {scope: 'row'}, oneLine(line.label, 80)),
                          ...line.values.map((value) => cell(value, line.differs))))))));
+  }
+
+  /**
+   * What a part shows, as files.
+   * @param {string} what @param {() => {header: string[], rows: unknown[][]}} content
+   */
+  saveButtons(what, content) {
+    const name = `${what.toLowerCase()}_of_models_${this.models().join('_')}`;
+    const save = (/** @type {string} */ form, /** @type {string} */ type, /** @type {typeof toCsv} */ write) => button(
+        form.toUpperCase(), () => {
+          const {header, rows} = content();
+          saveFile(`${name}.${form}`, new Blob([write(header, rows)], {type}));
+        }, {class: 'quiet', 'aria-label': `${what} as ${form.toUpperCase()}`});
+    return [save('csv', 'text/csv', toCsv), save('json', 'application/json', toJson)];
   }
 
   series() {
@@ -250,14 +276,24 @@ export class CompareView {
       this.drawings.push(drawing);
       panes.append(
           el('div', {class: 'view'},
-             el('h3', {},
-                `model ${model}: ${counted(allNodes(graph.nodes).length, 'node')}, ${
-                    formatCount(graph.parameters)} parameters, ${formatCount(graph.flops)} FLOPs`),
+             el('div', {class: 'row spread'},
+                el('h3', {},
+                   `model ${model}: ${counted(allNodes(graph.nodes).length, 'node')}, ${
+                       formatCount(graph.parameters)} parameters, ${formatCount(graph.flops)} FLOPs`),
+                button(
+                    'PNG', () => drawing.toPng().toBlob((blob) => {
+                      if (blob) saveFile(`model_${model}_compared.png`, blob);
+                    }),
+                    {class: 'quiet', 'aria-label': `Architecture of model ${model} as PNG`})),
              drawing.element));
     }
     const listed = pairs.filter((p) => p.kind !== 'same').slice(0, 300);
     fill(
         this.graphs, head,
+        el('div', {class: 'row'}, ...this.saveButtons('Differences', () => ({
+                                                        header: ['node', 'difference', `model ${left}`, `model ${right}`],
+                                                        rows: differenceRows(pairs)
+                                                      }))),
         el('p', {},
            `${counted(count('same'), 'node')} the same, ${formatNumber(count('changed'))} changed, ${
                formatNumber(

@@ -1,5 +1,5 @@
 import {chosenText} from '../../../src/web/page/columns.js';
-import {diffGraphs, diffSamples} from '../../../src/web/page/diff.js';
+import {differenceRows, diffGraphs, diffSamples} from '../../../src/web/page/diff.js';
 import {allNodes, buildGraph, isotonic, layered, layoutGraph} from '../../../src/web/page/layout.js';
 
 import {check, equal, test} from './harness.js';
@@ -120,6 +120,7 @@ test('planted changes are found: an attribute, a new name, a node on one side', 
   equal(of('extra').kind, 'right');
   equal(of('head').kind, 'same');
   equal(pairs.length, 7);
+  equal(differenceRows(pairs), [['stem', 'kernel', '3', '5'], ['extra', 'only there', '', 'Softmax']]);
 });
 
 test('graphs that are the same have no differences, and those with nothing in common no pairs', () => {
