@@ -74,7 +74,7 @@ class NullModel : public nn::ModelSpace {
  private:
   torch::Tensor bias_;
 };
-LANISTA_REGISTER_MODEL_SPACE("bench_null", NullModel);
+LANISTA_REGISTER(model_space, "bench_null", nn::MakeModelSpace<NullModel>);
 
 class SmallCnn : public nn::ModelSpace {
  public:
@@ -92,7 +92,7 @@ class SmallCnn : public nn::ModelSpace {
   torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
   torch::nn::Linear fc_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("bench_small_cnn", SmallCnn);
+LANISTA_REGISTER(model_space, "bench_small_cnn", nn::MakeModelSpace<SmallCnn>);
 
 class TinyMlp : public nn::ModelSpace {
  public:
@@ -106,7 +106,7 @@ class TinyMlp : public nn::ModelSpace {
  private:
   torch::nn::Linear hidden_{nullptr}, output_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("bench_tiny_mlp", TinyMlp);
+LANISTA_REGISTER(model_space, "bench_tiny_mlp", nn::MakeModelSpace<TinyMlp>);
 
 // ---- Trials ----
 

@@ -1,11 +1,11 @@
 // The quick-start network of NNI's documents as a user's own model space: 2 x 3 x 3 = 18 models.
-#include "src/trial/main.h"
+#include "lanista/main.h"
 
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
-#include "src/nn/nn.h"
+#include "lanista/nn.h"
 
 namespace nn = lanista::nn;
 
@@ -51,6 +51,6 @@ class Net : public nn::ModelSpace {
   torch::nn::Linear fc1{nullptr}, fc2{nullptr};
 };
 
-LANISTA_REGISTER_MODEL_SPACE("my_mnist", Net);
+LANISTA_REGISTER(model_space, "my_mnist", nn::MakeModelSpace<Net>);
 
 int main(int argc, char** argv) { return lanista::Main(argc, argv); }

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "lanista/graph.h"
 #include "lanista/mutator.h"
-#include "src/base/status.h"
 
 namespace graph = lanista::graph;
 namespace v1 = lanista::v1;
@@ -85,8 +84,9 @@ absl::StatusOr<v1::ModelGraph> MobileNet(const lanista::Params&) {
   Handle x = net.Input("x", graph::TensorType(v1::FLOAT32, {-1, 1, 28, 28}));
   x = AddConvBnReLU(net, "stem", x, 1, 16, 3, 2, 1);
   for (size_t stage = 0; stage < std::size(kStages); ++stage) {
-    LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph block, InvertedResidual(kStages[stage]));
-    x = net.Add(absl::StrCat("stage", stage), net.Cell(block), {x});
+    const absl::StatusOr<v1::ModelGraph> block = InvertedResidual(kStages[stage]);
+    if (!block.ok()) return block.status();
+    x = net.Add(absl::StrCat("stage", stage), net.Cell(*block), {x});
   }
   x = net.Add("avgpool", MakeOp("AdaptiveAvgPool2d", {{"output_size", {1, 1}}}), {x});
   x = net.Add("flatten", MakeOp("Flatten"), {x});
@@ -94,7 +94,7 @@ absl::StatusOr<v1::ModelGraph> MobileNet(const lanista::Params&) {
   return std::move(net).Build();
 }
 
-LANISTA_REGISTER_GRAPH_SPACE("mobilenet", MobileNet);
+LANISTA_REGISTER(graph_space, "mobilenet", MobileNet);
 
 // Replaces the blocks stage0, stage1, ... by chains of blocks, as NNI's MnasNet example does. Parameter `depths`: the
 // possible lengths of a chain.
@@ -104,7 +104,8 @@ class StageMutator final : public graph::Mutator {
 
   absl::Status Mutate(graph::MutableModel& model, graph::Chooser& chooser) const override {
     for (size_t stage = 0; stage < std::size(kStages); ++stage) {
-      LANISTA_RETURN_IF_ERROR(MutateStage(absl::StrCat("stage", stage), kStages[stage], model, chooser));
+      absl::Status status = MutateStage(absl::StrCat("stage", stage), kStages[stage], model, chooser);
+      if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
@@ -115,25 +116,28 @@ class StageMutator final : public graph::Mutator {
     const auto choose = [&](const char* what, const std::vector<v1::Value>& candidates) {
       return chooser.ChooseValue(absl::StrCat(name, ".", what), candidates);
     };
-    LANISTA_ASSIGN_OR_RETURN(const v1::Value depth, choose("depth", depths_));
-    LANISTA_ASSIGN_OR_RETURN(const v1::Value expansion, choose("expansion", {graph::IntValue(2), graph::IntValue(4)}));
-    LANISTA_ASSIGN_OR_RETURN(const v1::Value kernel, choose("kernel", {graph::IntValue(3), graph::IntValue(5)}));
-    LANISTA_ASSIGN_OR_RETURN(const v1::Value squeeze, choose("se", {graph::BoolValue(false), graph::BoolValue(true)}));
-    options.expansion = expansion.i();
-    options.kernel = kernel.i();
-    options.squeeze_excitation = squeeze.b();
+    const auto depth = choose("depth", depths_);
+    const auto expansion = choose("expansion", {graph::IntValue(2), graph::IntValue(4)});
+    const auto kernel = choose("kernel", {graph::IntValue(3), graph::IntValue(5)});
+    const auto squeeze = choose("se", {graph::BoolValue(false), graph::BoolValue(true)});
+    for (const auto* const choice : {&depth, &expansion, &kernel, &squeeze}) {
+      if (!choice->ok()) return choice->status();
+    }
+    options.expansion = expansion->i();
+    options.kernel = kernel->i();
+    options.squeeze_excitation = squeeze->b();
     // The first block changes width and resolution, the others keep them. A handle is valid until the next insertion.
-    for (int64_t i = 0; i < depth.i(); ++i) {
-      LANISTA_ASSIGN_OR_RETURN(const v1::ModelGraph block, InvertedResidual(options));
-      v1::Node cell = model.AddModel(block);
+    for (int64_t i = 0; i < depth->i(); ++i) {
+      const absl::StatusOr<v1::ModelGraph> block = InvertedResidual(options);
+      if (!block.ok()) return block.status();
+      v1::Node cell = model.AddModel(*block);
       const std::string previous = i == 1 ? name : absl::StrCat(name, "_", i - 1);
-      LANISTA_ASSIGN_OR_RETURN(const auto found, model.Find(i == 0 ? name : previous));
-      if (i == 0) {
-        LANISTA_RETURN_IF_ERROR(model.Replace(found.front(), cell));
-      } else {
-        cell.set_name(absl::StrCat(name, "_", i));
-        LANISTA_RETURN_IF_ERROR(model.InsertAfter(found.front(), std::move(cell)));
-      }
+      const auto found = model.Find(i == 0 ? name : previous);
+      if (!found.ok()) return found.status();
+      if (i > 0) cell.set_name(absl::StrCat(name, "_", i));
+      absl::Status status =
+          i == 0 ? model.Replace(found->front(), cell) : model.InsertAfter(found->front(), std::move(cell));
+      if (!status.ok()) return status;
       options.in = options.out;
       options.stride = 1;
     }

@@ -29,4 +29,4 @@ absl::StatusOr<lanista::data::DataSplits> MakeStripes(const lanista::Params& par
 
 }  // namespace
 
-LANISTA_REGISTER_DATASET("stripes", MakeStripes);
+LANISTA_REGISTER(dataset, "stripes", MakeStripes);

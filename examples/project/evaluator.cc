@@ -45,4 +45,4 @@ void TrainOnStripes(lanista::TrialContext& context, const TrainingParams& params
 
 }  // namespace
 
-LANISTA_REGISTER_EVALUATOR_FUNCTION("train_on_stripes", TrainOnStripes);
+LANISTA_REGISTER(evaluator, "train_on_stripes", TrainOnStripes);

@@ -30,4 +30,4 @@ class Net : public nn::ModelSpace {
   nn::Repeat blocks_{nullptr};
   torch::nn::Linear output_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("net", Net);
+LANISTA_REGISTER(model_space, "net", nn::MakeModelSpace<Net>);

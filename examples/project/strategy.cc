@@ -34,4 +34,4 @@ absl::StatusOr<std::unique_ptr<lanista::Strategy>> MakeBackwards(const lanista::
 
 }  // namespace
 
-LANISTA_REGISTER_STRATEGY("backwards", MakeBackwards);
+LANISTA_REGISTER(strategy, "backwards", MakeBackwards);

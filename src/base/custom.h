@@ -15,6 +15,7 @@
 #include "google/protobuf/message.h"
 #include "src/base/component.h"
 #include "src/base/params.h"
+#include "src/base/register.h"
 #include "src/base/registry.h"
 
 namespace lanista {
@@ -102,28 +103,17 @@ bool RegisterComponent(const std::string& kind, const std::string& name, Make ma
   return true;
 }
 
+// What LANISTA_REGISTER does for a kind whose components a configuration names by `custom { name: "NAME" params { ... }
+// }`: kinds::strategy and the like derive from it.
+template <typename RegistryType>
+struct CustomKind {
+  // RegisterComponent.
+  template <typename Make>
+  static bool Register(const std::string& kind, const std::string& name, Make make) {
+    return RegisterComponent<RegistryType>(kind, name, std::move(make));
+  }
+};
+
 }  // namespace lanista
-
-// Registers a component of the user's own for `custom { name: "NAME" params { ... } }`, at namespace scope:
-//
-//   LANISTA_REGISTER(strategy, "mine", MakeMine);
-//
-// `kind` is strategy, stopper, dataset, transform, evaluator, mutator, device_source or node_source; the header of its
-// interface declares it. `make` is a function: its first parameter is a `const lanista::Params&`, or a const reference
-// to a protobuf message of your own whose fields are the parameters (component.h); the others are those of the kind's
-// factories, of which it may leave out the last ones. It must take all parameters that the configuration gives.
-#define LANISTA_REGISTER(kind, name, make)                                                                  \
-  [[maybe_unused]] static const bool LANISTA_REGISTRY_CONCAT_(lanista_registered_component_, __COUNTER__) = \
-      ::lanista::RegisterComponent<::lanista::kinds::kind::Registry>(#kind, name, make)
-
-// Registers `make(const lanista::Params&, Args...)` for `custom { name: "NAME" params { ... } }`. Parameters that
-// `make` misses, or that it does not read, are errors of the configuration. `kind` is for messages: "evaluator".
-#define LANISTA_REGISTER_WITH_PARAMS(RegistryType, kind, name, make)                                              \
-  LANISTA_REGISTER_CUSTOM(                                                                                        \
-      RegistryType, name, ([](const ::lanista::v1::Custom& custom, auto&&... args) -> RegistryType::Result {      \
-        return ::lanista::MakeCustom(kind, custom, [&](const ::lanista::Params& params) -> RegistryType::Result { \
-          return make(params, args...);                                                                           \
-        });                                                                                                       \
-      }))
 
 #endif  // LANISTA_SRC_BASE_CUSTOM_H_

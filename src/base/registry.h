@@ -129,15 +129,4 @@ class Registry {
         return make(static_cast<const Config&>(config), std::forward<decltype(args)>(args)...);            \
       })
 
-#define LANISTA_REGISTRY_CONCAT_INNER_(a, b) a##b
-#define LANISTA_REGISTRY_CONCAT_(a, b) LANISTA_REGISTRY_CONCAT_INNER_(a, b)
-
-// Registers `make(const v1::Custom&, Args...)` for `custom { name: "NAME" }`.
-#define LANISTA_REGISTER_CUSTOM(RegistryType, name, make)                                                          \
-  [[maybe_unused]] static const bool LANISTA_REGISTRY_CONCAT_(lanista_registered_custom_, __COUNTER__) =           \
-      RegistryType::Get().Add(                                                                                     \
-          name, true, [](const google::protobuf::Message& config, auto&&... args) -> RegistryType::Result {        \
-            return make(static_cast<const ::lanista::v1::Custom&>(config), std::forward<decltype(args)>(args)...); \
-          })
-
 #endif  // LANISTA_SRC_BASE_REGISTRY_H_

@@ -7,7 +7,7 @@
 //     ...
 //     return splits;
 //   }
-//   LANISTA_REGISTER_DATASET("spirals", MakeSpirals);
+//   LANISTA_REGISTER(dataset, "spirals", MakeSpirals);
 //
 // and then `dataset { custom { name: "spirals" params { key: "turns" value { i: 3 } } } }`.
 #ifndef LANISTA_SRC_DATA_CUSTOM_H_
@@ -33,26 +33,11 @@ inline absl::StatusOr<std::unique_ptr<DataSplits>> Box(absl::StatusOr<DataSplits
 }  // namespace lanista::data::internal
 
 namespace lanista::kinds {
-// For LANISTA_REGISTER(dataset, "name", make) and LANISTA_REGISTER(transform, "name", make).
-struct dataset {
-  using Registry = data::DatasetRegistry;
-};
-struct transform {
-  using Registry = data::TransformRegistry;
-};
+// For LANISTA_REGISTER(dataset, "name", make): an absl::StatusOr<DataSplits>(const Params&, const DatasetRequest&); and
+// for LANISTA_REGISTER(transform, "name", make): an absl::StatusOr<std::unique_ptr<Transform>>(const Params&, const
+// DataSplits& splits). They must read all of their parameters, and may leave out the second argument.
+struct dataset : CustomKind<data::DatasetRegistry> {};
+struct transform : CustomKind<data::TransformRegistry> {};
 }  // namespace lanista::kinds
-
-// Registers `make`: absl::StatusOr<DataSplits>(const lanista::Params&, const DatasetRequest&). `make` must read all of
-// its parameters.
-#define LANISTA_REGISTER_DATASET(name, make)                                                                          \
-  LANISTA_REGISTER_WITH_PARAMS(::lanista::data::DatasetRegistry, "dataset", name,                                     \
-                               ([](const ::lanista::Params& params, const ::lanista::data::DatasetRequest& request) { \
-                                 return ::lanista::data::internal::Box(make(params, request));                        \
-                               }))
-
-// Registers `make`: absl::StatusOr<std::unique_ptr<Transform>>(const lanista::Params&, const DataSplits& splits).
-// `make` must read all of its parameters.
-#define LANISTA_REGISTER_TRANSFORM(name, make) \
-  LANISTA_REGISTER_WITH_PARAMS(::lanista::data::TransformRegistry, "transform", name, make)
 
 #endif  // LANISTA_SRC_DATA_CUSTOM_H_

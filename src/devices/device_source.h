@@ -25,9 +25,7 @@ using DeviceSourceRegistry = Registry<DeviceSource, v1::TrainingServiceConfig>;
 
 namespace kinds {
 // For LANISTA_REGISTER(device_source, "name", make).
-struct device_source {
-  using Registry = DeviceSourceRegistry;
-};
+struct device_source : CustomKind<DeviceSourceRegistry> {};
 }  // namespace kinds
 
 // The devices of all blocks but those that bring nodes (node_source.h); without blocks, those of one `local` block with

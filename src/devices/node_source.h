@@ -74,9 +74,7 @@ using NodeSourceRegistry = Registry<NodeSource, v1::TrainingServiceConfig, const
 
 namespace kinds {
 // For LANISTA_REGISTER(node_source, "name", make).
-struct node_source {
-  using Registry = NodeSourceRegistry;
-};
+struct node_source : CustomKind<NodeSourceRegistry> {};
 }  // namespace kinds
 
 // Whether the block's devices are other machines', so that a NodeSource brings them.

@@ -13,8 +13,4 @@ absl::Status FunctionalEvaluator::Evaluate(TrialContext& context) {
   return context.canceled() ? absl::CancelledError("the trial was canceled") : absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Evaluator>> MakeFunctionalEvaluator(void (*function)(TrialContext&), const Params&) {
-  return std::make_unique<FunctionalEvaluator>(function);
-}
-
 }  // namespace lanista

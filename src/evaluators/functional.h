@@ -12,7 +12,7 @@
 //     }
 //     context.ReportFinal({{"default", accuracy}, {"seconds", seconds}});
 //   }
-//   LANISTA_REGISTER_EVALUATOR_FUNCTION("my_way", TrainMyWay);
+//   LANISTA_REGISTER(evaluator, "my_way", TrainMyWay);
 //
 // and in the experiment:
 //
@@ -22,7 +22,9 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -48,40 +50,39 @@ class FunctionalEvaluator : public Evaluator {
   const Function function_;
 };
 
-// For the macro below: an evaluator that calls `function`, with what its type MyParams makes of the configuration's
-// parameters, or without any.
-template <typename MyParams>
-absl::StatusOr<std::unique_ptr<Evaluator>> MakeFunctionalEvaluator(void (*function)(TrialContext&, const MyParams&),
-                                                                   const Params& params) {
-  static_assert(!std::is_same_v<MyParams, Params> && std::is_constructible_v<MyParams, const Params&>,
-                "an evaluator's function takes a type of your own that is constructed from `const lanista::Params&`: "
-                "so the configuration is checked before the search begins");
-  return std::make_unique<FunctionalEvaluator>(
-      [function, mine = MyParams(params)](TrialContext& context) { function(context, mine); });
-}
-// The same for a function without parameters: any that the configuration has is an error.
-absl::StatusOr<std::unique_ptr<Evaluator>> MakeFunctionalEvaluator(void (*function)(TrialContext&),
-                                                                   const Params& params);
-
 namespace kinds {
-// For LANISTA_REGISTER(evaluator, "name", make).
+// For LANISTA_REGISTER(evaluator, "name", make), and `evaluator { custom { name: "name" params { ... } } }`.
 struct evaluator {
-  using Registry = EvaluatorRegistry;
+  // `make` is a void(TrialContext&), called for each trial, or a factory, an
+  // absl::StatusOr<std::unique_ptr<Evaluator>>(const Params&), which reads all of its parameters at once.
+  template <typename Make>
+  static bool Register(const std::string& kind, const std::string& name, Make make) {
+    if constexpr (std::is_invocable_v<const Make&, TrialContext&>) {
+      return RegisterComponent<EvaluatorRegistry>(kind, name, [make](const Params&) -> EvaluatorRegistry::Result {
+        return std::make_unique<FunctionalEvaluator>(make);
+      });
+    } else {
+      return RegisterComponent<EvaluatorRegistry>(kind, name, std::move(make));
+    }
+  }
+
+  // A function with parameters: MyParams is constructed from `const Params&` when the configuration is checked, and
+  // copied.
+  template <typename MyParams>
+  static bool Register(const std::string& kind, const std::string& name,
+                       void (*function)(TrialContext&, const MyParams&)) {
+    static_assert(!std::is_same_v<MyParams, Params> && std::is_constructible_v<MyParams, const Params&>,
+                  "an evaluator's function takes a type of your own that is constructed from `const lanista::Params&`: "
+                  "so the configuration is checked before the search begins");
+    return RegisterComponent<EvaluatorRegistry>(
+        kind, name, [function](const Params& params) -> EvaluatorRegistry::Result {
+          return std::make_unique<FunctionalEvaluator>(
+              [function, mine = MyParams(params)](TrialContext& context) { function(context, mine); });
+        });
+  }
 };
 }  // namespace kinds
 
 }  // namespace lanista
-
-// Registers `function`, a void(TrialContext&) or void(TrialContext&, const MyParams&), for
-// `evaluator { custom { name: "NAME" } }`. MyParams is copied, and constructed from `const lanista::Params&` when the
-// configuration is checked. At namespace scope.
-#define LANISTA_REGISTER_EVALUATOR_FUNCTION(name, function) \
-  LANISTA_REGISTER_EVALUATOR(                               \
-      name, ([](const ::lanista::Params& params) { return ::lanista::MakeFunctionalEvaluator(function, params); }))
-
-// Registers `factory`, an absl::StatusOr<std::unique_ptr<lanista::Evaluator>>(const lanista::Params&), for
-// `evaluator { custom { name: "NAME" } }`. It reads all of its parameters at once. At namespace scope.
-#define LANISTA_REGISTER_EVALUATOR(name, factory) \
-  LANISTA_REGISTER_WITH_PARAMS(::lanista::EvaluatorRegistry, "evaluator", name, factory)
 
 #endif  // LANISTA_SRC_EVALUATORS_FUNCTIONAL_H_

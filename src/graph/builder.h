@@ -16,7 +16,7 @@
 //     net.Output(x);
 //     return std::move(net).Build();
 //   }
-//   LANISTA_REGISTER_GRAPH_SPACE("my_net", Net);
+//   LANISTA_REGISTER(graph_space, "my_net", Net);
 #ifndef LANISTA_SRC_GRAPH_BUILDER_H_
 #define LANISTA_SRC_GRAPH_BUILDER_H_
 

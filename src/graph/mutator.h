@@ -77,7 +77,7 @@ class Mutator {
 using ModuleReader = std::function<absl::StatusOr<v1::ModelGraph>(const std::string& path)>;
 
 // Built-in mutators are registered under their field in v1::MutatorConfig, users' under a name
-// (LANISTA_REGISTER_MUTATOR). Each gets the whole MutatorConfig, for its `also`, and a reader of modules.
+// (LANISTA_REGISTER). Each gets the whole MutatorConfig, for its `also`, and a reader of modules.
 using MutatorRegistry = Registry<Mutator, v1::MutatorConfig, const v1::MutatorConfig&, const ModuleReader&>;
 
 // The base model with its mutators, ready to be materialised many times.
@@ -117,16 +117,9 @@ class GraphSpace {
 }  // namespace lanista::graph
 
 namespace lanista::kinds {
-// For LANISTA_REGISTER(mutator, "name", make).
-struct mutator {
-  using Registry = graph::MutatorRegistry;
-};
+// For LANISTA_REGISTER(mutator, "name", make): an absl::StatusOr<std::unique_ptr<graph::Mutator>>(const Params&, const
+// v1::MutatorConfig&, const graph::ModuleReader&), which reads all of its parameters.
+struct mutator : CustomKind<graph::MutatorRegistry> {};
 }  // namespace lanista::kinds
-
-// Registers `make`, an absl::StatusOr<std::unique_ptr<lanista::graph::Mutator>>(const lanista::Params&, const
-// lanista::v1::MutatorConfig&, const lanista::graph::ModuleReader&), for `mutator { custom { name: "NAME" } }`. `make`
-// must read all of its parameters. Use it at namespace scope.
-#define LANISTA_REGISTER_MUTATOR(name, make) \
-  LANISTA_REGISTER_WITH_PARAMS(::lanista::graph::MutatorRegistry, "mutator", name, make)
 
 #endif  // LANISTA_SRC_GRAPH_MUTATOR_H_

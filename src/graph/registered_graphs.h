@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "protos/graph.pb.h"
 #include "src/base/params.h"
+#include "src/base/register.h"
 
 namespace lanista::graph {
 
@@ -28,8 +30,14 @@ absl::StatusOr<v1::ModelGraph> MakeRegisteredGraph(const std::string& name, cons
 
 }  // namespace lanista::graph
 
-// Use it at namespace scope, in a .cc file whose library is a registered_cc_library (or in the program itself).
-#define LANISTA_REGISTER_GRAPH_SPACE(name, factory) \
-  [[maybe_unused]] static const bool lanista_graph_space_##factory = ::lanista::graph::RegisterGraph(name, factory)
+namespace lanista::kinds {
+// For LANISTA_REGISTER(graph_space, "name", make).
+struct graph_space {
+  // RegisterGraph.
+  static bool Register(const std::string&, const std::string& name, graph::GraphFactory make) {
+    return graph::RegisterGraph(name, std::move(make));
+  }
+};
+}  // namespace lanista::kinds
 
 #endif  // LANISTA_SRC_GRAPH_REGISTERED_GRAPHS_H_

@@ -16,7 +16,8 @@ ModelSpaceRegistry& ModelSpaceRegistry::Get() {
 
 bool ModelSpaceRegistry::Add(const std::string& name, Factory factory) {
   if (!factories_.emplace(name, std::move(factory)).second) {
-    std::fprintf(stderr, "lanista: the model space '%s' is registered twice\n", name.c_str());
+    std::fprintf(stderr, "lanista: the model space '%s' is registered twice: give one of the two another name\n",
+                 name.c_str());
     std::abort();
   }
   return true;

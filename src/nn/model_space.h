@@ -7,8 +7,10 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "src/base/register.h"
 #include "src/nn/model.h"
 #include "src/nn/params.h"
 
@@ -30,7 +32,7 @@ namespace lanista::nn {
 //    private:
 //     torch::nn::Linear hidden_{nullptr}, output_{nullptr};
 //   };
-//   LANISTA_REGISTER_MODEL_SPACE("my_net", Net);
+//   LANISTA_REGISTER(model_space, "my_net", lanista::nn::MakeModelSpace<Net>);
 class ModelSpace : public Model {};
 
 // The spaces of this program. Filled before main, read-only afterwards.
@@ -69,16 +71,15 @@ std::shared_ptr<Net> MakeModelSpace(const Params& params) {
 
 }  // namespace lanista::nn
 
-#define LANISTA_MODEL_SPACE_CONCAT_INNER_(a, b) a##b
-#define LANISTA_MODEL_SPACE_CONCAT_(a, b) LANISTA_MODEL_SPACE_CONCAT_INNER_(a, b)
-
-// Makes the class `Net` known as `space { registered: "NAME" }`. Use it at namespace scope, in a .cc file whose library
-// is a registered_cc_library (or in the program itself).
-#define LANISTA_REGISTER_MODEL_SPACE(name, Net)                                                         \
-  [[maybe_unused]] static const bool LANISTA_MODEL_SPACE_CONCAT_(lanista_model_space_, __COUNTER__) =   \
-      ::lanista::nn::ModelSpaceRegistry::Get().Add(                                                     \
-          name, [](const ::lanista::nn::Params& params) -> std::shared_ptr<::lanista::nn::ModelSpace> { \
-            return ::lanista::nn::MakeModelSpace<Net>(params);                                          \
-          })
+namespace lanista::kinds {
+// For LANISTA_REGISTER(model_space, "name", make).
+struct model_space {
+  // Makes `make` known as `space { registered: "NAME" }`: a std::shared_ptr<ModelSpace>(const Params&), called once for
+  // each model. nn::MakeModelSpace<Net> is one for the class Net.
+  static bool Register(const std::string&, const std::string& name, nn::ModelSpaceRegistry::Factory make) {
+    return nn::ModelSpaceRegistry::Get().Add(name, std::move(make));
+  }
+};
+}  // namespace lanista::kinds
 
 #endif  // LANISTA_SRC_NN_MODEL_SPACE_H_

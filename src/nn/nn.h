@@ -7,7 +7,7 @@
 //   namespace nn = lanista::nn;
 //
 //   class Net : public nn::ModelSpace { ... };              // asks ValueChoice, LayerChoice, InputChoice, Repeat, Cell
-//   LANISTA_REGISTER_MODEL_SPACE("my_net", Net);
+//   LANISTA_REGISTER(model_space, "my_net", nn::MakeModelSpace<Net>);
 //
 // A plain `Net net;` is the first model of the space; nn::BuildFixed<Net>(json) is a model that a search has found, and
 // nn::LoadWeights(*net, "1-model-17.weights.pt") loads its trained weights.

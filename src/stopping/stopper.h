@@ -51,22 +51,16 @@ class Stopper {
 using StopperRegistry = Registry<Stopper, v1::EarlyStoppingConfig, const StoppingContext&>;
 
 namespace kinds {
-// For LANISTA_REGISTER(stopper, "name", make).
-struct stopper {
-  using Registry = StopperRegistry;
-};
-}  // namespace kinds
-
-}  // namespace lanista
-
-// Registers a stopper of the user's own, for `early_stopping { custom { name: "NAME" params { ... } } }`:
+// For LANISTA_REGISTER(stopper, "name", make), and `early_stopping { custom { name: "name" params { ... } } }`:
 //
 //   absl::StatusOr<std::unique_ptr<lanista::Stopper>> MakeMine(const lanista::Params& params,
 //                                                              const lanista::StoppingContext& context);
-//   LANISTA_REGISTER_STOPPER("mine", MakeMine);
+//   LANISTA_REGISTER(stopper, "mine", MakeMine);
 //
 // Parameters that MakeMine misses or does not read are errors of the configuration.
-#define LANISTA_REGISTER_STOPPER(name, make) \
-  LANISTA_REGISTER_WITH_PARAMS(::lanista::StopperRegistry, "stopper", name, make)
+struct stopper : CustomKind<StopperRegistry> {};
+}  // namespace kinds
+
+}  // namespace lanista
 
 #endif  // LANISTA_SRC_STOPPING_STOPPER_H_

@@ -119,22 +119,16 @@ class Strategy {
 using StrategyRegistry = Registry<Strategy, v1::StrategyConfig, const StrategyContext&>;
 
 namespace kinds {
-// For LANISTA_REGISTER(strategy, "name", make).
-struct strategy {
-  using Registry = StrategyRegistry;
-};
-}  // namespace kinds
-
-}  // namespace lanista
-
-// Registers a strategy of the user's own, for `strategy { custom { name: "NAME" params { ... } } }`:
+// For LANISTA_REGISTER(strategy, "name", make), and `strategy { custom { name: "name" params { ... } } }`:
 //
 //   absl::StatusOr<std::unique_ptr<lanista::Strategy>> MakeMine(const lanista::Params& params,
 //                                                               const lanista::StrategyContext& context);
-//   LANISTA_REGISTER_STRATEGY("mine", MakeMine);
+//   LANISTA_REGISTER(strategy, "mine", MakeMine);
 //
 // Parameters that MakeMine misses or does not read are errors of the configuration.
-#define LANISTA_REGISTER_STRATEGY(name, make) \
-  LANISTA_REGISTER_WITH_PARAMS(::lanista::StrategyRegistry, "strategy", name, make)
+struct strategy : CustomKind<StrategyRegistry> {};
+}  // namespace kinds
+
+}  // namespace lanista
 
 #endif  // LANISTA_SRC_STRATEGIES_STRATEGY_H_

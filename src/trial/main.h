@@ -1,7 +1,7 @@
 // A user's own program: the whole command line plus what the program registers.
 //
 //   class Net : public lanista::nn::ModelSpace { ... };
-//   LANISTA_REGISTER_MODEL_SPACE("my_net", Net);
+//   LANISTA_REGISTER(model_space, "my_net", nn::MakeModelSpace<Net>);
 //   int main(int argc, char** argv) { return lanista::Main(argc, argv); }
 #ifndef LANISTA_SRC_TRIAL_MAIN_H_
 #define LANISTA_SRC_TRIAL_MAIN_H_

@@ -142,7 +142,7 @@ TEST_F(StrategyTest, WhatTellThrowsIsTheAnswerToTheNextAsk) {
 }
 
 StrategyRegistry::Result MakeNone(const Params&, const StrategyContext&) { throw std::bad_alloc(); }
-LANISTA_REGISTER_STRATEGY("throws when made", MakeNone);
+LANISTA_REGISTER(strategy, "throws when made", MakeNone);
 
 TEST(GuardedStrategyTest, WhatAFactoryThrowsIsAnError) {
   v1::ExperimentConfig config;

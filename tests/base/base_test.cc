@@ -4,8 +4,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/base/clock.h"
+#include "src/base/custom.h"
 #include "src/base/hash.h"
 #include "src/base/out_of_memory.h"
+#include "src/base/params.h"
 #include "src/base/registry.h"
 #include "src/base/status.h"
 
@@ -83,11 +85,12 @@ using ThingRegistry = Registry<Thing, v1::StrategyConfig, int>;
 absl::StatusOr<std::unique_ptr<Thing>> MakeRandomThing(const v1::RandomConfig& config, int number) {
   return std::make_unique<Thing>(Thing{absl::StrCat("random ", config.dedup(), " ", number)});
 }
-absl::StatusOr<std::unique_ptr<Thing>> MakeOwnThing(const v1::Custom& config, int number) {
-  return std::make_unique<Thing>(Thing{absl::StrCat("own ", config.params().at("width").i(), " ", number)});
+absl::StatusOr<std::unique_ptr<Thing>> MakeOwnThing(const Params& params, int number) {
+  return std::make_unique<Thing>(Thing{absl::StrCat("own ", params.Get<int64_t>("width"), " ", number)});
 }
 LANISTA_REGISTER_BUILT_IN(ThingRegistry, random, v1::RandomConfig, MakeRandomThing);
-LANISTA_REGISTER_CUSTOM(ThingRegistry, "own", MakeOwnThing);
+// What LANISTA_REGISTER does with a kind of Lanista's.
+const bool kOwnThingIsRegistered = CustomKind<ThingRegistry>::Register("thing", "own", MakeOwnThing);
 
 TEST(RegistryTest, MakesWhatTheOneofNames) {
   v1::StrategyConfig config;
@@ -98,6 +101,7 @@ TEST(RegistryTest, MakesWhatTheOneofNames) {
 }
 
 TEST(RegistryTest, MakesWhatUsersRegister) {
+  ASSERT_TRUE(kOwnThingIsRegistered);
   v1::StrategyConfig config;
   config.mutable_custom()->set_name("own");
   (*config.mutable_custom()->mutable_params())["width"].set_i(64);

@@ -465,7 +465,7 @@ absl::StatusOr<DataSplits> MakeBlobs(const Params& params, const DatasetRequest&
   if (params.Has("no_validation")) splits.validation = nullptr;
   return splits;
 }
-LANISTA_REGISTER_DATASET("blobs", MakeBlobs);
+LANISTA_REGISTER(dataset, "blobs", MakeBlobs);
 
 // Says that it has as many samples as targets, however many inputs there are.
 class TargetsCount : public Dataset {
@@ -496,12 +496,12 @@ absl::StatusOr<DataSplits> MakeUneven(const Params& params, const DatasetRequest
   }
   return splits;
 }
-LANISTA_REGISTER_DATASET("uneven", MakeUneven);
+LANISTA_REGISTER(dataset, "uneven", MakeUneven);
 
 absl::StatusOr<DataSplits> MakeBroken(const Params&, const DatasetRequest&) {
   return absl::UnavailableError("the disk is away");
 }
-LANISTA_REGISTER_DATASET("broken", MakeBroken);
+LANISTA_REGISTER(dataset, "broken", MakeBroken);
 
 absl::StatusOr<DataSplits> OpenBlobs(const std::string& params, std::optional<Task> task = std::nullopt) {
   return Open(absl::StrCat("custom { name: 'blobs' ", params, " }"), 1, task);

@@ -199,7 +199,7 @@ class Halve : public Transform {
 absl::StatusOr<std::unique_ptr<Transform>> MakeHalve(const Params&, const DataSplits&) {
   return std::make_unique<Halve>();
 }
-LANISTA_REGISTER_TRANSFORM("halve", MakeHalve);
+LANISTA_REGISTER(transform, "halve", MakeHalve);
 
 TEST(Transforms, SayWhatTheyDo) {
   const DataSplits splits = SplitsOf(CountingImages(2, 2, 4, 4));
@@ -476,7 +476,7 @@ class Spoil : public Transform {
 absl::StatusOr<std::unique_ptr<Transform>> MakeSpoil(const Params&, const DataSplits&) {
   return std::make_unique<Spoil>();
 }
-LANISTA_REGISTER_TRANSFORM("spoil", MakeSpoil);
+LANISTA_REGISTER(transform, "spoil", MakeSpoil);
 
 class SharedDataTest : public ::testing::Test {
  protected:

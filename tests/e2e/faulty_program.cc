@@ -98,7 +98,7 @@ class Faulty : public FaultyModel {
             {"none", "throw", "shape", "segfault", "abort", "memory", "hang", "nan", "exit", "constructor", "latin-1"},
             "fault")) {}
 };
-LANISTA_REGISTER_MODEL_SPACE("faulty", Faulty);
+LANISTA_REGISTER(model_space, "faulty", nn::MakeModelSpace<Faulty>);
 
 // Eight models, of which those in the parameter `bad` have the fault in the parameter `fault`.
 class SomeBad : public FaultyModel {
@@ -113,7 +113,7 @@ class SomeBad : public FaultyModel {
     return std::find(bad.begin(), bad.end(), member) == bad.end() ? "none" : fault;
   }
 };
-LANISTA_REGISTER_MODEL_SPACE("some_bad", SomeBad);
+LANISTA_REGISTER(model_space, "some_bad", nn::MakeModelSpace<SomeBad>);
 
 // One candidate ends the process while it is built.
 class CrashesInConstructor : public nn::ModelSpace {
@@ -124,7 +124,7 @@ class CrashesInConstructor : public nn::ModelSpace {
   }
   torch::Tensor forward(torch::Tensor x) override { return x; }
 };
-LANISTA_REGISTER_MODEL_SPACE("crashes_in_constructor", CrashesInConstructor);
+LANISTA_REGISTER(model_space, "crashes_in_constructor", nn::MakeModelSpace<CrashesInConstructor>);
 
 // The constructor fails with one candidate.
 class ThrowsInConstructor : public nn::ModelSpace {
@@ -135,14 +135,14 @@ class ThrowsInConstructor : public nn::ModelSpace {
   }
   torch::Tensor forward(torch::Tensor x) override { return x; }
 };
-LANISTA_REGISTER_MODEL_SPACE("throws_in_constructor", ThrowsInConstructor);
+LANISTA_REGISTER(model_space, "throws_in_constructor", nn::MakeModelSpace<ThrowsInConstructor>);
 
 class NoCandidates : public nn::ModelSpace {
  public:
   NoCandidates() { nn::ValueChoice(std::vector<int64_t>{}, "empty"); }
   torch::Tensor forward(torch::Tensor x) override { return x; }
 };
-LANISTA_REGISTER_MODEL_SPACE("no_candidates", NoCandidates);
+LANISTA_REGISTER(model_space, "no_candidates", nn::MakeModelSpace<NoCandidates>);
 
 class TwoMeanings : public nn::ModelSpace {
  public:
@@ -152,7 +152,7 @@ class TwoMeanings : public nn::ModelSpace {
   }
   torch::Tensor forward(torch::Tensor x) override { return x; }
 };
-LANISTA_REGISTER_MODEL_SPACE("two_meanings", TwoMeanings);
+LANISTA_REGISTER(model_space, "two_meanings", nn::MakeModelSpace<TwoMeanings>);
 
 struct TalkativeParams {
   explicit TalkativeParams(const lanista::Params& params) : wait(params.Has("wait")) {}
@@ -172,7 +172,7 @@ void Talkative(lanista::TrialContext& context, const TalkativeParams& params) {
   while (params.wait && !context.canceled()) never.wait_for(lock, std::chrono::milliseconds(20));
   context.ReportFinal({{"default", 0.75}, {"loss", 1.5}});
 }
-LANISTA_REGISTER_EVALUATOR_FUNCTION("talkative", Talkative);
+LANISTA_REGISTER(evaluator, "talkative", Talkative);
 
 // Stops models of odd numbers at their second step; throws when it hears of the model in the parameter `throws_at`.
 class OddModels : public lanista::Stopper {
@@ -191,7 +191,7 @@ absl::StatusOr<std::unique_ptr<lanista::Stopper>> MakeOddModels(const lanista::P
                                                                 const lanista::StoppingContext& /*context*/) {
   return std::make_unique<OddModels>(params.Get<int64_t>("throws_at", 0));
 }
-LANISTA_REGISTER_STOPPER("odd models", MakeOddModels);
+LANISTA_REGISTER(stopper, "odd models", MakeOddModels);
 struct ReportingParams {
   explicit ReportingParams(const lanista::Params& params) : reports(params.Get<int64_t>("reports")) {}
   int64_t reports;
@@ -206,7 +206,7 @@ void Reporting(lanista::TrialContext& context, const ReportingParams& params) {
   }
   while (!context.canceled()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
-LANISTA_REGISTER_EVALUATOR_FUNCTION("reporting", Reporting);
+LANISTA_REGISTER(evaluator, "reporting", Reporting);
 
 // Whether `file` is to be the checkpoint, in the place of an earlier one, of a model that has come far.
 bool IsALateCheckpoint(int file) {

@@ -50,13 +50,13 @@ absl::StatusOr<v1::ModelGraph> CostlyGraph(const Params&) {
   net.Output(net.Add("last", MakeOp("Linear", {{"in_features", width}, {"out_features", 10}}), {x}));
   return std::move(net).Build();
 }
-LANISTA_REGISTER_GRAPH_SPACE("costly", CostlyGraph);
+LANISTA_REGISTER(graph_space, "costly", CostlyGraph);
 
 void OnlyBuild(TrialContext& context) {
   context.model();
   context.ReportFinal(0);
 }
-LANISTA_REGISTER_EVALUATOR_FUNCTION("only_build", OnlyBuild);
+LANISTA_REGISTER(evaluator, "only_build", OnlyBuild);
 
 class TrialCostsTest : public ::testing::TestWithParam<const char*> {
  protected:

@@ -49,7 +49,7 @@ absl::StatusOr<data::DataSplits> MakeCloud(const Params&, const data::DatasetReq
   const data::Example cloud{torch::randn({50, 3}), torch::randint(4, {50}, at::kLong)};
   return MakeSplits(data::Task::kClassification, 4, cloud, cloud);
 }
-LANISTA_REGISTER_DATASET("cloud", MakeCloud);
+LANISTA_REGISTER(dataset, "cloud", MakeCloud);
 
 // A hundred samples, ten of class 0, then ten of class 1, and so on; the inputs serve as scores and are right.
 absl::StatusOr<data::DataSplits> MakeSorted(const Params&, const data::DatasetRequest&) {
@@ -57,7 +57,7 @@ absl::StatusOr<data::DataSplits> MakeSorted(const Params&, const data::DatasetRe
   const data::Example sorted{torch::one_hot(classes, 10).to(at::kFloat), classes};
   return MakeSplits(data::Task::kClassification, 10, sorted, sorted);
 }
-LANISTA_REGISTER_DATASET("sorted", MakeSorted);
+LANISTA_REGISTER(dataset, "sorted", MakeSorted);
 
 // The third sample cannot be read.
 class Unreadable : public data::Dataset {
@@ -75,7 +75,7 @@ absl::StatusOr<data::DataSplits> MakeUnreadable(const Params&, const data::Datas
   splits.outputs = 4;
   return splits;
 }
-LANISTA_REGISTER_DATASET("unreadable", MakeUnreadable);
+LANISTA_REGISTER(dataset, "unreadable", MakeUnreadable);
 
 // Four samples of three classes; the inputs serve as scores.
 absl::StatusOr<data::DataSplits> MakeScores(const Params&, const data::DatasetRequest&) {
@@ -84,7 +84,7 @@ absl::StatusOr<data::DataSplits> MakeScores(const Params&, const data::DatasetRe
       torch::tensor({0, 1, 0, 1}, at::kLong)};
   return MakeSplits(data::Task::kClassification, 3, scores, scores);
 }
-LANISTA_REGISTER_DATASET("scores", MakeScores);
+LANISTA_REGISTER(dataset, "scores", MakeScores);
 
 // Four samples of two numbers; the inputs serve as predictions.
 absl::StatusOr<data::DataSplits> MakePredictions(const Params&, const data::DatasetRequest&) {
@@ -92,7 +92,7 @@ absl::StatusOr<data::DataSplits> MakePredictions(const Params&, const data::Data
                                   torch::tensor({{1.0f, 7.0f}, {2.0f, 7.0f}, {4.0f, 7.0f}, {5.0f, 7.0f}})};
   return MakeSplits(data::Task::kRegression, 2, predictions, predictions);
 }
-LANISTA_REGISTER_DATASET("predictions", MakePredictions);
+LANISTA_REGISTER(dataset, "predictions", MakePredictions);
 
 // Returns its input; its only parameter has no influence.
 class Echo : public nn::Model {
@@ -651,15 +651,15 @@ void Area(TrialContext& context, const AreaParams& params) {
   context.ReportIntermediate({{"width", params.width}});
   context.ReportFinal({{"default", params.width * 2}});
 }
-LANISTA_REGISTER_EVALUATOR_FUNCTION("area", Area);
+LANISTA_REGISTER(evaluator, "area", Area);
 
 void Nothing(TrialContext& context) { context.ReportFinal(0); }
-LANISTA_REGISTER_EVALUATOR_FUNCTION("nothing", Nothing);
+LANISTA_REGISTER(evaluator, "nothing", Nothing);
 
 absl::StatusOr<std::unique_ptr<Evaluator>> Refuse(const Params& params) {
   return absl::InvalidArgumentError(absl::StrCat("refuses ", params.Get<std::string>("what")));
 }
-LANISTA_REGISTER_EVALUATOR("refuses", Refuse);
+LANISTA_REGISTER(evaluator, "refuses", Refuse);
 
 TEST(FunctionalTest, CallsTheUsersFunctionWithItsParams) {
   FakeTrial trial(MakeEcho);

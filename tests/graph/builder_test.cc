@@ -60,7 +60,7 @@ absl::StatusOr<v1::ModelGraph> Net(const Params&) {
   net.Output(x);
   return std::move(net).Build();
 }
-LANISTA_REGISTER_GRAPH_SPACE("builder_test_net", Net);
+LANISTA_REGISTER(graph_space, "builder_test_net", Net);
 
 TEST(Builder, BuildsASpaceWithAllKindsOfChoices) {
   const auto base = MakeRegisteredGraph("builder_test_net", {});

@@ -483,7 +483,7 @@ class BlockMutator final : public Mutator {
 MutatorRegistry::Result MakeBlockMutator(const Params&, const v1::MutatorConfig&, const ModuleReader&) {
   return std::make_unique<BlockMutator>();
 }
-LANISTA_REGISTER_MUTATOR("block_mutator", MakeBlockMutator);
+LANISTA_REGISTER(mutator, "block_mutator", MakeBlockMutator);
 
 class ThrowingMutator final : public Mutator {
  public:
@@ -493,7 +493,7 @@ class ThrowingMutator final : public Mutator {
 MutatorRegistry::Result MakeThrowingMutator(const Params&, const v1::MutatorConfig&, const ModuleReader&) {
   return std::make_unique<ThrowingMutator>();
 }
-LANISTA_REGISTER_MUTATOR("throwing_mutator", MakeThrowingMutator);
+LANISTA_REGISTER(mutator, "throwing_mutator", MakeThrowingMutator);
 
 TEST_F(GraphSpaceTest, AUsersMutatorChangesTheTopology) {
   const GraphSpace space = Space(R"(mutator { custom { name: "block_mutator" } })");

@@ -181,7 +181,7 @@ class Conditional : public TestSpace {
     }
   }
 };
-LANISTA_REGISTER_MODEL_SPACE("conditional", Conditional);
+LANISTA_REGISTER(model_space, "conditional", nn::MakeModelSpace<Conditional>);
 
 // Two candidates of three cannot be built.
 class PartlyBroken : public TestSpace {
@@ -192,13 +192,13 @@ class PartlyBroken : public TestSpace {
     if (kind == "other") throw 42;
   }
 };
-LANISTA_REGISTER_MODEL_SPACE("partly_broken", PartlyBroken);
+LANISTA_REGISTER(model_space, "partly_broken", nn::MakeModelSpace<PartlyBroken>);
 
 class NoCandidates : public TestSpace {
  public:
   NoCandidates() { nn::ValueChoice(std::vector<double>(), "rate"); }
 };
-LANISTA_REGISTER_MODEL_SPACE("no_candidates", NoCandidates);
+LANISTA_REGISTER(model_space, "no_candidates", nn::MakeModelSpace<NoCandidates>);
 
 class TwoMeanings : public TestSpace {
  public:
@@ -207,7 +207,7 @@ class TwoMeanings : public TestSpace {
     nn::ValueChoice({1, 2, 3}, "width");
   }
 };
-LANISTA_REGISTER_MODEL_SPACE("two_meanings", TwoMeanings);
+LANISTA_REGISTER(model_space, "two_meanings", nn::MakeModelSpace<TwoMeanings>);
 
 // One candidate of two forgets to register its layer.
 class Forgetful : public TestSpace {
@@ -226,7 +226,7 @@ class Forgetful : public TestSpace {
  private:
   torch::nn::Linear layer_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("forgetful", Forgetful);
+LANISTA_REGISTER(model_space, "forgetful", nn::MakeModelSpace<Forgetful>);
 
 TEST(DirectDiscoveryTest, ALayerThatIsNotRegisteredIsAnError) {
   EXPECT_THAT(DiscoveryError(R"(registered: "forgetful")"),

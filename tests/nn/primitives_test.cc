@@ -298,7 +298,7 @@ class Net : public ModelSpace {
   LayerChoice body_{nullptr};
   torch::nn::Linear output_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("test_net", Net);
+LANISTA_REGISTER(model_space, "test_net", nn::MakeModelSpace<Net>);
 
 TEST(BuildFixedTest, BuildsTheModelThatTheJsonDescribes) {
   const auto net = BuildFixed<Net>(R"({"width": 8, "body": "biased", "rate": 0.2})", 5);

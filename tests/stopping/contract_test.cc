@@ -184,7 +184,7 @@ class Moody : public Stopper {
 absl::StatusOr<std::unique_ptr<Stopper>> MakeMoody(const Params& params, const StoppingContext&) {
   return std::make_unique<Moody>(params.Get<double>("least", 1));
 }
-LANISTA_REGISTER_STOPPER("moody", MakeMoody);
+LANISTA_REGISTER(stopper, "moody", MakeMoody);
 
 TEST(StopperRegistryTest, HoldsExactlyTheBuiltInStoppersAndTheUsers) {
   EXPECT_EQ(StopperRegistry::Get().Names(), (std::vector<std::string>{"asha", "hyperband", "median", "custom:moody"}));

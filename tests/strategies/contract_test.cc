@@ -249,7 +249,7 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeStubborn(const Params& params, con
   params.Get<int64_t>("patience", 3);
   return std::make_unique<Stubborn>(context.space);
 }
-LANISTA_REGISTER_STRATEGY("stubborn", MakeStubborn);
+LANISTA_REGISTER(strategy, "stubborn", MakeStubborn);
 
 TEST(StrategyRegistryTest, HoldsExactlyTheBuiltInStrategiesAndTheUsers) {
   EXPECT_EQ(StrategyRegistry::Get().Names(),

@@ -77,7 +77,7 @@ absl::StatusOr<data::DataSplits> MakeImages(const Params&, const data::DatasetRe
   splits.outputs = 3;
   return splits;
 }
-LANISTA_REGISTER_DATASET("images", MakeImages);
+LANISTA_REGISTER(dataset, "images", MakeImages);
 
 // Convolution, batch normalisation and dropout.
 class ConvSpace : public nn::ModelSpace {
@@ -97,7 +97,7 @@ class ConvSpace : public nn::ModelSpace {
   torch::nn::Dropout drop_{nullptr};
   torch::nn::Linear output_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("conv", ConvSpace);
+LANISTA_REGISTER(model_space, "conv", nn::MakeModelSpace<ConvSpace>);
 
 // Some weights are no parameters of any step for a while, a mean teacher is moved by hand, one tensor has two names.
 class OddSpace : public nn::ModelSpace {
@@ -128,7 +128,7 @@ class OddSpace : public nn::ModelSpace {
   torch::nn::Linear first_{nullptr}, again_{nullptr}, second_{nullptr};
   torch::Tensor teacher_, constant_, batches_;
 };
-LANISTA_REGISTER_MODEL_SPACE("odd", OddSpace);
+LANISTA_REGISTER(model_space, "odd", nn::MakeModelSpace<OddSpace>);
 
 // The same kind of network as a graph.
 absl::StatusOr<v1::ModelGraph> ConvGraph(const Params&) {
@@ -143,7 +143,7 @@ absl::StatusOr<v1::ModelGraph> ConvGraph(const Params&) {
   net.Output(net.Add("fc", MakeOp("Linear", {{"in_features", 64}, {"out_features", 3}}), {x}));
   return std::move(net).Build();
 }
-LANISTA_REGISTER_GRAPH_SPACE("conv_graph", ConvGraph);
+LANISTA_REGISTER(graph_space, "conv_graph", ConvGraph);
 
 // A user's evaluator: counts to five, keeps how far it came, and dies at three unless it goes on.
 void Count(TrialContext& context) {
@@ -159,7 +159,7 @@ void Count(TrialContext& context) {
   }
   context.ReportFinal(5 - done);
 }
-LANISTA_REGISTER_EVALUATOR_FUNCTION("count", Count);
+LANISTA_REGISTER(evaluator, "count", Count);
 
 class CheckpointTest : public ::testing::Test {
  protected:

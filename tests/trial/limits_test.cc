@@ -40,7 +40,7 @@ class WidthSpace : public nn::ModelSpace {
  private:
   torch::nn::Linear layer_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("width", WidthSpace);
+LANISTA_REGISTER(model_space, "width", nn::MakeModelSpace<WidthSpace>);
 
 // The same as a graph: 9 FLOPs for each unit. Parameter `unknown_flops`: an operator follows that does not know its
 // own.
@@ -53,7 +53,7 @@ absl::StatusOr<v1::ModelGraph> WidthGraph(const Params& params) {
   net.Output(x);
   return std::move(net).Build();
 }
-LANISTA_REGISTER_GRAPH_SPACE("width_graph", WidthGraph);
+LANISTA_REGISTER(graph_space, "width_graph", WidthGraph);
 
 struct Orders {
   explicit Orders(const Params& params) : order(params.Get<std::string>("do")) {}
@@ -78,7 +78,7 @@ void Obey(TrialContext& context, const Orders& orders) {
   if (orders.order == "report params") context.ReportFinal({{"default", 1}, {"params", 7}});
   if (orders.order == "fail") throw std::runtime_error("out of ideas");
 }
-LANISTA_REGISTER_EVALUATOR_FUNCTION("limits_obey", Obey);
+LANISTA_REGISTER(evaluator, "limits_obey", Obey);
 
 class LimitsTest : public ::testing::Test {
  protected:

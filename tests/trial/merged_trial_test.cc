@@ -66,7 +66,7 @@ class MixedSpace : public nn::ModelSpace {
   torch::nn::Linear hidden_{nullptr}, output_{nullptr};
   torch::nn::BatchNorm1d norm_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("mixed", MixedSpace);
+LANISTA_REGISTER(model_space, "mixed", nn::MakeModelSpace<MixedSpace>);
 
 // Its first steps have no weights: merged models compute them once. Some of them change their input in place.
 absl::StatusOr<v1::ModelGraph> PooledGraph(const Params&) {
@@ -82,7 +82,7 @@ absl::StatusOr<v1::ModelGraph> PooledGraph(const Params&) {
   net.Output(net.Add("output", MakeOp("Linear", {{"in_features", width}, {"out_features", 10}}), {x}));
   return std::move(net).Build();
 }
-LANISTA_REGISTER_GRAPH_SPACE("pooled", PooledGraph);
+LANISTA_REGISTER(graph_space, "pooled", PooledGraph);
 
 // Reports two steps of each model, and ends the group where its first model was stopped.
 class Hasty : public MultiModelEvaluator {
@@ -103,7 +103,7 @@ class Hasty : public MultiModelEvaluator {
   }
 };
 absl::StatusOr<std::unique_ptr<Evaluator>> MakeHasty(const Params&) { return std::make_unique<Hasty>(); }
-LANISTA_REGISTER_EVALUATOR("hasty", MakeHasty);
+LANISTA_REGISTER(evaluator, "hasty", MakeHasty);
 
 enum Kind { kPlain, kDropout, kBatchNorm, kInPlace, kValidationInPlace, kCareless, kThrows, kNan };
 

@@ -83,7 +83,7 @@ class TinySpace : public nn::ModelSpace {
  private:
   torch::nn::Linear layer_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("tiny", TinySpace);
+LANISTA_REGISTER(model_space, "tiny", nn::MakeModelSpace<TinySpace>);
 
 // The same for drawn digits.
 class PixelsSpace : public nn::ModelSpace {
@@ -97,7 +97,7 @@ class PixelsSpace : public nn::ModelSpace {
  private:
   torch::nn::Linear layer_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("pixels", PixelsSpace);
+LANISTA_REGISTER(model_space, "pixels", nn::MakeModelSpace<PixelsSpace>);
 
 struct Orders {
   explicit Orders(const Params& params) : order(params.Get<std::string>("do")) {}
@@ -161,7 +161,7 @@ void Obey(TrialContext& context, const Orders& orders) {
     context.ReportFinal(1);
   }
 }
-LANISTA_REGISTER_EVALUATOR_FUNCTION("obey", Obey);
+LANISTA_REGISTER(evaluator, "obey", Obey);
 
 class RunnerTest : public ::testing::Test {
  protected:
@@ -392,7 +392,7 @@ absl::StatusOr<v1::ModelGraph> OneConstant(const Params& params) {
   root.add_outputs()->set_node("constant");
   return model;
 }
-LANISTA_REGISTER_GRAPH_SPACE("one_constant", OneConstant);
+LANISTA_REGISTER(graph_space, "one_constant", OneConstant);
 
 // What the model of `spec` reports in the end besides `default`.
 std::map<std::string, double> CostsIn(const v1::ModelEnded& ended) {

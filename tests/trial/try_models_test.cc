@@ -37,7 +37,7 @@ class Digits : public nn::ModelSpace {
   std::string fault_;
   torch::nn::Linear layer_{nullptr};
 };
-LANISTA_REGISTER_MODEL_SPACE("digits", Digits);
+LANISTA_REGISTER(model_space, "digits", nn::MakeModelSpace<Digits>);
 
 class TryModelsTest : public ::testing::Test {
  protected:
@@ -121,7 +121,7 @@ absl::StatusOr<v1::ModelGraph> Misfit(const Params&) {
       &model));
   return model;
 }
-LANISTA_REGISTER_GRAPH_SPACE("misfit", Misfit);
+LANISTA_REGISTER(graph_space, "misfit", Misfit);
 
 TEST_F(TryModelsTest, GraphsRunOnZerosWhereTheEvaluatorHasNoSamples) {
   v1::TrialRequest request;

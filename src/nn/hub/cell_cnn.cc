@@ -115,6 +115,6 @@ class CellCnn : public ModelSpace {
 
 }  // namespace
 
-LANISTA_REGISTER_MODEL_SPACE("cell_cnn", CellCnn);
+LANISTA_REGISTER(model_space, "cell_cnn", nn::MakeModelSpace<CellCnn>);
 
 }  // namespace lanista::nn

@@ -51,6 +51,6 @@ class Mlp : public ModelSpace {
 
 }  // namespace
 
-LANISTA_REGISTER_MODEL_SPACE("mlp", Mlp);
+LANISTA_REGISTER(model_space, "mlp", nn::MakeModelSpace<Mlp>);
 
 }  // namespace lanista::nn

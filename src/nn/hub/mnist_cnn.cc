@@ -68,6 +68,6 @@ class MnistCnn : public ModelSpace {
 
 }  // namespace
 
-LANISTA_REGISTER_MODEL_SPACE("mnist_cnn", MnistCnn);
+LANISTA_REGISTER(model_space, "mnist_cnn", nn::MakeModelSpace<MnistCnn>);
 
 }  // namespace lanista::nn
