@@ -161,6 +161,6 @@ web             base goals space config storage views service telemetry
 trial           base goals space config strategies storage views graph ops runtime_torch nn data evaluators frontends exporters_torch engines engines_torch launcher trial_process torch
 api             base config include launcher rpc storage trial trial_process views
 api_torch       base data torch
-include         base config graph ops nn data evaluators strategies stopping trial api api_torch
+include         base config devices graph ops nn data evaluators strategies stopping trial api api_torch
 launcher        base goals space config devices strategies storage views graph ops exporters/common exporters/results engines experiment files actors service rpc web telemetry trial_process
 TABLE

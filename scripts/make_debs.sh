@@ -121,7 +121,7 @@ neural architecture search
  device of one machine or many, and keeps the best. This package has the command
  line, the trial process, and services for heads and nodes.
 END
-control liblanista-dev libdevel "lanista (= $version), g++$libraries" "cmake, libgtest-dev, make, pkg-config" <<'END'
+control liblanista-dev libdevel "lanista (= $version), g++$libraries" "cmake, libgtest-dev, make, pkg-config, protobuf-compiler" <<'END'
 neural architecture search: programs of one's own
  Headers and static libraries of Lanista, for programs that have model spaces,
  evaluators, strategies and data of their own. `lanista init` writes one.

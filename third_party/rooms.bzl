@@ -8,7 +8,7 @@ _USERS = {
     "space": ["space", "config", "strategies", "storage", "views", "nn", "evaluators", "exporters/results", "engines", "experiment", "actors", "web", "trial", "launcher"],
     "config": ["config", "data", "evaluators", "engines", "experiment", "files", "actors", "service", "web", "trial", "api", "include", "launcher"],
     "goals": ["goals", "strategies", "stopping", "storage", "views", "exporters/results", "experiment", "actors", "web", "trial", "launcher"],
-    "devices": ["devices", "launcher"],
+    "devices": ["devices", "include", "launcher"],
     "strategies": ["strategies", "stopping", "engines", "experiment", "actors", "trial", "include", "launcher"],
     "stopping": ["stopping", "experiment", "actors", "include"],
     "storage": ["storage", "views", "exporters/results", "engines", "experiment", "actors", "service", "web", "trial", "api", "launcher"],

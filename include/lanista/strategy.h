@@ -5,7 +5,9 @@
 //   lanista::RegisterStrategy<Backwards>("backwards");        // in main, before lanista::Init
 //
 // and in the configuration: strategy { custom { name: "backwards" } }. A strategy runs in the process of the
-// experiment, used by one thread at a time, and is deterministic: Resume replays its calls.
+// experiment, which owns it, used by one thread at a time, and is deterministic: Resume replays its calls. What Ask
+// returns as an error, and what either call throws, fails the experiment, with its text as the reason. Proposals keeps a
+// strategy from proposing a model twice.
 #ifndef LANISTA_INCLUDE_LANISTA_STRATEGY_H_
 #define LANISTA_INCLUDE_LANISTA_STRATEGY_H_
 
@@ -15,6 +17,7 @@
 #include <utility>
 
 #include "src/api/register.h"
+#include "src/strategies/proposals.h"
 #include "src/strategies/strategy.h"
 
 namespace lanista {
