@@ -1,14 +1,15 @@
 #!/bin/sh
 # Installs the Debian packages that Lanista is built from (Debian 12 and 13; as root, or with sudo); with --tests also
 # those that its tests compare it with, with --browser the browser that drives the web page (300 MB), with --slurm the
-# daemons of Slurm, with --ssh the server of OpenSSH, with --fuzz the compiler of the fuzz targets, and with --docs what
-# writes the pages of the C++ API. Does nothing, and asks the network for nothing, once all of them are there.
+# daemons of Slurm, with --ssh the server of OpenSSH, with --shells the shells besides bash that complete commands, with
+# --fuzz the compiler of the fuzz targets, and with --docs what writes the pages of the C++ API. Does nothing, and asks the
+# network for nothing, once all of them are there.
 set -eu
 
-# Build tools, and a runtime library that nothing links by name.
+# Build tools, dpkg-dev for scripts/make_debs.sh, and a runtime library that nothing links by name.
 # libopenblas0-pthread: without it LibTorch multiplies matrices with the reference BLAS, 28 times slower.
 tools="
-  bazel-bootstrap bazel-rules-java ca-certificates g++ git binutils
+  bazel-bootstrap bazel-rules-java ca-certificates dpkg-dev g++ git binutils
   protobuf-compiler protobuf-compiler-grpc
   libopenblas0-pthread"
 
@@ -33,6 +34,7 @@ for option; do
     --docs) test_tools="$test_tools doxygen" ;;
     --fuzz) test_tools="$test_tools clang libclang-rt-dev llvm" ;;
     --slurm) test_tools="$test_tools munge slurm-client slurmctld slurmd" ;;
+    --shells) test_tools="$test_tools fish zsh" ;;
     --ssh) test_tools="$test_tools openssh-client openssh-server" ;;
   esac
 done

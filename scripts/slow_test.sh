@@ -15,7 +15,8 @@
 #               of `--json`, and what odd journals hold is text (Debian's packages chromium and chromium-driver, which it
 #               installs)
 #   install     Lanista is installed into a folder, and a project outside of the tree is built from that alone by CMake,
-#               searches, and passes its tests (tests/install)
+#               searches, and passes its tests (tests/install; Debian's packages fish and zsh, which it installs).
+#               scripts/chroot_test.sh --packages does so from the Debian packages on a bare Debian
 #   docs        the pages of the C++ API are written without a warning (Debian's package doxygen, which it installs)
 #   fuzz        each fuzz target for a minute (scripts/fuzz.sh)
 #   slurm       searches through real Slurm daemons that run on this machine (Debian's packages, which it installs)
@@ -64,7 +65,10 @@ for step; do
       bazel test --test_env=LANISTA_BROWSER_REQUIRED=1 --test_output=all --local_test_jobs=1 \
         //tests/web:browser_test //tests/web:truth_test //tests/web:odd_journals_test //tests/web:search_test
       ;;
-    install) ./tests/install/install_test.sh ;;
+    install)
+      ./scripts/install_deps.sh --tests --shells
+      ./tests/install/install_test.sh
+      ;;
     docs)
       ./scripts/install_deps.sh --tests --docs
       ./scripts/make_api_reference.sh

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs Lanista into a folder, and uses nothing but that: a project that `lanista init` writes is built by CMake,
-# searches, and passes its tests; a program is linked by pkg-config; what does not fit together is refused with a reason;
-# the Debian packages have the same, and name what they need; pip installs the Python package.
-# scripts/slow_test.sh calls it (step install).
+# searches, and passes its tests; a program has a component of each kind; another is linked by pkg-config; what does not
+# fit together is refused with a reason; shells complete commands; the Debian packages have the same, and name what they
+# need; pip installs the Python package. scripts/slow_test.sh calls it (step install).
 #
 #   tests/install/install_test.sh [BAZEL_OPTION...]     (default: -c opt)
 set -eu
@@ -46,6 +46,25 @@ succeeded=$(sed -n 's/^ *"succeeded": *\([0-9]*\).*/\1/p' "$work/run" | head -n 
   fail "the own strategy and evaluator: $(cat "$work/out")"
 ctest --test-dir "$work/build" --output-on-failure >"$work/out" 2>&1 || fail "the project's tests: $(cat "$work/out")"
 grep -q "tests passed, 0 tests failed out of 3" "$work/out" || fail "not all tests of the project ran: $(cat "$work/out")"
+
+# A component of each kind, in one file; one whose parameters are a message of its own, and are checked.
+own=$repository/tests/install/own_components
+cmake -S "$own" -B "$work/own" -DCMAKE_PREFIX_PATH="$prefix" >"$work/out" 2>&1 || fail "cmake: $(cat "$work/out")"
+cmake --build "$work/own" -j2 >"$work/out" 2>&1 || fail "the components do not build: $(cat "$work/out")"
+"$repository/tests/install/own_components_test.sh" "$work/own/own_components"
+for seed in 3 0; do
+  if "$work/own/own_components" --state-dir "$work/state" validate "$own/direct.textproto" \
+    --set "strategy={ custom { name: \"shuffled\" params { key: \"seed\" value { i: $seed } } } }" >"$work/out" 2>&1; then
+    [ "$seed" -eq 3 ] || fail "a seed of 0 was taken"
+  else
+    grep -q "strategy.custom.params.seed: must be at least 1, got 0" "$work/out" || fail "seed $seed: $(cat "$work/out")"
+    [ "$seed" -eq 0 ] || fail "a seed of 3 was refused"
+  fi
+done
+if cmake -S "$own" -B "$work/without_protoc" -DCMAKE_PREFIX_PATH="$prefix" -DLanista_PROTOC= >"$work/out" 2>&1; then
+  fail "messages without protoc"
+fi
+grep -q "Install it (Debian:" "$work/out" || fail "CMake does not say how to get protoc: $(cat "$work/out")"
 
 # The same by pkg-config. What is registered survives linking: the program knows the built-in strategies.
 # shellcheck disable=SC2046  # flags are words
@@ -99,6 +118,18 @@ for page in lanista lanista-run lanista-init; do
   gzip -dc "$prefix/share/man/man1/$page.1.gz" | grep -q '^\.TH' || fail "there is no page $page"
 done
 bash -n "$prefix/share/bash-completion/completions/lanista"
+for shell in fish zsh; do
+  command -v "$shell" >/dev/null || fail "there is no $shell: scripts/install_deps.sh --tests --shells installs it"
+done
+# shellcheck disable=SC2016  # the shell's own variables
+completed=$(HOME=$work fish --no-config -c 'source $argv[1]; complete -C "lanista vali"' \
+  "$prefix/share/fish/vendor_completions.d/lanista.fish")
+case "$completed" in validate*) ;; *) fail "fish completes vali with '$completed'" ;; esac
+# Without a terminal zsh completes nothing: what the function hands to it.
+# shellcheck disable=SC2016  # the shell's own variables
+zsh -f -c 'compdef() { :; }; _arguments() { print -rl -- "$@"; }; source $1; words=(lanista run x ""); CURRENT=4; _lanista' \
+  zsh "$prefix/share/zsh/site-functions/_lanista" >"$work/out"
+grep -q -- '--durable\[' "$work/out" || fail "zsh does not complete --durable: $(cat "$work/out")"
 for unit in "$prefix"/lib/systemd/system/lanista-*.service; do
   grep -q "^ExecStart=$prefix/bin/lanista " "$unit" || fail "$unit starts another program"
 done
@@ -112,7 +143,15 @@ for package in lanista liblanista-dev; do
 done
 grep -q "Depends: .*libcaf-core" "$work/lanista.info" || fail "lanista does not need CAF: $(cat "$work/lanista.info")"
 grep -q "Depends: .*libtorch-dev (<< " "$work/liblanista-dev.info" || fail "any LibTorch would do: $(cat "$work/liblanista-dev.info")"
-[ -x "$work/root/usr/bin/lanista-trial" ] || fail "the package has no lanista-trial"
+for file in bin/lanista bin/lanista-trial share/man/man1/lanista-run.1.gz share/bash-completion/completions/lanista \
+  share/zsh/vendor-completions/_lanista share/fish/vendor_completions.d/lanista.fish lib/systemd/system/lanista-head.service \
+  lib/systemd/system/lanista-node.service lib/sysusers.d/lanista.conf include/lanista/experiment.h \
+  share/lanista/protos/service.proto "lib/$(gcc -print-multiarch)/pkgconfig/lanista.pc"; do
+  [ -e "$work/root/usr/$file" ] || fail "no package has /usr/$file"
+done
+for settings in head.env node.env; do
+  [ -e "$work/root/etc/lanista/$settings" ] || fail "no package has /etc/lanista/$settings"
+done
 sed -i 's/find_package(Lanista 99 /find_package(Lanista /' "$work/my_search/CMakeLists.txt"
 cmake -S "$work/my_search" -B "$work/build_root" -DCMAKE_PREFIX_PATH="$work/root/usr" >"$work/out" 2>&1 ||
   fail "CMake does not find the package's Lanista: $(cat "$work/out")"
