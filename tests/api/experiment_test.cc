@@ -384,21 +384,6 @@ TEST_F(ExperimentTest, ATransformOfTheProgramIsPartOfTheData) {
   EXPECT_EQ(exported["data"]["preprocessing"], nlohmann::json::parse(R"([{"custom": "shift"}])"));
 }
 
-TEST_F(ExperimentTest, GivesTheSameBitsAsTheCommandLine) {
-  Experiment experiment = Make(kTraining);
-  const absl::Status status = experiment.Run();
-  ASSERT_TRUE(status.ok()) << status;
-
-  const std::string config = temp_.path() + "/training.textproto";
-  std::ofstream(config) << kTraining;
-  const std::string other_state = temp_.path() + "/other";
-  const CommandResult run = RunCommand(Self(), {"--command-line", "--state-dir", other_state, "run", config, "--json"});
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  const std::vector<std::string> results = Results(Settings().state_dir, experiment.id());
-  EXPECT_EQ(results.size(), 3u);
-  EXPECT_EQ(results, Results(other_state, run.Json()["id"].get<std::string>()));
-}
-
 TEST_F(ExperimentTest, StopEndsIt) {
   Experiment experiment = Make(kEndless);
   ASSERT_TRUE(experiment
@@ -494,6 +479,28 @@ TEST_F(HeadTest, RunsWhatIsSubmitted) {
   ASSERT_EQ(files->size(), 1u);
   EXPECT_TRUE(std::filesystem::exists(files->at(0))) << files->at(0);
   EXPECT_TRUE(absl::IsFailedPrecondition(experiment.Submit(settings_)));
+}
+
+TEST_F(HeadTest, CodeAConfigurationAndGrpcGiveTheSameBits) {
+  Experiment here = Make(kTraining);
+  absl::Status status = here.Run();
+  ASSERT_TRUE(status.ok()) << status;
+  const std::vector<std::string> results = Results(Settings().state_dir, here.id());
+  EXPECT_EQ(results.size(), 3u);
+
+  const std::string config = temp_.path() + "/training.textproto";
+  std::ofstream(config) << kTraining;
+  const std::string other_state = temp_.path() + "/other";
+  const CommandResult run = RunCommand(Self(), {"--command-line", "--state-dir", other_state, "run", config, "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(results, Results(other_state, run.Json()["id"].get<std::string>()));
+
+  Experiment there = Make(kTraining);
+  status = there.Submit(settings_);
+  ASSERT_TRUE(status.ok()) << status;
+  status = there.Wait();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(results, Results(temp_.path() + "/head", there.id()));
 }
 
 TEST_F(HeadTest, StopsWhatWasSubmitted) {
