@@ -3,6 +3,7 @@
 The first argument is the program. PYTHONPATH: where the package `lanista` lies, with its stubs. Needs grpcio.
 """
 
+import ast
 import concurrent.futures
 import datetime
 import hashlib
@@ -668,6 +669,33 @@ class Installation(Folder):
         protos = list((ROOT / "protos").glob("*.proto"))
         subprocess.run([ROOT / "scripts" / "python_stubs.sh", elsewhere, *protos], check=True)
         subprocess.run(command, check=True, **options)
+
+
+class Sources(unittest.TestCase):
+    """What type checkers and help() are told."""
+
+    def test_everything_public_has_types_and_a_text(self):
+        modules = sorted(pathlib.Path(lanista.__file__).parent.glob("*.py"))
+        self.assertIn("client.py", [module.name for module in modules])
+        missing = []
+        for module in modules:
+            tree = ast.parse(module.read_text(encoding="utf-8"))
+            if not ast.get_docstring(tree):
+                missing.append(module.name)
+            classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+            for node in tree.body + [member for one in classes for member in one.body]:
+                # torch.nn.Module says what `forward` is.
+                if getattr(node, "name", "_").startswith("_") or node.name == "forward":
+                    continue
+                typed = True
+                if isinstance(node, ast.FunctionDef):
+                    arguments = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+                    typed = node.returns is not None and all(
+                        argument.annotation is not None or argument.arg in ("self", "cls") for argument in arguments
+                    )
+                if not typed or not ast.get_docstring(node):
+                    missing.append(f"{module.name}:{node.lineno} {node.name}")
+        self.assertEqual(missing, [])
 
 
 if __name__ == "__main__":

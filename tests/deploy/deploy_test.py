@@ -327,6 +327,18 @@ class Docker(unittest.TestCase):
         self.assertEqual(set(re.findall(r"bazel-bin/([\w-]+)", commands)), {"lanista", "lanista-trial"})
         self.assertIn(["COPY", "--from=build /out/bin /usr/local/bin"], self.instructions())
 
+    def test_an_image_has_the_python_client(self):
+        instructions = self.instructions()
+        copied = [rest.split()[0] for instruction, rest in instructions if instruction == "COPY"]
+        for needed in ("clients/python", "protos", "scripts/python_stubs.sh", "src/base/version.h"):
+            self.assertIn(needed, copied)
+        (pip,) = [rest for instruction, rest in instructions if instruction == "RUN" and " pip install " in rest]
+        target = re.search(r"--target (\S+) \./clients/python$", pip)[1]
+        start = instructions.index(["FROM", "debian:${DEBIAN}-slim AS python"])
+        (copy,) = [rest.split() for instruction, rest in instructions[start:] if "--from=python-build" in rest]
+        self.assertEqual(copy[1], target)
+        self.assertIn(["ENV", f"PYTHONPATH={copy[2]}"], instructions[start:])
+
     def test_the_user_is_the_one_that_it_makes(self):
         self.assertIn(f"--uid {self.user()} ", self.last("RUN"))
 
@@ -421,7 +433,7 @@ class Documents(unittest.TestCase):
                 words = words[: min(ends, default=None)]
                 if words[:2] == ["bazel", "run"] and "//:lanista" in words:
                     yield words[words.index("--") + 1 :]
-                elif words[:2] == ["docker", "run"]:
+                elif words[:2] == ["docker", "run"] and "lanista-python" not in words:
                     # What comes after the image.
                     yield words[len(words) - words[::-1].index("lanista") :]
                 elif words and os.path.basename(words[0]) in ("lanista", "my_program", "my_search"):

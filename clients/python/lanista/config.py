@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, Dict, Mapping, Union
 
 from google.protobuf import descriptor, json_format, text_format
+from google.protobuf.message import Message
 
 from lanista.connection import invalid
 from lanista.stubs import experiment_pb2, options_pb2
@@ -99,7 +100,7 @@ def _plain_value(value: Any, field: descriptor.FieldDescriptor) -> Any:
     return value
 
 
-def map_paths(message, change: Callable[[str, str], str], place: str = "") -> None:
+def map_paths(message: Message, change: Callable[[str, str], str], place: str = "") -> None:
     """Puts `change(field, path)` in the place of each path in the message, whose fields begin with `place`.
 
     Which fields hold paths is said by their options (protos/options.proto).

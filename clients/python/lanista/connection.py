@@ -9,6 +9,7 @@ import time
 from typing import Any, Callable, List, Optional, Tuple
 
 import grpc
+from google.protobuf.message import Message
 
 from lanista.errors import BY_CODE, InvalidArgumentError, LanistaError, UnavailableError
 from lanista.stubs import service_pb2_grpc
@@ -72,13 +73,14 @@ class Connection:
         self.stub = service_pb2_grpc.ExperimentServiceStub(self._channel)
 
     def close(self) -> None:
+        """Ends the connection; calls that are under way fail."""
         self._channel.close()
 
-    def call(self, method: Callable, request, *, limit: Optional[float] = _ANSWER_LIMIT, again: bool = False) -> Any:
+    def call(self, method: Callable, request: Message, *, limit: Optional[float] = _ANSWER_LIMIT, again: bool = False) -> Any:
         """Calls a method of the stub that has one answer. `again`: also more than once, while the head is away."""
         return self._answer(lambda **options: method(request, **options), limit, again)
 
-    def read_stream(self, method: Callable, request) -> List:
+    def read_stream(self, method: Callable, request: Message) -> List:
         """All answers of a method of the stub that changes nothing."""
         return self._answer(lambda **options: list(method(request, **options)), _ANSWER_LIMIT, again=True)
 
@@ -89,6 +91,7 @@ class Connection:
         return [("authorization", f"Bearer {_read_token(self._token_file)}")]
 
     def absence(self) -> "Absence":
+        """A new count of how long the head may be away."""
         return Absence(self._away_limit)
 
     def _answer(self, call: Callable, limit: Optional[float], again: bool) -> Any:

@@ -129,7 +129,7 @@ class Expression:
         self.places = {}  # label -> where the choice was made.
 
     @property
-    def first(self):
+    def first(self) -> Any:
         """Its value where every choice takes its first candidate."""
         return self.evaluate({label: candidates[0] for label, candidates in self.choices.items()})
 
