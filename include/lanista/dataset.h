@@ -10,7 +10,12 @@
 //
 // Tensors never travel between processes: each trial process is this program again, registers the same function, and
 // makes the data by calling it. So the function must give the same data in each process: draw with a seed of its
-// own, and read files that all processes (on nodes, too) can see.
+// own, and read files that all processes (on nodes, too) can see. The same at namespace scope, for a function of
+// (const Params&, const data::DatasetRequest&): LANISTA_REGISTER(dataset, "spirals", MakeSpirals).
+//
+// The function is called by one thread, once for each process. An error that it returns, and what it throws, is told
+// when the experiment starts, and nothing trains. A data::Dataset of your own is read by any number of threads at the
+// same time and never changes; what its reading throws fails the trial.
 #ifndef LANISTA_INCLUDE_LANISTA_DATASET_H_
 #define LANISTA_INCLUDE_LANISTA_DATASET_H_
 

@@ -16,7 +16,8 @@
 //
 //   lanista::RegisterGraphSpace("net", Net);                   // in main, before lanista::Init
 //
-// and in the configuration: space { registered: "net" } engine { graph {} }.
+// and in the configuration: space { registered: "net" } engine { graph {} }. The same at namespace scope:
+// LANISTA_REGISTER(graph_space, "net", Net).
 //
 // A graph is a protobuf message, lanista::v1::ModelGraph: graphs of nodes, which are operators, cells (other graphs) or
 // choices. It holds no tensors, so graphs are copied and compared freely. graph::Builder makes one, graph::VisitNodes

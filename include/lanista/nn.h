@@ -15,8 +15,12 @@
 //
 //   lanista::RegisterSpace<Net>("net");              // in main, before lanista::Init
 //
-// and in the configuration: space { registered: "net" }. nn::BuildFixed<Net>(json) makes a model that was found.
-// Constructors run in trial processes, one at a time.
+// and in the configuration: space { registered: "net" }. nn::BuildFixed<Net>(json) makes a model that was found. The
+// same at namespace scope: LANISTA_REGISTER(model_space, "net", lanista::nn::MakeModelSpace<Net>).
+//
+// Constructors and forward run in trial processes, on one thread. Where a constructor throws while the space is learnt,
+// a warning says so, and the models that give the same answers up to there are left out; a space of which none is left
+// is an error of the experiment. What either throws in a trial fails that model, with its text as the reason.
 #ifndef LANISTA_INCLUDE_LANISTA_NN_H_
 #define LANISTA_INCLUDE_LANISTA_NN_H_
 

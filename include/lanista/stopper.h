@@ -6,8 +6,12 @@
 //     return std::make_unique<Impatient>();
 //   });                                                       // in main, before lanista::Init
 //
-// and in the configuration: early_stopping { custom { name: "impatient" } }. A stopper runs in the process of the
-// experiment, used by one thread at a time, and is deterministic: Resume replays its calls.
+// and in the configuration: early_stopping { custom { name: "impatient" } }. The same at namespace scope:
+// LANISTA_REGISTER(stopper, "impatient", MakeImpatient).
+//
+// A stopper runs in the process of the experiment, which owns it, used by one thread at a time, and is deterministic:
+// Resume replays its calls. What its factory returns as an error is told when the experiment starts; what the stopper
+// throws fails the experiment, with its text as the reason.
 #ifndef LANISTA_INCLUDE_LANISTA_STOPPER_H_
 #define LANISTA_INCLUDE_LANISTA_STOPPER_H_
 

@@ -4,10 +4,11 @@
 //
 //   lanista::RegisterStrategy<Backwards>("backwards");        // in main, before lanista::Init
 //
-// and in the configuration: strategy { custom { name: "backwards" } }. A strategy runs in the process of the
+// and in the configuration: strategy { custom { name: "backwards" } }. The same at namespace scope:
+// LANISTA_REGISTER(strategy, "backwards", MakeBackwards). A strategy runs in the process of the
 // experiment, which owns it, used by one thread at a time, and is deterministic: Resume replays its calls. What Ask
-// returns as an error, and what either call throws, fails the experiment, with its text as the reason. Proposals keeps a
-// strategy from proposing a model twice.
+// returns as an error, and what either call throws, fails the experiment, with its text as the reason. Proposals keeps
+// a strategy from proposing a model twice.
 #ifndef LANISTA_INCLUDE_LANISTA_STRATEGY_H_
 #define LANISTA_INCLUDE_LANISTA_STRATEGY_H_
 

@@ -300,6 +300,11 @@ class Net : public ModelSpace {
 };
 LANISTA_REGISTER(model_space, "test_net", nn::MakeModelSpace<Net>);
 
+TEST(ModelSpaceDeathTest, TwoOfOneNameSayWhatToDo) {
+  EXPECT_DEATH(ModelSpaceRegistry::Get().Add("test_net", MakeModelSpace<Net>),
+               "the model space 'test_net' is registered twice: give one of the two another name");
+}
+
 TEST(BuildFixedTest, BuildsTheModelThatTheJsonDescribes) {
   const auto net = BuildFixed<Net>(R"({"width": 8, "body": "biased", "rate": 0.2})", 5);
   EXPECT_EQ(net->named_parameters()["output.weight"].sizes(), (std::vector<int64_t>{5, 8}));
