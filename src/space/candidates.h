@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "protos/space.pb.h"
 
 namespace lanista {

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 #include "src/base/status.h"
 #include "src/space/candidates.h"

@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
 #include "src/base/json_line.h"
 
 namespace lanista {
