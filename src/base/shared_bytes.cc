@@ -46,10 +46,22 @@ bool IsSharedName(absl::string_view name) {
          digits(name.substr(kChecksumDigits + 1), absl::ascii_isdigit);
 }
 
-// Waits for the lock, unless `operation` has LOCK_NB. A conversion of a lock gives the old one up first, so that two
-// processes that both want to write do not wait for each other.
+// Waits for the lock, unless `operation` has LOCK_NB.
 absl::Status Lock(int file, int operation, const std::string& path) {
   while (flock(file, operation) != 0) {
+    if (errno != EINTR) return ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
+  }
+  return absl::OkStatus();
+}
+
+// Waits until no other open file has the turn to write, and takes it (F_WRLCK), or gives it back (F_UNLCK). Another
+// kind of lock than Lock's: who maps the file holds that one for as long as the mapping lasts, and nobody may wait so
+// long.
+absl::Status Turn(int file, int16_t type, const std::string& path) {
+  struct flock request = {};
+  request.l_type = type;
+  request.l_whence = SEEK_SET;
+  while (fcntl(file, F_OFD_SETLKW, &request) != 0) {
     if (errno != EINTR) return ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
   }
   return absl::OkStatus();
@@ -61,7 +73,8 @@ absl::StatusOr<struct stat> StatOf(int file, const std::string& path) {
   return status;
 }
 
-// Removes the file, unless another one has its name meanwhile. REQUIRES: `file` is locked with LOCK_EX.
+// Removes the file, unless another one has its name meanwhile. REQUIRES: nobody maps it: `file` is locked with LOCK_EX,
+// or it is this one's turn to write and the file is not complete.
 void Remove(int file, const std::string& path) {
   struct stat opened, named;
   if (fstat(file, &opened) == 0 && lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
@@ -88,21 +101,27 @@ absl::Status WriteAll(int file, absl::string_view bytes, const std::string& path
   return absl::OkStatus();
 }
 
-// Writes the file unless it is complete: a file is written from front to back, so a shorter one is not. Afterwards the
-// file is locked with LOCK_SH.
+// Whether all bytes are there: a file is written from front to back, so a shorter one is not complete.
+absl::StatusOr<bool> IsComplete(int file, absl::string_view bytes, const std::string& path) {
+  LANISTA_ASSIGN_OR_RETURN(const struct stat status, StatOf(file, path));
+  return static_cast<size_t>(status.st_size) == bytes.size();
+}
+
+// Writes the file unless it is complete. Afterwards the file is locked with LOCK_SH.
 absl::Status Complete(int file, absl::string_view bytes, const std::string& path) {
   LANISTA_RETURN_IF_ERROR(Lock(file, LOCK_SH, path));
-  LANISTA_ASSIGN_OR_RETURN(struct stat status, StatOf(file, path));
-  if (static_cast<size_t>(status.st_size) == bytes.size()) return absl::OkStatus();
-  LANISTA_RETURN_IF_ERROR(Lock(file, LOCK_EX, path));
-  LANISTA_ASSIGN_OR_RETURN(status, StatOf(file, path));
-  if (static_cast<size_t>(status.st_size) != bytes.size()) {
+  LANISTA_ASSIGN_OR_RETURN(bool complete, IsComplete(file, bytes, path));
+  if (complete) return absl::OkStatus();
+  LANISTA_RETURN_IF_ERROR(Turn(file, F_WRLCK, path));
+  LANISTA_ASSIGN_OR_RETURN(complete, IsComplete(file, bytes, path));
+  if (!complete) {
     if (const absl::Status written = WriteAll(file, bytes, path); !written.ok()) {
+      // Who waits for its turn finds that the file has no name any more, and makes another one.
       Remove(file, path);
       return written;
     }
   }
-  return Lock(file, LOCK_SH, path);
+  return Turn(file, F_UNLCK, path);
 }
 
 // What others may change is no place for data that is compared only once.

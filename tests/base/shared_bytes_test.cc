@@ -1,8 +1,10 @@
 // Data that several processes have in memory once.
 #include "src/base/shared_bytes.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "src/base/temporary_folder.h"
+#include "src/base/unique_fd.h"
 
 namespace lanista {
 namespace {
@@ -154,6 +157,21 @@ TEST_F(SharedBytesTest, ManyThatBeginAtOnceShareOneFile) {
     EXPECT_EQ(Content(*one), bytes);
   }
   EXPECT_EQ(CountMappings(Files()[0]), 8);
+}
+
+TEST_F(SharedBytesTest, WhoWritesWaitsForNobodyThatReads) {
+  const std::string bytes(1000, 'x');
+  ASSERT_TRUE(SharedBytes::Share(folder(), bytes).ok());
+  ASSERT_THAT(Files(), SizeIs(1));
+  // Another process that began at the same time: it found the file incomplete, too, and keeps its lock as long as it
+  // lives.
+  const UniqueFd other(open(Files()[0].c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(ftruncate(other.get(), 0), 0);
+  ASSERT_EQ(flock(other.get(), LOCK_SH), 0);
+
+  const auto shared = SharedBytes::Share(folder(), bytes);
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  EXPECT_EQ(Content(**shared), bytes);
 }
 
 TEST_F(SharedBytesTest, ErrorsAreTheSystems) {
