@@ -9,13 +9,13 @@ TEST_F(DevicePoolTest, DevicesThatAreAlikeAreOfOneKind) {
   AddGpu("n", 64 * kGiB);
   AddGpu("n", 64 * kGiB + 4096);
   AddGpu("m", 64 * kGiB);
-  ASSERT_EQ(pool_.kinds().size(), 1) << "no program is known of either node";
+  ASSERT_EQ(pool_.kinds().size(), 1u) << "no program is known of either node";
   EXPECT_EQ(pool_.kinds().begin()->second.devices, (std::set<int>{0, 1, 2}));
   EXPECT_EQ(pool_.kinds().begin()->second.least_memory, 64 * kGiB);
   AddGpu("n", 32 * kGiB);
   AddGpu("n", 64 * kGiB, {"mnist"});
   AddGpu("", 64 * kGiB);
-  EXPECT_EQ(pool_.kinds().size(), 4);
+  EXPECT_EQ(pool_.kinds().size(), 4u);
 }
 
 TEST_F(DevicePoolTest, AllDevicesOfANodeRunWhatOneOfThemRuns) {
@@ -23,10 +23,10 @@ TEST_F(DevicePoolTest, AllDevicesOfANodeRunWhatOneOfThemRuns) {
   AddGpu("n");
   AddGpu("m");
   pool_.Learn(first, "p");
-  EXPECT_EQ(pool_.MemoriesOf("p", {}, {}).size(), 2);
-  EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 3);
+  EXPECT_EQ(pool_.MemoriesOf("p", {}, {}).size(), 2u);
+  EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 3u);
   AddGpu("n");
-  EXPECT_EQ(pool_.MemoriesOf("p", {}, {}).size(), 3) << "its node is known";
+  EXPECT_EQ(pool_.MemoriesOf("p", {}, {}).size(), 3u) << "its node is known";
 }
 
 TEST_F(DevicePoolTest, AnIdleDeviceIsOneWithAWorkerThatIsNotHeld) {
@@ -52,14 +52,14 @@ TEST_F(DevicePoolTest, AnIdleDeviceIsOneWithAWorkerThatIsNotHeld) {
 TEST_F(DevicePoolTest, DevicesThatMayNeverTakeATrialDoNotCount) {
   Slot& failing = AddGpu("n");
   AddGpu("m");
-  EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 2);
+  EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 2u);
   failing.worker = nullptr;
   failing.downs = DevicePool::kMaxFirstWorkers - 1;
   pool_.Update(failing);
-  EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 2) << "it may come back";
+  EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 2u) << "it may come back";
   failing.downs = DevicePool::kMaxFirstWorkers;
   pool_.Update(failing);
-  EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 1);
+  EXPECT_EQ(pool_.MemoriesOf("", {}, {}).size(), 1u);
   v1::HoldNode drained;
   drained.set_node("m");
   drained.set_hold(true);
