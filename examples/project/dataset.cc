@@ -2,6 +2,7 @@
 // and makes the data itself, so it must be the same each time: draw it with a seed of its own, or read files.
 #include "lanista/dataset.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <torch/types.h>
 
 #include <cstdint>
