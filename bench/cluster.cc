@@ -1,5 +1,5 @@
 // What a head with many nodes can do: its own process, with nodes in this one that speak the real protocol over
-// loopback and train nothing (stub_nodes.h). Each search has a head of its own, strategy `random`, and as many trials
+// loopback and train nothing (stub_cluster.h). Each search has a head of its own, strategy `random`, and as many trials
 // at a time as there are slots.
 //
 // trials_per_second: of trials that end at once, from RUNNING to DONE in the journal. reports_per_second: the same of
@@ -31,8 +31,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <future>
-#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -45,26 +43,30 @@
 #include "bench/head_process.h"
 #include "bench/made_search.h"
 #include "bench/networks.h"
+#include "bench/stub_cluster.h"
 #include "bench/stub_nodes.h"
 #include "google/protobuf/text_format.h"
 #include "spdlog/spdlog.h"
 #include "src/base/status.h"
-#include "src/config/paths.h"
 #include "src/graph/io.h"
 #include "src/rpc/head_client.h"
-#include "src/service/path_stamp.h"
 #include "src/storage/journal.h"
 #include "src/storage/state_dir.h"
-#include "src/trial_process/parent.h"
 
 namespace lanista {
 namespace {
 
+using bench::Cluster;
+using bench::Discover;
 using bench::HeadProcess;
+using bench::kSlots;
+using bench::kStepLimit;
 using bench::Median;
+using bench::Search;
+using bench::SearchConfig;
+using bench::Spaces;
 using bench::StubNodes;
 
-constexpr int kSlots = 8;
 constexpr int kReports = 100;
 // Of an experiment of many.
 constexpr int kFewTrials = 5;
@@ -79,9 +81,6 @@ constexpr int kManyNodes = 200;
 // What takes longer hangs, and an error says what was waited for.
 constexpr int kMinTrialsPerSecond = 50;
 constexpr int kMinReportsPerSecond = 200;
-constexpr absl::Duration kStepLimit = absl::Seconds(60);
-constexpr absl::Duration kStallInterval = absl::Seconds(5);
-constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
 
 struct Size {
   // Of all searches but those of the growth.
@@ -96,13 +95,6 @@ struct Size {
   int late_models;
 };
 
-struct Search {
-  int nodes = 1;
-  int trials = 1;
-  // Of each trial.
-  int reports = 0;
-};
-
 struct Result {
   double seconds = 0;
   // Once each slot has had a trial, and at least a tenth of the trials are over.
@@ -111,19 +103,6 @@ struct Result {
   double peak_bytes = 0;
   double slowest_beat_ms = 0;
 };
-
-v1::ExperimentConfig SearchConfig(const Search& search) {
-  v1::ExperimentConfig config;
-  config.set_name("cluster");
-  config.mutable_space()->set_registered("mnist_cnn");
-  config.mutable_strategy()->mutable_random()->set_dedup(false);
-  config.mutable_engine()->mutable_direct();
-  config.mutable_evaluator()->mutable_constant()->set_value(0.5);
-  config.set_max_trial_number(search.trials);
-  config.set_trial_concurrency(search.nodes * kSlots);
-  config.set_seed(1);
-  return config;
-}
 
 absl::Duration LimitFor(const Search& search) {
   return kStepLimit +
@@ -168,164 +147,6 @@ v1::ExperimentConfig WindowsConfig(const std::string& graph_file) {
   config.set_trial_concurrency(kMergedTrials);
   return config;
 }
-
-// What a real trial process finds in the space of an experiment.
-absl::StatusOr<v1::Discovered> Discover(const v1::ExperimentConfig& config) {
-  v1::TrialRequest request;
-  *request.mutable_discover()->mutable_space() = config.space();
-  *request.mutable_discover()->mutable_engine() = config.engine();
-  *request.mutable_discover()->mutable_evaluator() = config.evaluator();
-  v1::Device device;
-  device.set_kind(v1::CPU);
-  device.set_threads(1);
-
-  std::promise<absl::StatusOr<v1::Discovered>> promise;
-  bool answered = false;
-  const auto answer = [&](absl::StatusOr<v1::Discovered> discovered) {
-    if (!std::exchange(answered, true)) promise.set_value(std::move(discovered));
-  };
-  const auto process = MakeTrialProcess(bench::Program("lanista-trial"));
-  LANISTA_RETURN_IF_ERROR(process->Start(
-      device, {[&](v1::TrialEvent event) {
-                 if (event.has_discovered()) answer(std::move(*event.mutable_discovered()));
-               },
-               [&](const v1::ProcessExited&) { answer(absl::UnavailableError("the trial process ended")); }}));
-  LANISTA_RETURN_IF_ERROR(process->Send(request));
-  std::future<absl::StatusOr<v1::Discovered>> future = promise.get_future();
-  if (future.wait_for(absl::ToChronoSeconds(kStepLimit)) != std::future_status::ready) {
-    return absl::DeadlineExceededError("the trial process did not discover the space in time");
-  }
-  LANISTA_ASSIGN_OR_RETURN(v1::Discovered discovered, future.get());
-  LANISTA_RETURN_IF_ERROR(StatusFromProto(discovered.error()));
-  return discovered;
-}
-
-// The spaces of all experiments, and who discovered them.
-struct Spaces {
-  v1::Discovered search;
-  v1::Discovered windows;
-};
-
-// A head, nodes that have joined it, and one search.
-class Cluster {
- public:
-  // `more_nodes`: for other experiments. `spaces` must outlive it.
-  static absl::StatusOr<std::unique_ptr<Cluster>> Start(const std::string& folder, const Search& search,
-                                                        const Spaces& spaces, bool hold = false, int more_nodes = 0) {
-    LANISTA_ASSIGN_OR_RETURN(std::unique_ptr<HeadProcess> head, HeadProcess::Start(folder));
-    StubNodes::Options options;
-    options.head = head->address().ToText();
-    options.nodes = search.nodes + more_nodes;
-    options.slots = kSlots;
-    options.reports = search.reports;
-    options.hold = hold;
-    options.program = spaces.search.program();
-    options.discover = [&spaces](const v1::Discover& request) {
-      return request.engine().has_cgo() ? spaces.windows : spaces.search;
-    };
-    std::unique_ptr<Cluster> cluster(new Cluster(search, std::move(head), std::move(options)));
-    LANISTA_RETURN_IF_ERROR(cluster->Explain(cluster->nodes_.AwaitJoined(kStepLimit)));
-    return cluster;
-  }
-
-  // The search.
-  absl::Status Submit() {
-    LANISTA_ASSIGN_OR_RETURN(experiment_, Submit(SearchConfig(search_)));
-    return absl::OkStatus();
-  }
-  // Any experiment; returns its id.
-  absl::StatusOr<std::string> Submit(const v1::ExperimentConfig& config) {
-    HeadClient client(head_->address());
-    v1::CreateExperimentRequest request;
-    *request.mutable_config() = config;
-    request.set_request_id(absl::StrCat("bench-", ++submitted_));
-    // The head reads them where they are.
-    for (const std::string& path : PathsIn(config)) {
-      LANISTA_ASSIGN_OR_RETURN(*request.add_shared_paths(), StampOf(path));
-    }
-    LANISTA_ASSIGN_OR_RETURN(const v1::CreateExperimentReply reply, client.Create(request));
-    return reply.experiment();
-  }
-
-  // Until so many trials are over.
-  absl::Status AwaitEnded(int trials, absl::Duration limit) {
-    const absl::Time deadline = absl::Now() + limit;
-    while (true) {
-      const absl::Status status = nodes_.AwaitEnded(trials, kStallInterval);
-      if (!absl::IsDeadlineExceeded(status) || absl::Now() > deadline) return status;
-      // Where it has failed nothing more will come.
-      LANISTA_RETURN_IF_ERROR(IsDone().status());
-    }
-  }
-
-  // Until the search is DONE; returns the seconds that it ran. An error, if the journal lacks a result.
-  absl::StatusOr<double> AwaitDone(absl::Duration limit) const {
-    const absl::Time deadline = absl::Now() + limit;
-    while (true) {
-      LANISTA_ASSIGN_OR_RETURN(const bool done, IsDone());
-      if (done) return CheckJournal();
-      if (absl::Now() > deadline) return absl::DeadlineExceededError("time is up: the search was not DONE");
-      absl::SleepFor(kLookInterval);
-    }
-  }
-
-  HeadProcess& head() { return *head_; }
-  StubNodes& nodes() { return nodes_; }
-  // Of the search.
-  const std::string& experiment() const { return experiment_; }
-
-  // The status with what is known of the head, if it is an error.
-  absl::Status Explain(const absl::Status& status) { return status.ok() ? status : head_->Explain(status); }
-
- private:
-  Cluster(const Search& search, std::unique_ptr<HeadProcess> head, StubNodes::Options options)
-      : search_(search), head_(std::move(head)), nodes_(std::move(options)) {}
-
-  // Reads the files: the head is asked nothing, which would take its time.
-  absl::StatusOr<JournalReader> OpenJournal() const {
-    LANISTA_ASSIGN_OR_RETURN(const std::string folder,
-                             StateDir::OpenReadOnly(head_->state_dir()).ExperimentFolder(experiment_));
-    return JournalReader::Open(folder);
-  }
-
-  // An error, if the search has come to another end.
-  absl::StatusOr<bool> IsDone() const {
-    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenJournal());
-    LANISTA_ASSIGN_OR_RETURN(const StateRecord last, reader.State());
-    const v1::ExperimentState state = last.change.state();
-    if (state == v1::DONE || !IsFinal(state)) return state == v1::DONE;
-    return absl::InternalError(
-        absl::StrCat("the search ended as ", v1::ExperimentState_Name(state), ": ", last.change.reason()));
-  }
-
-  absl::StatusOr<double> CheckJournal() const {
-    LANISTA_ASSIGN_OR_RETURN(const JournalReader reader, OpenJournal());
-    LANISTA_ASSIGN_OR_RETURN(const ModelCounts counts, reader.CountModels());
-    if (counts.total != search_.trials || counts.succeeded != search_.trials) {
-      return absl::InternalError(absl::StrCat("of ", search_.trials, " models ", counts.total,
-                                              " are in the journal, and ", counts.succeeded, " of them succeeded"));
-    }
-    if (search_.reports > 0) {
-      LANISTA_ASSIGN_OR_RETURN(const std::vector<IntermediateRecord> reports, reader.Intermediates());
-      const size_t sent = static_cast<size_t>(search_.trials) * static_cast<size_t>(search_.reports);
-      if (reports.size() != sent) {
-        return absl::InternalError(absl::StrCat("of ", sent, " reports ", reports.size(), " are in the journal"));
-      }
-    }
-    LANISTA_ASSIGN_OR_RETURN(const std::vector<StateRecord> states, reader.States());
-    const auto running = std::find_if(states.begin(), states.end(),
-                                      [](const StateRecord& state) { return state.change.state() == v1::RUNNING; });
-    if (running == states.end()) return absl::InternalError("the search is DONE and never ran");
-    return absl::ToDoubleSeconds(states.back().time - running->time);
-  }
-
-  const Search search_;
-  // The nodes end first.
-  const std::unique_ptr<HeadProcess> head_;
-  StubNodes nodes_;
-  int submitted_ = 0;
-  std::string experiment_;
-};
 
 // Of trials that end at once.
 absl::StatusOr<Result> Measure(Cluster& cluster, const Search& search) {
