@@ -19,9 +19,8 @@ if [ $# -eq 0 ]; then
   # shellcheck disable=SC2046  # words
   set -- $(bazel query 'attr(tags, fuzz, kind(cc_binary, //tests/fuzz:*))' | sed 's/.*://')
 fi
-for target; do
-  bazel build --config=fuzz "//tests/fuzz:$target"
-done
+# shellcheck disable=SC2046  # words
+bazel build --config=fuzz $(printf '//tests/fuzz:%s ' "$@")
 
 # As in .bazelrc: the system's libraries are not instrumented, and allocate and free for us.
 export ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0:alloc_dealloc_mismatch=0:allocator_may_return_null=1
