@@ -308,7 +308,9 @@ class SlurmTest(unittest.TestCase):
         wait_until("the job's second node", lambda: any(n["name"].endswith(".1") for n in self.nodes()))
         self.cluster.start("slurmd-" + machine)
         self.finish(experiment, models=200)
-        self.assertEqual(self.submitted(), 1)
+        # Where Slurm has tried too often to start the job beside its first copy, it holds the job, which is replaced.
+        self.assertIn(self.submitted(), (1, 2))
+        self.assertEqual(self.most_jobs, 1)
         self.end()
 
     def test_a_head_that_is_killed_submits_nothing_twice(self):
