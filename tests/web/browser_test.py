@@ -251,6 +251,27 @@ class PageTests(unittest.TestCase):
         self.browser.wait("return document.querySelector('main table a') !== null")
         self.check_console(r" - Failed to load resource: .* status of 401 ")
 
+    def test_experiments_are_filtered_and_sorted(self):
+        names = "return [...document.querySelectorAll('main tbody tr')].map((row) => row.querySelector('a').textContent)"
+        before = self.browser.run(names)
+        self.browser.click("main th button", "Name")
+        self.browser.wait("return document.querySelector('main th[aria-sort=ascending]') !== null")
+        self.assertEqual(self.browser.run(names), sorted(before, key=str.lower))
+        self.browser.keys("/")
+        self.browser.wait("return document.activeElement.id === 'filter'")
+        self.browser.keys("digits")
+        self.browser.wait("return location.hash.includes('q=digits')")
+        kept = self.browser.wait("const rows = document.querySelectorAll('main tbody tr'); return rows.length < arguments[0] && "
+                "[...rows].map((row) => row.textContent.toLowerCase())", len(before))
+        self.assertTrue(kept and all("digits" in text for text in kept), kept)
+        self.assertEqual(len(json.loads(self.browser.saved_by("button[aria-label='Experiments as JSON']", "JSON"))), len(kept))
+        # The address has both.
+        shown = self.browser.run(names)
+        self.browser.do("POST", "/refresh", {})
+        self.browser.wait("return document.querySelector('main table a') !== null")
+        self.assertEqual(self.browser.run(names), shown)
+        self.assertEqual(self.browser.run("return document.getElementById('filter').value"), "digits")
+
     def test_the_overview_tells_what_the_commands_tell(self):
         if self.state is None:
             self.skipTest("the state folder is not known")

@@ -4,7 +4,9 @@ import {experimentPath} from './api.js';
 import {Chart, d3, drawAxes, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {ComparedTables} from './compared_tables.js';
 import {decodeColumns} from './decode.js';
-import {checkbox, el, fill, refill, select, stateBox, statusBadge, timeElement} from './dom.js';
+import {button, checkbox, el, fill, refill, saveFile, select, stateBox, statusBadge, timeElement} from './dom.js';
+import {bestValue, endedModels, experimentsTable, nextSort, shownExperiments} from './experiments_list.js';
+import {toCsv, toJson} from './exports.js';
 import {counted, formatAge, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
 import {SERIES} from './palette.js';
 import {joinList, splitList} from './sort.js';
@@ -12,6 +14,11 @@ import {bestSoFar} from './stats.js';
 import {waitingFor} from './store.js';
 
 const MOST = 8;
+/** Titles of columns, and what a click on them sorts by. */
+const TITLES = /** @type {[string, string][]} */ ([
+  ['Compare', ''], ['Name', 'name'], ['Status', 'status'], ['Models', 'models'], ['Best', 'best'], ['Took', 'took'],
+  ['Begun', 'begun']
+]);
 
 /**
  * How models fared, as a bar with words.
@@ -57,12 +64,34 @@ export class ExperimentsView {
     this.chart.element.hidden = true;
     this.options = el('span', {class: 'row'});
     this.chart.tools.append(this.options);
-    this.element = el('div', {class: 'view'}, el('h1', {}, 'Experiments'), this.hint, this.chart.element, this.list);
+    this.filter = el('input', {
+      type: 'search',
+      id: 'filter',
+      'aria-label': 'Filter experiments',
+      placeholder: 'name, id, status, reason',
+      on: {input: () => store.setParams({q: this.filter.value})}
+    });
+    this.count = el('span', {class: 'muted', role: 'status'});
+    const saveAs = (/** @type {string} */ form, /** @type {string} */ type, /** @type {typeof toCsv} */ write) => button(
+        form.toUpperCase(), () => {
+          const {header, rows} = experimentsTable(this.shown());
+          saveFile(`experiments.${form}`, new Blob([write(header, rows)], {type}));
+        }, {class: 'quiet', 'aria-label': `Experiments as ${form.toUpperCase()}`});
+    this.bar = el(
+        'div', {class: 'row spread card'}, el('div', {class: 'row'}, this.filter, this.count),
+        el('div', {class: 'row'}, saveAs('csv', 'text/csv', toCsv), saveAs('json', 'application/json', toJson)));
+    this.element =
+        el('div', {class: 'view'}, el('h1', {}, 'Experiments'), this.hint, this.chart.element, this.bar, this.list);
     this.drawn = '';
   }
 
   destroy() {
     this.chart.destroy();
+  }
+
+  /** What the filter keeps, in its order. */
+  shown() {
+    return shownExperiments(this.store.experiments ?? [], this.store.param('q'), this.store.param('s'));
   }
 
   compared() {
@@ -84,9 +113,12 @@ export class ExperimentsView {
               (by) => store.setParams({by})));
       this.chart.redraw();
     }
-    const drawn = JSON.stringify([store.experiments, compared]);
+    if (document.activeElement !== this.filter) this.filter.value = store.param('q');
+    const sort = store.param('s');
+    const drawn = JSON.stringify([store.experiments, compared, store.param('q'), sort]);
     if (drawn === this.drawn && !changes.has('all')) return;
     this.drawn = drawn;
+    this.bar.hidden = !store.experiments?.length;
     if (store.experiments === null) {
       fill(
           this.list,
@@ -103,24 +135,45 @@ export class ExperimentsView {
     }
     const focused = document.activeElement?.getAttribute('data-key');
     const now = Date.now();
+    const shown = this.shown();
+    this.count.textContent = shown.length < store.experiments.length ?
+        `${formatNumber(shown.length)} of ${counted(store.experiments.length, 'experiment')}` :
+        counted(shown.length, 'experiment');
+    if (shown.length === 0) {
+      fill(this.list, stateBox('empty', 'No experiment passes the filter'));
+      return;
+    }
+    const title = TITLES.find(([, name]) => name !== '' && sort.replace(/^-/, '') === name)?.[0];
     fill(
         this.list,
         el('div', {class: 'scroll'},
-           el('table', {}, el('caption', {class: 'hidden-text'}, 'Experiments, the newest first'),
-              el('thead', {},
-                 el('tr', {},
-                    ...['Compare', 'Name', 'Status', 'Models', 'Best', 'Took', 'Begun'].map(
-                        (h) => el('th', {scope: 'col'}, h)))),
-              el('tbody', {}, ...store.experiments.slice().reverse().map((one) => this.row(one, now, compared))))));
+           el('table', {},
+              el('caption', {class: 'hidden-text'},
+                 title ? `Experiments by ${title.toLowerCase()}` : 'Experiments, the newest first'),
+              el('thead', {}, el('tr', {}, ...TITLES.map(([text, name]) => this.head(text, name, sort)))),
+              el('tbody', {}, ...shown.map((one) => this.row(one, now, compared))))));
     if (focused) /** @type {HTMLElement|null} */
       (this.list.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
+  }
+
+  /** @param {string} text @param {string} name  empty: nothing is sorted by it @param {string} sort */
+  head(text, name, sort) {
+    if (name === '') return el('th', {scope: 'col'}, text);
+    const order = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : 'none';
+    const mark = order === 'none' ? '' : order === 'ascending' ? ' ▲' : ' ▼';
+    return el(
+        'th', {scope: 'col', 'aria-sort': order},
+        button(`${text}${mark}`, () => this.store.setParams({s: nextSort(sort, name)}), {
+          class: 'quiet',
+          'data-key': `sort ${name}`,
+          title: `Sort by ${text.toLowerCase()}`
+        }));
   }
 
   /** @param {any} one @param {number} now @param {string[]} compared */
   row(one, now, compared) {
     const created = one.created ? Date.parse(one.created) : null;
     const best = one.best[0];
-    const metric = one.objectives[0]?.metric ?? 'default';
     const box = checkbox('', compared.includes(one.id), (checked) => this.compare(one.id, checked));
     const input = /** @type {HTMLInputElement} */ (box.querySelector('input'));
     input.setAttribute('aria-label', `Compare ${oneLine(one.name ?? one.id, 80)}`);
@@ -139,12 +192,12 @@ export class ExperimentsView {
         el('td', {},
            one.models ? el('div', {}, progressBar(one.models),
                            el('span', {class: 'muted'},
-                              `${formatNumber(one.models.total - one.models.unfinished)} ended${
+                              `${formatNumber(endedModels(one))} ended${
                                   failed > 0 ? `, ${formatNumber(failed)} failed` : ''}${
                                   one.models.unfinished > 0 ? `, ${formatNumber(one.models.unfinished)} open` : ''}`)) :
                                                               '–'),
         el('td', {},
-           best ? el('div', {}, el('strong', {}, formatNumber(best.metrics?.[metric] ?? best.default)),
+           best ? el('div', {}, el('strong', {}, formatNumber(bestValue(one))),
                      el('div', {},
                         el('a', {class: 'muted', href: `#/e/${encodeURIComponent(one.id)}/model/${best.model}`},
                            `model ${best.model}`))) :
