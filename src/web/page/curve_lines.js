@@ -3,11 +3,13 @@
 import {Chart, d3, drawAxes, FONT, frameOf, paddedDomain, theme} from './chart.js';
 import {colorOf} from './filter_bar.js';
 import {counted, formatDuration, formatNumber, oneLine} from './format.js';
-import {quantileBands} from './stats.js';
+import {quantileBands, quantileBandsOver} from './stats.js';
 
 /** Lines that are one path: where they cross they do not add up, but they are drawn quicker. */
 const PATH = 40;
 const QUANTILES = [0.1, 0.25, 0.5, 0.75, 0.9];
+/** Places at which bands over time are computed. */
+const BAND_PLACES = 80;
 /** Height of the strip below for NaN, pixels. */
 const STRIP = 12;
 
@@ -178,8 +180,9 @@ export class CurveLines {
 
   /** @param {CanvasRenderingContext2D} ctx @param {boolean} log */
   drawBands(ctx, log) {
-    if (this.view.byTime()) return;
-    this.bands = this.bands ?? quantileBands(this.data.series, QUANTILES);
+    const {series, xs} = this.data;
+    this.bands ??=
+        this.view.byTime() ? quantileBandsOver(series, xs, QUANTILES, BAND_PLACES) : quantileBands(series, QUANTILES);
     const colors = theme();
     const {x, y} = this;
     const bands = this.bands.filter((b) => !log || b.values[0] > 0);
@@ -394,8 +397,7 @@ export class CurveLines {
     const odd = [
       this.nans > 0 ? `${counted(this.nans, 'report')} of NaN, crosses in the strip below` : '',
       this.infinities > 0 ? `${counted(this.infinities, 'infinite report')}, triangles at the edge` : '',
-      this.hidden > 0 ? `${counted(this.hidden, 'report')} of 0 or less, which a log axis cannot show` : '',
-      this.view.byTime() && this.store.param('bands') === '1' ? 'bands are by step only' : ''
+      this.hidden > 0 ? `${counted(this.hidden, 'report')} of 0 or less, which a log axis cannot show` : ''
     ].filter(Boolean);
     return `${oneLine(this.view.metric(), 60)} of ${counted(this.data.series.length, 'model')}, ${
         counted(points, 'report')}.${

@@ -94,6 +94,16 @@ export function formatUtc(ms) {
 }
 
 /**
+ * How far the reader's zone is from UTC at a time: "UTC+05:30".
+ * @param {number} ms since 1970 @param {number} [offset]  minutes, as Date has them: west is positive
+ */
+export function zoneText(ms, offset = new Date(ms).getTimezoneOffset()) {
+  const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
+  const minutes = Math.abs(offset);
+  return offset === 0 ? 'UTC' : `UTC${offset > 0 ? '−' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+}
+
+/**
  * "3 min ago".
  * @param {number} ms since 1970 @param {number} now
  */

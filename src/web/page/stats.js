@@ -116,6 +116,48 @@ export function quantileBands(series, quantiles) {
 }
 
 /**
+ * The same over any axis: between two reports of a series, values are interpolated. A series counts from its first
+ * report to its last one.
+ * @param {import('./decode.js').Series[]} series
+ * @param {ArrayLike<number>[]} xs  of each series' reports
+ * @param {number[]} quantiles
+ * @param {number} count  of places on the axis, from the first report to the last one
+ * @returns {{step: number, count: number, values: number[]}[]}
+ */
+export function quantileBandsOver(series, xs, quantiles, count) {
+  let from = Infinity;
+  let to = -Infinity;
+  for (const list of xs) {
+    for (let i = 0; i < list.length; ++i) {
+      if (list[i] < from) from = list[i];
+      if (list[i] > to) to = list[i];
+    }
+  }
+  if (from > to) return [];
+  const places = from === to ? [from] : Array.from({length: count}, (_, k) => from + (to - from) * k / (count - 1));
+  const found = places.map(() => /** @type {number[]} */ ([]));
+  series.forEach(({values}, s) => {
+    let before = -1;
+    let place = 0;
+    for (let i = 0; i < values.length; ++i) {
+      if (!Number.isFinite(values[i])) continue;
+      const x = xs[s][i];
+      const x0 = before < 0 ? x : xs[s][before];
+      const v0 = before < 0 ? values[i] : values[before];
+      while (place < places.length && places[place] < x0) ++place;
+      for (; place < places.length && places[place] <= x; ++place)
+        found[place].push(x === x0 ? values[i] : v0 + (values[i] - v0) * (places[place] - x0) / (x - x0));
+      before = i;
+    }
+  });
+  return places.flatMap((step, k) => {
+    if (found[k].length === 0) return [];
+    const sorted = Float64Array.from(found[k]).sort();
+    return [{step, count: sorted.length, values: quantiles.map((q) => quantile(sorted, q))}];
+  });
+}
+
+/**
  * @typedef {Object} Box
  * @property {string} label
  * @property {number} candidate  its index; -1: not chosen

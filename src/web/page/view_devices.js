@@ -4,7 +4,7 @@ import {Chart, d3, drawAxes, FONT, frameOf, theme, themeName} from './chart.js';
 import {statusText} from './columns.js';
 import {button, el, fill, plainTable, stateBox, statusBadge, timeElement} from './dom.js';
 import {colorOf} from './filter_bar.js';
-import {counted, formatDuration, formatNumber, formatTime, oneLine} from './format.js';
+import {counted, formatDuration, formatNumber, formatTime, formatUtc, oneLine, zoneText} from './format.js';
 import {leaseText, nodeLines} from './nodes.js';
 import {statusStyle} from './palette.js';
 import {otherView, writeRoute} from './route.js';
@@ -163,7 +163,9 @@ export class DevicesView {
     const {frame} = this;
     this.x = d3.scaleTime().domain(this.domain().map((t) => new Date(t))).range([frame.left, frame.right]);
     const none = Object.assign(() => 0, {ticks: () => [], tickFormat: () => String});
-    drawAxes(ctx, frame, {x: this.x, y: none, xTitle: 'local time', yTitle: '', xFormat: clockText(this.domain())});
+    const [from] = this.domain();
+    const xTitle = `local time (${zoneText(from)})`;
+    drawAxes(ctx, frame, {x: this.x, y: none, xTitle, yTitle: '', xFormat: clockText(this.domain())});
     ctx.textBaseline = 'middle';
     devices.forEach((device, d) => {
       const y = frame.top + LANE * d;
@@ -258,7 +260,7 @@ export class DevicesView {
       y: y + LANE / 2 - 3,
       model: bar.models[0],
       text: `trial ${bar.trial}: ${models}\n${oneLine(this.devices()[bar.device], 60)}, ${
-          bar.end === null ? 'running' : statusText(bar.outcome ?? '?')}\n${formatTime(bar.start)}, ${
+          bar.end === null ? 'running' : statusText(bar.outcome ?? '?')}\n${formatTime(bar.start)} (${formatUtc(bar.start)}), ${
           formatDuration(((bar.end ?? Date.now()) - bar.start) / 1000)}`
     };
   }

@@ -3,7 +3,7 @@
 import {ApiError, experimentPath} from './api.js';
 import {Chart, d3, drawAxes, drawMark, frameOf, paddedDomain, theme, themeName} from './chart.js';
 import {actionButton, button, checkbox, el, fill, plainTable, refill, saveFile, stateBox, statusBadge, textBlock, timeElement} from './dom.js';
-import {cleanText, counted, formatBytes, formatDuration, formatNumber, oneLine, valueText} from './format.js';
+import {cleanText, counted, formatBytes, formatDuration, formatNumber, formatUtc, oneLine, valueText} from './format.js';
 import {LogTail} from './log_tail.js';
 import {SERIES} from './palette.js';
 import {otherView, writeRoute} from './route.js';
@@ -261,7 +261,7 @@ export class ModelView {
             el('p', {class: 'muted'}, 'It has not begun.') :
             el('div', {class: 'scroll'},
                plainTable(
-                   'Attempts', ['#', 'Trial', 'Device', 'Start', 'Took', 'Ended', 'Why'],
+                   'Attempts', ['#', 'Trial', 'Device', 'Start', 'Took', 'Ended', 'Why', 'Start in UTC'],
                    model.attempts.map(
                        (/** @type {any} */ a) =>
                            [String(a.attempt), String(a.trial),
@@ -287,7 +287,8 @@ export class ModelView {
                                          (/** @type {number} */ m, /** @type {number} */ i) =>
                                              i === 0 ? [link(m)] : [', ', link(m)])
                                    ] :
-                                   [])]))));
+                                   []),
+                            formatUtc(a.start ? Date.parse(a.start) : null)]))));
   }
 
   /**

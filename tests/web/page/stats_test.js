@@ -2,7 +2,7 @@ import {brushedRows, brushFilter, choiceDepths, makeAxis, OFF_SHARE, placesIn, r
 import {allColumns, findColumn} from '../../../src/web/page/columns.js';
 import {decodeAttempts, updateFronts} from '../../../src/web/page/decode.js';
 import {compileFilter, filterRows} from '../../../src/web/page/filter.js';
-import {barsOf, bestSoFar, boxesByCandidate, busyShare, countStates, findBest, groupFailures, paretoFront, quantile, quantileBands, secondsRun, timeLeft} from '../../../src/web/page/stats.js';
+import {barsOf, bestSoFar, boxesByCandidate, busyShare, countStates, findBest, groupFailures, paretoFront, quantile, quantileBands, quantileBandsOver, secondsRun, timeLeft} from '../../../src/web/page/stats.js';
 
 import {check, equal, test} from './harness.js';
 import {sampleTable} from './sample_table.js';
@@ -38,6 +38,19 @@ test('quantiles interpolate, and bands leave NaN and infinity out', () => {
   const bands = quantileBands(
       [{steps: [0, 1], values: [1, NaN]}, {steps: [0, 1], values: [3, 5]}, {steps: [0], values: [Infinity]}], [0.5]);
   equal(bands, [{step: 0, count: 2, values: [2]}, {step: 1, count: 1, values: [5]}]);
+});
+
+test('bands over time interpolate between the reports of each series, and no further', () => {
+  const series = [{steps: [], values: [0, 4]}, {steps: [], values: [10, NaN, 10]}, {steps: [], values: [7]}];
+  const bands = quantileBandsOver(series, [[0, 4], [2, 3, 4], [1]], [0, 0.5, 1], 5);
+  equal(bands.map((b) => [b.step, b.count]), [[0, 1], [1, 2], [2, 2], [3, 2], [4, 2]]);
+  equal(bands.map((b) => b.values[0]), [0, 1, 2, 3, 4]);
+  equal(bands[1].values, [1, 4, 7]);
+  equal(bands[3].values, [3, 6.5, 10]);
+  equal(quantileBandsOver([], [], [0.5], 5), []);
+  equal(quantileBandsOver([{steps: [], values: [3]}], [[2]], [0.5], 5), [{step: 2, count: 1, values: [3]}]);
+  // A clock that is set back ends nothing.
+  equal(quantileBandsOver([{steps: [], values: [1, 2, 3]}], [[0, -1, 1]], [0.5], 3).length, 2);
 });
 
 test('boxes by candidate have a place for those that did not choose', () => {
