@@ -12,6 +12,7 @@ After every step: nothing on the console, no report of the content security poli
 
 import base64
 import functools
+import http.client
 import http.server
 import json
 import os
@@ -87,6 +88,36 @@ training_service { local { cpu_slots: 1 } }
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     extensions_map = {".js": "text/javascript", ".html": "text/html"}
+
+    def log_message(self, *_):
+        pass
+
+
+class PrefixProxy(http.server.BaseHTTPRequestHandler):
+    """Has the server's `target` below its `prefix`, as a reverse proxy's `location /deep/search/` does. For GET."""
+
+    def do_GET(self):
+        if not self.path.startswith(self.server.prefix):
+            self.send_error(404)
+            return
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "connection")}
+        connection = http.client.HTTPConnection(self.server.target)
+        try:
+            connection.request("GET", "/" + self.path[len(self.server.prefix):], headers=headers)
+            answer = connection.getresponse()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("connection", "transfer-encoding"):
+                    self.send_header(name, value)
+            self.end_headers()
+            # A stream's messages as they come.
+            while chunk := answer.read1(1 << 16):
+                self.wfile.write(chunk)
+        except ConnectionError:
+            # The browser has gone.
+            pass
+        finally:
+            connection.close()
 
     def log_message(self, *_):
         pass
@@ -239,6 +270,30 @@ class PageTests(unittest.TestCase):
         self.assertNotIn("token", self.browser.run("return location.href"))
         self.browser.do("POST", "/refresh", {})
         self.browser.wait("return document.querySelector('main table a') !== null")
+
+    def test_behind_a_proxy_the_page_works_under_any_prefix(self):
+        target = urllib.parse.urlsplit(self.link)
+        if target.scheme != "http":
+            self.skipTest("this page is encrypted")
+        proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), PrefixProxy)
+        proxy.daemon_threads = True
+        proxy.target, proxy.prefix = target.netloc, "/deep/search/"
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        self.addCleanup(proxy.server_close)
+        self.addCleanup(proxy.shutdown)
+        address = "http://127.0.0.1:%d/deep/search/" % proxy.server_port
+        self.browser.go("about:blank")
+        self.check_console()
+        self.browser.go("%s#%s" % (address, target.fragment))
+        self.browser.wait("return document.querySelector('main table a') !== null")
+        self.open("overview")
+        self.browser.wait("return document.querySelectorAll('.tile').length > 1")
+        self.open("curves")
+        self.open("model/1")
+        self.browser.wait("return document.querySelector('main dl') !== null")
+        self.browser.go("about:blank")
+        # Nothing was asked for beside the prefix.
+        self.assertEqual(self.browser.complaints(address), [])
 
     def test_without_token_the_page_asks_for_its_link(self):
         if "#token=" not in self.link:
