@@ -813,6 +813,15 @@ TEST_F(EventsTest, AStreamThatIsNeverReadIsClosedAndTakesLittleMemory) {
   }
   EXPECT_GE(most, 1u);
   EXPECT_LT(most, 100000u + (4u << 20));
+  EXPECT_EQ(EventStreams::Options().max_unsent, size_t{1} << 20);
+  // Who comes again goes on from what it has seen.
+  Start();
+  const std::vector<int64_t> all = AllNumbers("a-1");
+  const auto again = Watch("a-1", all.at(1));
+  again->ReadEvents(2);
+  ASSERT_GE(again->numbers_.size(), 2u);
+  EXPECT_EQ(again->numbers_[0], all.at(2));
+  EXPECT_EQ(again->numbers_[1], all.at(3));
 }
 
 TEST_F(EventsTest, AStreamWithoutNewsGetsComments) {
