@@ -6,6 +6,9 @@ import {el, fill, refill, select, stateBox} from './dom.js';
 import {counted, formatNumber, oneLine, valueText} from './format.js';
 import {boxesByCandidate} from './stats.js';
 
+/** Choices that are listed by importance. */
+const RANKED = 40;
+
 /** Two cards of the view of choices, about the metric and the models that it shows. */
 export class ChoiceImportance {
   /** @param {import('./view_choices.js').ChoicesView} view */
@@ -104,7 +107,7 @@ export class ChoiceImportance {
       const most = Math.max(1e-12, ...choices.map((/** @type {any} */ c) => c.importance ?? 0));
       refill(
           this.importance, tools,
-          el('div', {class: 'bars', role: 'list'}, ...choices.slice(0, 40).map((/** @type {any} */ one) => {
+          el('div', {class: 'bars', role: 'list'}, ...choices.slice(0, RANKED).map((/** @type {any} */ one) => {
             const bar = el('div', {class: 'bar-fill'});
             bar.style.width = `${100 * (one.importance ?? 0) / most}%`;
             const value = one.importance === null ? 'unknown' : formatNumber(one.importance, 3);
@@ -120,6 +123,9 @@ export class ChoiceImportance {
                    el('span', {class: 'bar-track', 'aria-hidden': 'true'}, bar),
                    el('span', {class: 'numeric'}, value)));
           })),
+          choices.length > RANKED ?
+              el('p', {class: 'muted'}, `${counted(choices.length - RANKED, 'more choice')}, none of which decides more.`) :
+              null,
           el('p', {class: 'sentence'},
              `Conditional PED-ANOVA of ${
                  counted(

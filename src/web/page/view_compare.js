@@ -13,6 +13,8 @@ import {allNodes, buildGraph} from './layout.js';
 import {otherView, writeRoute} from './route.js';
 
 const MOST = 8;
+/** Nodes whose differences are listed. */
+const LISTED = 300;
 
 export class CompareView {
   /** @param {import('./store.js').Store} store */
@@ -287,7 +289,8 @@ export class CompareView {
                     {class: 'quiet', 'aria-label': `Architecture of model ${model} as PNG`})),
              drawing.element));
     }
-    const listed = pairs.filter((p) => p.kind !== 'same').slice(0, 300);
+    const differing = pairs.filter((p) => p.kind !== 'same');
+    const listed = differing.slice(0, LISTED);
     fill(
         this.graphs, head,
         el('div', {class: 'row'}, ...this.saveButtons('Differences', () => ({
@@ -324,6 +327,10 @@ export class CompareView {
                                                                                     el('td', {}, `only in model ${p.kind === 'left' ? left : right}`),
                                                                                     el('td', {}, oneLine(p.left?.type ?? '', 60)),
                                                                                     el('td', {}, oneLine(p.right?.type ?? '', 60)))])))) :
+                                                               null,
+                                                           differing.length > LISTED ?
+                                                               el('p', {class: 'muted'},
+                                                                  `${counted(differing.length - LISTED, 'more node')} in the CSV.`) :
                                                                null,
                                                            panes);
   }

@@ -12,6 +12,8 @@ import {barsOf, busyShare} from './stats.js';
 
 const LANE = 26;
 const LEFT = 130;
+/** Merged trials that are listed. */
+const LISTED = 100;
 /** Between two requests for the nodes, ms. */
 const NODES_PACE = 5000;
 
@@ -352,7 +354,7 @@ export class DevicesView {
             el('div', {class: 'chart-table'},
                plainTable(
                    'Merged trials', ['Trial', 'Models', 'Took', 'Ended'],
-                   merged.slice(-100).reverse().map(
+                   merged.slice(-LISTED).reverse().map(
                        (bar) =>
                            [String(bar.trial),
                             el('span', {},
@@ -363,6 +365,9 @@ export class DevicesView {
                                            String(m))])),
                             formatDuration(((bar.end ?? Date.now()) - bar.start) / 1000),
                             statusBadge(bar.end === null ? 'RUNNING' : bar.outcome ?? '?')]))),
+        merged.length > LISTED ?
+            el('p', {class: 'muted'}, `The last ${LISTED}; all are in the table of the chart above.`) :
+            null,
         merged.some((bar) => bar.outcome === 'UNMERGED' || bar.outcome === 'MIXED') ?
             el('p', {class: 'sentence'},
                'Models of a merged trial that failed run again, each alone: its page says why.') :
