@@ -729,10 +729,13 @@ class PageTests(unittest.TestCase):
         for width in (360, 3840):
             self.browser.devtools("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800,
                     "deviceScaleFactor": 1, "mobile": False})
+            wide = "return document.documentElement.scrollWidth - window.innerWidth"
             for view in ("overview", "models", "curves", "choices", "devices", "compare", "model/1"):
                 self.open(view, sel="1,2")
-                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth - "
-                        "window.innerWidth"), 0, "%s at %d" % (view, width))
+                self.assertLessEqual(self.browser.run(wide), 0, "%s at %d" % (view, width))
+            self.browser.run("location.hash = '#/'")
+            self.browser.wait("return document.querySelector('main table a') !== null")
+            self.assertLessEqual(self.browser.run(wide), 0, "experiments at %d" % width)
             self.shot("width_%d" % width)
 
     def test_each_chart_is_a_table_too(self):
