@@ -17,5 +17,5 @@ That was a whole search. What next?
   bazel-bin/lanista trials ID                  every model of one, and how it fared
   bazel-bin/lanista export ID --top 3 --format json --out best
   examples/README.md                           the same on the real MNIST, and more
-  README.md                                    a model space of your own in 20 lines
+  README.md                                    a model space of your own
 END

@@ -471,6 +471,15 @@ class Documents(unittest.TestCase):
         self.assertEqual(len(tutorial), 6)
         self.assertLessEqual({"README.md", "examples/README.md", "docs/cluster.md", "docs/web.md"} | tutorial, with_commands)
 
+    def test_the_commands_of_the_quick_start_are_lanistas(self):
+        # Those that it runs, and those that it proposes, each with its meaning behind some spaces.
+        commands = re.findall(r"^ *bazel-bin/lanista (.*?)(?: {3,}.*)?$", read("scripts/quickstart.sh"), re.M)
+        self.assertGreaterEqual(len(commands), 5)
+        for command in commands:
+            with self.subTest(command):
+                parse(shlex.split(command))
+        self.assertTrue(any(command.startswith("run ") and "--web" in command for command in commands), commands)
+
 
 if __name__ == "__main__":
     unittest.main()
