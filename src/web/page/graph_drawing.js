@@ -96,6 +96,8 @@ export class GraphDrawing {
 
   destroy() {
     this.observer.disconnect();
+    // A wheel's zoom ends later than its last turn: the address is another view's by then.
+    this.options = {...this.options, moved: undefined};
   }
 
   /** Says what an address should keep. */
