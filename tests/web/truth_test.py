@@ -370,6 +370,10 @@ class TruthTest(JournalTest):
                         str(attempt["attempt"]), str(attempt["trial"]),
                         "%s/%s" % (attempt["node"], attempt["device"]) if attempt["device"] else NOTHING,
                         expected.local(attempt["start"], OFFSET), expected.duration(attempt["seconds"])], "attempt")
+                    if attempt["failure"] and attempt["failure"]["signal"]:
+                        self.assertIn("(signal %d)" % attempt["failure"]["signal"], row[6])
+                    if attempt["start"]:
+                        self.assertEqual(row[7], attempt["start"][:19].replace("T", " ") + " UTC")
             steps = model["metrics"]["intermediate"]
             if steps:
                 rows = self.chart("Curves of this model")

@@ -20,6 +20,15 @@ function reportText(value, format) {
   return value === null ? 'not finite' : format(value);
 }
 
+/**
+ * How a process ended, where that is why an attempt failed; else ''.
+ * @param {{signal?: number|null, exit_status?: number|null}} failure
+ */
+function exitText({signal, exit_status: status}) {
+  if (signal !== null && signal !== undefined) return ` (signal ${signal})`;
+  return status !== null && status !== undefined ? ` (exit status ${status})` : '';
+}
+
 export class ModelView {
   /** @param {import('./store.js').Store} store */
   constructor(store) {
@@ -159,12 +168,7 @@ export class ModelView {
       why.push(
           el('p', {class: 'message'},
              el('strong', {}, `${oneLine(model.failure.reason, 60).toLowerCase().replace(/_/g, ' ')}: `),
-             cleanText(model.failure.message, 4000),
-             model.failure.signal !== null && model.failure.signal !== undefined ? ` (signal ${model.failure.signal})` :
-                                                                                   '',
-             model.failure.exit_status !== null && model.failure.exit_status !== undefined ?
-                 ` (exit status ${model.failure.exit_status})` :
-                 ''));
+             cleanText(model.failure.message, 4000), exitText(model.failure)));
     }
     if (model.stopped)
       why.push(
@@ -272,7 +276,7 @@ export class ModelView {
                                           statusBadge('QUEUED'),
                             el('span', {class: 'message'},
                                ...[a.failure ? `${oneLine(a.failure.reason, 60).toLowerCase().replace(/_/g, ' ')}: ${
-                                                   oneLine(a.failure.message, 400)}. ` :
+                                                   oneLine(a.failure.message, 400)}${exitText(a.failure)}. ` :
                                                '',
                                    a.lost_cause ?
                                        `lost: ${oneLine(a.lost_cause, 60).toLowerCase().replace(/_/g, ' ')}. ` :
