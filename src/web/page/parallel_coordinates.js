@@ -162,6 +162,13 @@ export class ParallelCoordinates {
     });
     ctx.globalAlpha = 1;
     axes.forEach((axis, i) => this.drawAxis(ctx, axis, i));
+    // Brushes are SVG above; a picture that is saved has them, too.
+    ctx.strokeStyle = colors.accent;
+    ctx.lineWidth = 1;
+    for (const [id, [from, to]] of this.view.brushes()) {
+      const i = this.view.order.indexOf(id);
+      if (i >= 0) ctx.strokeRect(this.xOf(i) - 11, this.yOf(to), 22, this.yOf(from) - this.yOf(to));
+    }
     this.placeBrushes();
     performance.measure('draw choices', {start: begun, end: performance.now()});
   }
