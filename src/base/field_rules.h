@@ -20,6 +20,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "protos/options.pb.h"
+#include "src/base/register.h"
 
 namespace lanista {
 
@@ -68,14 +69,12 @@ bool AddMessageCheck(const google::protobuf::Message& prototype, MessageCheck ch
 
 }  // namespace lanista
 
-#define LANISTA_CHECK_CONCAT_INNER_(a, b) a##b
-#define LANISTA_CHECK_CONCAT_(a, b) LANISTA_CHECK_CONCAT_INNER_(a, b)
-
 // Registers `check`, a std::optional<Violation>(const Config&, const std::string& path).
-#define LANISTA_REGISTER_CHECK(Config, check)                                                                         \
-  [[maybe_unused]] static const bool LANISTA_CHECK_CONCAT_(lanista_check_, __COUNTER__) = ::lanista::AddMessageCheck( \
-      Config::default_instance(), [](const ::google::protobuf::Message& message, const std::string& path) {           \
-        return check(static_cast<const Config&>(message), path);                                                      \
-      })
+#define LANISTA_REGISTER_CHECK(Config, check)                                                              \
+  [[maybe_unused]] static const bool LANISTA_REGISTER_CONCAT_(lanista_check_, __COUNTER__) =               \
+      ::lanista::AddMessageCheck(Config::default_instance(),                                               \
+                                 [](const ::google::protobuf::Message& message, const std::string& path) { \
+                                   return check(static_cast<const Config&>(message), path);                \
+                                 })
 
 #endif  // LANISTA_SRC_BASE_FIELD_RULES_H_

@@ -3,13 +3,12 @@
 #define LANISTA_SRC_NN_MODEL_SPACE_H_
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "src/base/named_things.h"
 #include "src/base/register.h"
 #include "src/nn/model.h"
 #include "src/nn/params.h"
@@ -35,27 +34,20 @@ namespace lanista::nn {
 //   LANISTA_REGISTER(model_space, "my_net", lanista::nn::MakeModelSpace<Net>);
 class ModelSpace : public Model {};
 
-// The spaces of this program. Filled before main, read-only afterwards.
-class ModelSpaceRegistry {
- public:
-  using Factory = std::function<std::shared_ptr<ModelSpace>(const Params& params)>;
+// Makes a space from the configuration's parameters.
+using ModelSpaceFactory = std::function<std::shared_ptr<ModelSpace>(const Params& params)>;
 
+// The spaces of this program: an unknown one is told by "no model space 'x' is registered in this program; known: a,
+// b".
+class ModelSpaceRegistry : public NamedThings<ModelSpaceFactory> {
+ public:
+  using Factory = ModelSpaceFactory;
+
+  // The one registry.
   static ModelSpaceRegistry& Get();
 
-  // Ends the program if the name is taken: two definitions are a programmer's error.
-  bool Add(const std::string& name, Factory factory);
-
-  // The factory of the space, or nullptr.
-  const Factory* Find(const std::string& name) const;
-
-  // All names, sorted.
-  std::vector<std::string> Names() const;
-
-  // "no model space 'x' is registered in this program; known: a, b".
-  std::string UnknownName(const std::string& name) const;
-
  private:
-  std::map<std::string, Factory> factories_;
+  ModelSpaceRegistry() : NamedThings("model space") {}
 };
 
 // Makes a space of type Net from `params`, or without them if Net's constructor takes nothing.

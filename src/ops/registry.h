@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "src/base/register.h"
 #include "src/graph/op_schema.h"
 
 namespace lanista::ops {
@@ -25,14 +26,10 @@ bool RegisterOp(std::unique_ptr<graph::OpSchema> schema);
 
 }  // namespace lanista::ops
 
-// For LANISTA_OPS_CONCAT_.
-#define LANISTA_OPS_CONCAT_INNER_(a, b) a##b
-// A name that is made of two, for LANISTA_REGISTER_OP.
-#define LANISTA_OPS_CONCAT_(a, b) LANISTA_OPS_CONCAT_INNER_(a, b)
-
 // Registers `std::make_unique<...>(...)`, or any other expression that gives a unique_ptr to a schema. One line per
 // operator.
-#define LANISTA_REGISTER_OP(schema) \
-  [[maybe_unused]] static const bool LANISTA_OPS_CONCAT_(lanista_op_, __COUNTER__) = ::lanista::ops::RegisterOp(schema)
+#define LANISTA_REGISTER_OP(schema)                                                       \
+  [[maybe_unused]] static const bool LANISTA_REGISTER_CONCAT_(lanista_op_, __COUNTER__) = \
+      ::lanista::ops::RegisterOp(schema)
 
 #endif  // LANISTA_SRC_OPS_REGISTRY_H_

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "src/base/register.h"
 #include "src/graph/op_schema.h"
 
 namespace torch::nn {
@@ -49,12 +50,9 @@ bool RegisterOpBuilder(const std::string& type, OpBuilder builder);
 
 }  // namespace lanista::ops
 
-#define LANISTA_OPS_TORCH_CONCAT_INNER_(a, b) a##b
-#define LANISTA_OPS_TORCH_CONCAT_(a, b) LANISTA_OPS_TORCH_CONCAT_INNER_(a, b)
-
 // Registers `builder` for the operator `type`.
-#define LANISTA_REGISTER_OP_BUILDER(type, builder)                                                 \
-  [[maybe_unused]] static const bool LANISTA_OPS_TORCH_CONCAT_(lanista_op_builder_, __COUNTER__) = \
+#define LANISTA_REGISTER_OP_BUILDER(type, builder)                                                \
+  [[maybe_unused]] static const bool LANISTA_REGISTER_CONCAT_(lanista_op_builder_, __COUNTER__) = \
       ::lanista::ops::RegisterOpBuilder(type, builder)
 
 #endif  // LANISTA_SRC_OPS_REGISTRY_TORCH_H_

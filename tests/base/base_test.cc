@@ -6,6 +6,7 @@
 #include "src/base/clock.h"
 #include "src/base/custom.h"
 #include "src/base/hash.h"
+#include "src/base/named_things.h"
 #include "src/base/out_of_memory.h"
 #include "src/base/params.h"
 #include "src/base/registry.h"
@@ -122,6 +123,17 @@ TEST(RegistryTest, NamesAreSortedAndStandInErrors) {
 
 TEST(RegistryDeathTest, ASecondDefinitionEndsTheProgram) {
   EXPECT_DEATH(ThingRegistry::Get().Add("random", false, nullptr), "registered twice");
+}
+
+TEST(NamedThingsTest, AnUnknownNameListsTheKnownOnes) {
+  NamedThings<int> numbers("number");
+  EXPECT_EQ(numbers.UnknownName("six"), "no number 'six' is registered in this program; known: none");
+  numbers.Add("two", 2);
+  numbers.Add("one", 1);
+  EXPECT_EQ(numbers.UnknownName("six"), "no number 'six' is registered in this program; known: one, two");
+  ASSERT_NE(numbers.Find("two"), nullptr);
+  EXPECT_EQ(*numbers.Find("two"), 2);
+  EXPECT_EQ(numbers.Find("six"), nullptr);
 }
 
 }  // namespace

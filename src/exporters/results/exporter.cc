@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -18,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "src/base/hash.h"
+#include "src/base/named_things.h"
 #include "src/base/output_files.h"
 #include "src/base/status.h"
 #include "src/exporters/common/replaceable.h"
@@ -26,8 +25,8 @@
 namespace lanista {
 namespace {
 
-std::map<std::string, Exporter>& Exporters() {
-  static auto* const exporters = new std::map<std::string, Exporter>;
+NamedThings<Exporter>& Exporters() {
+  static auto* const exporters = new NamedThings<Exporter>("export format");
   return *exporters;
 }
 
@@ -140,8 +139,7 @@ std::string ExportStem(int rank, int model) { return absl::StrCat(rank, "-model-
 absl::StatusOr<Exporter> FindExporter(const JournalReader& experiment, const std::vector<ModelRecord>& models,
                                       const ExportOptions& options, const GraphConverter& convert) {
   const std::string& format = options.format;
-  const auto found = Exporters().find(format);
-  if (found != Exporters().end()) return found->second;
+  if (const Exporter* const found = Exporters().Find(format); found != nullptr) return *found;
   if (format != "weights" && GraphFormats().count(format) == 0) {
     std::set<std::string> known = GraphFormats();
     for (const std::string& name : ExportFormats()) known.insert(name);
@@ -193,11 +191,7 @@ absl::StatusOr<v1::SpaceModel> SpaceModelOf(const JournalReader& experiment, con
 }
 
 bool RegisterExporter(const std::string& format, Exporter exporter) {
-  if (!Exporters().emplace(format, std::move(exporter)).second) {
-    std::fprintf(stderr, "lanista: exporter '%s' is registered twice\n", format.c_str());
-    std::abort();
-  }
-  return true;
+  return Exporters().Add(format, std::move(exporter));
 }
 
 std::optional<std::string> ExportStemOf(absl::string_view file_name) {
@@ -215,11 +209,7 @@ std::optional<std::string> ExportStemOf(absl::string_view file_name) {
   return stem;
 }
 
-std::vector<std::string> ExportFormats() {
-  std::vector<std::string> formats;
-  for (const auto& entry : Exporters()) formats.push_back(entry.first);
-  return formats;
-}
+std::vector<std::string> ExportFormats() { return Exporters().Names(); }
 
 absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experiment, const ExportOptions& options,
                                                     const GraphConverter& convert) {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "protos/trial.pb.h"
+#include "src/base/register.h"
 #include "src/storage/journal.h"
 
 namespace lanista {
@@ -67,12 +68,9 @@ absl::StatusOr<std::vector<std::string>> ExportBest(const JournalReader& experim
 
 }  // namespace lanista
 
-#define LANISTA_EXPORTER_CONCAT_INNER_(a, b) a##b
-#define LANISTA_EXPORTER_CONCAT_(a, b) LANISTA_EXPORTER_CONCAT_INNER_(a, b)
-
 // Registers `exporter` under the format's name.
 #define LANISTA_REGISTER_EXPORTER(format, exporter)                                             \
-  [[maybe_unused]] static const bool LANISTA_EXPORTER_CONCAT_(lanista_exporter_, __COUNTER__) = \
+  [[maybe_unused]] static const bool LANISTA_REGISTER_CONCAT_(lanista_exporter_, __COUNTER__) = \
       ::lanista::RegisterExporter(format, exporter)
 
 #endif  // LANISTA_SRC_EXPORTERS_RESULTS_EXPORTER_H_
