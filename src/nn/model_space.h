@@ -37,8 +37,8 @@ class ModelSpace : public Model {};
 // Makes a space from the configuration's parameters.
 using ModelSpaceFactory = std::function<std::shared_ptr<ModelSpace>(const Params& params)>;
 
-// The spaces of this program: an unknown one is told by "no model space 'x' is registered in this program; known: a,
-// b".
+// The spaces of this program. "no model space 'x' is registered in this program; known: a, b" is what is said of an
+// unknown one.
 class ModelSpaceRegistry : public NamedThings<ModelSpaceFactory> {
  public:
   using Factory = ModelSpaceFactory;
