@@ -23,6 +23,7 @@
 #include "src/api/register.h"
 #include "src/evaluators/evaluator.h"
 #include "src/evaluators/functional.h"
+#include "src/evaluators/trains_model.h"
 #include "src/nn/model.h"
 
 namespace lanista {
