@@ -29,6 +29,7 @@
 #include <utility>
 
 #include "src/api/registrations.h"
+#include "src/base/register.h"
 #include "src/nn/nn.h"
 
 namespace lanista {

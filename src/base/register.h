@@ -2,8 +2,9 @@
 #ifndef LANISTA_SRC_BASE_REGISTER_H_
 #define LANISTA_SRC_BASE_REGISTER_H_
 
-// One identifier of two, after macros in them are expanded.
+// For LANISTA_REGISTER_CONCAT_.
 #define LANISTA_REGISTER_CONCAT_INNER_(a, b) a##b
+// One identifier of two, after macros in them are expanded.
 #define LANISTA_REGISTER_CONCAT_(a, b) LANISTA_REGISTER_CONCAT_INNER_(a, b)
 
 // Registers a component of the user's own under a name, at namespace scope:

@@ -21,6 +21,7 @@ class DeviceSource {
   virtual absl::StatusOr<std::vector<v1::Device>> Devices() const = 0;
 };
 
+// Factories take (config).
 using DeviceSourceRegistry = Registry<DeviceSource, v1::TrainingServiceConfig>;
 
 namespace kinds {

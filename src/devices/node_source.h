@@ -18,18 +18,21 @@ namespace lanista {
 
 // What a source has to know of its head.
 struct NodeSourceContext {
-  // Of its programs: absolute paths.
+  // The absolute path of its program.
   std::string program;
+  // The absolute path of the program of its trial processes.
   std::string trial_program;
   // Where nodes reach the head: HOST:PORT.
   std::string head;
-  // Where nodes come in whose tunnel ends on this machine (HOST:PORT), and the token that they need there; both empty
-  // where no block wants them (WantsTunnels).
+  // Where nodes come in whose tunnel ends on this machine (HOST:PORT); empty where no block wants them (WantsTunnels).
   std::string tunnel_end;
+  // The token that they need there.
   std::string tunnel_token;
-  // The head's state folder, and what names the source's own files in it ("slurm-0").
+  // The head's state folder.
   std::string state_dir;
+  // What names the source's own files in it ("slurm-0").
   std::string name;
+  // How the source runs programs.
   CommandRunner run_command = RunCommand;
 };
 
@@ -37,6 +40,7 @@ struct NodeSourceContext {
 // long as the programs take that it runs, and come one at a time.
 class NodeSource {
  public:
+  // What the head tells.
   struct Situation {
     // Trials and discoveries that its nodes could run and that no device is free for.
     int waiting = 0;
@@ -45,13 +49,17 @@ class NodeSource {
     // Whether the head has been told to end meanwhile; may be empty. Then a Step comes to its end within seconds.
     std::function<bool()> ending;
   };
+  // What the source tells.
   struct Prospect {
-    // So many devices more than there are may be counted on, each with so much memory (0: not known).
+    // So many devices more than there are may be counted on.
     int devices = 0;
+    // The memory of each of them; 0: not known.
     int64_t device_memory = 0;
-    // Of these devices (unspecified: not known), and the labels and data (names) that all of their nodes will have.
+    // What they are; unspecified: not known.
     v1::DeviceKind device_kind = v1::DEVICE_KIND_UNSPECIFIED;
+    // The labels that all of their nodes will have.
     std::map<std::string, std::string> labels;
+    // The names of the data that all of their nodes will have.
     std::vector<std::string> data;
     // Nodes that were asked for and have not joined.
     std::vector<v1::NodeStatus> coming;
@@ -70,6 +78,7 @@ class NodeSource {
   virtual void End() = 0;
 };
 
+// Factories take (config, context).
 using NodeSourceRegistry = Registry<NodeSource, v1::TrainingServiceConfig, const NodeSourceContext&>;
 
 namespace kinds {

@@ -25,6 +25,7 @@ namespace lanista {
 // discovery saw: it ends when every such model was proposed.
 class Proposals {
  public:
+  // A model, by the options that it takes.
   using Options = Space::Options;
 
   // The most models that one Draw draws, or tests against the limits, before it gives up.
@@ -33,6 +34,7 @@ class Proposals {
   // Uses the context's space, limits and seed.
   Proposals(const StrategyContext& context, bool dedup);
 
+  // The space of the context.
   const Space& space() const { return space_; }
   // The strategy's random numbers.
   std::mt19937_64& random() { return random_; }
@@ -102,17 +104,23 @@ class Proposals {
 // A strategy whose models go through a Proposals object. Subclasses only say what to propose and how to learn.
 class ProposingStrategy : public Strategy {
  public:
+  // As Strategy has them.
   absl::StatusOr<Proposal> Ask(int count) final {
     return proposals_.Fill(count, [this] { return Propose(); });
   }
+  // Calls Learn, unless the outcome says nothing of the model.
   void Tell(const v1::Sample& sample, const Observation& observation) final;
+  // The model is known.
   void Expect(const v1::Sample& sample) final;
 
  protected:
+  // With `dedup` no model is proposed twice. `on_failure`: what LearnsFrom does with models that failed.
   ProposingStrategy(const StrategyContext& context, bool dedup, v1::OnFailure on_failure)
       : proposals_(context, dedup), on_failure_(on_failure) {}
 
+  // What was proposed, and is running.
   Proposals& proposals() { return proposals_; }
+  // The same.
   const Proposals& proposals() const { return proposals_; }
 
  private:
