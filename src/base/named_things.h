@@ -1,5 +1,5 @@
-// Things that a program knows by their names alone: model spaces, graphs, operators, export formats. What a configuration
-// describes by a message has a Registry (registry.h).
+// Things that a program knows by their names alone: model spaces, graphs, operators, export formats. What a
+// configuration describes by a message has a Registry (registry.h).
 //
 //   NamedThings<GraphFactory>& Factories() {
 //     static auto* const factories = new NamedThings<GraphFactory>("graph space");
