@@ -64,7 +64,7 @@ done
 if cmake -S "$own" -B "$work/without_protoc" -DCMAKE_PREFIX_PATH="$prefix" -DLanista_PROTOC= >"$work/out" 2>&1; then
   fail "messages without protoc"
 fi
-grep -q "Install it (Debian:" "$work/out" || fail "CMake does not say how to get protoc: $(cat "$work/out")"
+tr -s '\n ' ' ' <"$work/out" | grep -qF "Install it (Debian:" || fail "CMake does not say how to get protoc: $(cat "$work/out")"
 
 # The same by pkg-config. What is registered survives linking: the program knows the built-in strategies.
 # shellcheck disable=SC2046  # flags are words
