@@ -2,8 +2,8 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
-#include "absl/status/status.h"
 #include "src/base/file_lock.h"
 
 namespace lanista {
@@ -27,11 +27,16 @@ void RemoveUnlessHeld(const std::string& parent) {
     while (!ignored && entry != fs::directory_iterator()) {
       const fs::path path = entry->path();
       entry.increment(ignored);
-      absl::StatusOr<UniqueFd> held = absl::NotFoundError("not a folder");
-      if (IsFolder(path)) held = HoldFolder(path.string());
-      // Held until it is gone: whoever has just made it notices, and makes another one.
+      UniqueFd lock;
+      if (IsFolder(path)) {
+        // Held until it is gone: whoever has just made it notices, and makes another one.
+        absl::StatusOr<UniqueFd> held = HoldFolder(path.string());
+        // Somebody else holds it, or nobody can tell.
+        if (!held.ok()) continue;
+        lock = *std::move(held);
+      }
       std::error_code stays;
-      if (!absl::IsAlreadyExists(held.status())) fs::remove_all(path, stays);
+      fs::remove_all(path, stays);
     }
   }
   fs::remove(parent, ignored);

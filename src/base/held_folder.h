@@ -15,7 +15,8 @@ namespace lanista {
 absl::StatusOr<UniqueFd> HoldFolder(const std::string& folder);
 
 // Removes what is in `parent`, and `parent` itself once nothing is left, but leaves the folders alone that somebody
-// holds, in this process or another one. Removes links, never what they point to. What cannot be removed stays.
+// holds, in this process or another one, or whose lock cannot be tried. Removes links, never what they point to. What
+// cannot be removed stays.
 // Thread-safe.
 void RemoveUnlessHeld(const std::string& parent);
 

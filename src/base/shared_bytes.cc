@@ -54,34 +54,60 @@ absl::Status Lock(int file, int operation, const std::string& path) {
   return absl::OkStatus();
 }
 
-// Waits until no other open file has the turn to write, and takes it (F_WRLCK), or gives it back (F_UNLCK). Another
-// kind of lock than Lock's: who maps the file holds that one for as long as the mapping lasts, and nobody may wait so
-// long.
-absl::Status Turn(int file, int16_t type, const std::string& path) {
-  struct flock request = {};
-  request.l_type = type;
-  request.l_whence = SEEK_SET;
-  while (fcntl(file, F_OFD_SETLKW, &request) != 0) {
-    if (errno != EINTR) return ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<struct stat> StatOf(int file, const std::string& path) {
   struct stat status;
   if (fstat(file, &status) != 0) return ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
   return status;
 }
 
+// Whether `path` is still a name of the file.
+bool HasName(int file, const std::string& path) {
+  struct stat opened, named;
+  return fstat(file, &opened) == 0 && lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
 // Removes the file, unless another one has its name meanwhile. REQUIRES: nobody maps it: `file` is locked with LOCK_EX,
 // or it is this one's turn to write and the file is not complete.
 void Remove(int file, const std::string& path) {
-  struct stat opened, named;
-  if (fstat(file, &opened) == 0 && lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
-      opened.st_ino == named.st_ino) {
-    unlink(path.c_str());
-  }
+  if (HasName(file, path)) unlink(path.c_str());
 }
+
+// The turn to write files of a folder, which only one has at a time. A lock on a file of its own: who maps a file of
+// data holds that one's lock for as long as the mapping lasts, and nobody may wait so long.
+class Turn {
+ public:
+  // Waits until nobody else has the turn. NOT_FOUND: the folder was removed.
+  static absl::StatusOr<Turn> Take(const std::string& folder) {
+    const std::string path = TurnFile(folder);
+    while (true) {
+      UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+      if (file.get() < 0) return ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+      LANISTA_RETURN_IF_ERROR(Lock(file.get(), LOCK_EX, path));
+      // Who had the turn before removed its file.
+      if (HasName(file.get(), path)) return Turn(std::move(file), path);
+    }
+  }
+  // Removes what was left by one that was killed while it had the turn.
+  static void RemoveUnused(const std::string& folder) {
+    const std::string path = TurnFile(folder);
+    const UniqueFd file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file.get() >= 0 && Lock(file.get(), LOCK_EX | LOCK_NB, path).ok()) Remove(file.get(), path);
+  }
+
+  ~Turn() {
+    if (file_.get() >= 0) Remove(file_.get(), path_);
+  }
+  Turn(Turn&&) = default;
+
+ private:
+  static std::string TurnFile(const std::string& folder) { return folder + "/turn"; }
+
+  Turn(UniqueFd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+
+  UniqueFd file_;
+  std::string path_;
+};
 
 absl::Status WriteAll(int file, absl::string_view bytes, const std::string& path) {
   struct statvfs disk;
@@ -101,27 +127,24 @@ absl::Status WriteAll(int file, absl::string_view bytes, const std::string& path
   return absl::OkStatus();
 }
 
-// Whether all bytes are there: a file is written from front to back, so a shorter one is not complete.
-absl::StatusOr<bool> IsComplete(int file, absl::string_view bytes, const std::string& path) {
+// Whether nothing has to be written: all bytes are there, or the file has no name any more. A file is written from
+// front to back, so a shorter one is not complete.
+absl::StatusOr<bool> IsSettled(int file, absl::string_view bytes, const std::string& path) {
   LANISTA_ASSIGN_OR_RETURN(const struct stat status, StatOf(file, path));
-  return static_cast<size_t>(status.st_size) == bytes.size();
+  return status.st_nlink == 0 || static_cast<size_t>(status.st_size) == bytes.size();
 }
 
-// Writes the file unless it is complete. Afterwards the file is locked with LOCK_SH.
-absl::Status Complete(int file, absl::string_view bytes, const std::string& path) {
+// Writes the file unless it is complete or was removed. Afterwards the file is locked with LOCK_SH.
+absl::Status Complete(int file, absl::string_view bytes, const std::string& folder, const std::string& path) {
   LANISTA_RETURN_IF_ERROR(Lock(file, LOCK_SH, path));
-  LANISTA_ASSIGN_OR_RETURN(bool complete, IsComplete(file, bytes, path));
-  if (complete) return absl::OkStatus();
-  LANISTA_RETURN_IF_ERROR(Turn(file, F_WRLCK, path));
-  LANISTA_ASSIGN_OR_RETURN(complete, IsComplete(file, bytes, path));
-  if (!complete) {
-    if (const absl::Status written = WriteAll(file, bytes, path); !written.ok()) {
-      // Who waits for its turn finds that the file has no name any more, and makes another one.
-      Remove(file, path);
-      return written;
-    }
-  }
-  return Turn(file, F_UNLCK, path);
+  LANISTA_ASSIGN_OR_RETURN(bool settled, IsSettled(file, bytes, path));
+  if (settled) return absl::OkStatus();
+  LANISTA_ASSIGN_OR_RETURN(const Turn turn, Turn::Take(folder));
+  LANISTA_ASSIGN_OR_RETURN(settled, IsSettled(file, bytes, path));
+  if (settled) return absl::OkStatus();
+  const absl::Status written = WriteAll(file, bytes, path);
+  if (!written.ok()) Remove(file, path);
+  return written;
 }
 
 // What others may change is no place for data that is compared only once.
@@ -161,7 +184,9 @@ absl::StatusOr<std::shared_ptr<const SharedBytes>> SharedBytes::Share(const std:
     if (file.get() < 0) return ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
     LANISTA_ASSIGN_OR_RETURN(struct stat status, StatOf(file.get(), path));
     LANISTA_RETURN_IF_ERROR(CheckMine(status, S_IFREG, path));
-    LANISTA_RETURN_IF_ERROR(Complete(file.get(), bytes, path));
+    const absl::Status completed = Complete(file.get(), bytes, folder, path);
+    if (absl::IsNotFound(completed)) continue;
+    LANISTA_RETURN_IF_ERROR(completed);
     LANISTA_ASSIGN_OR_RETURN(status, StatOf(file.get(), path));
     if (status.st_nlink == 0) continue;
     void* const data = mmap(nullptr, bytes.size(), PROT_READ, MAP_SHARED, file.get(), 0);
@@ -188,6 +213,7 @@ void RemoveUnusedSharedBytes(const std::string& folder) {
     const UniqueFd file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (file.get() >= 0 && Lock(file.get(), LOCK_EX | LOCK_NB, path).ok()) Remove(file.get(), path);
   }
+  Turn::RemoveUnused(folder);
   // Fails if there is still a file.
   rmdir(folder.c_str());
 }

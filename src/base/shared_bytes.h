@@ -4,6 +4,7 @@
 // data (RLIMIT_DATA) and can be read again from the file if memory gets short.
 //
 //   FOLDER/CHECKSUM-SIZE   locked (flock) by the processes that map it, and thus no longer than they live
+//   FOLDER/turn            locked by a process that writes one of them, and removed by it
 //
 // Nobody trusts the files: a process compares a file with its own copy of the bytes before it gives up this copy.
 #ifndef LANISTA_SRC_BASE_SHARED_BYTES_H_
