@@ -135,7 +135,7 @@ DevicePool::Slot* DevicePool::Find(int number) {
   return found == slots_.end() ? nullptr : &found->second;
 }
 
-bool DevicePool::any_idle() const {
+bool DevicePool::AnyIdle() const {
   return std::any_of(kinds_.begin(), kinds_.end(), [](const auto& entry) {
     return entry.second.idle_warm.size() + entry.second.idle_cold.size() > 0;
   });

@@ -28,7 +28,7 @@
 
 namespace lanista {
 
-// A plain class for one thread. It tells nobody anything, and spawns no workers: whoever changes a slot says so
+// A plain class for one thread. It sends no messages and spawns no workers: whoever changes a slot says so
 // (Update).
 class DevicePool {
  public:
@@ -76,7 +76,6 @@ class DevicePool {
     Labels labels;
     // Where it is listed; null: nowhere.
     Kind* kind = nullptr;
-    bool given_up = false;
     bool held = false;
     // Its node drains.
     bool leaving = false;
@@ -145,7 +144,7 @@ class DevicePool {
   // Whether another trial process may start on this machine.
   bool may_start() const { return starting_ < max_starting_; }
   // Whether a device is idle.
-  bool any_idle() const;
+  bool AnyIdle() const;
 
   // Whether trials of that program may run there.
   static bool Runs(const Kind& kind, const std::string& program);

@@ -128,11 +128,8 @@ void ExperimentState::Fill() {
 void ExperimentState::OnShare(const v1::DeviceShare& share) {
   const int room = Room();
   share_ = share.trials();
-  if (options_.config.has_trial_concurrency()) {
-    if (Room() > room && !finished_) Proceed();
-    return;
-  }
-  if (std::exchange(options_.max_trials, share.trials()) != share.trials() && !finished_) Proceed();
+  if (!options_.config.has_trial_concurrency()) options_.max_trials = share_;
+  if (Room() != room && !finished_) Proceed();
 }
 
 int ExperimentState::Room() const {

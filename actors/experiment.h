@@ -125,8 +125,8 @@ class ExperimentState {
   void OnShare(const v1::DeviceShare& share);
   // Asks the strategy for as many models as there is room for.
   void Fill();
-  // How many models may be asked for: by room in flight (at most so many as trial_concurrency allows, and not much more
-  // than the devices can train) and by max_trial_number.
+  // How many models may be asked for: by room in flight (so many as trial_concurrency allows, but no more than the
+  // devices can train or kMostWaiting, whichever is more) and by max_trial_number.
   int Room() const;
   int Left() const;
   void OnProposal(int asked, v1::AskReply reply);

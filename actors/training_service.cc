@@ -15,7 +15,6 @@
 #include "src/base/clock.h"
 #include "src/base/display_text.h"
 #include "src/base/logging.h"
-#include "src/base/status.h"
 #include "src/files/assignment_inputs.h"
 #include "src/storage/journal.h"
 
@@ -279,7 +278,7 @@ void TrainingServiceState::Assign() {
   const absl::Cleanup count = [this] { CountQueue(); };
   const TimePoint now = self_->clock().now();
   AssignDiscoveries(now);
-  while (!queue_.empty() && pool_.any_idle()) {
+  while (!queue_.empty() && pool_.AnyIdle()) {
     std::optional<QueuedTrial> trial =
         queue_.Pop([&](const v1::TrialSpec& spec) { return placement_.IdleFor(spec, now) != nullptr; });
     if (!trial.has_value()) return;

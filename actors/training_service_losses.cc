@@ -104,14 +104,14 @@ void TrainingServiceState::NoteRefusal(const std::string& experiment) {
 
 void TrainingServiceState::Restart(Slot& slot) {
   ++slot.downs;
-  slot.given_up = !options_.open && slot.downs >= DevicePool::kMaxFirstWorkers && !slot.works;
+  const bool given_up = !options_.open && slot.downs >= DevicePool::kMaxFirstWorkers && !slot.works;
   const std::chrono::seconds delay = RestartDelay(slot.downs);
   spdlog::warn("{}{}: {}; {}", NodeTag(slot.device.node()), DeviceName(slot.device),
                std::string(last_failure_.message()),
-               slot.given_up        ? "it is given up"
+               given_up             ? "it is given up"
                : delay.count() == 0 ? "trying again"
                                     : absl::StrCat("trying again in ", delay.count(), " s"));
-  if (slot.given_up) return pool_.GiveUp(slot);
+  if (given_up) return pool_.GiveUp(slot);
   pool_.Update(slot);
   if (delay.count() == 0) return Spawn(slot);
   self_->delayed_send(self_, delay, deadline_atom_v, static_cast<int32_t>(slot.number));

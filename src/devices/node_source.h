@@ -26,7 +26,7 @@ struct NodeSourceContext {
   std::string head;
   // Where nodes come in whose tunnel ends on this machine (HOST:PORT); empty where no block wants them (WantsTunnels).
   std::string tunnel_end;
-  // The token that they need there.
+  // The token that they need there; empty where no block wants tunnels.
   std::string tunnel_token;
   // The head's state folder.
   std::string state_dir;

@@ -60,8 +60,9 @@ absl::StatusOr<ConversionFolder> ConversionFolder::Make(const std::string& paren
     ConversionFolder folder(absl::StrCat(parent, "/", NewUniqueId()));
     absl::Status status = folder.MakeAndHold();
     if (status.ok()) return folder;
-    // A resume may have removed `parent`, or the folder before it was held.
-    if (attempt == kMakeAttempts) return status;
+    // A resume may have removed `parent`, or the folder before it was held, or is about to.
+    const bool removed = absl::IsNotFound(status) || absl::IsAborted(status) || absl::IsAlreadyExists(status);
+    if (!removed || attempt == kMakeAttempts) return status;
   }
 }
 

@@ -33,7 +33,7 @@ class NodeGateway {
   virtual void Drain(const v1::DrainNodeRequest& request, std::function<void(const absl::Status&)> done) = 0;
 };
 
-// List, for callers that may wait. UNAVAILABLE: the head has ended.
+// List, for callers that may wait. UNAVAILABLE: the head has ended, or does not answer for ten seconds.
 absl::StatusOr<v1::NodeList> AwaitNodes(NodeGateway& nodes);
 
 }  // namespace lanista

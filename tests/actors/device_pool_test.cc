@@ -31,20 +31,20 @@ TEST_F(DevicePoolTest, AllDevicesOfANodeRunWhatOneOfThemRuns) {
 
 TEST_F(DevicePoolTest, AnIdleDeviceIsOneWithAWorkerThatIsNotHeld) {
   Slot& slot = AddGpu("n");
-  EXPECT_FALSE(pool_.any_idle());
+  EXPECT_FALSE(pool_.AnyIdle());
   SetIdle(slot);
-  EXPECT_TRUE(pool_.any_idle());
+  EXPECT_TRUE(pool_.AnyIdle());
   v1::HoldNode hold;
   hold.set_node("n");
   hold.set_hold(true);
   EXPECT_TRUE(pool_.Hold(hold));
-  EXPECT_FALSE(pool_.any_idle());
+  EXPECT_FALSE(pool_.AnyIdle());
   hold.set_hold(false);
   pool_.Hold(hold);
-  EXPECT_TRUE(pool_.any_idle());
+  EXPECT_TRUE(pool_.AnyIdle());
   slot.worker = nullptr;
   pool_.Update(slot);
-  EXPECT_FALSE(pool_.any_idle());
+  EXPECT_FALSE(pool_.AnyIdle());
   hold.set_node("m");
   EXPECT_FALSE(pool_.Hold(hold)) << "there is no such node";
 }
@@ -98,7 +98,7 @@ TEST_F(DevicePoolTest, APlaceForPreparingWorkIsNoDevice) {
   Slot& place = AddPlace("n");
   SetIdle(place);
   EXPECT_TRUE(pool_.kinds().empty());
-  EXPECT_FALSE(pool_.any_idle());
+  EXPECT_FALSE(pool_.AnyIdle());
   EXPECT_EQ(pool_.places(), std::set<int>{place.number});
   EXPECT_TRUE(pool_.DevicesOf({}).devices().empty());
   pool_.Remove(place);

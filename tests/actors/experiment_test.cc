@@ -774,6 +774,15 @@ TEST_F(ExperimentTest, AHugeConcurrencyOfMergedTrialsIsCountedRight) {
   EXPECT_EQ(Executed(), "ask 20000");
 }
 
+TEST_F(ExperimentTest, DevicesThatTrainMoreThanTheQueueMayHoldAreFilled) {
+  models_per_trial_ = 1024;
+  silent_when_empty_ = true;
+  StartExperiment(/*samples=*/10, /*concurrency=*/20, /*max_trials=*/0);
+  EXPECT_EQ(Executed(), "ask 20000, ask 19990") << "how many devices are its own is not known yet";
+  Share(20);
+  EXPECT_EQ(Executed(), "ask 20000, ask 19990, ask 20470");
+}
+
 TEST_F(ExperimentTest, ModelsOfAMergedTrialWhoseNodeLeftAreMergedAgain) {
   StartExperiment(/*samples=*/2, /*concurrency=*/2, /*max_trials=*/0);
   Plan(1, {1, 2});

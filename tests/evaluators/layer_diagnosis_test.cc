@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/functional.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 

@@ -110,8 +110,11 @@ class SlurmTest(unittest.TestCase):
         self.addCleanup(self.clean_up)
 
     def run(self, result=None):
+        self.folder = self.state = None
         failed = len(result.failures) + len(result.errors)
         super().run(result)
+        if self.folder is None:
+            return
         if len(result.failures) + len(result.errors) > failed:
             for log in [self.folder / "head.log", *self.state.glob("slurm/*.log"), self.cluster.folder / "slurmctld.log"]:
                 if log.exists():
