@@ -94,13 +94,14 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class PrefixProxy(http.server.BaseHTTPRequestHandler):
-    """Has the server's `target` below its `prefix`, as a reverse proxy's `location /deep/search/` does. For GET."""
+    """Has the server's `target` below its `prefix`, as a reverse proxy's `location /deep/search/` does that hands on the
+    browser's Host. For GET."""
 
     def do_GET(self):
         if not self.path.startswith(self.server.prefix):
             self.send_error(404)
             return
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "connection")}
+        headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
         connection = http.client.HTTPConnection(self.server.target)
         try:
             connection.request("GET", "/" + self.path[len(self.server.prefix):], headers=headers)

@@ -61,6 +61,8 @@ export class GraphDrawing {
     this.element.append(this.svg);
     this.zoom = d3.zoom()
                     .scaleExtent([0.02, 4])
+                    // d3's own asks for a length that an element outside of the document does not have.
+                    .extent(() => [[0, 0], [this.svg.clientWidth, this.svg.clientHeight]])
                     .on('zoom',
                         () => {
                           if (d3.event.sourceEvent) this.fits = false;
