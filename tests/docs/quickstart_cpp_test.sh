@@ -15,7 +15,7 @@ lines=$(wc -l <"$2")
 mkfifo "$TEST_TMPDIR/output"
 HOME=$TEST_TMPDIR "$1" >"$TEST_TMPDIR/output" &
 program=$!
-trap 'kill "$program" 2>/dev/null; wait "$program" || true' EXIT
+trap 'kill "$program" 2>/dev/null || true; wait "$program" || true' EXIT
 page=""
 model=""
 while [ -z "$model" ] && read -r line; do

@@ -170,7 +170,7 @@ class SearchTest(PageTest):
     def check_nodes(self):
         """The view of devices shows who joins the head, and who has left it."""
         self.open("devices")
-        nodes = "return document.querySelector('section[aria-label=Nodes]').textContent"
+        nodes = "return document.querySelector('section[aria-label=Nodes]')?.textContent"
         self.browser.wait(nodes + ".includes('No node has joined')")
         node = subprocess.Popen([os.environ["LANISTA"], "node", "--head", self.head, "--cpu-slots", "1", "--name", "n-1"],
                                 stdout=subprocess.DEVNULL)

@@ -74,6 +74,8 @@ export class ChoiceImportance {
     } catch (error) {
       if (key === this.importanceKey) this.importanceDocument = {error: /** @type {Error} */ (error).message};
     }
+    // Another experiment, or none, is shown by now.
+    if (this.store.current !== current) return;
     this.fillImportance();
     // Where nobody has chosen another one, the boxes are about the most important choice.
     this.makeBoxes();

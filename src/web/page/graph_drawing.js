@@ -54,6 +54,8 @@ export class GraphDrawing {
     this.open = readOpen(options.kept?.open ?? '', this.cells, this.initial);
     this.found = '';
     this.current = '';
+    /** @type {{open: string|null, zoom: string|null}} */
+    this.told = {open: options.kept?.open || null, zoom: options.kept?.zoom || null};
     this.canvas = svg('g');
     this.svg = svg('svg', {role: 'group', 'aria-label': options.label}, this.canvas);
     this.element = document.createElement('div');
@@ -62,7 +64,7 @@ export class GraphDrawing {
     this.zoom = d3.zoom()
                     .scaleExtent([0.02, 4])
                     // d3's own asks for a length that an element outside of the document does not have.
-                    .extent(() => [[0, 0], [this.svg.clientWidth, this.svg.clientHeight]])
+                    .extent(() => [[0, 0], [this.element.clientWidth, this.element.clientHeight]])
                     .on('zoom',
                         () => {
                           if (d3.event.sourceEvent) this.fits = false;
@@ -102,12 +104,15 @@ export class GraphDrawing {
     this.options = {...this.options, moved: undefined};
   }
 
-  /** Says what an address should keep. */
+  /** Says what an address should keep, where that is not what it has. */
   tell() {
-    this.options.moved?.({
+    const kept = {
       open: writeOpen(this.open, this.cells, this.initial),
       zoom: this.fits ? null : writeZoom(d3.zoomTransform(this.svg))
-    });
+    };
+    if (kept.open === this.told.open && kept.zoom === this.told.zoom) return;
+    this.told = kept;
+    this.options.moved?.(kept);
   }
 
   /** Sets the zoom. @param {any} transform @param {boolean} fits */
@@ -230,6 +235,7 @@ export class GraphDrawing {
     this.draw();
     const first = this.drawn.boxes.find((box) => box.node && this.matches(box.node));
     if (first && goes) this.show(first);
+    if (goes) this.tell();
     return count;
   }
 
@@ -238,6 +244,8 @@ export class GraphDrawing {
     if (!this.open.delete(path)) this.open.add(path);
     this.draw();
     this.focus(path);
+    // The zoom is that of the drawing as it was.
+    this.fits = false;
     this.tell();
   }
 

@@ -316,12 +316,14 @@ export class DevicesView {
   async loadNodes() {
     const {info} = this.store;
     if (info && !info.nodes) return;
+    let nodes = null;
     try {
-      if (info && !document.hidden) this.drawNodes(await this.store.api.json('nodes', this.abort.signal));
+      if (info && !document.hidden) nodes = await this.store.api.json('nodes', this.abort.signal);
     } catch {
       if (this.abort.signal.aborted) return;
       // The banner says that the head does not answer; what was known stays.
     }
+    if (nodes) this.drawNodes(nodes);
     this.nodesTimer = setTimeout(() => this.loadNodes(), NODES_PACE);
   }
 
