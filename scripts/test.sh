@@ -4,9 +4,8 @@
 #
 #   scripts/test.sh [--ci]
 #
-# --ci also runs what is quick under AddressSanitizer and ThreadSanitizer, and the fuzz targets config, framing, graph and
-# node for a minute each, unless all before took longer than $fuzz_within: where a build begins with nothing, another
-# one by clang would take too long. It counts a skipped test case as a failure unless tests/allowed_skips.txt lists it.
+# --ci also runs what is quick under AddressSanitizer and ThreadSanitizer, and counts a skipped test case as a failure
+# unless tests/allowed_skips.txt lists it.
 #
 # Tests that want real data look in LANISTA_TEST_DATA (it holds mnist/), by default in a folder shared/data beside the
 # checkout, if there is one; without it they are skipped.
@@ -33,10 +32,7 @@ passed=0
 failed=0
 skipped=0
 events=$(mktemp)
-trap 'rm -rf "$events" "$events.fuzz"' EXIT
-# Seconds.
-fuzz_within=1800
-begun=$(date +%s)
+trap 'rm -f "$events"' EXIT
 
 # Counts one test that is a command.
 check() {
@@ -76,12 +72,6 @@ if [ -n "$ci" ]; then
   run_tests --config=asan //tests:asan
   run_tests --config=tsan //tests/data:prefetch_test
   check ./scripts/tsan.sh --planted-race
-  if [ $(($(date +%s) - begun)) -le "$fuzz_within" ]; then
-    # From the seeds alone, so that a change is not blamed for what another one's inputs find.
-    LANISTA_FUZZ_DIR=$events.fuzz check ./scripts/fuzz.sh 60 config framing graph node
-  else
-    echo "test.sh: no fuzzing, because all before took longer than $fuzz_within s; scripts/fuzz.sh does it" >&2
-  fi
 fi
 
 printf '%s passed, %s failed' "$passed" "$failed"
