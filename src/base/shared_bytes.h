@@ -25,9 +25,9 @@ namespace lanista {
 class SharedBytes {
  public:
   // Maps the file in `folder` that has the content of `bytes`. Makes the folder and the file where they are missing;
-  // then also removes files of the folder that no process maps. Waits while another process writes
-  // the same file. RESOURCE_EXHAUSTED: the disk has too little room. DATA_LOSS: the file is damaged. Else the system's
-  // error. REQUIRES: `bytes` is not empty. Thread-safe.
+  // then also removes files of the folder that no process maps. Before it writes it waits while another process writes
+  // a file of the folder. RESOURCE_EXHAUSTED: the disk has too little room. DATA_LOSS: the file is damaged. Else the
+  // system's error. REQUIRES: `bytes` is not empty. Thread-safe.
   static absl::StatusOr<std::shared_ptr<const SharedBytes>> Share(const std::string& folder, absl::string_view bytes);
 
   ~SharedBytes();
